@@ -11,9 +11,9 @@ namespace digd::archive {
 
 namespace {
 
-// What producers and the writer share; producers may outlive the archive.
-struct meeting_point {
-  explicit meeting_point(const options& options)
+// Shared by the producers, which may outlive the archive, and the writer.
+struct shared_queue {
+  explicit shared_queue(const options& options)
       : queue({options.queue_entries, options.queue_bytes, options.producers}) {}
 
   counters counted;
@@ -23,7 +23,7 @@ struct meeting_point {
 }  // namespace
 
 struct producer::state {
-  std::shared_ptr<meeting_point> at;  // before `place`, which belongs to it
+  std::shared_ptr<shared_queue> at;  // destroyed after `place`, which points into it
   std::unique_ptr<hand_off::place> place;
 };
 
@@ -37,13 +37,13 @@ bool producer::try_push(entry_ptr& entry) {
   return false;
 }
 
-// In the order in which they are needed; taken down in the reverse one: the thread first, the file last.
+// Members are destroyed in reverse order: the writer thread first, the file last.
 struct archive::state {
   digd::archive::options options;
   store file;
   std::unique_ptr<reader> reads;
   std::atomic<std::uint64_t> next_run{1};
-  std::shared_ptr<meeting_point> at;
+  std::shared_ptr<shared_queue> at;
   std::unique_ptr<writer> writes;
 };
 
@@ -65,7 +65,7 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
   if (!reads) return reads.error();
   made->reads = std::move(*reads);
   made->next_run = made->file.next_run_number();
-  made->at = std::make_shared<meeting_point>(o);
+  made->at = std::make_shared<shared_queue>(o);
   made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->file, std::move(on_durable));
   return std::unique_ptr<archive>(new archive(std::move(made)));
 }
@@ -87,7 +87,7 @@ const counters& archive::counted() const { return state_->at->counted; }
 
 std::string archive::health() const { return state_->writes->health(); }
 
-const options& archive::how() const { return state_->options; }
+const options& archive::settings() const { return state_->options; }
 
 std::size_t archive::queued() const { return state_->at->queue.held(); }
 

@@ -20,18 +20,6 @@ run_row run_from(const statement& row) {
   return run;
 }
 
-// Resets a statement whichever way its use ends: a statement left open would hold the log.
-class in_use {
- public:
-  explicit in_use(statement& statement) : statement_(statement) {}
-  ~in_use() { statement_.reset(); }
-  in_use(const in_use&) = delete;
-  in_use& operator=(const in_use&) = delete;
-
- private:
-  statement& statement_;
-};
-
 }  // namespace
 
 std::size_t watched_entry::bytes() const {
@@ -58,7 +46,7 @@ failure browser::prepare() {
       " FROM entries AS e JOIN runs AS r ON r.number = e.run WHERE r.deleting = 0 AND ";
   const std::string tail_all = std::string(tail_columns) + "e.id > ?1 ORDER BY e.id";
   const std::string tail_of_run = std::string(tail_columns) + "e.run = ?2 AND e.id > ?1 ORDER BY e.id";
-  // As `run_from` reads them. A run that is being deleted is there no more.
+  // The columns that `run_from` reads. Runs that are being deleted are left out.
   const std::string run =
       "SELECT number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms FROM runs"
       " WHERE deleting = 0 AND ";
@@ -117,7 +105,7 @@ failure browser::prepare_pilot() {
       {&piloted_runs_,
        "SELECT number, run, opened_ms, ended, ended_ms, mode, canary, activations, metrics FROM runs"
        " WHERE opened_ms >= ?1 AND deleting = 0 ORDER BY opened_ms DESC, number DESC LIMIT ?2"},
-      // Of a detection that a mode kept from being healed, `healing` is what shadow would have done; NULL in observe.
+      // If the mode prevented a healing, `healing` is what shadow would have done; it is NULL in observe.
       {&piloted_healings_,
        "SELECT d.run, d.rule, d.subject, d.place, sum(d.healed = 0), sum(d.healed <> 0), max(d.id)"
        " FROM runs AS r CROSS JOIN detections AS d ON d.run = r.number"
@@ -142,7 +130,7 @@ failure browser::prepare_pilot() {
 
 boost::system::result<std::vector<run_row>> browser::runs(std::uint64_t before, std::uint64_t limit) {
   constexpr std::uint64_t highest = std::numeric_limits<std::int64_t>::max();
-  const in_use guard(runs_);
+  const statement_reset guard(runs_);
   runs_.bind(1, before == 0 ? highest : std::min(before, highest));
   runs_.bind(2, std::min(limit, highest));
   return collect(runs_);
@@ -157,13 +145,13 @@ boost::system::result<std::vector<run_row>> browser::collect(statement& from) {
 }
 
 boost::system::result<std::vector<run_row>> browser::oldest_ended(std::uint64_t limit) {
-  const in_use guard(oldest_ended_);
+  const statement_reset guard(oldest_ended_);
   oldest_ended_.bind(1, limit);
   return collect(oldest_ended_);
 }
 
 boost::system::result<std::vector<run_row>> browser::quiet_since(std::int64_t before_ms, std::uint64_t limit) {
-  const in_use guard(quiet_);
+  const statement_reset guard(quiet_);
   quiet_.bind(1, before_ms);
   quiet_.bind(2, limit);
   return collect(quiet_);
@@ -172,7 +160,7 @@ boost::system::result<std::vector<run_row>> browser::quiet_since(std::int64_t be
 boost::system::result<std::uint64_t> browser::used_bytes() {
   std::uint64_t product = 1;
   for (statement* statement : {&used_pages_, &page_size_}) {
-    const in_use guard(*statement);
+    const statement_reset guard(*statement);
     failure why;
     if (statement->step(why)) product *= static_cast<std::uint64_t>(statement->integer(0));
     if (why) return make_error_code(why.error());
@@ -181,7 +169,7 @@ boost::system::result<std::uint64_t> browser::used_bytes() {
 }
 
 boost::system::result<std::optional<run_row>> browser::find(std::string_view run) {
-  const in_use guard(find_);
+  const statement_reset guard(find_);
   find_.bind(1, run);
   failure why;
   std::optional<run_row> found;
@@ -200,7 +188,7 @@ bool ends_judging(std::string_view limit_line) {
 }  // namespace
 
 boost::system::result<run_tally> browser::tally(std::uint64_t run_number) {
-  if (tallies_.size() >= most_tallies) tallies_.clear();
+  if (tallies_.size() >= max_tallies) tallies_.clear();
   counted& sum = tallies_[run_number];
   if (failure why = count_on(run_number, sum)) return make_error_code(why.error());
   return sum.sum;
@@ -209,7 +197,7 @@ boost::system::result<run_tally> browser::tally(std::uint64_t run_number) {
 failure browser::count_on(std::uint64_t run_number, counted& sum) {
   failure why;
   {
-    const in_use guard(count_);
+    const statement_reset guard(count_);
     count_.bind(1, run_number);
     count_.bind(2, sum.upto);
     while (count_.step(why)) {
@@ -236,7 +224,7 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
     }
   }
   if (why) return why;
-  const in_use guard(count_detections_);
+  const statement_reset guard(count_detections_);
   count_detections_.bind(1, run_number);
   count_detections_.bind(2, sum.detections_upto);
   if (count_detections_.step(why) && !count_detections_.is_null(0)) {
@@ -248,7 +236,7 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
 }
 
 boost::system::result<std::vector<detection_count>> browser::detection_counts(std::uint64_t run_number) {
-  const in_use guard(group_);
+  const statement_reset guard(group_);
   group_.bind(1, run_number);
   std::vector<detection_count> detection_counts;
   failure why;
@@ -266,7 +254,7 @@ boost::system::result<std::vector<detection_count>> browser::detection_counts(st
 
 boost::system::result<std::vector<detection_item>> browser::detections(std::uint64_t run_number, std::int64_t after,
                                                                        std::uint64_t limit) {
-  const in_use guard(detections_);
+  const statement_reset guard(detections_);
   detections_.bind(1, run_number);
   detections_.bind(2, after);
   detections_.bind(3, limit);
@@ -284,7 +272,7 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
   }
   if (why) return make_error_code(why.error());
   if (after == 0 || items.empty()) return items;
-  // The page may begin in the middle of an entry.
+  // The page may begin with a later detection of an entry.
   const auto first = text_of_detection(items.front().id);
   if (!first) return first.error();
   const std::uint64_t skipped = *first ? (**first).place_in_entry - 1 : 0;
@@ -299,7 +287,7 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
 boost::system::result<std::optional<std::int64_t>> browser::find_detection(std::uint64_t run_number, std::int64_t entry,
                                                                            std::uint64_t place_in_entry) {
   constexpr std::uint64_t highest = std::numeric_limits<std::int64_t>::max();
-  const in_use guard(find_detection_);
+  const statement_reset guard(find_detection_);
   find_detection_.bind(1, run_number);
   find_detection_.bind(2, entry);
   find_detection_.bind(3, std::min(place_in_entry, highest) - 1);
@@ -311,7 +299,7 @@ boost::system::result<std::optional<std::int64_t>> browser::find_detection(std::
 }
 
 boost::system::result<std::optional<detection_text>> browser::text_of_detection(std::int64_t id) {
-  const in_use guard(detection_text_);
+  const statement_reset guard(detection_text_);
   detection_text_.bind(1, id);
   failure why;
   std::optional<detection_text> found;
@@ -326,7 +314,7 @@ boost::system::result<std::optional<detection_text>> browser::text_of_detection(
 
 boost::system::result<std::vector<piloted_run>> browser::piloted_runs(std::int64_t opened_since_ms,
                                                                       std::uint64_t limit) {
-  const in_use guard(piloted_runs_);
+  const statement_reset guard(piloted_runs_);
   piloted_runs_.bind(1, opened_since_ms);
   piloted_runs_.bind(2, limit);
   std::vector<piloted_run> piloted_runs;
@@ -357,7 +345,7 @@ std::optional<std::string> text_or_none(const statement& row, int column) {
 
 boost::system::result<std::vector<piloted_healing>> browser::piloted_healings(std::int64_t opened_since_ms,
                                                                               std::uint64_t limit) {
-  const in_use guard(piloted_healings_);
+  const statement_reset guard(piloted_healings_);
   piloted_healings_.bind(1, opened_since_ms);
   piloted_healings_.bind(2, limit);
   std::vector<piloted_healing> piloted_healings;
@@ -378,7 +366,7 @@ boost::system::result<std::vector<piloted_healing>> browser::piloted_healings(st
 
 boost::system::result<std::vector<piloted_judgement>> browser::piloted_judgements(std::int64_t opened_since_ms,
                                                                                   std::uint64_t limit) {
-  const in_use guard(piloted_judgements_);
+  const statement_reset guard(piloted_judgements_);
   piloted_judgements_.bind(1, opened_since_ms);
   piloted_judgements_.bind(2, limit);
   std::vector<piloted_judgement> piloted_judgements;
@@ -400,7 +388,7 @@ boost::system::result<std::vector<piloted_judgement>> browser::piloted_judgement
 // ---- the tail
 
 boost::system::result<std::int64_t> browser::last_seq() {
-  const in_use guard(last_seq_);
+  const statement_reset guard(last_seq_);
   failure why;
   std::int64_t last = 0;
   if (last_seq_.step(why)) last = last_seq_.integer(0);
@@ -421,12 +409,12 @@ boost::system::result<std::vector<watched_entry>> browser::entries_after(std::in
 
 failure browser::read_entries(std::int64_t after, std::uint64_t run_number, std::vector<watched_entry>& out) {
   statement& from = run_number == 0 ? tail_ : tail_run_;
-  const in_use guard(from);
+  const statement_reset guard(from);
   from.bind(1, after);
   if (run_number != 0) from.bind(2, run_number);
   failure why;
   std::size_t bytes = 0;
-  while (out.size() < most_entries && bytes < most_bytes && from.step(why)) {
+  while (out.size() < max_entries && bytes < max_bytes && from.step(why)) {
     watched_entry entry;
     entry.id = from.integer(0);
     entry.run_number = static_cast<std::uint64_t>(from.integer(1));
@@ -451,7 +439,7 @@ failure browser::first_row_after(statement& probe, std::int64_t entry, std::int6
   std::int64_t low = 0, high = last + 1;  // the answer is in (low, high]
   while (low + 1 < high) {
     const std::int64_t middle = low + (high - low) / 2;
-    const in_use guard(probe);
+    const statement_reset guard(probe);
     probe.bind(1, middle);
     if (!probe.step(why)) {
       if (why) return why;
@@ -471,11 +459,11 @@ failure browser::add_rows(std::vector<watched_entry>& to) {
     failure why;
     std::int64_t last = 0, first = 0;
     {
-      const in_use guard(max);
+      const statement_reset guard(max);
       if (max.step(why)) last = max.integer(0);
     }
     if (!why) why = first_row_after(probe, to.front().id, last, first);
-    const in_use guard(rows);
+    const statement_reset guard(rows);
     rows.bind(1, first);
     auto at = to.begin();
     while (!why && rows.step(why)) {

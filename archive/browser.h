@@ -1,8 +1,8 @@
-// Looking into an archive: lists in pages, what a run was about, and its entries as they come. A read-only connection
-// of its own; see reader.h for reading a run back as a whole.
+// Reads an archive for people: lists in pages, totals of a run, and entries as they are written. It has a read-only
+// connection of its own. To read a run as a whole, use reader.h.
 //
-// Threads: one at a time, any; open one for each thread that reads. Bounds: pages are as long as asked for, pieces of
-// the tail `most_entries` or about `most_bytes`. Failure: an error code; nothing throws.
+// Thread: one at a time; open one browser for each reading thread. Bounds: a page has the length that the caller asks
+// for; a piece of the tail has `max_entries` entries or about `max_bytes`. Failure: an error code; nothing throws.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -24,19 +24,19 @@ struct run_row {
   std::string run;
   std::int64_t opened_ms = 0;
   std::optional<std::int64_t> last_ts;
-  std::string ended;  // empty while it goes on
+  std::string ended;  // empty while the run is open
   std::optional<std::int64_t> ended_ms;
-  std::uint64_t bytes = 0;               // of JSON stored
+  std::uint64_t bytes = 0;               // of stored JSON
   std::optional<std::int64_t> heard_ms;  // Unix milliseconds: the latest hello or message
 };
 
-// What a run's entries amount to.
+// Totals of a run's entries.
 struct run_tally {
   std::uint64_t messages = 0, refused = 0, firings = 0;
-  std::string hello;                  // effective settings: the opening's frame
-  std::string operator_mode;          // the frame of the latest switch; empty: none
-  std::string unjudged;               // the frame of the limit that ended its judging; empty: it is judged
-  std::vector<std::string> sessions;  // in the order of joining, each once
+  std::string hello;                  // the frame of `run_opened`: the effective settings
+  std::string operator_mode;          // the line of the latest switch; empty: none
+  std::string unjudged;               // the line of the limit that stopped judging; empty: it is judged
+  std::vector<std::string> sessions;  // each once, in the order of joining
   std::uint64_t detections = 0, healed = 0;
 };
 
@@ -49,13 +49,13 @@ struct detection_count {
 
 struct detection_item {
   std::int64_t id = 0, entry = 0;
-  std::uint64_t place_in_entry = 1;  // an entry can have several: 1, 2, 3 …
+  std::uint64_t place_in_entry = 1;  // among the entry's detections: 1, 2, 3 …
   std::string json, outcome;
   std::string judgement, judged_by;  // empty: none
   std::int64_t judged_ms = 0;
 };
 
-// ---- for `digctl pilot`: many runs at once
+// ---- many runs at once, for `digctl pilot`
 
 struct piloted_run {
   std::uint64_t number = 0;
@@ -63,12 +63,12 @@ struct piloted_run {
   std::int64_t opened_ms = 0;
   std::string ended;  // empty while it goes on
   std::optional<std::int64_t> ended_ms;
-  std::string mode, canary;  // as it was opened; empty: unknown, in no group
+  std::string mode, canary;  // as opened; empty: unknown, or in no group
   std::uint64_t activations = 0;
-  std::string metrics;  // JSON, as run_ended reported them; empty: none
+  std::string metrics;  // JSON from run_ended; empty: none
 };
 
-// What digd did, or would have done in shadow, in one run at one place.
+// Healings that digd did, or would have done in shadow, in one run at one place.
 struct piloted_healing {
   std::uint64_t run_number = 0;
   std::string rule;
@@ -91,9 +91,9 @@ struct detection_text {
   std::string reason;
 };
 
-// An entry with everything that came of it, for whoever watches.
+// An entry with all its results, for the feed.
 struct watched_entry {
-  std::int64_t id = 0;  // SEQ: the order of writing, never used again
+  std::int64_t id = 0;  // the feed's SEQ: ascending in the order of writing, never used again
   std::uint64_t run_number = 0;
   std::string run, session, type, frame, verdicts;
   entry_kind kind = entry_kind::message;
@@ -107,41 +107,41 @@ struct watched_entry {
 
 class browser {
  public:
-  static constexpr std::size_t most_entries = 1'024;
-  static constexpr std::size_t most_bytes = 4u << 20;
-  static constexpr std::size_t most_tallies = 20'000;  // remembered, so that a list counts only what is new
+  static constexpr std::size_t max_entries = 1'024;
+  static constexpr std::size_t max_bytes = 4u << 20;
+  static constexpr std::size_t max_tallies = 20'000;  // cached, so that a list counts only new entries
 
   static boost::system::result<std::unique_ptr<browser>> open(const std::string& path, std::string* why = nullptr);
 
-  // Newest first, those with a number below `before` (0: all).
+  // Newest first; only numbers below `before` (0: all).
   boost::system::result<std::vector<run_row>> runs(std::uint64_t before, std::uint64_t limit);
-  // For retention: those that ended first, and those that go on and were last heard of before `before_ms`.
+  // For retention: the runs that ended first, and the open runs without a message since `before_ms`.
   boost::system::result<std::vector<run_row>> oldest_ended(std::uint64_t limit);
   boost::system::result<std::vector<run_row>> quiet_since(std::int64_t before_ms, std::uint64_t limit);
-  // Bytes of the file that hold something.
+  // Bytes of the file's pages that are in use.
   boost::system::result<std::uint64_t> used_bytes();
-  // The latest run of that name.
+  // The latest run with that id.
   boost::system::result<std::optional<run_row>> find(std::string_view run);
   boost::system::result<run_tally> tally(std::uint64_t run_number);
   boost::system::result<std::vector<detection_count>> detection_counts(std::uint64_t run_number);
-  // In the order found, those after `after`.
+  // In the order of detection, beginning after the row `after`.
   boost::system::result<std::vector<detection_item>> detections(std::uint64_t run_number, std::int64_t after,
                                                                 std::uint64_t limit);
 
   boost::system::result<std::int64_t> last_seq();
-  // The next piece after the entry `after`; of one run if `run_number` is not 0.
+  // The next piece after the entry `after`; only of one run if `run_number` is not 0.
   boost::system::result<std::vector<watched_entry>> entries_after(std::int64_t after, std::uint64_t run_number);
 
-  // The detection that is the n-th of an entry (1: the first). Nothing: there is none.
+  // The n-th detection of an entry (1: the first); nullopt: there is none.
   boost::system::result<std::optional<std::int64_t>> find_detection(std::uint64_t run_number, std::int64_t entry,
                                                                     std::uint64_t place_in_entry);
-  // Of a detection that may have been deleted meanwhile.
+  // nullopt: it was deleted.
   boost::system::result<std::optional<detection_text>> text_of_detection(std::int64_t id);
 
-  // ---- over many runs: those opened since then, newest first, at most `limit` rows each
+  // ---- over all runs opened since a time, newest first, at most `limit` rows
 
   boost::system::result<std::vector<piloted_run>> piloted_runs(std::int64_t opened_since_ms, std::uint64_t limit);
-  // By run, rule, subject and place; the latest detection first.
+  // Grouped by run, rule, subject and place; the latest detection first.
   boost::system::result<std::vector<piloted_healing>> piloted_healings(std::int64_t opened_since_ms,
                                                                        std::uint64_t limit);
   boost::system::result<std::vector<piloted_judgement>> piloted_judgements(std::int64_t opened_since_ms,

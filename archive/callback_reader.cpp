@@ -9,20 +9,8 @@ namespace digd::archive {
 
 namespace {
 
-// Resets a statement whichever way its use ends: a statement left open would hold the log.
-class in_use {
- public:
-  explicit in_use(statement& statement) : statement_(statement) {}
-  ~in_use() { statement_.reset(); }
-  in_use(const in_use&) = delete;
-  in_use& operator=(const in_use&) = delete;
-
- private:
-  statement& statement_;
-};
-
-// What was read of one table ends with `last`, and there is more of it: rows of the other that come after it wait, so
-// that nobody is told of a later entry first.
+// One table was read up to the entry `last` and has more. Rows of the other table after that entry are left for the
+// next piece, so that callbacks keep the order of the entries.
 void cut(std::vector<callback_row>& rows, std::int64_t last, bool keep_equal) {
   std::erase_if(rows, [&](const callback_row& row) { return row.entry > last || (row.entry == last && !keep_equal); });
 }
@@ -41,7 +29,7 @@ boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(co
   return made;
 }
 
-// A run that is being deleted is there no more.
+// The queries leave out runs that are being deleted.
 failure callback_reader::prepare() {
   const std::pair<statement*, const char*> items[] = {
       {&end_, "SELECT (SELECT max(id) FROM detections), (SELECT max(row) FROM interventions)"},
@@ -79,7 +67,7 @@ failure callback_reader::prepare() {
 }
 
 boost::system::result<callback_position> callback_reader::end() {
-  const in_use guard(end_);
+  const statement_reset guard(end_);
   failure why;
   callback_position at;
   if (end_.step(why)) at = {end_.integer(0), end_.integer(1)};
@@ -88,7 +76,7 @@ boost::system::result<callback_position> callback_reader::end() {
 }
 
 boost::system::result<callback_position> callback_reader::highest_ever() {
-  const in_use guard(highest_);
+  const statement_reset guard(highest_);
   failure why;
   callback_position at;
   if (highest_.step(why)) at = {highest_.integer(0), highest_.integer(1)};
@@ -98,7 +86,7 @@ boost::system::result<callback_position> callback_reader::highest_ever() {
 
 failure callback_reader::read(statement& from, callback_kind kind, std::int64_t after, std::vector<callback_row>& out,
                               bool& full) {
-  const in_use guard(from);
+  const statement_reset guard(from);
   from.bind(1, after);
   failure why;
   std::size_t bytes = 0;
@@ -110,7 +98,7 @@ failure callback_reader::read(statement& from, callback_kind kind, std::int64_t 
                    .archived_ms = from.integer(3),
                    .symptoms = from.text(4)});
     bytes += sizeof(callback_row) + out.back().symptoms.size();
-    full = out.size() >= most_rows || bytes >= most_bytes;
+    full = out.size() >= max_rows || bytes >= max_bytes;
     if (full) break;
   }
   return why;
@@ -119,13 +107,13 @@ failure callback_reader::read(statement& from, callback_kind kind, std::int64_t 
 boost::system::result<callback_piece> callback_reader::after(const callback_position& from) {
   std::vector<callback_row> found, made;
   bool more_found = false, more_made = false;
-  // One snapshot for both tables.
+  // One transaction: both tables are read in the same state.
   failure why = db_.execute("BEGIN");
   if (!why) why = read(detections_, callback_kind::detection, from.detection, found, more_found);
   if (!why) why = read(interventions_, callback_kind::intervention, from.intervention, made, more_made);
   if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
   if (why) return make_error_code(why.error());
-  // At least one of them stays whole, so that there is always progress.
+  // At least one of the two is not cut, so the reader always advances.
   const std::int64_t last_found = found.empty() ? 0 : found.back().entry,
                      last_made = made.empty() ? 0 : made.back().entry;
   if (more_found) cut(made, last_found, false);
@@ -142,7 +130,7 @@ boost::system::result<callback_piece> callback_reader::after(const callback_posi
 
 boost::system::result<std::optional<callback_text>> callback_reader::text_of(callback_kind kind, std::int64_t row) {
   statement& from = kind == callback_kind::detection ? detection_ : intervention_;
-  const in_use guard(from);
+  const statement_reset guard(from);
   from.bind(1, row);
   failure why;
   std::optional<callback_text> found;
@@ -153,19 +141,19 @@ boost::system::result<std::optional<callback_text>> callback_reader::text_of(cal
 
 boost::system::result<callback_reader::labels> callback_reader::labels_of(std::uint64_t run_number) {
   if (const auto known = remembered_.find(run_number); known != remembered_.end()) return known->second;
-  const in_use guard(labels_);
+  const statement_reset guard(labels_);
   labels_.bind(1, run_number);
   failure why;
   labels labels;
   while (labels_.step(why)) labels.emplace_back(labels_.text(0), labels_.text(1));
   if (why) return make_error_code(why.error());
-  if (remembered_.size() >= most_labels) remembered_.clear();
+  if (remembered_.size() >= max_labels) remembered_.clear();
   remembered_.emplace(run_number, labels);
   return labels;
 }
 
 boost::system::result<std::optional<std::string>> callback_reader::run_of(std::uint64_t run_number) {
-  const in_use guard(run_);
+  const statement_reset guard(run_);
   run_.bind(1, run_number);
   failure why;
   std::optional<std::string> found;

@@ -1,5 +1,6 @@
-// What goes to the archive: one entry a message, hello, or window firing, with all that came of it.
-// Entries own their strings: they cross from an engine thread to the writer thread.
+// An entry of a run's record: a message, a hello, a firing or a line of digd's own, with all its results.
+//
+// Ownership: an entry owns its strings, because it crosses from an engine thread to the writer thread.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +13,19 @@
 namespace digd::archive {
 
 enum class entry_kind : std::uint8_t {
-  run_opened,      // `frame` is the hello of an exported trace: effective rules, mode, limits
-  session_joined,  // `frame` is that session's hello as received
+  run_opened,      // `frame` is the hello of an exported trace: the effective rules, mode and limits
+  session_joined,  // `frame` is the session's hello as received
   message,         // an accepted message; `frame` as received
-  refused,         // a refused one that used up its seq; `frame` is what is replayed in its place
-  firing,          // windows that fired with the passing of time, no message
+  refused,         // a refused message that used up its seq; `frame` is what a replay takes in its place
+  firing,          // windows that fired because time passed, without a message
   operator_mode,   // digd's own line: the operator's switch; `frame` says to which mode
   limit,           // digd's own line: what a limit did
   semantics,       // digd's own line: the version of the rules from here on
-  run_deleted,     // is not stored: everything of the run goes, for good
-  judgement,       // is not stored as an entry: a person's opinion of a detection that is
+  run_deleted,     // not stored: deletes everything of the run
+  judgement,       // not stored as an entry: a person's opinion on a stored detection
 };
 
-std::string_view to_string(entry_kind);  // the names in the archive's `kind` column
+std::string_view to_string(entry_kind);  // as in the column `kind`
 std::optional<entry_kind> entry_kind_from(std::string_view);
 
 // A line that digd added to the record by itself: operator_mode, limit or semantics. Its type is its kind's name.
@@ -39,7 +40,7 @@ struct detection_row {
   bool healed = false;
   std::optional<std::string> healing, cause;
   std::string reason;
-  std::string json;                           // the whole detection, witness included
+  std::string json;                           // the complete detection, with its witness
   std::optional<std::string> subject, place;  // docs/archive.md
 };
 
@@ -58,36 +59,35 @@ struct outcome_row {
 
 struct judgement_row {
   std::int64_t detection = 0;  // detections.id
-  std::string judgement;       // right or wrong; empty: the one that is stored goes
+  std::string judgement;       // right or wrong; empty: remove the stored one
   std::string judged_by;
-  std::uint64_t ticket = 0;  // comes back in `durable`
+  std::uint64_t ticket = 0;  // `durable` returns it
 };
 
 struct entry {
   entry_kind kind = entry_kind::message;
-  std::uint64_t run_number = 0;  // the archive's number of the run, given out by `next_run_number`
-  std::string run;               // run_opened only
+  std::uint64_t run_number = 0;  // from `next_run_number`
+  std::string run;               // of run_opened only
   std::string session;
   std::uint64_t seq = 0;
-  std::uint64_t n = 0;          // position among all that was applied to the run: 1, 2, 3 …
-  std::int64_t ts = 0;          // the stamp that counts
-  std::int64_t arrived_ms = 0;  // Unix milliseconds, for people and retention; no rule sees it
+  std::uint64_t n = 0;          // position in the run: 1, 2, 3 …
+  std::int64_t ts = 0;          // the run's time
+  std::int64_t arrived_ms = 0;  // Unix milliseconds, for people and retention; rules never see it
   std::string type;
   std::string frame;
-  std::string code;                     // refused only
-  std::string verdicts;                 // the `verdicts` frame as sent; empty if none
-  std::optional<std::string> answered;  // delivery: the intervention it answers
-  std::string ended;                    // run_ended: its outcome ("success", …, "unknown"); else empty
+  std::string code;                     // of refused only
+  std::string verdicts;                 // the `verdicts` frame as sent; may be empty
+  std::optional<std::string> answered;  // of a delivery: the intervention that it answers
+  std::string ended;                    // of run_ended: its outcome ("success", …, "unknown"); else empty
   std::vector<detection_row> detections;
   std::vector<intervention_row> interventions;
   std::vector<outcome_row> outcomes;
-  std::shared_ptr<const judgement_row> opinion;  // judgement only
+  std::shared_ptr<const judgement_row> opinion;  // of judgement only
 
-  std::size_t bytes() const;  // about what it holds in memory
+  std::size_t bytes() const;  // approximate size in memory
 };
 
-// Made where it stays until it is written: half a kilobyte that is moved from hand to hand costs more than the
-// hand-over.
+// Allocated once and handed over by pointer: moving its half kilobyte at each step costs more than the allocation.
 using entry_ptr = std::unique_ptr<entry>;
 
 }  // namespace digd::archive

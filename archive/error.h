@@ -1,5 +1,4 @@
-// What can be wrong with an archive, as an error code. The words for people go beside it (`open`'s `why`,
-// `health`).
+// The errors of an archive. A sentence for people goes beside the code: `open`'s `why`, `health`.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -11,13 +10,13 @@ namespace digd::archive {
 enum class archive_error : std::uint8_t {
   none,
   cannot_open,     // no such directory, no permission
-  not_an_archive,  // some other program's file; left as it is
-  newer_schema,    // written by a later digd; left as it is
-  older_schema,    // written by an earlier digd; to be read only after digd has brought it up to date
+  not_an_archive,  // a file of another program; left unchanged
+  newer_schema,    // written by a newer digd; left unchanged
+  older_schema,    // written by an older digd; readable after digd has migrated it
   locked,          // another digd has it open
-  corrupt,         // ours, and damaged
-  io,              // the disk failed, or is full
-  run_deleted,     // the run was deleted while it was read
+  corrupt,         // a damaged archive
+  io,              // the disk failed or is full
+  run_deleted,     // the run was deleted while being read
 };
 
 boost::system::error_code make_error_code(archive_error);

@@ -1,4 +1,4 @@
-// An exclusive lock on a file, held until destroyed or the process ends, however it ends.
+// An exclusive lock on a file. It is held until it is destroyed or the process ends, even by a crash.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class file_lock {
   ~file_lock() { release(); }
 
   enum class result { taken, held_by_another, failed };
-  // Creates the file if missing and leaves it when done: removing it would let two holders in.
+  // Creates the file if missing. The file stays: removing it would let two processes hold the lock.
   result take(const std::string& path, std::string& why);
   void release();
 

@@ -32,13 +32,14 @@ hand_off::parcel::~parcel() {
 
 // A producer keeps the blocks it has used: every one gets enough for the whole bound, else one that was busy
 // once would leave the others none.
-hand_off::hand_off(const bounds& most)
-    : most_{std::clamp<std::size_t>(most.entries, 1, entries_limit), most.bytes, most.producers},
-      queue_((most_.entries / traits::BLOCK_SIZE + 2) * traits::BLOCK_SIZE * std::max<std::size_t>(most.producers, 1)),
+hand_off::hand_off(const bounds& limits)
+    : bounds_{std::clamp<std::size_t>(limits.entries, 1, max_queue_entries), limits.bytes, limits.producers},
+      queue_((bounds_.entries / traits::BLOCK_SIZE + 2) * traits::BLOCK_SIZE *
+             std::max<std::size_t>(limits.producers, 1)),
       consumer_(queue_) {}
 
 std::unique_ptr<hand_off::place> hand_off::make_place() {
-  if (producers_.fetch_add(1) >= most_.producers) {
+  if (producers_.fetch_add(1) >= bounds_.producers) {
     producers_.fetch_sub(1);
     return nullptr;
   }
@@ -49,9 +50,9 @@ bool hand_off::push(place& from, entry_ptr& entry) {
   const auto size = entry->bytes();
   // Counted before `closed_` is looked at: whoever closes waits until nothing is counted, so nothing slips in
   // behind.
-  const bool has_room = entries_.fetch_add(1) < most_.entries;
+  const bool has_room = entries_.fetch_add(1) < bounds_.entries;
   const auto bytes_before = bytes_.fetch_add(size);
-  const bool fits = bytes_before == 0 || bytes_before + size <= most_.bytes;  // one too large for all goes alone
+  const bool fits = bytes_before == 0 || bytes_before + size <= bounds_.bytes;  // one too large for all goes alone
   if (has_room && fits && !is_closed()) {
     parcel packed(std::move(entry));
     if (queue_.try_enqueue(from.token_, std::move(packed))) return true;
@@ -62,13 +63,13 @@ bool hand_off::push(place& from, entry_ptr& entry) {
   return false;
 }
 
-bool hand_off::take(batch& into, std::size_t most_entries, std::size_t most_bytes) {
+bool hand_off::take(batch& into, std::size_t max_entries, std::size_t max_bytes) {
   std::size_t bytes = 0;
   for (const auto& entry : into) bytes += entry->bytes();
   const auto before = into.size();
-  while (into.size() < most_entries && bytes < most_bytes) {
+  while (into.size() < max_entries && bytes < max_bytes) {
     const auto at = into.size();
-    if (queue_.try_dequeue_bulk(consumer_, std::back_inserter(into), std::min(take_at_once, most_entries - at)) == 0) {
+    if (queue_.try_dequeue_bulk(consumer_, std::back_inserter(into), std::min(take_at_once, max_entries - at)) == 0) {
       break;
     }
     for (auto i = at; i < into.size(); ++i) bytes += into[i]->bytes();

@@ -1,7 +1,8 @@
-// The bounded queue between the engine threads and the writer: lock-free, allocated once, order kept per
+// The bounded queue from the engine threads to the writer. It is lock-free, allocates once and keeps the order of each
 // producer.
 //
-// What counts against the bounds is everything accepted and not yet settled, so also the batch being written.
+// Thread: any thread pushes, through a place of its own; only the writer takes. Bounds: entries and bytes count from
+// `push` until `settle`, so the batch that is being written counts too.
 #pragma once
 
 #include <concurrentqueue/concurrentqueue.h>
@@ -21,11 +22,11 @@ class hand_off {
     std::size_t bytes = 0;
     std::size_t producers = 0;
   };
-  static constexpr std::size_t entries_limit = 1'000'000;
+  static constexpr std::size_t max_queue_entries = 1'000'000;
 
  private:
-  // An entry in a slot of the queue. A slot is used again behind a fence, which the thread sanitizer does not
-  // see: there the parcel says so itself.
+  // An entry in a slot of the queue. The queue reuses a slot behind a fence, which the thread sanitizer does not see;
+  // under that sanitizer the parcel annotates the order itself.
   class parcel {
    public:
     explicit parcel(entry_ptr entry) : entry_(entry.release()) {}
@@ -39,17 +40,17 @@ class hand_off {
   };
   struct traits : moodycamel::ConcurrentQueueDefaultTraits {
     static constexpr std::size_t BLOCK_SIZE = 256;
-    // An index that is full makes try_enqueue fail, so it has room for the largest bound from the start.
+    // try_enqueue fails if the index is full, so it has room for the largest bound from the start.
     static constexpr std::size_t EXPLICIT_INITIAL_INDEX_SIZE = 4096;
-    static constexpr std::size_t INITIAL_IMPLICIT_PRODUCER_HASH_SIZE = 0;  // tokens only
+    static constexpr std::size_t INITIAL_IMPLICIT_PRODUCER_HASH_SIZE = 0;  // producers always use tokens
   };
-  static_assert(entries_limit <= (traits::EXPLICIT_INITIAL_INDEX_SIZE - 2) * traits::BLOCK_SIZE);
+  static_assert(max_queue_entries <= (traits::EXPLICIT_INITIAL_INDEX_SIZE - 2) * traits::BLOCK_SIZE);
   using queue = moodycamel::ConcurrentQueue<parcel, traits>;
 
  public:
-  explicit hand_off(const bounds& most);
+  explicit hand_off(const bounds& limits);
 
-  // A place for one producer, or null if `bounds::producers` have one. Destroyed, it frees the place.
+  // The right of one producer to push; its destructor gives it back.
   class place {
    public:
     explicit place(hand_off& of) : of_(of), token_(of.queue_) {}
@@ -62,22 +63,22 @@ class hand_off {
     hand_off& of_;
     moodycamel::ProducerToken token_;
   };
-  std::unique_ptr<place> make_place();
+  std::unique_ptr<place> make_place();  // null if `bounds::producers` places exist already
 
-  // Takes `what`; false, with `what` untouched: a bound is reached, or it is closed.
+  // Takes the entry. False, with `entry` untouched: a bound is reached, or the queue is closed.
   bool push(place& from, entry_ptr& entry);
 
-  // For the writer thread alone: moves entries to the end of `into` until it has `most_entries` or about
-  // `most_bytes`. False if there were none.
-  bool take(batch& into, std::size_t most_entries, std::size_t most_bytes);
-  void settle(const batch& done);
+  // For the writer thread only: appends entries to `into` until it has `max_entries` or about `max_bytes`. False: there
+  // were none.
+  bool take(batch& into, std::size_t max_entries, std::size_t max_bytes);
+  void settle(const batch& done);  // these entries no longer count against the bounds
 
   void close() { closed_.store(true); }
   bool is_closed() const { return closed_.load(); }
   std::size_t held() const { return entries_.load(); }
 
  private:
-  const bounds most_;
+  const bounds bounds_;
   std::atomic<std::size_t> entries_{0}, bytes_{0}, producers_{0};
   std::atomic<bool> closed_{false};
   queue queue_;

@@ -1,7 +1,7 @@
-// Reading an archive: a read-only connection of its own. Also for programs that do not write: no lock is
-// taken, and a daemon that is writing is not disturbed.
+// Reads runs of an archive as a whole, through a read-only connection of its own. It takes no lock and does not disturb
+// a daemon that writes, so other programs can use it too.
 //
-// Threads: any; calls are served one after another.
+// Thread: any; a mutex serializes the calls. Failure: an error code; nothing throws.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -26,16 +26,16 @@ class reader {
                                          const std::function<bool(const stored_entry&)>& each);
   boost::system::result<std::vector<intervention_row>> unanswered(std::uint64_t run_number);
 
-  // ---- by pieces: a run may be deleted between two of them; `exists` tells whether what was read is the run
-  boost::system::result<std::int64_t> last_entry(std::uint64_t run_number);  // its id; 0: there is none
+  // ---- in pieces. A run may be deleted between two of them: `exists` tells whether the pieces read are the run
+  boost::system::result<std::int64_t> last_entry(
+      std::uint64_t run_number);  // the id of its last entry; 0: there is none
   boost::system::result<bool> exists(std::uint64_t run_number);
-  // Appends the next piece, what comes after the entry `after`, and moves that on; false: there is no more.
+  // Appends the entries that follow `after`, up to a bound, and moves `after` to the last of them. False: no more.
   boost::system::result<bool> read_some(std::uint64_t run_number, std::int64_t& after, std::vector<stored_entry>& out);
 
  private:
   reader() = default;
   failure prepare();
-  // The entries of a run after the one with `id`, up to a bound; moves `id` to the last of them.
   failure read_on(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out);
 
   std::mutex one_at_a_time_;

@@ -15,7 +15,7 @@ namespace digd::archive {
 
 namespace {
 
-// The tables, each with the column that names the run, and its key.
+// The tables, each with its run column and its key.
 struct table {
   const char *name, *run, *key;
 };
@@ -26,10 +26,10 @@ constexpr std::array<table, 6> tables{{{"runs", "number", "number"},
                                        {"outcomes", "run", "id"},
                                        {"judgements", "run", "detection"}}};
 
-// So many numbers in a row that cannot be read are the end.
-constexpr std::int64_t most_skipped = 65'536;
+// The search ends after this many consecutive unreadable numbers.
+constexpr std::int64_t max_skipped = 65'536;
 
-// What can be missed at the end of a table whose end cannot be read: no id of these is used again.
+// If the end of a table cannot be read, ids continue this far behind the last one that can: none is used twice.
 constexpr std::int64_t unreadable_margin = 1 << 24;
 
 std::string name_for(const std::string& path) {
@@ -38,7 +38,7 @@ std::string name_for(const std::string& path) {
   return path + ".damaged-" + std::to_string(now.count());
 }
 
-// With its log, which belongs to it. The log is moved first: alone it would be taken for the new file's.
+// Moves the file together with its log. The log goes first: left alone, it would be taken for the log of the new file.
 std::error_code move_aside(const std::string& path, const std::string& aside) {
   std::error_code ec;
   for (const char* part : {"-wal", "-shm", ""}) {
@@ -54,15 +54,15 @@ void remove_all_parts(const std::string& path) {
   for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(path + part, ignored);
 }
 
-// Made whole, and not in its place yet.
+// The finished new file, before it replaces the damaged one.
 constexpr const char* made_suffix = ".salvaged";
 
-// Two connections, since SQLite lets nothing be committed beside an attached file that it found damaged.
+// Copies between two connections: SQLite refuses to commit while a damaged file is attached.
 class salvage {
  public:
   salvage(connection& into, salvaged& tally) : new_(into), tally_(tally) {}
 
-  // Fails only if the new archive does: what cannot be read is lost, and counted.
+  // Fails only if the new archive fails. Runs that cannot be read are counted as lost.
   failure run(const std::string& damaged, const std::string& vfs) {
     if (!open_old(damaged, vfs)) return {};
     tally_.was_readable = true;
@@ -79,10 +79,10 @@ class salvage {
   }
 
  private:
-  // True: runs can be looked for in it.
+  // True: the file can be searched for runs.
   bool open_old(const std::string& damaged, const std::string& vfs) {
     std::int64_t version = 0;
-    if (old_.open(damaged, open_mode::read_write, vfs)) return false;  // may write: its log is to be read too
+    if (old_.open(damaged, open_mode::read_write, vfs)) return false;  // writable, because SQLite must read its log
     sqlite3_db_config(old_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     if (old_.query("PRAGMA user_version", version) || version != schema_version) return false;
     for (std::size_t i = 0; i < tables.size(); ++i) {
@@ -94,25 +94,25 @@ class salvage {
     return !old_.prepare("SELECT number FROM runs WHERE number > ?1 ORDER BY number LIMIT 1", next_);
   }
 
-  // The next run that can be found; what lies between and cannot be read is counted as lost. False: there is none.
+  // Finds the next readable run and counts the unreadable numbers before it as lost. False: there is none.
   bool next_after(std::int64_t last, std::int64_t& number) {
-    for (std::int64_t skipped = 0; skipped < most_skipped; ++skipped) {
+    for (std::int64_t skipped = 0; skipped < max_skipped; ++skipped) {
       failure unreadable;
       next_.bind(1, last + skipped);
       const bool found = next_.step(unreadable);
       if (found) number = next_.integer(0);
       next_.reset();
-      if (found && number <= last) return false;  // damage that looks like a number
+      if (found && number <= last) return false;  // a damaged index returned an earlier number
       if (found && skipped > 0) tally_.runs_lost += static_cast<std::uint64_t>(number - last - 1);
       if (found || !unreadable) return found;
     }
     return false;
   }
 
-  // Runs that were given out and lie behind the last that could be found.
+  // Counts the run numbers after the last readable one as lost.
   void count_beyond(std::int64_t last) {
     std::int64_t highest_run = 0;
-    if (!highest(tables[0], highest_run) && highest_run > last && highest_run - last < most_skipped) {
+    if (!highest(tables[0], highest_run) && highest_run > last && highest_run - last < max_skipped) {
       tally_.runs_lost += static_cast<std::uint64_t>(highest_run - last);
     }
   }
@@ -121,7 +121,7 @@ class salvage {
     std::string names, places;
   };
 
-  // Generated columns are left out: they are made anew.
+  // Without generated columns: SQLite computes them again.
   failure columns_of(const table& of, columns& columns) {
     const std::string from = " FROM pragma_table_info('" + std::string(of.name) + "')";
     failure fault = old_.query("SELECT group_concat(name, ', ')" + from, columns.names);
@@ -138,14 +138,14 @@ class salvage {
     return new_.prepare("SELECT count(*) > 0 AND count(*) = max(n) FROM entries WHERE run = ?1", whole_);
   }
 
-  // One run: all of it, or nothing.
+  // Copies one run completely or not at all.
   failure take(std::int64_t number) {
     if (failure fault = new_.execute("SAVEPOINT one")) return fault;
     std::array<std::uint64_t, tables.size()> rows{};
     bool readable = true;
     for (std::size_t i = 0; readable && i < tables.size(); ++i) {
       if (failure fault = copy(i, number, rows[i], readable)) return fault;
-      if (i == 0 && readable && rows[0] == 0) break;  // there is no such run
+      if (i == 0 && readable && rows[0] == 0) break;  // no such run
     }
     if (readable && rows[0] == 0) return new_.execute("RELEASE one");
     if (readable && is_whole(number)) {
@@ -169,7 +169,7 @@ class salvage {
     }
     from.reset();
     readable = !unreadable;
-    // What does not fit into its table was not written by us.
+    // digd never wrote a row that violates the schema: the row is damaged.
     if (fault.primary() == SQLITE_CONSTRAINT || fault.primary() == SQLITE_MISMATCH) {
       readable = false;
       fault = {};
@@ -185,7 +185,7 @@ class salvage {
     return yes;
   }
 
-  // The highest number ever given out, as far as can be told; false if its end cannot be read.
+  // The highest number ever given out, as far as the file shows; false: the end of the table cannot be read.
   bool highest(const table& of, std::int64_t& number) {
     std::int64_t noted = 0, there = 0;
     const std::string name = of.name;
@@ -226,7 +226,8 @@ open_trouble finish_salvage(const std::string& path) {
   return {};
 }
 
-// Built beside the damaged file and then put in its place, so that whoever is interrupted begins again, or finishes.
+// Builds the new file beside the damaged one and then replaces it, so that an interrupted salvage restarts or
+// completes.
 boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs, std::string* why) {
   const auto fail = [&](archive_error error, const std::string& words) {
     if (why != nullptr) *why = words;

@@ -1,10 +1,10 @@
-// A damaged archive is set aside, and a new one begun with the runs that can still be read whole.
+// Moves a damaged archive aside and begins a new one with every run that can be read completely.
 //
-// A run is whole if its row and all its rows in the other tables can be read, and its entries are 1, 2, 3 … without a
-// gap; half a run would be judged wrongly. Ids stay as they were, and none is used again. What is set aside is left as
-// it is, for whoever wants to try harder.
+// A run is complete if its row and all its rows in the other tables can be read, and its entries are 1, 2, 3 … without
+// a gap; an incomplete run would be judged wrongly. Ids stay the same and are never reused. The damaged file is kept
+// for other tools.
 //
-// Thread: any, while nothing has the archive open. Cost: reads the whole file, and writes as much.
+// Thread: any, while nothing has the archive open. Cost: reads the whole file and writes about as much.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -16,16 +16,16 @@
 namespace digd::archive {
 
 struct salvaged {
-  std::string aside;  // where the damaged file is now
+  std::string aside;  // the damaged file's new path
   std::uint64_t runs_kept = 0, entries_kept = 0;
-  std::uint64_t runs_lost = 0;  // that were found, and are not whole
-  bool was_readable = false;    // false: not one run could be looked for
+  std::uint64_t runs_lost = 0;  // found, but incomplete
+  bool was_readable = false;    // false: the file could not be searched for runs
 };
 
-// Fails if the file cannot be moved, or a new one not be made; `why` says it in words.
+// Fails if the file cannot be moved or the new one not created; then `why` is a sentence for people.
 boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs, std::string* why);
 
-// Before an archive is opened, by whoever holds its lock: ends a salvage that was interrupted on its last steps.
+// Completes a salvage that was interrupted in its last steps. Called before the archive is opened, with its lock held.
 open_trouble finish_salvage(const std::string& path);
 
 }  // namespace digd::archive

@@ -19,13 +19,13 @@ struct migration {
   const char* sql;
 };
 
-// One step a version, in order; never changed once released. A file at version v gets those with `to` > v.
+// One step for each version, in order. A released step never changes. A file of version v gets the steps with `to` > v.
 constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}, migration{3, schema_v3},
                                 migration{4, schema_v4}};
 static_assert(migrations.back().to == schema_version);
 
 constexpr std::int64_t page_size = 4096;
-constexpr int busy_ms = 2'000;  // while a log is being recovered
+constexpr int busy_ms = 2'000;  // while SQLite recovers the log
 constexpr std::size_t header_bytes = 100;
 constexpr std::size_t application_id_at = 68;  // https://www.sqlite.org/fileformat.html, section 1.3
 
@@ -35,7 +35,7 @@ sqlite3_file* file_of(connection& db) {
   return file != nullptr && file->pMethods != nullptr ? file : nullptr;
 }
 
-// SQLite does not take the file for a database. It is still ours, and damaged, if its header names us.
+// SQLite does not recognise the file as a database. If its header has our id, it is a damaged archive.
 bool header_names_us(connection& db) {
   std::array<unsigned char, header_bytes> header{};
   auto* file = file_of(db);
@@ -101,7 +101,7 @@ open_trouble take_step(connection& db, const migration& step) {
 
 open_trouble migrate(connection& db, bool is_new, const std::function<void(int from, int to)>& before) {
   if (is_new) {
-    // Both hold from the first page on: incremental vacuum lets the file shrink once runs are deleted.
+    // Both must be set before the first page. Incremental vacuum lets the file shrink after deletions.
     failure why = db.execute("PRAGMA page_size = " + std::to_string(page_size) + "; PRAGMA auto_vacuum = INCREMENTAL");
     if (why) return why;
   }

@@ -1,4 +1,4 @@
-// The shape of an archive file and how older shapes become the present one. For people: docs/archive.md.
+// The schema of an archive file, and the migrations from older schemas. Documented in docs/archive.md.
 #pragma once
 
 #include <functional>
@@ -19,25 +19,26 @@ struct open_trouble {
   open_trouble() = default;
   open_trouble(archive_error e, std::string w) : error(e), words(std::move(w)) {}
   open_trouble(const failure& why)
-      : error(why ? why.error() : archive_error::none), words(why.words) {}  // a failure of SQLite is one
+      : error(why ? why.error() : archive_error::none), words(why.words) {}  // implicit: a failure of SQLite is trouble
 
   explicit operator bool() const { return error != archive_error::none; }
 };
 
-// Refuses, untouched, what is no archive or newer than this program; `is_new` if there is nothing in it yet.
+// Refuses files that are no archive or are newer than this program, and changes nothing. Sets `is_new` if the file is
+// empty.
 open_trouble recognise(connection& db, bool& is_new);
 
-// Opens a file for whoever only reads: refuses also an empty one, and one that digd has yet to bring up to date. `vfs`
-// is SQLite's; empty for the usual one.
+// Opens a file for reading only. Also refuses an empty file and one of an older version, which only digd migrates.
+// `vfs` names SQLite's file layer; empty: the default.
 open_trouble open_to_read(connection& db, const std::string& path, const std::string& vfs = {});
 
-// Makes a new file an archive, or brings an older one up to date, version by version, each step in one transaction:
-// after a crash the file is at the version before the step or at that after it. `db` may write. `before` hears of each
-// step of an older file: a step may read the whole of it.
+// Creates the schema in a new file, or migrates an older one, version by version. Each step is one transaction: after a
+// crash, the file has the version before or after a step. `db` must be open for writing. `before` is called before each
+// step of an older file, because a step may read the whole file.
 open_trouble migrate(connection& db, bool is_new, const std::function<void(int from, int to)>& before = {});
 
-// Damage that can be found without reading much: tables that are missing (a file cut short SQLite finds by
-// itself), and in files of up to `check_bytes` whatever SQLite's quick check finds.
+// Looks for missing tables, and runs SQLite's quick check on files of up to `check_bytes`. SQLite itself notices a file
+// that was cut short.
 open_trouble look_for_damage(connection& db, std::int64_t check_bytes);
 
 }  // namespace digd::archive

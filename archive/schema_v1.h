@@ -1,4 +1,4 @@
-// Version 1 of the schema. Its comments stay in the file: `.schema` in sqlite3 shows them.
+// Version 1 of the schema. SQLite keeps the comments in the file: `.schema` shows them. Released: never change it.
 #pragma once
 
 namespace digd::archive {

@@ -1,5 +1,6 @@
-// What version 2 of the schema adds to version 1: what each run takes, when it was last heard of, and that it is being
-// deleted, so that retention and the list of runs need not count entries, and a deletion can take many small steps.
+// Version 2 of the schema adds the size of each run, its last sign of life, and a mark for a run that is being deleted.
+// With these, retention and the list of runs need not count entries, and a deletion can take many small steps.
+// Released: never change it.
 #pragma once
 
 namespace digd::archive {

@@ -1,5 +1,5 @@
-// Version 3 of the schema: what `digctl pilot` needs to look at many runs without reading their entries, and what
-// people think of detections.
+// Version 3 of the schema adds people's judgements of detections, and columns with which `digctl pilot` need not read
+// the entries of runs. Released: never change it.
 #pragma once
 
 namespace digd::archive {

@@ -66,6 +66,18 @@ class statement {
   int bind_error_ = 0;  // of the first `bind` that failed; the next step returns it
 };
 
+// Resets a statement at the end of its use: a statement that stays open keeps the log in use.
+class statement_reset {
+ public:
+  explicit statement_reset(statement& used) : used_(used) {}
+  ~statement_reset() { used_.reset(); }
+  statement_reset(const statement_reset&) = delete;
+  statement_reset& operator=(const statement_reset&) = delete;
+
+ private:
+  statement& used_;
+};
+
 enum class open_mode : std::uint8_t {
   read_only,
   read_write,

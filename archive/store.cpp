@@ -15,8 +15,8 @@ namespace {
 
 constexpr int busy_while_opening_ms = 2'000;
 
-// Checkpoints are asked for by the writer, after it has acknowledged; never by a commit. A log that had to
-// grow is cut back. Deleted rows are overwritten: deleted is deleted for good.
+// The writer checkpoints after it has acknowledged; a commit never does. A log that had to grow is truncated. Deleted
+// rows are overwritten with zeros.
 constexpr const char* settings_sql =
     "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 0;"
     "PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON; PRAGMA cache_size = -16384;"
@@ -50,18 +50,18 @@ open_trouble store::open(const settings& settings) {
   if (failure why = db_.execute(settings_sql)) return why;
   if (auto found = migrate(db_, is_new, settings.on_migration)) return found;
   if (auto found = look_for_damage(db_, settings.check_bytes)) return found;
-  // The check on `kind` is for others that write, and for that look: SQLite makes a table of its list for each row, and
-  // ours come from an enumeration.
+  // The CHECK on `kind` serves other programs and the look for damage. SQLite evaluates its list for each row, which is
+  // slow; digd's kinds come from an enumeration.
   if (failure why = db_.execute("PRAGMA ignore_check_constraints = ON")) return why;
-  if (failure why = checkpoint(false)) return why;  // the log of a daemon that was killed
+  if (failure why = checkpoint(false)) return why;  // a killed daemon may have left a log
   if (failure why = prepare()) return why;
-  db_.set_busy_timeout(0);  // from now on the writer waits, and says so
+  db_.set_busy_timeout(0);  // from now on the writer retries by itself and reports it
   return {};
 }
 
 failure store::prepare() {
   std::int64_t highest = 0;
-  // Numbers of deleted runs are not used again: AUTOINCREMENT remembers them.
+  // AUTOINCREMENT keeps the highest number, so numbers of deleted runs are not reused.
   failure why = db_.query(
       "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0),"
       " coalesce((SELECT max(number) FROM runs), 0))",
@@ -111,7 +111,7 @@ failure store::prepare() {
       {&remove_rows_[1], "DELETE FROM detections WHERE id IN (SELECT id FROM detections WHERE run = ?1 LIMIT ?2)"},
       {&remove_rows_[2],
        "DELETE FROM interventions WHERE row IN (SELECT row FROM interventions WHERE run = ?1 LIMIT ?2)"},
-      // Nothing, if the detection or its run is gone meanwhile.
+      // Inserts nothing if the detection or its run was deleted meanwhile.
       {&put_judgement_,
        "INSERT INTO judgements (detection, run, judgement, judged_by, judged_ms)"
        " SELECT d.id, d.run, ?3, ?4, ?5 FROM detections AS d JOIN runs AS r ON r.number = d.run"
@@ -132,7 +132,7 @@ failure store::prepare() {
     if (!why) why = db_.prepare(sql, *into);
   }
   sqlite3_wal_hook(db_.get(), keep_log_pages, &log_pages_);
-  statement unfinished;  // of a daemon that stopped before it was done
+  statement unfinished;  // deletions that an earlier daemon did not complete
   if (!why) why = db_.prepare("SELECT number FROM runs WHERE deleting <> 0 ORDER BY number", unfinished);
   while (!why && unfinished.step(why)) leaving_.push_back(static_cast<std::uint64_t>(unfinished.integer(0)));
   if (!why) why = count_free_pages();
@@ -141,7 +141,7 @@ failure store::prepare() {
 
 store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
   result done{{}, entries.size()};
-  // Written to a file that is no longer where people look for it, nothing would be durable.
+  // Entries in a file that was moved away would not be durable.
   if (has_moved()) {
     done.why = moved_away();
     return done;
@@ -156,7 +156,7 @@ store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
   if (!done.why) done.why = commit_.run();
   if (!done.why) leaving_.insert(leaving_.end(), marked_.begin(), marked_.end());
   marked_.clear();
-  // Some errors roll back by themselves.
+  // SQLite rolls back by itself after some errors.
   if (done.why && db_.in_transaction()) static_cast<void>(rollback_.run());
   return done;
 }
@@ -194,7 +194,7 @@ failure store::put(const entry& entry) {
   return why;
 }
 
-// The highest row numbers go where those of runs are, so that they are not given out again.
+// Stores the highest row numbers in sqlite_sequence, where SQLite keeps those of runs, so that none is reused.
 failure store::mark_deleted(std::uint64_t run_number) {
   failure why =
       db_.execute("DELETE FROM sqlite_sequence WHERE name IN ('entries', 'detections', 'interventions', 'outcomes')");
@@ -246,7 +246,7 @@ store::removal store::remove_some() {
   if (done.why || !complete) return done;
   leaving_.pop_front();
   done.gone = run;
-  static_cast<void>(count_free_pages());  // if that fails, the file shrinks another time
+  static_cast<void>(count_free_pages());  // if that fails, the file shrinks later
   return done;
 }
 
@@ -276,7 +276,7 @@ failure store::give_back_some() {
   const std::int64_t before = free_pages_;
   failure why = db_.execute("PRAGMA incremental_vacuum(" + std::to_string(pages) + ")");
   if (!why) why = count_free_pages();
-  if (!why && free_pages_ >= before) free_pages_ = 0;  // the file was not made to shrink
+  if (!why && free_pages_ >= before) free_pages_ = 0;  // the file was created without incremental vacuum
   return why;
 }
 
@@ -349,7 +349,7 @@ failure store::note_answer(const entry& entry, std::int64_t id) {
   return why;
 }
 
-// Once a run and batch, not once a message.
+// Collects changes so that each run is updated once for each batch, not once for each message.
 void store::note_change(const entry& entry) {
   run_change& to = changes_[entry.run_number];
   to.bytes += entry.frame.size() + verdicts_.size();
@@ -382,7 +382,7 @@ failure store::checkpoint(bool truncate) {
   int in_log = 0, moved = 0;
   int rc = sqlite3_wal_checkpoint_v2(
       db_.get(), "main", truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
-  const bool is_busy = (rc & 0xff) == SQLITE_BUSY;  // a reader needs what is left; the next one moves it
+  const bool is_busy = (rc & 0xff) == SQLITE_BUSY;  // a reader needs the rest; a later checkpoint moves it
   if (rc != SQLITE_OK && !is_busy) return db_.last_failure();
   log_pages_ = std::max(in_log, 0);
   moved_pages_ = is_busy ? -1 : std::max(moved, 0);

@@ -1,7 +1,7 @@
-// The writing side of an archive file: its lock, its connection, its prepared statements. No thread of its
-// own.
+// The writing side of an archive file: its lock, its connection and its prepared statements.
 //
-// A batch is one transaction: all of it is stored and synced, or none. Used by one thread at a time.
+// A batch is one transaction: it is stored and synced completely or not at all. Thread: one at a time; none of its own.
+// Failure: a `failure`; nothing throws.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -32,32 +32,33 @@ class store {
     std::int64_t check_bytes = 0;
     std::function<void(int from, int to)> on_migration;
   };
-  static constexpr std::int64_t kept_pages = 256;                 // free, 1 MiB
-  static constexpr std::int64_t pages_a_step = 128;               // given back in one transaction
-  static constexpr std::chrono::microseconds rows_within{2'000};  // removed in one transaction; one portion may be over
+  static constexpr std::int64_t kept_pages = 256;    // free pages that the file keeps: 1 MiB
+  static constexpr std::int64_t pages_a_step = 128;  // given back to the file system in one transaction
+  static constexpr std::chrono::microseconds rows_within{
+      2'000};  // for removals in one transaction; the last portion may exceed it
   static constexpr int rows_a_portion = 16;
 
   open_trouble open(const settings& settings);
 
   struct result {
     failure why;
-    std::size_t at = 0;  // the entry it failed on, or the batch's size if none of them was to blame
+    std::size_t at = 0;  // the entry that failed; the batch's size if no single entry did
   };
   result write(std::span<const std::unique_ptr<entry>> entries);
 
-  // ---- deletion: `write` marks the run, what it left goes in small steps, and then the pages that nothing uses. A run
-  // that is marked is there for nobody, and after a restart the steps go on.
+  // ---- deletion: `write` marks the run; small steps then remove its rows and give back unused pages. Readers leave
+  // out marked runs. After a restart the steps continue.
   bool has_rows_to_remove() const { return !leaving_.empty(); }
   struct removal {
     failure why;
-    std::uint64_t gone = 0;  // the run of which nothing is left now; 0: none
+    std::uint64_t gone = 0;  // the run whose last row was removed; 0: none
   };
   removal remove_some();
-  // Pages that the file can do without, beyond some that are kept for what comes.
+  // More pages are free than the file keeps.
   bool has_pages_to_give_back() const { return free_pages_ > kept_pages; }
   failure give_back_some();
 
-  // The log is moved into the file up to what readers still need; `truncate` also empties it if nobody reads.
+  // Moves the log into the file, except for what readers still need. `truncate` also empties it if nothing reads.
   failure checkpoint(bool truncate);
   int log_pages() const { return log_pages_; }                      // in the log, after the last commit
   bool is_all_moved() const { return moved_pages_ >= log_pages_; }  // by the last checkpoint
@@ -84,20 +85,20 @@ class store {
   statement answer_intervention_, end_run_, change_run_;
   statement mark_run_, delete_run_, note_highest_, free_page_count_;
   statement put_judgement_, drop_judgement_;
-  statement remove_rows_[5];           // of each table that has rows of runs
-  std::deque<std::uint64_t> leaving_;  // marked, and not gone yet
-  std::vector<std::uint64_t> marked_;  // in the transaction in hand
+  statement remove_rows_[5];           // one for each table with rows of runs
+  std::deque<std::uint64_t> leaving_;  // marked runs whose rows are not yet removed
+  std::vector<std::uint64_t> marked_;  // in the open transaction
   std::int64_t free_pages_ = 0;
   std::uint64_t next_run_number_ = 1;
-  // The next row of each table. Numbers of deleted rows are not used again, so that whoever went up to one misses
-  // nothing: `sqlite_sequence` remembers the highest.
+  // The next row number of each table. Numbers of deleted rows are not reused, so a reader that continues after a
+  // number misses nothing: `sqlite_sequence` keeps the highest.
   struct {
     std::int64_t entry = 1, detection = 1, intervention = 1, outcome = 1;
   } next_;
   int log_pages_ = 0;
   int moved_pages_ = 0;
   std::string verdicts_;  // scratch
-  // What a transaction changes about runs that are there already.
+  // Changes of a transaction to rows of `runs`.
   struct run_change {
     std::optional<std::int64_t> last_ts, heard_ms;
     std::uint64_t bytes = 0, activations = 0;

@@ -126,8 +126,8 @@ void trace_export::take(const stored_entry& e) {
       last_firing_ts_ = e.ts;
       return;
     case entry_kind::session_joined:
-      // The opening is its session's hello. What that one said is stored behind it, unless the daemon was killed in
-      // between.
+      // The opening is the first session's hello with the effective settings. That session's own hello follows it,
+      // unless the daemon was killed in between.
       if (follows_opening && (first_session_.empty() || e.session == first_session_)) {
         first_session_ = e.session;
         return;
@@ -138,8 +138,8 @@ void trace_export::take(const stored_entry& e) {
     case entry_kind::message:
     case entry_kind::refused: break;
   }
-  // What was refused before the engine saw it keeps its `ts`, which may be why; and the passing of time that came with
-  // it is not told by its line.
+  // A frame that was refused before it reached the engine keeps its `ts`, which may be the reason for the refusal. Its
+  // line then does not show the time that passed with it.
   const bool stands_in = e.kind == entry_kind::refused && e.frame.starts_with("{\"type\":\"refused\",\"seq\":");
   if (stands_in) return take_stand_in(e, stamp);
   const bool unread =
@@ -151,7 +151,7 @@ void trace_export::take(const stored_entry& e) {
                          : with_members(e.frame, session_member(e.session) + ',' + stamp, {"session", "ts"})));
 }
 
-// It has its time with it: what fired then fires again. Those of older archives had no code.
+// The line has its stamp, so windows that fired then fire again in a replay. Lines of older archives had no code.
 void trace_export::take_stand_in(const stored_entry& e, const std::string& stamp) {
   fired_since_ = false;
   last_firing_ts_ = e.ts;

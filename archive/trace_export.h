@@ -1,7 +1,8 @@
-// An archived run as a trace file: what `digctl replay` answers as the daemon did (docs/protocol.md, "Trace files").
+// Writes an archived run as a trace file, which `digctl replay` answers as the daemon did (docs/protocol.md, "Trace
+// files").
 //
-// Frames are kept to the letter but for their `ts`, which becomes the archived stamp, their `session`, and line ends
-// between their tokens, which become spaces.
+// A frame keeps its bytes, with three exceptions: `ts` becomes the archived stamp, `session` is set, and line ends
+// between tokens become spaces. Thread: one at a time. Failure: none.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +14,13 @@
 
 namespace digd::archive {
 
-// Takes a run's entries in the order applied and hands on the lines of its trace.
+// Takes a run's entries in the order applied and calls `to` for each line of the trace.
 class trace_export {
  public:
   explicit trace_export(std::function<void(std::string_view line)> to) : to_(std::move(to)) {}
 
   void take(const stored_entry& e);
-  // After the last entry: a `time` line if windows fired after the last message.
+  // After the last entry. Writes a `time` line if windows fired after the last message.
   void finish();
 
  private:
@@ -31,14 +32,14 @@ class trace_export {
   std::uint64_t first_session_seq_ = 0;
   std::int64_t last_firing_ts_ = 0;
   bool fired_since_ = false;
-  bool stamped_ = false;  // the stamps are the daemon's own
+  bool stamped_ = false;  // the daemon stamped the messages: the wall clock
 };
 
-// JSON on one line, whatever white space it came with.
+// Replaces line ends between tokens by spaces.
 std::string on_one_line(std::string json);
 
-// A valid JSON object without those of its own members that `drop` names, and with `members` (text such as
-// `"ts":5`, may be empty) put first.
+// Puts `members` (such as `"ts":5`; may be empty) first in a valid JSON object and removes its members that `drop`
+// names.
 std::string with_members(std::string_view object, std::string_view members,
                          std::initializer_list<std::string_view> drop);
 

@@ -21,7 +21,7 @@ boost::system::result<void> trace_source::read_more() {
   taken_ = 0;
   const auto more = reads_->read_some(run_number_, at_, entries_);
   if (!more) return more.error();
-  // Rows of a run that is being deleted go in whatever order.
+  // The rows of a deleted run are removed in any order, so an incomplete piece is possible.
   const auto there = reads_->exists(run_number_);
   if (!there) return there.error();
   if (!*there) return make_error_code(archive_error::run_deleted);

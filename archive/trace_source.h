@@ -1,9 +1,9 @@
-// A stored run as a trace, made piece by piece as it is taken: for an answer over HTTP, and for a file.
+// Reads a stored run as a trace, piece by piece: for an answer over HTTP and for a file.
 //
-// The run's entries as they are when it is opened; what comes later is left out. Between two pieces nothing is held: no
-// transaction is open, and the writer is not disturbed. Threads: one at a time, any. Bounds: a piece is about
-// `piece_bytes`, and at most what `reader` reads at once. Failure: an error code; `run_deleted` if the run went while
-// it was read, for then what was handed out is not the run.
+// It has the entries that exist when it is opened; later ones are left out. Between two pieces no transaction is open,
+// so the writer is not disturbed. Thread: one at a time. Bounds: a piece has about `piece_bytes`, and at most what
+// `reader` reads at once. Failure: an error code. `run_deleted` means that the run was deleted meanwhile, and the
+// pieces read so far are not the run.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -26,7 +26,7 @@ class trace_source {
   static boost::system::result<std::unique_ptr<trace_source>> open(const std::string& path, std::uint64_t run_number,
                                                                    std::string* why = nullptr);
 
-  // The next lines, each with its end. Empty: that was all.
+  // The next lines, with line ends. Empty: there are no more.
   boost::system::result<std::string> next();
 
  private:
@@ -38,7 +38,7 @@ class trace_source {
   std::unique_ptr<reader> reads_;
   trace_export trace_;
   std::string piece_;
-  std::vector<stored_entry> entries_;  // read, and not yet taken from `taken_` on
+  std::vector<stored_entry> entries_;  // read; those from `taken_` on are not yet written
   std::size_t taken_ = 0;
   std::int64_t at_ = 0;  // entries.id
   std::int64_t upto_ = 0;

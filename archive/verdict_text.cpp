@@ -17,7 +17,7 @@ bool skip_digits(std::string_view& rest) {
   return true;
 }
 
-// A JSON string with its quotes, as it stands.
+// Takes a JSON string with its quotes, without decoding it.
 bool take_string(std::string_view& rest, std::string_view& text) {
   if (!rest.starts_with('"')) return false;
   for (std::size_t i = 1; i < rest.size(); ++i) {
@@ -32,7 +32,7 @@ bool take_string(std::string_view& rest, std::string_view& text) {
   return false;
 }
 
-// The ids of a frame that says `deliver` and nothing else, as a JSON array. False: it says more.
+// Writes the events' ids as a JSON array if every verdict is a plain `deliver`. False: one is not.
 bool plain_deliveries(std::string_view frame, std::string& out) {
   std::string_view id;
   out.assign(1, '[');

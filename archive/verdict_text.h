@@ -1,5 +1,5 @@
-// Verdicts as the archive keeps them: most say nothing but `deliver`, and for those the events' ids are
-// enough.
+// The archive's compact form of verdicts: most frames have only plain `deliver` verdicts, and for these the events' ids
+// are enough.
 #pragma once
 
 #include <string>

@@ -24,12 +24,12 @@ constexpr milliseconds retry_while_stopping{50};
 constexpr milliseconds scrub_again{20};
 constexpr milliseconds tidy_again{500};
 
-// Errors that the entry itself causes: trying again would fail for ever, and hold up every other run.
-bool is_entrys_fault(const failure& why) {
+// The entry itself causes these errors: a retry would always fail, and delay every other run.
+bool is_caused_by_entry(const failure& why) {
   return why.primary() == SQLITE_CONSTRAINT || why.primary() == SQLITE_TOOBIG || why.primary() == SQLITE_MISMATCH;
 }
 
-// About what is stored already: it counts also for a run that is no longer archived.
+// Entries about stored rows: they apply even if the run is no longer archived.
 bool is_about_stored(const entry& entry) {
   return entry.kind == entry_kind::run_deleted || entry.kind == entry_kind::judgement;
 }
@@ -50,7 +50,7 @@ writer::writer(const options& options, counters& counted, hand_off& queue, store
   batch_.reserve(options_.batch_entries);
   thread_ = std::thread([this] {
     name_this_thread("archive");
-    stand_back();  // what it writes is already answered
+    stand_back();  // its work is already answered; engine threads go first
     work();
   });
 }
@@ -70,11 +70,11 @@ void writer::stop() {
 
 void writer::work() {
   microseconds idle{options_.poll_us};
-  const microseconds longest{std::max(options_.poll_us, options_.poll_most_us)};
+  const microseconds longest{std::max(options_.poll_us, options_.max_poll_us)};
   for (;;) {
-    // Looked at before the queue: what was accepted before it was closed is found.
+    // Read before the queue: entries accepted before the queue was closed are still taken.
     const bool last_round = queue_.is_closed() && queue_.held() == batch_.size();
-    // A batch that failed is tried again as it is, with what has come meanwhile if it was small.
+    // A failed batch is retried. If it was small, new entries join it.
     take();
     if (!batch_.empty()) {
       idle = microseconds{options_.poll_us};
@@ -97,33 +97,33 @@ void writer::work() {
     idle = std::min(idle * 2, longest);
   }
   if (auto left = queue_.held(); left > 0) {
-    say(stop_trouble_, "stopped with " + std::to_string(left) + " entries not written");
+    set_trouble(stop_trouble_, "stopped with " + std::to_string(left) + " entries not written");
   }
   if (failure why = store_.checkpoint(true)) counted_.failed_checkpoints.fetch_add(1);
 }
 
-// Syncs are what a disk has fewest of: under a light but steady load each serves some milliseconds of entries.
+// A disk can do few syncs a second: under a light but steady load, each sync serves several milliseconds of entries.
 void writer::gather(clock::time_point until) {
   while (!queue_.is_closed() && queue_.held() < options_.gather_entries) {
     const auto left = std::chrono::duration_cast<microseconds>(until - clock::now());
-    if (left <= microseconds{0} || pause(std::min(left, microseconds{options_.poll_most_us}))) return;
+    if (left <= microseconds{0} || pause(std::min(left, microseconds{options_.max_poll_us}))) return;
   }
 }
 
 bool writer::write() {
   auto done = store_.write(batch_);
-  if (done.why && done.at < batch_.size() && is_entrys_fault(done.why)) {
+  if (done.why && done.at < batch_.size() && is_caused_by_entry(done.why)) {
     set_aside_from(done.at, done.why);
-    return true;  // the rest at once
+    return true;  // the rest of the batch is written at once
   }
   if (done.why) {
     ++failures_;
     counted_.failed_commits.fetch_add(1);
-    say(write_trouble_, "cannot write: " + done.why.words + "; trying again");
+    set_trouble(write_trouble_, "cannot write: " + done.why.words + "; trying again");
     return false;
   }
   failures_ = 0;
-  say(write_trouble_, {});
+  set_trouble(write_trouble_, {});
   report(batch_);
   queue_.settle(batch_);
   batch_.clear();
@@ -132,7 +132,7 @@ bool writer::write() {
 }
 
 void writer::report(const batch& done) {
-  // Views into the batch: it lives until this returns.
+  // The keys are views into the batch.
   boost::unordered_flat_map<std::pair<std::uint64_t, std::string_view>, std::uint64_t,
                             boost::hash<std::pair<std::uint64_t, std::string_view>>>
       highest;
@@ -152,22 +152,25 @@ void writer::report(const batch& done) {
   counted_.commits.fetch_add(1);
   if (!on_durable_) return;
   progress.reserve(progress.size() + highest.size());
-  for (const auto& [who, seq] : highest) progress.push_back({who.first, std::string(who.second), seq});
+  for (const auto& [run_and_session, seq] : highest) {
+    progress.push_back({run_and_session.first, std::string(run_and_session.second), seq});
+  }
   on_durable_(progress);
 }
 
-// The run's entries up to there stay a prefix of it; the later ones are dropped and never acknowledged.
+// The run's stored entries remain a prefix of the run. Later ones are dropped and never acknowledged.
 void writer::set_aside_from(std::size_t at, const failure& why) {
   const auto run = batch_[at]->run_number;
   set_aside_.insert(run);
-  say(set_aside_trouble_, std::to_string(set_aside_.size()) + " runs are no longer archived, the last of them number " +
-                              std::to_string(run) + ": " + why.words);
+  set_trouble(set_aside_trouble_, std::to_string(set_aside_.size()) +
+                                      " runs are no longer archived, the last of them number " + std::to_string(run) +
+                                      ": " + why.words);
   drop(std::stable_partition(batch_.begin() + static_cast<std::ptrdiff_t>(at), batch_.end(),
                              [&](const auto& item) { return item->run_number != run || is_about_stored(*item); }));
 }
 
-// What comes later for a run that was set aside is dropped; what is in the batch of it already is its
-// beginning.
+// Drops new entries of runs that were set aside. Entries of such runs that are in the batch already come before the
+// contradiction and stay.
 void writer::take() {
   const auto old = static_cast<std::ptrdiff_t>(batch_.size());
   if (!queue_.take(batch_, options_.batch_entries, options_.batch_bytes) || set_aside_.empty()) return;
@@ -183,8 +186,8 @@ void writer::drop(batch::iterator from) {
   queue_.settle(dropped);
 }
 
-// After the acknowledgement, so that nobody waits for it. A reader can keep part of the log in use: then it
-// is tried again when a quarter more has come.
+// Runs after the acknowledgement, so that no client waits for it. A reader may keep part of the log in use; then the
+// next attempt comes when the log has grown by another quarter.
 void writer::keep_log_short() {
   const int pages = store_.log_pages();
   if (pages < options_.checkpoint_pages) checkpoint_at_ = options_.checkpoint_pages;
@@ -192,15 +195,15 @@ void writer::keep_log_short() {
   failure why = store_.checkpoint(false);
   if (why) {
     counted_.failed_checkpoints.fetch_add(1);
-    say(log_trouble_, "cannot move the log into the archive file: " + why.words + "; the log grows");
+    set_trouble(log_trouble_, "cannot move the log into the archive file: " + why.words + "; the log grows");
   } else {
-    say(log_trouble_, {});
+    set_trouble(log_trouble_, {});
   }
   const bool all_moved = !why && store_.is_all_moved();
   checkpoint_at_ = all_moved ? options_.checkpoint_pages : store_.log_pages() + options_.checkpoint_pages / 4;
 }
 
-// Between two batches at most one step: whoever waits for an ack waits for no more than that.
+// At most one step between two batches, so that an ack waits for no more than one step.
 bool writer::tidy() {
   if (clock::now() < tidy_next_) return false;
   failure why;
@@ -210,19 +213,19 @@ bool writer::tidy() {
     if (!why && step.gone != 0) run_gone(step.gone);
   } else if (store_.has_pages_to_give_back()) {
     why = store_.give_back_some();
-    to_scrub_ = to_scrub_ || !why;  // the file shrinks when the log is moved into it
+    to_scrub_ = to_scrub_ || !why;  // the checkpoint makes the file smaller
   } else {
     scrub_log();
     return false;
   }
   if (!why) {
-    say(tidy_trouble_, {});
+    set_trouble(tidy_trouble_, {});
     keep_log_short();
     return true;
   }
   tidy_next_ = clock::now() + tidy_again;
   counted_.failed_removals.fetch_add(1);
-  say(tidy_trouble_, "cannot remove what was deleted: " + why.words + "; trying again");
+  set_trouble(tidy_trouble_, "cannot remove what was deleted: " + why.words + "; trying again");
   return false;
 }
 
@@ -235,8 +238,8 @@ void writer::run_gone(std::uint64_t run_number) {
   on_durable_(gone);
 }
 
-// What was deleted is overwritten in the file, and leaves the log when that is emptied. A reader may be in the way:
-// then it is tried again.
+// Deleted rows are overwritten in the file, but remain in the log until it is emptied. If a reader prevents that, the
+// writer retries.
 void writer::scrub_log() {
   if (!to_scrub_ || clock::now() < scrub_next_) return;
   scrub_next_ = clock::now() + scrub_again;
@@ -251,7 +254,7 @@ void writer::backoff() {
     return;
   }
   const auto doubled = std::uint64_t{options_.retry_ms} << std::min(failures_ - 1, 20u);
-  pause(milliseconds(std::min<std::uint64_t>(doubled, options_.retry_most_ms)));
+  pause(milliseconds(std::min<std::uint64_t>(doubled, options_.max_retry_ms)));
 }
 
 bool writer::pause(microseconds how_long) {
@@ -259,12 +262,12 @@ bool writer::pause(microseconds how_long) {
   return wake_.wait_for(guard, how_long, [this] { return stopping_; });
 }
 
-void writer::say(std::string& which, std::string words) {
+void writer::set_trouble(std::string& trouble, std::string words) {
   std::string now;
   {
     std::lock_guard guard(mutex_);
-    if (which == words) return;
-    which = std::move(words);
+    if (trouble == words) return;
+    trouble = std::move(words);
     now = health_locked();
   }
   if (options_.on_health) options_.on_health(now);

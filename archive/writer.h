@@ -1,4 +1,4 @@
-// The writer thread: takes from the queue, commits in groups, tells what is durable, keeps the log short.
+// The writer thread: takes entries from the queue, commits in groups, reports what is durable, checkpoints the log.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class writer {
  public:
   using durable_callback = std::function<void(std::span<const durable>)>;
 
-  // What it is handed outlives it. The store is the writer's alone until `stop` returned.
+  // All references must outlive the writer. Until `stop` has returned, only the writer uses the store.
   writer(const options& options, counters& counted, hand_off& queue, store& into, durable_callback on_durable);
   ~writer() { stop(); }
 
@@ -33,20 +33,19 @@ class writer {
 
   void work();
   void gather(clock::time_point until);
-  bool write();  // false: the batch is still to be written
+  bool write();  // false: the batch is not written and must be retried
   void report(const batch& done);
   void set_aside_from(std::size_t at, const failure& why);
   void take();
-  void drop(batch::iterator from);  // these and all behind them
+  void drop(batch::iterator from);  // from here to the end of the batch
   void keep_log_short();
-  // One small step of what deletions leave to do: rows, then unused pages, then the log. False: there is none, or it is
-  // not its time.
+  // One small step of deletion: rows, then unused pages, then the log. False: nothing to do now.
   bool tidy();
   void run_gone(std::uint64_t run_number);
   void scrub_log();
   void backoff();
-  bool pause(std::chrono::microseconds how_long);  // true: woken to stop
-  void say(std::string& which, std::string words);
+  bool pause(std::chrono::microseconds how_long);  // true: `stop` was called
+  void set_trouble(std::string& trouble, std::string words);
   std::string health_locked() const;
 
   const options& options_;
@@ -55,11 +54,11 @@ class writer {
   store& store_;
   durable_callback on_durable_;
 
-  batch batch_;                                  // taken, not yet durable
+  batch batch_;                                  // taken from the queue, not yet durable
   std::unordered_set<std::uint64_t> set_aside_;  // runs that contradict what is stored
-  unsigned failures_ = 0;                        // of the present batch
-  int checkpoint_at_ = 0;                        // pages in the log
-  bool to_scrub_ = false;                        // the log may hold what was deleted
+  unsigned failures_ = 0;                        // of the current batch
+  int checkpoint_at_ = 0;                        // at this number of pages in the log
+  bool to_scrub_ = false;                        // the log may still contain deleted rows
   clock::time_point scrub_next_{}, tidy_next_{};
 
   mutable std::mutex mutex_;

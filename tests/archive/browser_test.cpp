@@ -143,7 +143,7 @@ TEST_CASE("the_tail_gives_each_entry_with_what_came_of_it_and_nothing_twice", "[
     std::size_t messages = 0, detections = 0;
     std::int64_t last = 0;
     for (auto piece = good(at.b->entries_after(0, run)); !piece.empty(); piece = good(at.b->entries_after(last, run))) {
-      CHECK(piece.size() <= browser::most_entries);
+      CHECK(piece.size() <= browser::max_entries);
       for (const watched_entry& entry : piece) {
         CHECK(entry.id > last);
         last = entry.id;

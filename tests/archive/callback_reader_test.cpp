@@ -94,10 +94,10 @@ TEST_CASE("callbacks_come_by_entry_and_detections_before_the_intervention_they_l
 }
 
 TEST_CASE("pieces_leave_nothing_out_and_tell_nothing_twice") {
-  constexpr std::size_t n = callback_reader::most_rows * 2 + 10;
+  constexpr std::size_t n = callback_reader::max_rows * 2 + 10;
   recorded records;
   records.open(1, "r1");
-  std::vector<detection_row> many(callback_reader::most_rows + 5, found("deadlock"));
+  std::vector<detection_row> many(callback_reader::max_rows + 5, found("deadlock"));
   records.tell(1, 1, many, {made("sys:1", deadlock())});  // one entry that is larger than a piece
   for (std::uint64_t seq = 2; seq <= n; ++seq) {
     records.tell(1, seq, {found("deadlock")}, {made("sys:" + std::to_string(seq), deadlock())});

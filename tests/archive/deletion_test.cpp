@@ -214,7 +214,7 @@ TEST_CASE("a_deletion_waits_for_a_disk_that_fails_and_is_done_once_it_works", "[
   options.path = folder.file();
   options.vfs = disk.name();
   options.retry_ms = 1;
-  options.retry_most_ms = 8;
+  options.max_retry_ms = 8;
   auto a = open_watched(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1, secret));

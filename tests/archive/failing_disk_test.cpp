@@ -10,7 +10,7 @@ options on(const faulty_disk& disk, const temporary_folder& folder) {
   options.path = folder.file();
   options.vfs = disk.name();
   options.retry_ms = 1;
-  options.retry_most_ms = 8;
+  options.max_retry_ms = 8;
   return options;
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("nothing_is_durable_in_a_file_that_was_moved_away", "[archive]") {
   options options;
   options.path = folder.file();
   options.retry_ms = 1;
-  options.retry_most_ms = 8;
+  options.max_retry_ms = 8;
   auto a = open_archive(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1));
