@@ -1,8 +1,8 @@
-// A damaged archive: opened by the reader, the browser and the writing side, read to the end, exported and replayed.
+// A damaged archive: the store, the reader and the browser open it, read it to the end, export it and replay it.
 //
-// The input is damage done to a good archive made at the start: two bytes say how much of the file is kept (in 1/65535,
-// all if both are 0xff), a third what is tried, and then follow places (three bytes) with what stands there afterwards
-// (one byte).
+// The input describes damage to a valid archive, which is made once. Two bytes give the share of the file that is kept,
+// in 1/65535. A third has flags: 1 also write to it, 2 also check it. The rest are changes: an offset (three bytes) and
+// the new byte.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -39,39 +39,39 @@ std::string hello_of(std::uint64_t run) {
   return R"({"type":"hello","protocol":1,"run":"r)" + std::to_string(run) + R"(","clock":"trace"})";
 }
 
-class good_archive {
+class valid_archive {
  public:
-  good_archive() {
+  valid_archive() {
     std::string name = (fs::temp_directory_path() / "digd-fuzz-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
     {
-      archive::store made;
-      must(!made.open({.path = file("good"), .vfs = {}, .check_bytes = 0}), "a new archive opens");
-      for (std::uint64_t run = 1; run <= 3; ++run) fill(made, run);
-      must(!made.checkpoint(true), "the log is moved into the file");
+      archive::store store;
+      must(!store.open({.path = file("valid"), .vfs = {}, .check_bytes = 0}), "a new archive opens");
+      for (std::uint64_t run = 1; run <= 3; ++run) fill(store, run);
+      must(!store.checkpoint(true), "the log is moved into the file");
     }
-    std::ifstream in(file("good"), std::ios::binary);
+    std::ifstream in(file("valid"), std::ios::binary);
     bytes_.assign(std::istreambuf_iterator<char>(in), {});
-    must(bytes_.size() > 4'096, "the good archive has pages");
+    must(bytes_.size() > 4'096, "the valid archive has pages");
   }
-  ~good_archive() {
+  ~valid_archive() {
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
 
-  // Writes the damaged copy; what lay beside the last one goes.
+  // Writes the damaged copy. Removes the files that SQLite left beside the last copy.
   std::string damaged(std::string_view text) {
     std::string bytes = bytes_;
     const auto at = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-    const std::size_t kept = static_cast<std::size_t>(at(0)) << 8 | at(1);
+    const std::size_t kept_share = static_cast<std::size_t>(at(0)) << 8 | at(1);
     for (std::size_t i = 3; i + 4 <= text.size(); i += 4) {
-      const std::size_t place =
+      const std::size_t offset =
           static_cast<std::size_t>(at(i)) << 16 | static_cast<std::size_t>(at(i + 1)) << 8 | at(i + 2);
-      bytes[place % bytes.size()] = text[i + 3];
+      bytes[offset % bytes.size()] = text[i + 3];
     }
-    bytes.resize(bytes.size() * kept / 0xffff);
+    bytes.resize(bytes.size() * kept_share / 0xffff);
     const std::string path = file("damaged");
-    for (const char* beside : {"-wal", "-shm", "-journal", ".lock"}) fs::remove(path + beside);
+    for (const char* suffix : {"-wal", "-shm", "-journal", ".lock"}) fs::remove(path + suffix);
     std::ofstream(path, std::ios::binary | std::ios::trunc)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path;
@@ -80,7 +80,7 @@ class good_archive {
  private:
   std::string file(const char* name) const { return (folder_ / name).string(); }
 
-  static void fill(archive::store& into, std::uint64_t run) {
+  static void fill(archive::store& store, std::uint64_t run) {
     using kind = archive::entry_kind;
     archive::batch batches;
     const auto add = [&](archive::entry e) { batches.push_back(std::make_unique<archive::entry>(std::move(e))); };
@@ -102,7 +102,7 @@ class good_archive {
       }
       add(std::move(e));
     }
-    must(!into.write(batches).why, "the good archive is written");
+    must(!store.write(batches).why, "the valid archive is written");
   }
 
   fs::path folder_;
@@ -112,20 +112,20 @@ class good_archive {
 void read(const std::string& path) {
   std::string why;
   const auto opened = archive::reader::open(path, {}, &why);
-  if (!opened) return must(!why.empty(), "an archive that is refused is told why");
+  if (!opened) return must(!why.empty(), "a refused archive has a reason");
   const auto runs = (*opened)->runs();
   if (!runs) return;
   for (const archive::stored_run& run : *runs) {
     fuzz::touch(run.run);
     ingest::replay through(run_policy{}, {});
-    bool goes_on = true;
-    archive::trace_export lines([&](std::string_view line) { goes_on = goes_on && through.line(line); });
+    bool replaying = true;
+    archive::trace_export lines([&](std::string_view line) { replaying = replaying && through.line(line); });
     std::size_t entries = 0;
     (void)(*opened)->each_entry(run.number, [&](const archive::stored_entry& e) {
       lines.take(e);
       return ++entries < 10'000;
     });
-    must(entries < 10'000, "what is read of a damaged archive ends");
+    must(entries < 10'000, "reading a damaged archive ends");
     lines.finish();
     (void)(*opened)->unanswered(run.number);
   }
@@ -134,23 +134,23 @@ void read(const std::string& path) {
 void browse(const std::string& path) {
   std::string why;
   const auto opened = archive::browser::open(path, &why);
-  if (!opened) return must(!why.empty(), "an archive that is refused is told why");
-  archive::browser& looks = **opened;
-  if (const auto runs = looks.runs(0, 100)) {
-    must(runs->size() <= 100, "a page is as long as asked for");
+  if (!opened) return must(!why.empty(), "a refused archive has a reason");
+  archive::browser& browser = **opened;
+  if (const auto runs = browser.runs(0, 100)) {
+    must(runs->size() <= 100, "a page has at most the requested rows");
     for (const archive::run_row& run : *runs) {
-      (void)looks.find(run.run);
-      (void)looks.tally(run.number);
-      (void)looks.detection_counts(run.number);
-      (void)looks.detections(run.number, 0, 100);
+      (void)browser.find(run.run);
+      (void)browser.tally(run.number);
+      (void)browser.detection_counts(run.number);
+      (void)browser.detections(run.number, 0, 100);
     }
   }
-  (void)looks.last_seq();
+  (void)browser.last_seq();
   std::int64_t after = 0;
-  for (int pieces = 0; pieces < 100; ++pieces) {
-    const auto entries = looks.entries_after(after, 0);
+  for (int pages = 0; pages < 100; ++pages) {
+    const auto entries = browser.entries_after(after, 0);
     if (!entries || entries->empty()) break;
-    must(entries->back().id > after, "a tail goes forward");
+    must(entries->back().id > after, "a tail moves forward");
     after = entries->back().id;
   }
 }
@@ -158,7 +158,7 @@ void browse(const std::string& path) {
 void write(const std::string& path, bool checks) {
   archive::store opened;
   if (const auto trouble = opened.open({.path = path, .vfs = {}, .check_bytes = checks ? 1 << 30 : 0})) {
-    return must(!trouble.words.empty(), "an archive that is refused is told why");
+    return must(!trouble.words.empty(), "a refused archive has a reason");
   }
   archive::batch batches;
   archive::entry opening = entry(opened.next_run_number(), 1, archive::entry_kind::run_opened, hello_of(99));
@@ -171,9 +171,9 @@ void write(const std::string& path, bool checks) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static good_archive good;
+  static valid_archive valid;
   if (size < 3) return 0;
-  const std::string path = good.damaged(fuzz::text_of(data, size));
+  const std::string path = valid.damaged(fuzz::text_of(data, size));
   if (data[2] & 1) write(path, data[2] & 2);
   read(path);
   browse(path);

@@ -1,4 +1,4 @@
-// The configuration: daemon::load_config and what is checked of the whole.
+// The configuration: daemon::load_config, daemon::check_config, and writing it out reloaded.
 #include "daemon/settings/config.h"
 #include "daemon/settings/option.h"
 #include "tests/fuzz/target.h"
@@ -8,24 +8,25 @@ using namespace digd;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
   daemon::config loaded;
-  const std::vector<std::string> wrong = daemon::load_config(text, "digd.toml", loaded);
-  for (const std::string& text : wrong) {
-    fuzz::must(text.starts_with("digd.toml:"), "a mistake is told with its place", text);
+  const std::vector<std::string> mistakes = daemon::load_config(text, "digd.toml", loaded);
+  for (const std::string& mistake : mistakes) {
+    fuzz::must(mistake.starts_with("digd.toml:"), "a mistake is reported with its place", mistake);
   }
   fuzz::touch(daemon::check_config(loaded));
-  if (!wrong.empty()) return 0;
+  if (!mistakes.empty()) return 0;
 
-  // Written out, every option reads back as itself.
+  // Every option that is written out reads back as the same value.
   std::string written, section;
   for (const daemon::option& option : daemon::options()) {
     if (option.section() != section) written += "[" + std::string(section = option.section()) + "]\n";
     written += std::string(option.key()) + " = " + option.get(loaded) + "\n";
   }
-  daemon::config again;
-  const std::vector<std::string> broken = daemon::load_config(written, "digd.toml", again);
-  fuzz::must(broken.empty(), "what is written can be read", broken.empty() ? "" : broken.front() + "\n" + written);
+  daemon::config reloaded;
+  const std::vector<std::string> unreadable = daemon::load_config(written, "digd.toml", reloaded);
+  fuzz::must(unreadable.empty(), "a written configuration can be read",
+             unreadable.empty() ? "" : unreadable.front() + "\n" + written);
   for (const daemon::option& option : daemon::options()) {
-    fuzz::must(option.get(again) == option.get(loaded), "an option reads back as itself", option.name);
+    fuzz::must(option.get(reloaded) == option.get(loaded), "an option reads back as the same value", option.name);
   }
   return 0;
 }

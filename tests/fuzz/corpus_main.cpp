@@ -1,8 +1,8 @@
-// Runs a fuzz target on the files and folders named, each input once: the corpus as an ordinary test.
+// Runs a fuzz target once on each input in the given files and folders: the corpus as an ordinary test.
 //
-//   fuzz_TARGET FILE|FOLDER…      exit 0 if every input was run, 2 if there was none; a finding ends the program
+//   fuzz_TARGET FILE|FOLDER…      exit code 0 after all inputs, 2 if there were none; a failure ends the program
 //
-// Where no sanitizer is built in, memory beyond `most_memory` is a finding too.
+// Without a sanitizer, using more than `max_memory` also fails.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace {
 
 namespace fs = std::filesystem;
-constexpr rlim_t most_memory = 2ull << 30;
+constexpr rlim_t max_memory = 2ull << 30;
 
 std::vector<fs::path> inputs(int argc, char** argv) {
   std::vector<fs::path> paths;
@@ -37,8 +37,8 @@ std::vector<fs::path> inputs(int argc, char** argv) {
 
 void limit_memory() {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  const rlimit most{most_memory, most_memory};
-  ::setrlimit(RLIMIT_DATA, &most);
+  const rlimit limit{max_memory, max_memory};
+  ::setrlimit(RLIMIT_DATA, &limit);
 #endif
 }
 
@@ -46,7 +46,7 @@ void limit_memory() {
 
 int main(int argc, char** argv) {
   limit_memory();
-  std::size_t run = 0;
+  std::size_t count = 0;
   for (const fs::path& path : inputs(argc, argv)) {
     std::ifstream file(path, std::ios::binary);
     if (!file) {
@@ -56,8 +56,8 @@ int main(int argc, char** argv) {
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     std::fprintf(stderr, "%s: %zu bytes\n", path.filename().c_str(), bytes.size());
     LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-    ++run;
+    ++count;
   }
-  std::fprintf(stderr, "%zu inputs\n", run);
-  return run == 0 ? 2 : 0;
+  std::fprintf(stderr, "%zu inputs\n", count);
+  return count == 0 ? 2 : 0;
 }

@@ -1,4 +1,4 @@
-// A graph of the paper's library: importers::import_dig_graph, and its trace through the engine.
+// A graph of the paper's library: importers::import_dig_graph, and a replay of the resulting trace.
 #include "ingest/importers/dig_graph.h"
 
 #include "tests/fuzz/imported.h"

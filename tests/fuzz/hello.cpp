@@ -1,4 +1,5 @@
-// The first frame of a connection: ingest::decoder::decode_hello, what is granted, and the two frames made of it.
+// The first frame of a connection: ingest::decoder::decode_hello, the granted settings, the welcome and the archived
+// hello.
 #include "engine/policy.h"
 #include "engine/run.h"
 #include "ingest/protocol/decode.h"
@@ -11,33 +12,34 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static ingest::decoder decoder;
   static const run_policy policy;
   const std::string_view frame = fuzz::text_of(data, size);
-  hello asked;
-  if (const refusal_note note = decoder.decode_hello(frame, asked)) {
+  hello requested;
+  if (const refusal_note note = decoder.decode_hello(frame, requested)) {
     fuzz::touch(note.text);
     return 0;
   }
-  fuzz::must_be_json(frame, "what is accepted is JSON");
-  fuzz::must(!asked.run.empty() && asked.run.size() <= 256, "a run's id has 1 to 256 bytes", asked.run);
-  const run_settings granted = settle(asked, policy);
-  fuzz::must(contradiction(asked, granted, policy).empty(), "a hello does not contradict what it was granted", frame);
+  fuzz::must_be_json(frame, "an accepted hello is JSON");
+  fuzz::must(!requested.run.empty() && requested.run.size() <= 256, "a run's id has 1 to 256 bytes", requested.run);
+  const run_settings granted = settle(requested, policy);
+  fuzz::must(contradiction(requested, granted, policy).empty(), "a hello does not contradict its granted settings",
+             frame);
 
   std::string welcome;
-  ingest::encode_welcome(welcome, {.run = asked.run, .session = asked.session}, granted);
+  ingest::encode_welcome(welcome, {.run = requested.run, .session = requested.session}, granted);
   fuzz::must_be_json(welcome, "a welcome is JSON");
 
-  // What is archived of it opens the same run again.
+  // The archived hello opens the same run again.
   std::string opening;
-  ingest::encode_trace_hello(opening, asked, granted);
-  hello again;
-  const refusal_note note = decoder.decode_hello(opening, again);
+  ingest::encode_trace_hello(opening, requested, granted);
+  hello reopened;
+  const refusal_note note = decoder.decode_hello(opening, reopened);
   fuzz::must(!note, "the archived hello is accepted", opening);
-  run_settings settled = settle(again, policy);
+  run_settings settled = settle(reopened, policy);
   settled.clock = granted.clock;  // an archived run has the trace clock
   settled.stamped = granted.stamped;
   fuzz::must(settled == granted, "the archived hello settles the same", opening);
-  fuzz::must(again.agents.has_value() == asked.agents.has_value(), "a closed roster stays closed", opening);
+  fuzz::must(reopened.agents.has_value() == requested.agents.has_value(), "a closed roster stays closed", opening);
 
-  const digd::run opened(granted, asked);
+  const digd::run opened(granted, requested);
   fuzz::must(!opened.ended(), "a run begins open");
   return 0;
 }

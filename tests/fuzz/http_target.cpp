@@ -1,7 +1,7 @@
-// What a stranger's HTTP request says: its target and parameters, Host and Origin. One a line: the target, then lines
-// that are tried as Host, as Origin and as a list of subprotocols.
-#include "daemon/http/request_target.h"
+// Parts of an untrusted HTTP request. The first line is the target. Each further line is tried as an address, as Host,
+// as Origin and as a list of subprotocols.
 #include "daemon/http/request_check.h"
+#include "daemon/http/request_target.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd::daemon;
@@ -20,26 +20,27 @@ void check_target(std::string_view text) {
     must(target->parameter(name) != nullptr, "a parameter is found by its name", name);
     digd::fuzz::touch(value);
     if (const auto n = whole_number(value))
-      must(value.find_first_not_of("0123456789") == std::string::npos, "a count", value);
+      must(value.find_first_not_of("0123456789") == std::string::npos, "a whole number has only digits", value);
   }
-  must(bytes <= text.size(), "decoding makes nothing longer", text);
+  must(bytes <= text.size(), "decoding does not lengthen a target", text);
 }
 
 void check_header(std::string_view text) {
   listen_address bound;
   std::string why;
   if (!parse_address(text, bound, why)) {
-    must(!why.empty(), "an address that is refused is told why", text);
+    must(!why.empty(), "a refused address has a reason", text);
   } else {
-    listen_address again;
-    must(parse_address(to_string(bound), again, why) && to_string(again) == to_string(bound),
-         "an address reads back as itself", text);
+    listen_address parsed_again;
+    must(parse_address(to_string(bound), parsed_again, why) && to_string(parsed_again) == to_string(bound),
+         "an address reads back as the same address", text);
   }
   static const trusted_names local({tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}}, {"digd.example"},
                                    {});
-  must(!local.is_trusted_host(text) || text.find("evil") == std::string_view::npos, "a stranger's host", text);
+  must(!local.is_trusted_host(text) || text.find("evil") == std::string_view::npos, "an unknown host is not trusted",
+       text);
   must(!local.is_trusted_origin(text, "127.0.0.1:7344") || text.find("evil") == std::string_view::npos,
-       "a stranger's origin", text);
+       "an unknown origin is not trusted", text);
   names_token(text, "digd.v1");
 }
 

@@ -1,5 +1,4 @@
-// Recorded spans in either encoding, packed or not: read, mapped, sent at once and in two parts, and run through the
-// engine.
+// Spans in either encoding, compressed or not: read, mapped to messages at once and in two parts, and replayed.
 #include <map>
 
 #include "ingest/otlp/import.h"
@@ -14,7 +13,7 @@ namespace {
 
 using namespace digd;
 
-// As the daemon does with spans that come in two requests: later messages fit those sent before.
+// Maps spans as the daemon does when they arrive in two requests: later messages must fit those already sent.
 void check_parts(const std::vector<otlp::span>& spans) {
   std::vector<std::string> lines{R"({"type":"hello","protocol":1,"run":"r","mode":"observe","clock":"trace"})"};
   otlp::sent_messages sent;

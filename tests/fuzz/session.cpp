@@ -1,14 +1,14 @@
-// The whole path of frames through a run with its sessions: ingest::inbox, live, then read back and exported.
+// The whole path of frames through a run with its sessions: live through ingest::inbox, then recovered and exported.
 //
 // A line of the input is a frame of session 0, or by its first character:
-//   >FRAME   a session's hello: it joins or comes back      0…3FRAME  a frame of that session
-//   ~N       N milliseconds pass                            !         all that was taken is durable
-//   ^N       the operator's switch                          #N        a frame of N bytes, too large to be read
-//   @N       N milliseconds pass, and the timer is late    $         memory ran out: the run is judged no more
-//   %        messages are turned away, or no longer
-// The run's first hello is the first line if that is one. Checked besides not failing: frames out are JSON, seqs are
-// used up one by one, and what was recorded replays to the same answers and the same graph: fed back as the daemon
-// does after a restart, and exported as a trace file.
+//   >FRAME   a hello: a session joins or reconnects         0…3FRAME  a frame of that session
+//   ~N       N milliseconds pass                            !         all accepted messages become durable
+//   ^N       the operator's switch                          #N        a frame of N bytes, too large to read
+//   @N       N milliseconds pass, and the timer is late     $         memory runs out: judging stops
+//   %        switches refusing new messages on or off
+// The first line is the hello of the run if it is one. Checks that sent frames are JSON and that each frame uses up at
+// most one seq. Checks that recovery, as the daemon does it after a restart, and a replay of the exported trace give
+// the same answers and the same graph.
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -29,9 +29,9 @@ using fuzz::must;
 namespace {
 
 constexpr std::string_view plain_hello = R"({"type":"hello","protocol":1,"run":"r","clock":"trace"})";
-constexpr std::size_t most_frames = 400;
+constexpr std::size_t max_frames = 400;
 
-// Small, so that every limit is reached.
+// Small limits, so that inputs reach every one.
 run_policy small_limits() {
   run_policy p;
   p.caps = {.stalled_ms = 600'000,
@@ -58,11 +58,11 @@ class live_run {
 
   void line(std::string_view text) {
     if (text.empty()) return;
-    const char current_text = text.front();
+    const char command = text.front();
     const std::string_view rest = text.substr(1);
     std::uint64_t number = 0;
     std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    switch (current_text) {
+    switch (command) {
       case '>': {
         hello greeting;
         if (!hellos_.decode_hello(rest, greeting)) join(rest, greeting);
@@ -78,26 +78,26 @@ class live_run {
       case '0':
       case '1':
       case '2':
-      case '3': return receive(static_cast<std::size_t>(current_text - '0') % in_->sessions().size(), rest);
+      case '3': return receive(static_cast<std::size_t>(command - '0') % in_->sessions().size(), rest);
       default: return receive(0, text);
     }
   }
 
   void check() {
     for (const ingest::session& s : in_->sessions()) {
-      must(s.durable_seq <= s.taken_seq, "durable is what was taken");
+      must(s.durable_seq <= s.taken_seq, "durable messages were accepted");
       must(s.unacked.size() <= s.taken_seq - std::min(s.durable_seq, s.place),
            "replies are kept until they are durable");
     }
     const graph::graph& g = in_->run().graph();
     must(g.live_events() <= settings_.limits.live_events + system_room, "live events keep to their limit");
     must(g.open_count() <= settings_.limits.open_activations, "open activations keep to their limit");
-    check_read_back();
+    check_recovery();
     check_export();
   }
 
  private:
-  static constexpr std::size_t system_room = 2'000;  // events that healing made
+  static constexpr std::size_t system_room = 2'000;  // system events may exceed the limit
 
   void carry_out(const ingest::effects& effects) {
     for (const ingest::effect& e : effects) {
@@ -136,19 +136,19 @@ class live_run {
     const std::size_t held = in_->sessions()[s].held.size();
     carry_out(in_->receive(s, frame, ++now_));
     const std::uint64_t after = in_->sessions()[s].taken_seq;
-    must(after >= before && after <= before + held + 1, "a frame uses up one seq at most", frame);
+    must(after >= before && after <= before + held + 1, "a frame uses up at most one seq", frame);
   }
 
-  // As daemon/runs/recovery.cpp does it.
-  void check_read_back() {
-    ingest::inbox again(first_, settings_, {.keep_replies = true});
+  // Recovers the run as daemon/runs/recovery.cpp does.
+  void check_recovery() {
+    ingest::inbox recovered(first_, settings_, {.keep_replies = true});
     for (const tests::recorded_entry& e : entries_) {
-      const tests::fed fed = tests::feed(again, hellos_, e.stored);
-      must(fed.fits, "a recorded entry fits", e.stored.frame);
+      const tests::recovered_answers answers = tests::recover_entry(recovered, hellos_, e.stored);
+      must(answers.fits, "a recorded entry fits", e.stored.frame);
       if (e.stored.kind == archive::entry_kind::session_joined) continue;
-      must(fed.values == std::vector{e.value}, "what is read back is answered the same", e.stored.frame);
+      must(answers.values == std::vector{e.value}, "a recovered message gets the same answer", e.stored.frame);
     }
-    must(tests::digest_of(again.run()) == tests::digest_of(in_->run()), "what is read back is the same graph");
+    must(tests::digest_of(recovered.run()) == tests::digest_of(in_->run()), "a recovered run has the same graph");
   }
 
   void check_export() {
@@ -166,7 +166,7 @@ class live_run {
     opened.kind = archive::entry_kind::run_opened;
     opened.frame = opening;
     lines.take(opened);
-    // With stamps of our own, what fired between two messages is told by the later one in a trace.
+    // In a stamped trace, windows that fired between two messages are part of the answer to the later one.
     const bool exact = settings_.clock == clock_kind::trace && !settings_.stamped;
     std::size_t at = 0;
     for (const tests::recorded_entry& e : entries_) {
@@ -174,12 +174,12 @@ class live_run {
       if (e.stored.kind == archive::entry_kind::session_joined || e.stored.kind == archive::entry_kind::firing)
         continue;
       must(values.size() == at + 1, "an exported line is one message", e.stored.frame);
-      if (exact) must(values[at] == e.value, "an exported trace is answered the same", e.stored.frame);
+      if (exact) must(values[at] == e.value, "an exported trace gets the same answers", e.stored.frame);
       ++at;
     }
     lines.finish();
     must(through.run() == nullptr || tests::digest_of(*through.run()) == tests::digest_of(in_->run()),
-         "an exported trace is the same graph");
+         "an exported trace gives the same graph");
   }
 
   const run_policy policy_ = small_limits();
@@ -201,12 +201,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view first_frame = rest.substr(0, rest.find('\n'));
   if (hellos.decode_hello(first_frame, first)) {
     first_frame = plain_hello;
-    must(!hellos.decode_hello(first_frame, first), "the plain hello is one");
+    must(!hellos.decode_hello(first_frame, first), "the plain hello is valid");
   } else {
     fuzz::take_line(rest, line);
   }
   live_run run(first_frame, first);
-  for (std::size_t n = 0; n < most_frames && fuzz::take_line(rest, line); ++n) run.line(line);
+  for (std::size_t n = 0; n < max_frames && fuzz::take_line(rest, line); ++n) run.line(line);
   run.check();
   return 0;
 }

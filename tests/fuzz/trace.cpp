@@ -1,4 +1,4 @@
-// A trace file, line by line: ingest::replay, as `digctl replay` and the importers' users call it.
+// A trace file, line by line, through ingest::replay, as in `digctl replay`.
 #include "ingest/protocol/replay.h"
 #include "tests/fuzz/target.h"
 
@@ -11,12 +11,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string_view rest = fuzz::text_of(data, size), line;
   while (fuzz::take_line(rest, line)) {
     if (!through.line(line)) {
-      fuzz::must(!through.problem().empty(), "a trace that stops says why");
+      fuzz::must(!through.problem().empty(), "a replay that stops has a reason");
       break;
     }
   }
   const auto& counted = through.counted();
-  fuzz::must(counted.healed <= counted.detections, "what is healed was detected");
-  fuzz::must(counted.messages + counted.refused + counted.repeated <= counted.lines, "a line is one message at most");
+  fuzz::must(counted.healed <= counted.detections, "at most every detection is healed");
+  fuzz::must(counted.messages + counted.refused + counted.repeated <= counted.lines, "a line is at most one message");
   return 0;
 }

@@ -1,5 +1,5 @@
-// What a stranger's bytes on an open WebSocket are taken for. The first byte chooses the limit and how the bytes
-// arrive: the same comes of them in pieces as at once, and nothing is kept beyond the limit.
+// Untrusted bytes on an open WebSocket. The first byte chooses the limit and the size of the pieces in which the others
+// arrive. Pieces must give the same frames as all bytes at once, and no payload may exceed the limit.
 #include "net/websocket_frames.h"
 
 #include <algorithm>
@@ -12,17 +12,17 @@ using namespace digd::net;
 
 namespace {
 
-struct heard {
+struct received_frame {
   websocket_event::frame_kind kind;
   std::string payload;
   std::size_t bytes;
   std::uint16_t code;
-  bool operator==(const heard&) const = default;
+  bool operator==(const received_frame&) const = default;
 };
 
-std::vector<heard> hear(std::string_view bytes, std::size_t limit, std::size_t piece) {
+std::vector<received_frame> read_in_pieces(std::string_view bytes, std::size_t limit, std::size_t piece_size) {
   websocket_reader reader(limit);
-  std::vector<heard> out;
+  std::vector<received_frame> out;
   while (true) {
     for (auto e = reader.next(); e.kind != websocket_event::frame_kind::none; e = reader.next()) {
       out.push_back({e.kind, std::string(e.payload), e.bytes, e.code});
@@ -31,7 +31,7 @@ std::vector<heard> hear(std::string_view bytes, std::size_t limit, std::size_t p
     if (bytes.empty()) return out;
     const auto room = reader.room();
     must(!room.empty(), "there is room for more", bytes);
-    const std::size_t n = std::min({piece, room.size(), bytes.size()});
+    const std::size_t n = std::min({piece_size, room.size(), bytes.size()});
     std::copy_n(bytes.data(), n, room.data());
     reader.filled(n);
     bytes.remove_prefix(n);
@@ -44,17 +44,17 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size == 0) return 0;
   const std::size_t limit = 1 + data[0] * 3u;
   const std::string_view bytes = digd::fuzz::text_of(data + 1, size - 1);
-  const std::vector<heard> whole = hear(bytes, limit, size);
-  must(hear(bytes, limit, 1 + data[0] % 7u) == whole, "the same however it arrives", bytes);
-  for (const heard& heard : whole) {
+  const std::vector<received_frame> whole = read_in_pieces(bytes, limit, size);
+  must(read_in_pieces(bytes, limit, 1 + data[0] % 7u) == whole, "pieces give the same frames", bytes);
+  for (const received_frame& frame : whole) {
     const bool is_message =
-        heard.kind == websocket_event::frame_kind::text || heard.kind == websocket_event::frame_kind::binary;
-    must(!is_message || heard.payload.size() <= limit, "a message keeps to its limit", heard.payload);
-    must(heard.kind != websocket_event::frame_kind::too_large ||
-             (heard.bytes > limit && heard.bytes <= limit * websocket_reader::too_large_factor),
-         "what is too large says how large", bytes);
-    must(heard.kind != websocket_event::frame_kind::broken || (heard.code >= 1002 && heard.code <= 1009),
-         "a code for what is broken", bytes);
+        frame.kind == websocket_event::frame_kind::text || frame.kind == websocket_event::frame_kind::binary;
+    must(!is_message || frame.payload.size() <= limit, "a message keeps to its limit", frame.payload);
+    must(frame.kind != websocket_event::frame_kind::too_large ||
+             (frame.bytes > limit && frame.bytes <= limit * websocket_reader::too_large_factor),
+         "a frame that is too large reports its size", bytes);
+    must(frame.kind != websocket_event::frame_kind::broken || (frame.code >= 1002 && frame.code <= 1009),
+         "a broken frame has a close code", bytes);
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// A Who&When log: importers::import_whowhen, and its trace through the engine.
+// A Who&When log: importers::import_whowhen, and a replay of the resulting trace.
 #include "ingest/importers/whowhen.h"
 
 #include "tests/fuzz/imported.h"

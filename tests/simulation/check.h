@@ -1,4 +1,4 @@
-// What must hold at every step of a simulation. Broken, it ends that world, and the seed is printed.
+// Checks of what digd promises, made during a simulation. A broken promise ends the world and prints its seed.
 #pragma once
 
 #include <stdexcept>
@@ -10,12 +10,13 @@ struct broken_promise : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-template <class Words>
-void must(bool holds, Words&& words) {
-  if (!holds) throw broken_promise(std::string(words()));
+// Throws broken_promise with the text, which `describe` makes only if it is needed.
+template <class Describe>
+void must(bool holds, Describe&& describe) {
+  if (!holds) throw broken_promise(std::string(describe()));
 }
-inline void must(bool holds, const char* words) {
-  if (!holds) throw broken_promise(words);
+inline void must(bool holds, const char* promise) {
+  if (!holds) throw broken_promise(promise);
 }
 
 }  // namespace digd::simulation

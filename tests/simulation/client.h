@@ -1,5 +1,5 @@
-// A client, modelled: one session of a run. It keeps what is not acked, comes back after a broken connection, goes on
-// from what `welcome` says, and holds the monitor to what it was told.
+// A model of a client: one session of a run. It keeps unacknowledged messages, reconnects after a broken connection,
+// continues from the `acked_seq` of `welcome`, and checks the answers of the daemon.
 #pragma once
 
 #include <cstdint>
@@ -18,64 +18,66 @@ namespace digd::simulation {
 
 class client {
  public:
-  struct manner {
+  struct behaviour {
     std::string run, session;
-    std::size_t number = 0;  // which of the run's sessions
+    std::size_t number = 0;  // the session's position in the run, from 0
     bool trace_clock = true;
-    bool alone = true;             // the run has no other session
-    bool greedy = false;           // heeds no credits
-    bool fickle = false;           // says other capabilities each time
-    bool ends = false;             // its last messages bring the run to rest and end it
-    std::uint64_t messages = 100;  // to say
+    bool is_only_session = true;  // of its run, and no operator switches modes
+    bool ignores_credits = false;
+    bool changes_capabilities = false;  // at each reconnect
+    bool ends_run = false;              // its last messages end open activations, then the run
+    std::uint64_t messages = 100;       // to send
     microseconds latency = 500;
-    microseconds reading = 0;  // what a frame costs it
+    microseconds read_time = 0;  // for each frame
   };
 
-  client(scheduler& clock, dice& chance, monitor& to, story& tells, manner manner);
+  client(scheduler& clock, dice& chance, monitor& daemon, story& story, behaviour behaviour);
 
   void begin();
   void cut();
-  // After a kill: what was judged and not stored may be judged otherwise, unless the run is this session's alone.
-  void expect_new_judgement();
-  bool is_through() const { return sent_.size() == manner_.messages && acked_ == sent_.size() && owed_.empty(); }
-  // At the end: everything said stands in the record, once, in order.
+  // After a kill the daemon may judge messages that were not stored differently, unless this is the run's only session.
+  void allow_new_verdicts();
+  // Whether all messages are sent, acknowledged and answered.
+  bool is_finished() const {
+    return sent_.size() == behaviour_.messages && acked_ == sent_.size() && unanswered_.empty();
+  }
+  // At the end: checks that the record has every message once and in order.
   void check_record(const disk& archive) const;
 
  private:
-  struct said {
+  struct sent_message {
     std::string frame;
-    bool held = false;
+    bool held = false;  // waits for its verdict
     bool has_seq = true;
   };
   void connect();
   void closed();
-  void think();
+  void send_when_allowed();
   story::piece next_piece();
-  void say(story::piece&& piece);
+  void add(story::piece&& piece);
   void send(std::uint64_t seq);
-  void hear(std::string&& frame);
-  void hear_welcome(std::string_view frame);
-  void hear_ack(std::uint64_t seq);
-  void hear_answer(std::uint64_t seq, std::string_view frame);
-  void hear_intervention(std::string_view frame);
-  std::string who() const { return "run " + manner_.run + " session " + manner_.session + ": "; }
+  void receive(std::string&& frame);
+  void receive_welcome(std::string_view frame);
+  void receive_ack(std::uint64_t seq);
+  void receive_answer(std::uint64_t seq, std::string_view frame);
+  void receive_intervention(std::string_view frame);
+  std::string label() const { return "run " + behaviour_.run + " session " + behaviour_.session + ": "; }
 
   scheduler& clock_;
   dice& chance_;
   monitor& monitor_;
   story& story_;
-  const manner manner_;
+  const behaviour behaviour_;
   std::shared_ptr<link> link_;
-  bool greeted_ = false;
-  std::vector<said> sent_;  // seq is the place in it, from 1
+  bool welcomed_ = false;
+  std::vector<sent_message> sent_;  // the message with seq n is at n - 1
   std::uint64_t acked_ = 0;
-  std::uint64_t resumed_at_ = 0;  // what was acked and sent when this connection began
-  std::uint64_t resent_to_ = 0;
-  std::set<std::uint64_t> answered_;  // on this connection
-  std::set<std::uint64_t> owed_;      // sent on this connection, held, not answered yet
-  std::map<std::uint64_t, std::uint64_t>
-      heard_;                       // seq: digest of the first answer, above what was acked at the welcome
-  std::set<std::string> reported_;  // interventions
+  std::uint64_t resumed_at_ = 0;        // the acked seq when this connection began
+  std::uint64_t resent_to_ = 0;         // the last seq that was sent again on this connection
+  std::set<std::uint64_t> answered_;    // on this connection
+  std::set<std::uint64_t> unanswered_;  // held messages sent on this connection that have no answer yet
+  std::map<std::uint64_t, std::uint64_t> first_answers_;  // digests by seq, above the acked_seq of the welcome
+  std::set<std::string> reported_;                        // ids of interventions
 };
 
 }  // namespace digd::simulation

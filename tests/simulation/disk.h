@@ -1,7 +1,7 @@
-// The archive and its disk, modelled: entries become durable in batches, late, or not at all for a while; a kill loses
-// what was not durable. What is durable is kept per run, in the order applied.
+// A model of the archive and its disk: entries become durable in batches, sometimes late. A kill loses entries that are
+// not durable. The disk keeps durable entries by run, in the order in which they were applied.
 //
-// Faults come and go by themselves while `troubled`; a commit that fails is tried again, as the archive's writer does.
+// Commits are slow or fail at random while `troubled`. Failed commits are tried again, as by the archive's writer.
 #pragma once
 
 #include <functional>
@@ -16,18 +16,18 @@ namespace digd::simulation {
 
 class disk {
  public:
-  // The latest durable seq of a session.
+  // Reports the latest durable seq of a session.
   using report = std::function<void(const std::string& run, const std::string& session, std::uint64_t seq)>;
 
   disk(scheduler& clock, dice& chance, report durable) : clock_(clock), chance_(chance), durable_(std::move(durable)) {}
 
   void push(const std::string& run, tests::recorded_entry&& entry);
-  // The process is gone: what is queued is lost; of the commit under way nobody knows.
+  // The process ends: queued entries are lost, and the commit in progress may or may not be stored.
   void kill();
-  void be_troubled(bool on) { troubled_ = on; }
-  // A disk that breaks its own promises, to see that the simulation notices.
-  enum class lie : std::uint8_t { none, durable_at_once, forgets_at_a_kill };
-  void tell(lie which) { lie_ = which; }
+  void set_troubled(bool on) { troubled_ = on; }
+  // Faults with which the disk breaks its promises. The simulation must notice them.
+  enum class fault : std::uint8_t { none, durable_at_once, forgets_at_a_kill };
+  void inject(fault fault) { fault_ = fault; }
 
   const std::map<std::string, std::vector<tests::recorded_entry>>& stored() const { return stored_; }
   std::uint64_t stored_seq(const std::string& run, const std::string& session) const;
@@ -35,25 +35,25 @@ class disk {
   std::uint64_t failed_commits() const { return failed_; }
 
  private:
-  struct parcel {
+  struct queued_entry {
     std::string run;
     tests::recorded_entry entry;
   };
-  void write_on();
+  void write_next();
   void finish(std::uint64_t life);
   void store_batch();
-  microseconds commit_takes();
+  microseconds commit_time();
 
   scheduler& clock_;
   dice& chance_;
   report durable_;
-  std::vector<parcel> queue_, batch_;
+  std::vector<queued_entry> queue_, batch_;
   std::map<std::string, std::vector<tests::recorded_entry>> stored_;
   std::map<std::pair<std::string, std::string>, std::uint64_t> seqs_;
-  std::uint64_t life_ = 0;
+  std::uint64_t life_ = 0;  // processes so far: ends commits of an earlier one
   std::uint64_t failed_ = 0;
   bool troubled_ = true;
-  lie lie_ = lie::none;
+  fault fault_ = fault::none;
 };
 
 }  // namespace digd::simulation

@@ -21,7 +21,7 @@ run_policy small_limits() {
 
 }  // namespace
 
-// A run and those who sit in it: daemon/runs/run_host.cpp without threads.
+// A run and its session slots: daemon/runs/run_host.cpp without threads.
 class monitor::hosted {
  public:
   hosted(monitor& owner, const hello& first, const run_settings& settings)
@@ -35,7 +35,7 @@ class monitor::hosted {
   void go_live(std::uint64_t last_n) {
     n_ = last_n;
     in_.hold_unseen(true);
-    seats_.resize(in_.sessions().size());
+    slots_.resize(in_.sessions().size());
   }
 
   void record_opening(const hello& first) {
@@ -50,10 +50,10 @@ class monitor::hosted {
     const auto joined = in_.join(greeting, owner_.policy_);
     if (joined.refused) return joined.refused;
     const ingest::session_index s = joined.session;
-    if (s == seats_.size()) seats_.emplace_back();
+    if (s == slots_.size()) slots_.emplace_back();
     if (joined.changed) owner_.archive_.push(name_, tests::joining_entry(greeting, frame, in_.run().clock(), ++n_));
-    if (seats_[s].connection) seats_[s].connection->close_by_monitor();  // replaced
-    seats_[s] = {.connection = from};
+    if (slots_[s].connection) slots_[s].connection->close_by_monitor();  // the new connection replaces it
+    slots_[s] = {.connection = from};
     from->attach_monitor({.frame = [this, s, at = from.get()](std::string&& f) { receive(s, at, std::move(f)); },
                           .closed = [this, s, at = from.get()] { leave(s, at); }});
     std::string welcome;
@@ -77,7 +77,7 @@ class monitor::hosted {
 
   void advance(milliseconds now) {
     carry_out(in_.advance(now));
-    for (ingest::session_index s = 0; s < seats_.size(); ++s) after_call(s);
+    for (ingest::session_index s = 0; s < slots_.size(); ++s) after_call(s);
   }
 
   void switch_mode(mode strongest) {
@@ -87,30 +87,30 @@ class monitor::hosted {
 
   void check() const {
     for (const ingest::session& s : in_.sessions()) {
-      must(s.durable_seq <= s.taken_seq, "what is durable was taken");
-      must(s.durable_seq <= owner_.archive_.stored_seq(name_, s.name), "what is told durable is on the disk");
+      must(s.durable_seq <= s.taken_seq, "durable messages were accepted");
+      must(s.durable_seq <= owner_.archive_.stored_seq(name_, s.name), "what is reported durable is on the disk");
       must(s.taken_seq - s.durable_seq + s.held.size() <= credits + 1,
            "no session is more than its credits ahead of the disk");
       must(s.unacked.size() <= s.taken_seq - std::min(s.durable_seq, s.place), [&] {
         return "run " + name_ + " session " + s.name + ": " + std::to_string(s.unacked.size()) +
-               " replies are kept; taken " + std::to_string(s.taken_seq) + ", durable " +
-               std::to_string(s.durable_seq) + ", come to " + std::to_string(s.place);
+               " replies are kept; accepted " + std::to_string(s.taken_seq) + ", durable " +
+               std::to_string(s.durable_seq) + ", resumed at " + std::to_string(s.place);
       });
     }
     const graph::graph& g = in_.run().graph();
-    const limits& most = in_.run().settings().limits;
-    must(g.live_events() <= most.live_events + 2'000, "live events keep to their limit");
-    must(g.open_count() <= most.open_activations, "open activations keep to their limit");
-    must(g.remembered_events() <= g.live_events() + most.settled_events, "settled events are forgotten");
+    const limits& limits = in_.run().settings().limits;
+    must(g.live_events() <= limits.live_events + 2'000, "live events keep to their limit");
+    must(g.open_count() <= limits.open_activations, "open activations keep to their limit");
+    must(g.remembered_events() <= g.live_events() + limits.settled_events, "settled events are forgotten");
   }
 
-  std::uint64_t wake = 0;  // the latest planned waking: earlier ones are void
+  std::uint64_t wake = 0;  // the number of the latest planned call; earlier ones are void
 
  private:
   void receive(ingest::session_index s, const link* from, std::string&& frame) {
-    if (seats_[s].connection.get() != from) return;
+    if (slots_[s].connection.get() != from) return;
     const std::size_t held = in_.sessions()[s].held.size();
-    if (frame.size() > in_.run().settings().limits.message_bytes) {  // its socket does not read it
+    if (frame.size() > in_.run().settings().limits.message_bytes) {  // a socket does not read it
       carry_out(in_.receive_too_large(s, frame.size(), owner_.clock_.now_ms()));
     } else {
       carry_out(in_.receive(s, frame, owner_.clock_.now_ms()));
@@ -120,17 +120,17 @@ class monitor::hosted {
   }
 
   void leave(ingest::session_index s, const link* from) {
-    if (seats_[s].connection.get() == from) seats_[s].connection = nullptr;
+    if (slots_[s].connection.get() == from) slots_[s].connection = nullptr;
   }
 
-  // As daemon/runs/conversation.cpp's `may_read`.
+  // Does what `may_read` of daemon/runs/conversation.cpp does.
   void after_call(ingest::session_index s) {
-    owner_.wake_at(*this);
-    if (!seats_[s].connection) return;
+    owner_.plan_wake(*this);
+    if (!slots_[s].connection) return;
     const ingest::session& session = in_.sessions()[s];
     const bool full = session.taken_seq - session.durable_seq + session.held.size() > credits;
     owner_.sum_.paused += full;
-    seats_[s].connection->pause_reading(full);
+    slots_[s].connection->pause_reading(full);
   }
 
   void acknowledge(ingest::session_index s) {
@@ -154,7 +154,7 @@ class monitor::hosted {
   }
 
   void send(ingest::session_index to, std::string_view frame) {
-    if (seats_[to].connection) seats_[to].connection->to_client(std::string(frame));
+    if (slots_[to].connection) slots_[to].connection->to_client(std::string(frame));
   }
 
   void keep(const ingest::record& record) {
@@ -162,7 +162,7 @@ class monitor::hosted {
     totals& sum = owner_.sum_;
     sum.messages += record.kind == ingest::record_kind::message || record.kind == ingest::record_kind::refused;
     sum.refused += record.kind == ingest::record_kind::refused;
-    sum.gave_way += record.kind == ingest::record_kind::limit;
+    sum.degraded += record.kind == ingest::record_kind::limit;
     sum.detections += record.answer.detections.size();
     sum.at_end +=
         static_cast<std::uint64_t>(std::count_if(record.answer.detections.begin(), record.answer.detections.end(),
@@ -175,7 +175,7 @@ class monitor::hosted {
   monitor& owner_;
   const std::string name_;
   ingest::inbox in_;
-  std::vector<seat> seats_;
+  std::vector<session_slot> slots_;
   std::uint64_t n_ = 0;
 };
 
@@ -219,9 +219,9 @@ void monitor::refuse(const std::shared_ptr<link>& from, const refusal_note& note
 }
 
 monitor::hosted& monitor::open(const hello& first) {
-  auto made = std::make_unique<hosted>(*this, first, settle(first, policy_));
-  hosted& host = *made;
-  runs_[first.run] = std::move(made);
+  auto created = std::make_unique<hosted>(*this, first, settle(first, policy_));
+  hosted& host = *created;
+  runs_[first.run] = std::move(created);
   host.go_live(0);
   host.record_opening(first);
   ++sum_.runs;
@@ -235,12 +235,12 @@ void monitor::on_durable(const std::string& run, const std::string& session, std
 
 // ---- time
 
-void monitor::wake_at(hosted& who) {
-  const auto due = who.in().next_due();
+void monitor::plan_wake(hosted& host) {
+  const auto due = host.in().next_due();
   if (!due) return;
-  const std::uint64_t turn = ++who.wake;
-  clock_.at(*due * 1'000, [this, life = life_, &who, turn] {
-    if (life == life_ && who.wake == turn) who.advance(clock_.now_ms());
+  const std::uint64_t turn = ++host.wake;
+  clock_.at(*due * 1'000, [this, life = life_, &host, turn] {
+    if (life == life_ && host.wake == turn) host.advance(clock_.now_ms());
   });
 }
 
@@ -248,7 +248,7 @@ void monitor::switch_modes(mode strongest) {
   for (auto& [name, host] : runs_) host->switch_mode(strongest);
 }
 
-// ---- killed, and back
+// ---- kill and recovery
 
 void monitor::kill() {
   up_ = false;
@@ -256,7 +256,7 @@ void monitor::kill() {
   ++sum_.kills;
   archive_.kill();
   for (const auto& link : links_) {
-    if (const auto there = link.lock()) there->monitor_dies();
+    if (const auto open_link = link.lock()) open_link->monitor_dies();
   }
   links_.clear();
   runs_.clear();
@@ -264,16 +264,16 @@ void monitor::kill() {
 
 void monitor::start() {
   for (const auto& [run, entries] : archive_.stored()) {
-    if (auto host = read_back(run, entries)) runs_[run] = std::move(host);
+    if (auto host = recover(run, entries)) runs_[run] = std::move(host);
   }
   up_ = true;
-  for (auto& [name, host] : runs_) wake_at(*host);
+  for (auto& [name, host] : runs_) plan_wake(*host);
 }
 
-// As daemon/runs/recovery.cpp, and each answer is compared with the one given then. A run of which no session became
-// durable is opened anew.
-std::unique_ptr<monitor::hosted> monitor::read_back(const std::string& run,
-                                                    const std::vector<tests::recorded_entry>& entries) {
+// Recovers a run as daemon/runs/recovery.cpp does, and compares each answer with the recorded one. A run is opened
+// again if none of its sessions became durable.
+std::unique_ptr<monitor::hosted> monitor::recover(const std::string& run,
+                                                  const std::vector<tests::recorded_entry>& entries) {
   hello first;
   must(entries.front().stored.kind == archive::entry_kind::run_opened, "a record begins with its opening");
   must(!hellos_.decode_hello(entries.front().stored.frame, first), "an opening can be read");
@@ -287,11 +287,11 @@ std::unique_ptr<monitor::hosted> monitor::read_back(const std::string& run,
   for (const tests::recorded_entry& e : entries) {
     must(e.stored.n == ++n,
          [&] { return "run " + run + ": entry " + std::to_string(e.stored.n) + " follows " + std::to_string(n - 1); });
-    const tests::fed fed = tests::feed(host->in(), hellos_, e.stored);
-    must(fed.fits, [&] { return "run " + run + ": an entry does not fit: " + e.stored.frame; });
+    const tests::recovered_answers answers = tests::recover_entry(host->in(), hellos_, e.stored);
+    must(answers.fits, [&] { return "run " + run + ": an entry does not fit: " + e.stored.frame; });
     if (e.value != 0)
-      must(!fed.values.empty() && fed.values.back() == e.value,
-           [&] { return "run " + run + ": judged again, judged otherwise: " + e.stored.frame; });
+      must(!answers.values.empty() && answers.values.back() == e.value,
+           [&] { return "run " + run + ": judged again with another answer: " + e.stored.frame; });
     ++sum_.replayed;
   }
   for (ingest::session_index s = 0; s < host->in().sessions().size(); ++s) {
@@ -301,17 +301,17 @@ std::unique_ptr<monitor::hosted> monitor::read_back(const std::string& run,
   return host;
 }
 
-// ---- what must hold
+// ---- checks
 
 void monitor::check() const {
   for (const auto& [name, host] : runs_) host->check();
-  must(archive_.waiting() <= runs_.size() * 3 * (credits + 1'100), "what waits for the disk is bounded by the credits");
+  must(archive_.waiting() <= runs_.size() * 3 * (credits + 1'100), "credits bound the entries that wait for the disk");
 }
 
 void monitor::check_replay() {
   for (const auto& [run, entries] : archive_.stored()) {
-    const auto again = read_back(run, entries);
-    must(tests::digest_of(again->in().run()) == tests::digest_of(runs_.at(run)->in().run()),
+    const auto replayed = recover(run, entries);
+    must(tests::digest_of(replayed->in().run()) == tests::digest_of(runs_.at(run)->in().run()),
          [&] { return "run " + run + ": its record replays to another graph"; });
   }
 }

@@ -1,6 +1,6 @@
-// The daemon, modelled around the real inbox: runs, the seats of their sessions, credits, acks, being killed and coming
-// back. Sockets, threads and SQLite are not in it; what daemon/runs/run_host.cpp, daemon/runs/conversation.cpp and
-// daemon/runs/recovery.cpp do with them is done here with the simulation's own, in the same order.
+// A model of the daemon around the real inbox: runs, session slots, credits, acks, kills and recovery. It has no
+// sockets, threads or SQLite. It does what daemon/runs/run_host.cpp, daemon/runs/conversation.cpp and
+// daemon/runs/recovery.cpp do, in the same order, with the simulated network and disk.
 #pragma once
 
 #include <map>
@@ -16,11 +16,11 @@
 namespace digd::simulation {
 
 struct totals {
-  std::uint64_t messages = 0;  // taken live, those again after a kill too
-  std::uint64_t replayed = 0;  // entries read back
+  std::uint64_t messages = 0;  // accepted live, including repeated ones after a kill
+  std::uint64_t replayed = 0;  // entries recovered
   std::uint64_t kills = 0, cuts = 0, connections = 0, commits_failed = 0, paused = 0, held = 0;
-  std::uint64_t detections = 0, at_end = 0, interventions = 0, refused = 0, gave_way = 0, runs = 0;
-  std::uint64_t digest = 0;  // of all that was said: equal for equal seeds
+  std::uint64_t detections = 0, at_end = 0, interventions = 0, refused = 0, degraded = 0, runs = 0;
+  std::uint64_t digest = 0;  // of all answers: equal for equal seeds
 };
 
 class monitor {
@@ -30,22 +30,22 @@ class monitor {
   monitor(scheduler& clock, dice& chance, totals& sum);
   ~monitor();
 
-  // A client connects; null: the monitor is down.
+  // A client connects. Returns false if the monitor is down.
   bool accept(const std::shared_ptr<link>& from);
   void kill();
   void start();
   bool is_up() const { return up_; }
   void switch_modes(mode strongest);
-  // Every promise that can be looked at between two steps.
+  // Checks every promise that can be checked between two steps.
   void check() const;
-  // At the end: each run's record replayed from the beginning is the run that lives.
+  // At the end: checks that each run's record, replayed from the beginning, gives the graph of the live run.
   void check_replay();
 
   disk& archive() { return archive_; }
-  bool is_settled() const;  // nothing waits for the disk or for other sessions
+  bool is_settled() const;  // no entry waits for the disk, and no frame for another session
 
  private:
-  struct seat {
+  struct session_slot {
     std::shared_ptr<link> connection;
   };
   class hosted;
@@ -53,9 +53,9 @@ class monitor {
   void greet(const std::shared_ptr<link>& from, const std::string& frame);
   void refuse(const std::shared_ptr<link>& from, const refusal_note& note);
   hosted& open(const hello& first);
-  std::unique_ptr<hosted> read_back(const std::string& run, const std::vector<tests::recorded_entry>& entries);
+  std::unique_ptr<hosted> recover(const std::string& run, const std::vector<tests::recorded_entry>& entries);
   void on_durable(const std::string& run, const std::string& session, std::uint64_t seq);
-  void wake_at(hosted& who);
+  void plan_wake(hosted& host);
 
   scheduler& clock_;
   dice& chance_;
@@ -66,7 +66,7 @@ class monitor {
   std::map<std::string, std::unique_ptr<hosted>> runs_;
   std::vector<std::weak_ptr<link>> links_;
   bool up_ = true;
-  std::uint64_t life_ = 0;
+  std::uint64_t life_ = 0;  // processes so far: ends tasks of an earlier one
 };
 
 }  // namespace digd::simulation

@@ -33,9 +33,9 @@ std::uint64_t digest_of(const ingest::record& record) {
     ingest::encode_detection(text, detection, true);
     d.mix(text);
   }
-  for (const outcome_report& outcome_report : record.answer.outcomes) {
+  for (const outcome_report& outcome : record.answer.outcomes) {
     text.clear();
-    ingest::encode_outcome(text, outcome_report);
+    ingest::encode_outcome(text, outcome);
     d.mix(text);
   }
   return d.value();
@@ -107,52 +107,52 @@ recorded_entry joining_entry(const hello& greeting, std::string frame, milliseco
 
 namespace {
 
-fed fed_with(const ingest::effects& effects) {
-  fed out{.fits = true, .values = {}};
+recovered_answers answers_in(const ingest::effects& effects) {
+  recovered_answers out{.fits = true, .values = {}};
   for (const ingest::effect& e : effects) {
     if (e.action == ingest::effect::action::keep) out.values.push_back(digest_of(*e.item));
   }
   return out;
 }
 
-fed feed_joining(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e) {
+recovered_answers recover_joining(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e) {
   hello greeting;
   if (decoder.decode_hello(e.frame, greeting)) return {};
-  // It was accepted when it was recorded; its wishes are settled.
+  // The hello was accepted when it was recorded, and the settings of the run are fixed.
   greeting.clock.reset();
   greeting.mode.reset();
   greeting.rules = {};
   return {.fits = !in.join(greeting, run_policy{}).refused, .values = {}};
 }
 
-fed feed_frame(ingest::inbox& in, const archive::stored_entry& e) {
+recovered_answers recover_frame(ingest::inbox& in, const archive::stored_entry& e) {
   const auto s = in.find_session(e.session);
   if (!s) return {};
-  fed out = fed_with(e.kind == archive::entry_kind::refused ? in.receive_refused(*s, e.frame, e.ts)
-                                                            : in.receive(*s, e.frame, e.ts));
+  recovered_answers out = answers_in(e.kind == archive::entry_kind::refused ? in.receive_refused(*s, e.frame, e.ts)
+                                                                            : in.receive(*s, e.frame, e.ts));
   out.fits = in.sessions()[*s].taken_seq == e.seq;
   return out;
 }
 
 }  // namespace
 
-fed feed(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e) {
+recovered_answers recover_entry(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e) {
   switch (e.kind) {
     case archive::entry_kind::run_opened:
     case archive::entry_kind::run_deleted:
     case archive::entry_kind::judgement: return {.fits = true, .values = {}};
-    case archive::entry_kind::session_joined: return feed_joining(in, decoder, e);
-    case archive::entry_kind::firing: return fed_with(in.advance(e.ts));
+    case archive::entry_kind::session_joined: return recover_joining(in, decoder, e);
+    case archive::entry_kind::firing: return answers_in(in.advance(e.ts));
     case archive::entry_kind::operator_mode:
     case archive::entry_kind::limit:
     case archive::entry_kind::semantics: {
       const auto line = decoder.own_line_of(e.frame);
-      return line ? fed_with(in.follow(*line)) : fed{};
+      return line ? answers_in(in.follow(*line)) : recovered_answers{};
     }
     case archive::entry_kind::message:
     case archive::entry_kind::refused: break;
   }
-  return feed_frame(in, e);
+  return recover_frame(in, e);
 }
 
 }  // namespace digd::tests

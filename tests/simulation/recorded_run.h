@@ -1,5 +1,5 @@
-// What the archive keeps of a run, in memory, and how it is fed back to a run, as the daemon does after a restart
-// (daemon/recovery.cpp): the ground for "live = replay" and "before a crash = after".
+// The archived record of a run, in memory, and its recovery as in daemon/runs/recovery.cpp. With it tests check that
+// live equals replay, and before a crash equals after.
 //
 // Threads: none of its own. Lifetime: an entry owns its strings.
 #pragma once
@@ -17,10 +17,10 @@ namespace digd::tests {
 
 struct recorded_entry {
   archive::stored_entry stored;  // `n` counts from 1 over the run
-  std::uint64_t value = 0;  // a digest of all that came of it: refusal, verdicts, interventions, detections, outcomes
+  std::uint64_t value = 0;       // a digest of the answer: refusal, verdicts, interventions, detections, outcomes
 };
 
-// FNV-1a, and what is mixed in ends with its length, so that parts do not run into each other.
+// FNV-1a. Each text ends with its length, so that "ab", "c" and "a", "bc" differ.
 class digest {
  public:
   void mix(std::string_view text);
@@ -32,18 +32,18 @@ class digest {
 };
 
 std::uint64_t digest_of(const ingest::record& record);
-// Everything that a run's graph and its sessions hold, by id: equal for runs that will answer the same.
+// A digest of the whole graph by id, and of the state of the run: equal for runs that will give the same answers.
 std::uint64_t digest_of(const digd::run& run);
 
 recorded_entry entry_of(const ingest::record& record, std::uint64_t n);
 recorded_entry joining_entry(const hello& greeting, std::string frame, milliseconds ts, std::uint64_t n);
 
-struct fed {
+struct recovered_answers {
   bool fits = false;
-  std::vector<std::uint64_t> values;  // digests of the items that the entry brought about
+  std::vector<std::uint64_t> values;  // digests of the records that the entry caused
 };
-// Feeds one entry of a record to an inbox that is read back. The inbox must not wait for unseen ids meanwhile
+// Applies one entry of a record to an inbox in recovery. The inbox must not hold frames for unknown ids
 // (`hold_unseen(false)`).
-fed feed(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e);
+recovered_answers recover_entry(ingest::inbox& in, ingest::decoder& decoder, const archive::stored_entry& e);
 
 }  // namespace digd::tests

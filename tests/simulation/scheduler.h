@@ -1,4 +1,4 @@
-// The simulation's clock: what happens when, in one order for one seed. And its dice.
+// The simulation's clock and its random numbers. A seed determines the order of all tasks.
 //
 // Threads: none. Nothing here reads a real clock.
 #pragma once
@@ -18,15 +18,15 @@ class scheduler {
  public:
   microseconds now() const { return now_; }
   std::int64_t now_ms() const { return now_ / 1'000; }
-  void at(microseconds when, std::function<void()> task) {
-    events_.push({std::max(when, now_), ++made_, std::move(task)});
+  void at(microseconds time, std::function<void()> task) {
+    events_.push({std::max(time, now_), ++planned_, std::move(task)});
   }
   void after(microseconds wait, std::function<void()> task) { at(now_ + wait, std::move(task)); }
-  // Does the next thing; false: there is none.
+  // Runs the next task. Returns false if there is none.
   bool step() {
     if (events_.empty()) return false;
     std::function<void()> task = std::move(const_cast<event&>(events_.top()).task);
-    now_ = events_.top().when;
+    now_ = events_.top().time;
     events_.pop();
     task();
     return true;
@@ -34,23 +34,23 @@ class scheduler {
 
  private:
   struct event {
-    microseconds when;
-    std::uint64_t order;  // of two at the same time, that which was planned first
+    microseconds time;
+    std::uint64_t order;  // of two events at the same time the one planned first comes first
     std::function<void()> task;
-    bool operator<(const event& other) const { return std::pair(when, order) > std::pair(other.when, other.order); }
+    bool operator<(const event& other) const { return std::pair(time, order) > std::pair(other.time, other.order); }
   };
   std::priority_queue<event> events_;
   microseconds now_ = 0;
-  std::uint64_t made_ = 0;
+  std::uint64_t planned_ = 0;
 };
 
-// The standard's distributions differ between libraries; these do not.
+// Random numbers that do not depend on the library: the distributions of the standard do.
 class dice {
  public:
   explicit dice(std::uint64_t seed) : source_(seed) {}
   std::uint64_t below(std::uint64_t n) { return n == 0 ? 0 : source_() % n; }
-  std::int64_t between(std::int64_t least, std::int64_t most) {
-    return least + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(most - least) + 1));
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low) + 1));
   }
   bool one_in(std::uint64_t n) { return below(n) == 0; }
   template <class List>

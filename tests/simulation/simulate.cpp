@@ -1,7 +1,7 @@
-// digd-simulate [--seconds N] [--hours H] [--seed S] [--worlds N]: simulated worlds, one seed after the other.
+// digd-simulate [--seconds N] [--hours H] [--seed S] [--worlds N]: simulates worlds, one seed after the other.
 //
-// Prints what happened in them and how fast. Exit 1 with the seed if a promise was broken: `--seed S --worlds 1` does
-// exactly the same again; 2: wrong use.
+// Prints counts and speed. Exit code 1, with the seed, if a promise was broken: `--seed S --worlds 1` repeats the same
+// world. Exit code 2 if the arguments are wrong.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,24 +16,24 @@ using namespace digd::simulation;
 
 namespace {
 
-struct wishes {
+struct options {
   double seconds = 10;
   std::uint64_t seed = std::random_device{}();
   std::uint64_t worlds = std::numeric_limits<std::uint64_t>::max();
 };
 
-bool take_wishes(int argc, char** argv, wishes& into) {
+bool parse_options(int argc, char** argv, options& options) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string_view name = argv[i];
     char* end = nullptr;
     if (name == "--seconds") {
-      into.seconds = std::strtod(argv[i + 1], &end);
+      options.seconds = std::strtod(argv[i + 1], &end);
     } else if (name == "--hours") {
-      into.seconds = 3600 * std::strtod(argv[i + 1], &end);
+      options.seconds = 3600 * std::strtod(argv[i + 1], &end);
     } else if (name == "--seed") {
-      into.seed = std::strtoull(argv[i + 1], &end, 10);
+      options.seed = std::strtoull(argv[i + 1], &end, 10);
     } else if (name == "--worlds") {
-      into.worlds = std::strtoull(argv[i + 1], &end, 10);
+      options.worlds = std::strtoull(argv[i + 1], &end, 10);
     }
     if (end == nullptr || *end != '\0' || end == argv[i + 1]) return false;
   }
@@ -49,7 +49,7 @@ void print(const totals& sum, std::uint64_t worlds, double seconds) {
   row("messages", sum.messages);
   row("  refused", sum.refused);
   row("  held for another session", sum.held);
-  row("  gave way at a limit", sum.gave_way);
+  row("  degraded at a limit", sum.degraded);
   row("detections", sum.detections);
   row("  at the end of a run", sum.at_end);
   row("interventions", sum.interventions);
@@ -58,7 +58,7 @@ void print(const totals& sum, std::uint64_t worlds, double seconds) {
   row("sessions out of credits", sum.paused);
   row("commits that failed", sum.commits_failed);
   row("kills", sum.kills);
-  row("entries read back", sum.replayed);
+  row("entries recovered", sum.replayed);
   std::printf("%-32s %14.1f\n", "seconds", seconds);
   row("messages a minute", static_cast<std::uint64_t>(60 * static_cast<double>(sum.messages) / seconds));
 }
@@ -66,29 +66,31 @@ void print(const totals& sum, std::uint64_t worlds, double seconds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  wishes asked;
-  if (!take_wishes(argc, argv, asked)) {
+  options options;
+  if (!parse_options(argc, argv, options)) {
     std::fprintf(stderr, "usage: digd-simulate [--seconds N] [--hours H] [--seed S] [--worlds N]\n");
     return 2;
   }
-  std::fprintf(stderr, "first seed %llu\n", static_cast<unsigned long long>(asked.seed));
-  const auto begun = std::chrono::steady_clock::now();
-  const auto so_far = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(); };
+  std::fprintf(stderr, "first seed %llu\n", static_cast<unsigned long long>(options.seed));
+  const auto started = std::chrono::steady_clock::now();
+  const auto elapsed = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  };
   totals sum;
   std::uint64_t worlds = 0;
-  for (double value = 60; worlds < asked.worlds && so_far() < asked.seconds; ++worlds) {
+  for (double next_report = 60; worlds < options.worlds && elapsed() < options.seconds; ++worlds) {
     try {
-      live_through(asked.seed + worlds, sum);
-    } catch (const broken_promise& broken_promise) {
-      std::fprintf(stderr, "BROKEN: %s\nrepeat: scripts/simulate --seed %llu --worlds 1\n", broken_promise.what(),
-                   static_cast<unsigned long long>(asked.seed + worlds));
+      simulate(options.seed + worlds, sum);
+    } catch (const broken_promise& broken) {
+      std::fprintf(stderr, "BROKEN: %s\nrepeat: scripts/simulate --seed %llu --worlds 1\n", broken.what(),
+                   static_cast<unsigned long long>(options.seed + worlds));
       return 1;
     }
-    if (so_far() > value) {
-      std::fprintf(stderr, "%llu messages, %.0f s\n", static_cast<unsigned long long>(sum.messages), so_far());
-      value += 60;
+    if (elapsed() > next_report) {
+      std::fprintf(stderr, "%llu messages, %.0f s\n", static_cast<unsigned long long>(sum.messages), elapsed());
+      next_report += 60;
     }
   }
-  print(sum, worlds, so_far());
+  print(sum, worlds, elapsed());
   return 0;
 }

@@ -5,8 +5,8 @@
 namespace digd::simulation {
 
 namespace {
-constexpr std::size_t most_remembered = 400;  // pending deliveries a session
-constexpr std::size_t agents_each = 3;
+constexpr std::size_t max_pending = 400;  // deliveries that a session remembers
+constexpr std::size_t agents_per_session = 3;
 
 std::string quoted(const std::string& text) { return '"' + text + '"'; }
 }  // namespace
@@ -18,12 +18,12 @@ std::string story::piece::with_seq(std::uint64_t seq) const {
 story::story(dice& chance, std::size_t sessions, bool timed, bool answers)
     : chance_(chance), timed_(timed), answers_(answers), agents_(sessions), pending_(sessions) {
   for (std::size_t s = 0; s < sessions; ++s) {
-    for (std::size_t i = 0; i < agents_each; ++i)
+    for (std::size_t i = 0; i < agents_per_session; ++i)
       agents_[s].push_back("a" + std::to_string(s) + '-' + std::to_string(i));
   }
 }
 
-// The members that come after the seq.
+// The time of a message, as a member.
 std::string story::stamp() {
   if (!timed_) return {};
   constexpr std::int64_t steps[] = {0, 0, 1, 20, 300, 4'000, 12'000};
@@ -33,25 +33,26 @@ std::string story::stamp() {
 
 std::string story::recipients() {
   if (chance_.one_in(12)) return "[\"ghost\"]";
-  auto& of = agents_[chance_.below(agents_.size())];
-  const std::string text = chance_.pick(of);
-  if (!chance_.one_in(4)) return '[' + quoted(text) + ']';
-  return '[' + quoted(text) + ',' + quoted(chance_.pick(of)) + ']';
+  auto& agents = agents_[chance_.below(agents_.size())];
+  const std::string agent = chance_.pick(agents);
+  if (!chance_.one_in(4)) return '[' + quoted(agent) + ']';
+  return '[' + quoted(agent) + ',' + quoted(chance_.pick(agents)) + ']';
 }
 
-// A new event; its recipients will be presented with it.
+// A new event; it becomes pending at its recipients.
 std::string story::output() {
-  const std::string id = "e" + std::to_string(++n_);
+  const std::string id = "e" + std::to_string(++last_id_);
   if (answers_ && chance_.one_in(30)) return "{\"id\":" + quoted(id) + R"(,"recipients":[],"submit":true})";
-  std::string to = recipients();
+  const std::string to = recipients();
   for (std::size_t s = 0; s < agents_.size(); ++s) {
     for (const std::string& agent : agents_[s]) {
-      if (to.find(quoted(agent)) != std::string::npos && pending_[s].size() < most_remembered)
+      if (to.find(quoted(agent)) != std::string::npos && pending_[s].size() < max_pending)
         pending_[s].emplace_back(id, agent);
     }
   }
   const char* fyi = chance_.one_in(15) ? ",\"fyi\":true" : "";
-  return "{\"id\":" + quoted(id) + ",\"recipients\":" + to + fyi + ",\"payload\":{\"n\":" + std::to_string(n_) + "}}";
+  return "{\"id\":" + quoted(id) + ",\"recipients\":" + to + fyi + ",\"payload\":{\"n\":" + std::to_string(last_id_) +
+         "}}";
 }
 
 story::piece story::root(std::size_t) {
@@ -65,7 +66,7 @@ story::piece story::start(std::size_t session) {
   auto [event, agent] = std::move(pending_[session][at]);
   pending_[session][at] = std::move(pending_[session].back());
   pending_[session].pop_back();
-  const std::string id = "v" + std::to_string(++n_);
+  const std::string id = "v" + std::to_string(++last_id_);
   std::string tail = stamp() + ",\"activation\":" + quoted(id) + ",\"agent\":" + quoted(agent) + ",\"inputs\":[" +
                      quoted(event) + "]}";
   open_.push_back({id, event, session});

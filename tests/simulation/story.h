@@ -1,5 +1,5 @@
-// What the agents of a run do, as messages, one after another: the same for the same dice. It knows roughly what is
-// pending and what is open, not what the monitor refused or rerouted: so some of it is wrong, as of real systems.
+// The messages that the agents of a run send. The same dice give the same messages. A story knows roughly what is
+// pending and open, but not what the daemon refused or rerouted. Some messages are therefore wrong, as in real systems.
 #pragma once
 
 #include <string>
@@ -13,21 +13,21 @@ namespace digd::simulation {
 
 class story {
  public:
-  // A message without its seq, or (`has_seq` false) a frame that can have none.
+  // A message without its seq, or a frame that cannot have one (`has_seq` is false).
   struct piece {
-    std::string head;  // up to where the seq goes
+    std::string head;  // before the seq
     std::string tail;
-    bool held = false;  // what it announces waits for a verdict
+    bool held = false;  // its events wait for a verdict
     bool has_seq = true;
     std::string with_seq(std::uint64_t seq) const;
   };
 
-  // `answers`: now and then some agent submits an answer.
+  // `timed`: messages have times. `answers`: agents sometimes submit an answer.
   story(dice& chance, std::size_t sessions, bool timed, bool answers);
 
   piece next(std::size_t session);
   piece delivery_of(std::string_view intervention);
-  // Ends one open activation after the other; no time goes by.
+  // Ends one open activation, without time passing.
   piece wind_down(std::size_t session);
   piece end_of_run();
   const std::vector<std::string>& agents(std::size_t session) const { return agents_[session]; }
@@ -47,13 +47,13 @@ class story {
   std::string output();
 
   dice& chance_;
-  const bool timed_;  // messages have times of their own
+  const bool timed_;  // messages have times
   const bool answers_;
   std::int64_t ts_ = 0;
   std::vector<std::vector<std::string>> agents_;                           // by session
   std::vector<std::vector<std::pair<std::string, std::string>>> pending_;  // by session: event, agent
   std::vector<activation> open_;
-  std::uint64_t n_ = 0;
+  std::uint64_t last_id_ = 0;
 };
 
 }  // namespace digd::simulation

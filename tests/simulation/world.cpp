@@ -10,28 +10,28 @@ namespace digd::simulation {
 
 namespace {
 
-constexpr microseconds troubled_for = 3'000'000;
-constexpr microseconds at_rest_by = 120'000'000;
+constexpr microseconds faults_end = 3'000'000;
+constexpr microseconds deadline = 120'000'000;
 
 class world {
  public:
-  world(std::uint64_t seed, totals& sum, disk::lie lie) : chance_(seed), sum_(sum), monitor_(clock_, chance_, sum) {
-    monitor_.archive().tell(lie);
+  world(std::uint64_t seed, totals& sum, disk::fault fault) : chance_(seed), sum_(sum), monitor_(clock_, chance_, sum) {
+    monitor_.archive().inject(fault);
     switches_ = chance_.one_in(4);
     const std::uint64_t runs = 1 + chance_.below(4);
     for (std::uint64_t r = 0; r < runs; ++r) add_run("r" + std::to_string(r));
   }
 
-  void live() {
+  void simulate() {
     for (client& client : clients_) client.begin();
     plan(&world::kill, 2'000'000);
     plan(&world::cut, 300'000);
     if (switches_) plan(&world::switch_mode, 500'000);
-    clock_.at(troubled_for, [this] { monitor_.archive().be_troubled(false); });
+    clock_.at(faults_end, [this] { monitor_.archive().set_troubled(false); });
     do {
-      must(clock_.step(), "somebody always has something to do until the end");
+      must(clock_.step(), "a task is planned until the end");
       monitor_.check();
-      must(clock_.now() < at_rest_by, "once the faults are over everything comes to rest");
+      must(clock_.now() < deadline, "after the faults everything comes to rest");
     } while (!is_at_rest());
     monitor_.check_replay();
     for (const client& client : clients_) client.check_record(monitor_.archive());
@@ -42,38 +42,38 @@ class world {
   void add_run(const std::string& name) {
     const std::uint64_t sessions = chance_.one_in(2) ? 1 : 1 + chance_.below(3);
     const bool trace_clock = !chance_.one_in(3);
-    const bool ends = chance_.one_in(3);  // without an answer
-    story& tells = stories_.emplace_back(chance_, sessions, trace_clock, !ends);
+    const bool ends = chance_.one_in(3);  // the run ends without an answer
+    story& story = stories_.emplace_back(chance_, sessions, trace_clock, !ends);
     for (std::uint64_t s = 0; s < sessions; ++s) {
       clients_.emplace_back(
-          clock_, chance_, monitor_, tells,
-          client::manner{.run = name,
-                         .session = "s" + std::to_string(s),
-                         .number = s,
-                         .trace_clock = trace_clock,
-                         .alone = sessions == 1 && !switches_,
-                         .greedy = chance_.one_in(10),
-                         .fickle = chance_.one_in(6),
-                         .ends = s == 0 && ends,
-                         .messages = 50 + chance_.below(1'500),
-                         .latency = chance_.one_in(4) ? chance_.between(5'000, 60'000) : chance_.between(50, 1'000),
-                         .reading = chance_.one_in(6) ? chance_.between(100, 3'000) : 0});
+          clock_, chance_, monitor_, story,
+          client::behaviour{.run = name,
+                            .session = "s" + std::to_string(s),
+                            .number = s,
+                            .trace_clock = trace_clock,
+                            .is_only_session = sessions == 1 && !switches_,
+                            .ignores_credits = chance_.one_in(10),
+                            .changes_capabilities = chance_.one_in(6),
+                            .ends_run = s == 0 && ends,
+                            .messages = 50 + chance_.below(1'500),
+                            .latency = chance_.one_in(4) ? chance_.between(5'000, 60'000) : chance_.between(50, 1'000),
+                            .read_time = chance_.one_in(6) ? chance_.between(100, 3'000) : 0});
     }
   }
 
-  // Again and again at random instants until the troubled time is over.
-  void plan(void (world::*given_void)(), microseconds about) {
-    clock_.after(chance_.between(0, 2 * about), [this, given_void, about] {
-      if (clock_.now() >= troubled_for) return;
-      (this->*given_void)();
-      plan(given_void, about);
+  // Calls `action` at random times, `interval` apart on average, until the faults end.
+  void plan(void (world::*action)(), microseconds interval) {
+    clock_.after(chance_.between(0, 2 * interval), [this, action, interval] {
+      if (clock_.now() >= faults_end) return;
+      (this->*action)();
+      plan(action, interval);
     });
   }
 
   void kill() {
     if (!monitor_.is_up()) return;
     monitor_.kill();
-    for (client& client : clients_) client.expect_new_judgement();
+    for (client& client : clients_) client.allow_new_verdicts();
     clock_.after(chance_.between(1'000, 400'000), [this] { monitor_.start(); });
   }
 
@@ -89,7 +89,7 @@ class world {
 
   bool is_at_rest() const {
     return monitor_.is_up() &&
-           std::all_of(clients_.begin(), clients_.end(), [](const client& c) { return c.is_through(); }) &&
+           std::all_of(clients_.begin(), clients_.end(), [](const client& c) { return c.is_finished(); }) &&
            monitor_.is_settled();
   }
 
@@ -104,6 +104,6 @@ class world {
 
 }  // namespace
 
-void live_through(std::uint64_t seed, totals& sum, disk::lie lie) { world(seed, sum, lie).live(); }
+void simulate(std::uint64_t seed, totals& sum, disk::fault fault) { world(seed, sum, fault).simulate(); }
 
 }  // namespace digd::simulation

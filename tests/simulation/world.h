@@ -1,5 +1,4 @@
-// One simulated world: a monitor, its clients, their network and a disk, with what goes wrong between them; all of it
-// from one seed.
+// One simulated world: a monitor, its clients, their network and a disk, with random faults. A seed determines it all.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 
 namespace digd::simulation {
 
-// Runs it to its end and adds what happened to `sum`. Throws broken_promise.
-void live_through(std::uint64_t seed, totals& sum, disk::lie lie = disk::lie::none);
+// Simulates the world to its end and adds its counts to `sum`. Throws broken_promise.
+void simulate(std::uint64_t seed, totals& sum, disk::fault fault = disk::fault::none);
 
 }  // namespace digd::simulation
