@@ -91,8 +91,8 @@ class cross_lineage_aggregation final : public rule {
   std::string_view text() const override {
     return "To agent {agent}: the event {event} comes from {origin}. You also hold {work} of another "
            "decomposition ({other_origin}). Do not combine them as if they were parts of one whole: check what each "
-           "covers, and answer them apart. If both divide the same problem, one division is enough, the older: take in "
-           "parts of the younger ({younger}) without working on them.";
+           "covers, and answer them separately. If both divide the same problem, keep the older division: consume the "
+           "parts of the younger one ({younger}) without working on them.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

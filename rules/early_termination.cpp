@@ -71,10 +71,9 @@ class early_termination final : public rule {
            "lacks "
            "more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just "
            "wait: "
-           "hand out what is missing to agents who are free ({free}), and again if it does not come; take in what is "
-           "obsolete. Submit again only when nothing is missing, an answer that builds on this one. Count nothing "
-           "twice; if "
-           "your answer does, put it together anew from results that do not.";
+           "delegate what is missing to free agents ({free}), and delegate it again if no result arrives. Consume what "
+           "is obsolete. Submit again only when nothing is missing, with an answer that builds on this one. Count "
+           "nothing twice; if your answer does, rebuild it from results that do not overlap.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr rule_doc about{
     .code = "OE",
-    .summary = "A piece of work reaches nobody who can still take it up.",
+    .summary = "Work reaches no agent that can still consume it.",
     .why = "Its sender believes it delegated; nobody works on it, and nobody will notice.",
     .example =
         "The planner sends a subtask to \"reviewer\", who is not part of the run; or every recipient discards "
@@ -60,13 +60,13 @@ class orphaned_event final : public rule {
   std::string reason(const graph::graph& g, const finding& f) const override {
     if (f.agents.empty()) return "The event " + text::event(g, f.event) + " is addressed to nobody.";
     return "The event " + text::event(g, f.event) + " reaches nobody: it was given to " + text::agents(g, f.agents) +
-           ", and nobody can take it up any more.";
+           ", and no agent can consume it any more.";
   }
 
   std::string_view text() const override {
     return "Your event {event} reached nobody (it was given to {agents}), so it is back with you. Agents that can "
-           "receive: {roster}. Send it to one of them or handle it yourself; if it is not needed any more, take it in "
-           "and say so.";
+           "receive: {roster}. Send it to one of them or handle it yourself. If it is no longer needed, consume it and "
+           "say so.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

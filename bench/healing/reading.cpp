@@ -40,7 +40,7 @@ void read_text(std::string_view text, hint& h) {
     asks.not_wait = says(text, "do not just wait");
     asks.again = says(text, "and delegate it again if no result arrives");
     asks.only_whole = says(text, "only when nothing is missing");
-    asks.anew = says(text, "rebuild it from results");
+    asks.redo = says(text, "rebuild it from results");
     asks.to = named_after(text, "to free agents (");
     if (says(text, "If it lacks more than half, pass it on"))
       asks.pass_on_to = name_after(text, "Most of it waits at ");

@@ -43,8 +43,8 @@ TEST_CASE("work_of_another_split_carries_a_text_that_names_both_origins") {
       s.verdict_on("e5").inject ==
       R"(To agent "bob": the event "e5" comes from the split "v2" by agent "lead". You also hold "e3" of another )"
       R"(decomposition (the split "v1" by agent "planner"). Do not combine them as if they were parts of one whole: check )"
-      R"(what each covers, and answer them apart. If both divide the same problem, one division is enough, the older: take in )"
-      R"(parts of the younger ("e5") without working on them.)");
+      R"(what each covers, and answer them separately. If both divide the same problem, keep the older division: consume )"
+      R"(the parts of the younger one ("e5") without working on them.)");
 }
 
 TEST_CASE("cross_lineage_aggregation_ignores_near_misses") {
@@ -110,7 +110,7 @@ TEST_CASE("the_younger_lineage_is_the_one_whose_split_began_later_whichever_even
 {"type":"activation_started","activation":"v3","agent":"ada","inputs":["e2"]}
 {"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["cy"]}]})");
   CHECK(s.detection_summaries() == strings{"cross_lineage_aggregation e6 @cy [e4, e5] inject"});
-  CHECK(s.verdict_on("e6").inject.find(R"(parts of the younger ("e4", "e5") without)") != std::string::npos);
+  CHECK(s.verdict_on("e6").inject.find(R"(parts of the younger one ("e4", "e5") without)") != std::string::npos);
 }
 
 TEST_CASE("a_rerouted_event_is_compared_with_the_work_of_its_new_recipients") {

@@ -44,9 +44,9 @@ TEST_CASE("an_answer_that_leaves_out_reachable_work_is_given_back_to_its_author"
       R"(Your final answer "e4" was not accepted yet: 1 piece of work it does not build on is still unresolved: "e3" of )"
       R"(agent "planner" (waiting at "tester"). Most of it waits at "tester". Your answer is back with you as ordinary work. If )"
       R"(it lacks more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just wait: )"
-      R"(hand out what is missing to agents who are free ("planner", "tester"), and again if it does not come; take in what is )"
-      R"(obsolete. Submit again only when nothing is missing, an answer that builds on this one. Count nothing twice; if your )"
-      R"(answer does, put it together anew from results that do not.)");
+      R"(delegate what is missing to free agents ("planner", "tester"), and delegate it again if no result arrives. )"
+      R"(Consume what is obsolete. Submit again only when nothing is missing, with an answer that builds on this one. )"
+      R"(Count nothing twice; if your answer does, rebuild it from results that do not overlap.)");
   CHECK(s.reachable() == strings{"e3", "e4"});
   CHECK_FALSE(s.run().terminal());
 }
@@ -77,7 +77,7 @@ TEST_CASE("the_text_names_who_holds_most_of_the_work_and_the_free_agents_with_le
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
   const std::string& text = s.verdict_on("e9").inject;
   CHECK(text.find(R"(Most of it waits at "cy".)") != std::string::npos);
-  CHECK(text.find(R"(to agents who are free ("eve", "bob", "cy"),)") != std::string::npos);
+  CHECK(text.find(R"(to free agents ("eve", "bob", "cy"),)") != std::string::npos);
 }
 
 TEST_CASE("where_every_agent_is_active_the_text_names_no_free_agent") {
@@ -87,7 +87,7 @@ TEST_CASE("where_every_agent_is_active_the_text_names_no_free_agent") {
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1"]}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
-  CHECK(s.verdict_on("e9").inject.find("to agents who are free (nobody),") != std::string::npos);
+  CHECK(s.verdict_on("e9").inject.find("to free agents (nobody),") != std::string::npos);
 }
 
 TEST_CASE("early_termination_delivers_near_misses_unchanged") {

@@ -46,12 +46,12 @@ TEST_CASE("an_event_for_nobody_in_the_roster_goes_back_to_its_sender_at_once") {
   CHECK(d.ts == 7);
   CHECK(d.agent == std::nullopt);
   CHECK(d.reason ==
-        R"(The event "e2" reaches nobody: it was given to "reviewer", and nobody can take it up any more.)");
+        R"(The event "e2" reaches nobody: it was given to "reviewer", and no agent can consume it any more.)");
   CHECK(s.verdict_on("e2").recipients == strings{"planner"});
   CHECK(
       s.verdict_on("e2").inject ==
       R"(Your event "e2" reached nobody (it was given to "reviewer"), so it is back with you. Agents that can receive: )"
-      R"("coder", "planner". Send it to one of them or handle it yourself; if it is not needed any more, take it in and say so.)");
+      R"("coder", "planner". Send it to one of them or handle it yourself. If it is no longer needed, consume it and say so.)");
   CHECK(s.interventions.empty());
   CHECK(s.graph().is_pending(s.graph().find_event("e2"), s.graph().find_agent("planner")));
 }
@@ -225,7 +225,7 @@ TEST_CASE("orphaned_event_quotes_names_chosen_by_agents_as_data") {
   s.then(R"({"type":"event","event":{"source":"v1","id":)" + json_string(hostile('e')) + R"(,"recipients":[)" +
          json_string(hostile('z')) + "]}}");
   CHECK(s.only().reason == "The event " + hostile_quoted('e') + " reaches nobody: it was given to " +
-                               hostile_quoted('z') + ", and nobody can take it up any more.");
+                               hostile_quoted('z') + ", and no agent can consume it any more.");
   CHECK(s.verdict_on(hostile('e')).inject.find("can receive: \"ada\", " + hostile_quoted('r') + ". Send") !=
         std::string::npos);
   CHECK(s.verdict_on(hostile('e')).inject.find('\n') == std::string::npos);
@@ -244,7 +244,7 @@ TEST_CASE("orphaned_event_shortens_long_lists_in_text_and_evidence") {
   CHECK(d.evidence[2] == "z10");
   CHECK(std::is_sorted(d.evidence.begin(), d.evidence.end()));
   CHECK(d.reason.find(R"("z1003)") == std::string::npos);
-  CHECK(d.reason.ends_with(R"( and 994 more, and nobody can take it up any more.)"));
+  CHECK(d.reason.ends_with(R"( and 994 more, and no agent can consume it any more.)"));
 }
 
 TEST_CASE("the_witness_of_an_orphan_shows_the_event_its_source_and_who_had_it") {
