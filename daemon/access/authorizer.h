@@ -1,5 +1,5 @@
 // Decides whether a request is allowed, by its bearer token, and whether a Unix socket's peer may connect, by its user.
-// Threads: any. A reload replaces all tokens and users at once.
+// Threads: any. A reload replaces all tokens and users at once. Bounds: those of the tokens file. Failure: a refusal.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "daemon/access/tokens.h"
-#include "net/websocket_session.h"
+#include "net/upgrade_request.h"
 
 namespace digd::daemon {
 

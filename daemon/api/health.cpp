@@ -44,8 +44,8 @@ void add_archive(process_facts& now, const archive::archive& archive) {
   now.archive_deleted_runs = c.deleted_runs.load();
   now.archive_failed_removals = c.failed_removals.load();
   now.archive_well = archive.health().empty();
-  now.archive_file_bytes = size_of(archive.how().path);
-  now.archive_log_bytes = size_of(archive.how().path + "-wal");
+  now.archive_file_bytes = size_of(archive.settings().path);
+  now.archive_log_bytes = size_of(archive.settings().path + "-wal");
 }
 
 void add_retention(process_facts& now, const retention::counters& c) {
@@ -88,9 +88,9 @@ void add_overload_reasons(const overload_state& overload, std::vector<reason>& t
     if (actions[r].empty()) continue;
     const auto resource = static_cast<overload_resource>(r);
     const overload_state::gauge& gauge = overload.gauge_of(resource);
-    to.push_back({"overload_" + std::string(to_string(resource)),
-                  std::to_string(gauge.used.load()) + " of " + std::to_string(gauge.limit.load()) +
-                      " bytes are used; on: " + actions[r]});
+    to.push_back({"overload_" + std::string(to_string(resource)), std::to_string(gauge.used.load()) + " of " +
+                                                                      std::to_string(gauge.limit.load()) +
+                                                                      " bytes are used; on: " + actions[r]});
   }
 }
 
@@ -103,10 +103,10 @@ std::vector<reason> why_not_ready(const readiness_sources& from) {
   if (now == phase::stopping) reasons.push_back({"stopping", "the daemon stops"});
   if (from.archive) {
     if (const std::string problem = from.archive->health(); !problem.empty()) reasons.push_back({"archive", problem});
-    const std::size_t max_queued = from.archive->how().queue_entries;
+    const std::size_t max_queued = from.archive->settings().queue_entries;
     if (const std::size_t queued = from.archive->queued(); queued >= max_queued / 10 * 9) {
-      reasons.push_back({"archive_queue", std::to_string(queued) + " of " + std::to_string(max_queued) +
-                                              " entries wait to be durable"});
+      reasons.push_back({"archive_queue",
+                         std::to_string(queued) + " of " + std::to_string(max_queued) + " entries wait to be durable"});
     }
   }
   if (const std::size_t n = congested_threads(from.threads); n > 0) {

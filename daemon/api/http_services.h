@@ -47,7 +47,7 @@ struct span_intake {
 
 struct http_services {
   daemon::admission admission;
-  archive_access* archive;   // null without an archive; so are feed and webhooks
+  archive_access* archive;  // null without an archive; so are feed and webhooks
   feed_server* feed;
   webhook_server* webhooks;
   run_control runs;

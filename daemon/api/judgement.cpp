@@ -23,9 +23,9 @@ http_response bad_judgement(std::string_view message) {
 }
 
 http_response no_such_detection(std::string_view run, std::string_view detection) {
-  return respond_error(
-      http::status::not_found, "no_such_detection",
-      "the run " + digd::quoted(run) + " has no detection " + digd::quoted(detection) + "; /v1/runs/ID/detections lists them");
+  return respond_error(http::status::not_found, "no_such_detection",
+                       "the run " + digd::quoted(run) + " has no detection " + digd::quoted(detection) +
+                           "; /v1/runs/ID/detections lists them");
 }
 
 http_response stored(const judgement_request& pending) {
@@ -53,8 +53,8 @@ http_response find(archive::browser& from, pending_judgement& pending) {
   if (!run) return unreadable(run.error());
   if (!*run) return no_such_run(pending.request.run);
   pending.run_number = (**run).number;
-  const auto found =
-      from.find_detection(pending.run_number, pending.request.detection.entry, pending.request.detection.place_in_entry);
+  const auto found = from.find_detection(pending.run_number, pending.request.detection.entry,
+                                         pending.request.detection.place_in_entry);
   if (!found) return unreadable(found.error());
   if (!*found) return no_such_detection(pending.request.run, to_string(pending.request.detection));
   pending.detection = **found;

@@ -1,5 +1,5 @@
-// `POST /v1/runs/ID/detections/N/judgement`: a person's opinion on a detection, right or wrong. The response is sent once
-// the judgement is durable.
+// `POST /v1/runs/ID/detections/N/judgement`: a person's opinion on a detection, right or wrong. The response is sent
+// once the judgement is durable.
 //
 // Thread: `judge` any; the answer comes on a thread of the read pool, an engine thread or the archive's writer.
 #pragma once

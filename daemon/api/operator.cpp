@@ -1,9 +1,9 @@
 #include "daemon/api/operator.h"
 
+#include <spdlog/spdlog.h>
 #include <atomic>
 #include <boost/asio/post.hpp>
 #include <memory>
-#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"

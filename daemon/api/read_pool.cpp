@@ -1,8 +1,8 @@
 #include "daemon/api/read_pool.h"
 
+#include <spdlog/spdlog.h>
 #include <exception>
 #include <memory>
-#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
@@ -19,7 +19,7 @@ http_response unreadable(const std::string& why) {
   return respond_error(status::internal_server_error, "archive_unreadable", "the archive cannot be read: " + why);
 }
 
-// Whatever happens, the client is answered.
+// The client gets a response even if the work throws.
 http_response perform(const read_pool::work& work, archive::browser& with) {
   try {
     return work(with);
@@ -38,10 +38,10 @@ read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) 
     });
 }
 
-bool read_pool::submit(work work, done then, std::size_t most) {
+bool read_pool::submit(work work, done then, std::size_t max) {
   {
     std::lock_guard guard(mutex_);
-    if (stopping_ || tasks_.size() >= most) return false;
+    if (stopping_ || tasks_.size() >= max) return false;
     tasks_.push_back({std::move(work), std::move(then)});
   }
   wake_.notify_one();

@@ -1,8 +1,8 @@
-// Threads that read the archive for HTTP requests, so that no engine thread ever does: each with a connection of its
-// own. What is asked waits in a bounded queue; when that is full, whoever asks is told to come again.
+// Threads that read the archive for HTTP requests, so that engine threads never do. Each has its own database
+// connection. Requests wait in a bounded queue; when it is full, clients get 503.
 //
-// Threads: `submit` any; work runs on one of the pool's. Lifetime: stopped before the archive closes; what still waits
-// then is dropped, and its `done` never called.
+// Threads: `submit` any; work runs on the pool's. Lifetime: stopped before the archive closes; it drops the requests
+// that wait then, without calling `done`.
 #pragma once
 
 #include <condition_variable>
@@ -30,8 +30,8 @@ class read_pool {
   explicit read_pool(std::string archive_path);
   ~read_pool() { stop(); }
 
-  // False: `most` wait already. `then` is called on a thread of the pool.
-  bool submit(work work, done then, std::size_t most = max_waiting);
+  // False: `max` requests wait already. `then` is called on a thread of the pool.
+  bool submit(work work, done then, std::size_t max = max_waiting);
   void stop();
   std::size_t waiting() const;
 

@@ -1,7 +1,7 @@
-// The report of a stored run, as /v1/runs/ID/report answers: what was observed, without attribution, which is digctl's.
+// The response of /v1/runs/ID/report: the observations of a stored run. Attribution is only in digctl's reports.
 //
-// Made in steps of a piece of the trace each, so that other requests get their turn between them. Threads: one at a
-// time, any of the read pool's. Bounds: those of report/compose.h. Failure: an HTTP error.
+// Each step reads one piece of the trace, so that other requests run in between. Threads: any of the read pool's, one
+// at a time. Bounds: those of report/compose.h. Failure: an HTTP error.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class report_response {
   report_response(std::string archive_path, std::string run, report_format format, ticket_ptr ticket)
       : path_(std::move(archive_path)), run_(std::move(run)), format_(format), ticket_(std::move(ticket)) {}
 
-  // The next step. What it returns counts once `is_done`.
+  // The next step. Only what the last step returns is the response (`is_done`).
   http_response step(archive::browser& from);
   bool is_done() const { return done_; }
 
@@ -37,11 +37,11 @@ class report_response {
 
   const std::string path_, run_;
   const report_format format_;
-  const ticket_ptr ticket_;  // of those that are made at once
+  const ticket_ptr ticket_;  // of the responses in progress
   std::optional<std::uint64_t> number_;
   std::unique_ptr<archive::trace_source> source_;
   report::gatherer gathers_;
-  bool done_ = true;  // also where a step ends with an exception
+  bool done_ = true;  // also if a step throws
 };
 
 }  // namespace digd::daemon

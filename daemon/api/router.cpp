@@ -121,11 +121,12 @@ void router::open_ingest(const to_ingest& to, released_connection&& from) {
 
 void router::open_feed(const to_feed& to, released_connection&& from) {
   feed_server& feed = *services_.feed;
-  boost::asio::post(feed.context(), [&feed, request = to.request,
-                                     moving = moving_connection(std::move(from))]() mutable {
-    auto stream = moving.attach(feed.context());
-    if (stream) feed.admit(std::move(*stream), moving.request, std::move(request), std::move(moving.ticket));
-  });
+  boost::asio::post(feed.context(),
+                    [&feed, request = to.request, moving = moving_connection(std::move(from))]() mutable {
+                      auto stream = moving.attach(feed.context());
+                      if (stream)
+                        feed.admit(std::move(*stream), moving.request, std::move(request), std::move(moving.ticket));
+                    });
 }
 
 }  // namespace digd::daemon

@@ -7,19 +7,19 @@
 #include <limits>
 #include <utility>
 
+#include "base/unix_time.h"
 #include "daemon/api/health.h"
 #include "daemon/api/judgement.h"
 #include "daemon/api/operator.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/api/report_answer.h"
 #include "daemon/api/runs_api.h"
-#include "daemon/http/page_request.h"
-#include "daemon/http/request_target.h"
 #include "daemon/dashboard/page.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/http/page_request.h"
+#include "daemon/http/request_target.h"
 #include "daemon/otlp/traces_api.h"
 #include "daemon/webhook/webhook_api.h"
-#include "base/unix_time.h"
 #include "report/stored_runs/pilot.h"
 
 namespace digd::daemon {
@@ -249,9 +249,10 @@ routed post_judgement(call& in) {
       read_judgement(in.run, in.detection, in.body, in.grant ? std::string_view(in.grant->name()) : std::string_view());
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   auto request = std::get<judgement_request>(std::move(read));
-  return deferred_response{[&services = in.services, request = std::move(request)](const response_callback& respond_to) {
-    judge(services.archive->pool, services.runs, request, respond_to);
-  }};
+  return deferred_response{
+      [&services = in.services, request = std::move(request)](const response_callback& respond_to) {
+        judge(services.archive->pool, services.runs, request, respond_to);
+      }};
 }
 
 // ---- webhooks

@@ -1,6 +1,6 @@
-// What /v1/runs… answers with: the archive's runs, a run, its detections, its graph, its trace.
+// Responses of /v1/runs…: the archive's runs, one run, its detections, graph and trace.
 //
-// Thread: the read pool's. Bounds: a page is `most_page` long; a graph has the bounds of picture/export.h.
+// Thread: the read pool's. Bounds: those of page_request.h; a graph has the bounds of report/picture/export.h.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace digd::daemon {
 
-// Only of runs that `shows` says yes to: a page may be short, and not the last.
+// Lists only runs that `shows` accepts: a page may be short without being the last.
 http_response list_runs(archive::browser& from, const page_request& page,
                         const std::function<bool(std::string_view run)>& shows);
 http_response show_run(archive::browser& from, std::string_view run);
@@ -28,7 +28,7 @@ http_response list_detections(archive::browser& from, std::string_view run, cons
 http_response show_graph(archive::browser& from, const std::string& archive_path, std::string_view run,
                          picture::graph_format format);
 
-// A run as a trace, a piece a call, as `in_pieces` (routes.h) wants them.
+// A run as a trace, one piece a call, for `chunked_response` (http/request_handler.h).
 class trace_response {
  public:
   static constexpr std::size_t max_at_once = 16;
@@ -40,7 +40,7 @@ class trace_response {
 
  private:
   const std::string path_, run_;
-  const ticket_ptr ticket_;  // of those that are made at once
+  const ticket_ptr ticket_;  // of the responses in progress
   std::unique_ptr<archive::trace_source> source_;
 };
 

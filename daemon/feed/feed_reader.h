@@ -1,8 +1,8 @@
-// One reader of the feed: a WebSocket that is written to, and not listened to.
+// One reader of the feed: a WebSocket that digd writes to. It ignores what the reader sends.
 //
-// Thread: the feed's. Lifetime: held by its pending operations, and by the feed's list until it closed. Bounds: frames
-// that wait to be written, `most_bytes` and one piece; a frame that the client does not take within `take_within`
-// closes it with 4408, and so does the feed when the reader falls behind what is shared.
+// Thread: the feed's. Lifetime: held by its pending operations, and by the server's list until it is closed. Bounds:
+// `max_bytes` and one piece of the archive wait to be written. Failure: a reader that does not take a frame within
+// `take_within` is closed with 4408; so is one that falls behind the shared tail (feed_server.h).
 #pragma once
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -16,41 +16,45 @@
 
 #include "base/ticket.h"
 #include "daemon/access/tokens.h"
+#include "net/close_code.h"
+#include "net/types.h"
+#include "net/upgrade_request.h"
 #include "net/websocket_session.h"
+#include "net/websocket_teardown.h"
 
 namespace digd::daemon {
 
 class feed_server;
 
 struct feed_request {
-  std::optional<std::string> run;     // nothing: all
-  std::optional<std::int64_t> since;  // nothing: what comes from now on
+  std::optional<std::string> run;     // none: all runs
+  std::optional<std::int64_t> since;  // none: entries from now on
   bool payloads = false;
-  bool batch = false;  // a message is an array of what waits, not one frame
+  bool batch = false;  // send the waiting frames as one array
   grant_ptr grant;     // null where no tokens are configured
 };
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
  public:
-  static constexpr std::size_t most_bytes = 1u << 20;
-  static constexpr std::size_t batch_bytes = 1u << 16;  // beyond, a batch takes no more frames
+  static constexpr std::size_t max_bytes = 1u << 20;
+  static constexpr std::size_t batch_bytes = 1u << 16;  // a batch of this size takes no more frames
   static constexpr std::chrono::seconds take_within{10};
 
   feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, ticket_ptr ticket);
 
   void accept(const net::upgrade_request& request);
   const feed_request& asked() const { return asked_; }
-  bool has_room() const { return open_ && !closing_ && out_bytes_ < most_bytes; }
+  bool has_room() const { return open_ && !closing_ && out_bytes_ < max_bytes; }
   bool is_open() const { return open_ && !closing_; }
   void send(std::shared_ptr<const std::string> frame);
-  // `dropping`: what waits is not written any more.
+  // `dropping`: discards the frames that wait. Otherwise it writes them first.
   void close(net::close_code code, std::string_view reason, bool dropping);
   void abort();
 
-  // The feed's business: how far it is.
-  std::int64_t at = 0;           // the last entry it was given
-  std::uint64_t run_number = 0;  // 0: all, or not known yet
-  bool live = false;             // it has caught up once
+  // The server keeps the reader's position here.
+  std::int64_t at = 0;           // the last entry that it got
+  std::uint64_t run_number = 0;  // 0: all runs, or not known yet
+  bool live = false;             // it has reached the end of the tail once
 
  private:
   void read();
@@ -67,7 +71,7 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   ticket_ptr ticket_;
   boost::beast::flat_buffer in_;
   std::deque<std::shared_ptr<const std::string>> out_;  // the first `writing_` are being written
-  std::string batch_;                                   // these as one message
+  std::string batch_;                                   // those frames as one message
   std::size_t out_bytes_ = 0;
   net::steady_timer deadline_;
   boost::beast::websocket::close_reason reason_;

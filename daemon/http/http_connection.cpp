@@ -133,11 +133,12 @@ void http_connection::serve_deferred(const deferred_response& deferred) {
     if (ec || self->answered_ || self->closed_) return;
     self->refuse(busy("the answer takes too long; what was asked for may still happen"));
   });
-  deferred.start([lent = std::make_shared<lent_connection>(home_.context, shared_from_this())](http_response&& response) {
-    boost::asio::post(lent->home, [self = lent->connection, response = std::move(response)]() mutable {
-      if (!self->answered_ && !self->closed_) self->write(std::move(response), self->request_.keep_alive());
-    });
-  });
+  deferred.start(
+      [lent = std::make_shared<lent_connection>(home_.context, shared_from_this())](http_response&& response) {
+        boost::asio::post(lent->home, [self = lent->connection, response = std::move(response)]() mutable {
+          if (!self->answered_ && !self->closed_) self->write(std::move(response), self->request_.keep_alive());
+        });
+      });
 }
 
 // ---- a chunked response: request a piece, write it, request the next
@@ -151,11 +152,12 @@ void http_connection::serve_chunked(chunked_response&& chunked) {
 void http_connection::request_piece() {
   const std::uint64_t requested = ++requested_pieces_;
   abort_after(max_response_time);
-  next_piece_([lent = std::make_shared<lent_connection>(home_.context, shared_from_this()), requested](http_response&& piece) {
-    boost::asio::post(lent->home, [self = lent->connection, requested, piece = std::move(piece)]() mutable {
-      if (!self->closed_ && requested == self->requested_pieces_) self->take_piece(std::move(piece));
-    });
-  });
+  next_piece_(
+      [lent = std::make_shared<lent_connection>(home_.context, shared_from_this()), requested](http_response&& piece) {
+        boost::asio::post(lent->home, [self = lent->connection, requested, piece = std::move(piece)]() mutable {
+          if (!self->closed_ && requested == self->requested_pieces_) self->take_piece(std::move(piece));
+        });
+      });
 }
 
 void http_connection::take_piece(http_response&& piece) {
@@ -228,8 +230,8 @@ void http_connection::write(http_response&& response, bool keep_alive) {
   answered_ = true;
   // A client that asked for a WebSocket and gets none does not continue with HTTP.
   const bool keeps_open = keep_alive && served_ < max_requests && !home_.connections.is_stopping() &&
-                       request_.find(http::field::upgrade) == request_.end() &&
-                       response.result() != http::status::upgrade_required;
+                          request_.find(http::field::upgrade) == request_.end() &&
+                          response.result() != http::status::upgrade_required;
   home_.counts.requests.add();
   if (response.result_int() >= 400) home_.counts.errors.add();
   response_ = std::move(response);

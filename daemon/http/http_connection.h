@@ -21,7 +21,9 @@
 #include "daemon/http/connection.h"
 #include "daemon/http/request_handler.h"
 #include "daemon/metrics/thread_counts.h"
-#include "net/websocket_session.h"
+#include "net/batched_stream.h"
+#include "net/types.h"
+#include "net/upgrade_request.h"
 
 namespace digd::daemon {
 

@@ -12,7 +12,8 @@
 
 #include "base/ticket.h"
 #include "daemon/http/responses.h"
-#include "net/websocket_session.h"
+#include "net/batched_stream.h"
+#include "net/upgrade_request.h"
 
 namespace digd::daemon {
 

@@ -9,7 +9,7 @@ namespace digd::daemon {
 
 namespace {
 
-// In a path "+" is itself.
+// In a path "+" stands for itself.
 std::optional<std::string> decode_part(std::string_view part) {
   std::string plain;
   for (const char c : part) {
@@ -29,7 +29,7 @@ bool split_path(std::string_view path, std::vector<std::string>& out) {
   for (;;) {
     const std::size_t slash = std::min(path.find('/'), path.size());
     auto part = decode_part(path.substr(0, slash));
-    if (!part || out.size() == most_parts) return false;
+    if (!part || out.size() == max_parts) return false;
     out.push_back(std::move(*part));
     if (slash == path.size()) return true;
     path.remove_prefix(slash + 1);
@@ -42,7 +42,7 @@ bool split_query(std::string_view query, request_target& out) {
     const std::string_view pair = query.substr(0, end);
     query.remove_prefix(std::min(end + 1, query.size()));
     if (pair.empty()) continue;
-    if (out.query.size() == most_parts) return false;
+    if (out.query.size() == max_parts) return false;
     const std::size_t equals = std::min(pair.find('='), pair.size());
     auto name = decode_percent(pair.substr(0, equals));
     auto value = decode_percent(pair.substr(std::min(equals + 1, pair.size())));

@@ -1,4 +1,4 @@
-// What an HTTP request is about: the target split and decoded. Pure functions.
+// The target of an HTTP request, split and decoded. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ struct request_target {
   std::vector<std::string> path;                           // "/v1/runs/a%2Fb" is v1, runs, a/b
   std::vector<std::pair<std::string, std::string>> query;  // decoded, in order
 
-  // The first of that name; null if there is none.
+  // The first parameter of that name; null if there is none.
   const std::string* parameter(std::string_view name) const;
 };
 
-// Nothing if it is no path of this host, badly encoded, or has more than `most_parts` parts. A part is decoded after
-// the split, so that an encoded slash or dot stays part of a name and leads nowhere.
+// Nothing if the target is no path, is badly encoded, or has more than `max_parts` parts. Each part is decoded after
+// the split, so that an encoded slash or dot stays part of a name.
 std::optional<request_target> split_target(std::string_view target);
-inline constexpr std::size_t most_parts = 16;
+inline constexpr std::size_t max_parts = 16;
 
 // A count written in decimal digits.
 std::optional<std::uint64_t> whole_number(std::string_view text);

@@ -1,5 +1,5 @@
-// HTTP responses, all alike: JSON or text, bounded, never cached, nothing that a browser would run (but for a report's
-// page, under its own content security policy). Pure functions.
+// Makes HTTP responses: JSON or text, bounded, not cached. A browser runs nothing in them, except for the page of a
+// report, which has its own content security policy. Pure functions.
 #pragma once
 
 #include <boost/beast/http/message.hpp>
@@ -17,7 +17,7 @@ http_response respond_json(std::string body);
 http_response respond_text(std::string body);
 http_response respond_nothing();  // 204
 
-// {"error":{"code":…,"message":…}}. `message` may quote what the client sent: it is escaped.
+// {"error":{"code":…,"message":…}}. Escapes `message`, which may quote the client.
 http_response respond_error(boost::beast::http::status status, std::string_view code, std::string_view message);
 // 400 that names the query parameter.
 http_response bad_parameter(std::string_view name, std::string_view message);

@@ -1,10 +1,10 @@
 #include "daemon/otlp/span_replayer.h"
 
+#include <spdlog/spdlog.h>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <charconv>
 #include <chrono>
-#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
@@ -16,7 +16,7 @@ namespace digd::daemon {
 
 namespace {
 
-// The number behind `"name":` in a frame of our own making; 0 if there is none.
+// The number after `name` in a frame that digd made; 0 if there is none.
 std::uint64_t number_in(std::string_view frame, std::string_view name) {
   const std::size_t at = frame.find(name);
   std::uint64_t value = 0;
@@ -46,12 +46,12 @@ void span_replayer::join() {
   const refusal_note note = owner_.hello_decoder().decode_hello(hello_, request.greeting);
   if (note) return give_up(note.text);
   request.frame = hello_;
-  request.who = weak_from_this();
+  request.client = weak_from_this();
   request.home = &owner_;
   owner_.runs().join(std::move(request));
 }
 
-// The sender of the spans has its acknowledgement, so a lack of room right now must not drop them.
+// digd has acknowledged the spans, so it must not drop them because there is no room for the run right now.
 void span_replayer::join_later() {
   again_.expires_after(std::chrono::seconds(1));
   again_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
@@ -71,18 +71,18 @@ void span_replayer::send(std::vector<std::string> lines) {
 void span_replayer::close() {
   boost::asio::post(owner_.context(), [self = shared_from_this()] {
     self->over_ = true;
-    if (self->host_) run_host::vacate(std::exchange(self->host_, nullptr), self->slot_);
+    if (self->host_) run_host::release_slot(std::exchange(self->host_, nullptr), self->slot_);
   });
 }
 
 void span_replayer::on_joined(join_result&& result) {
   if (result.refused && result.refused.code == refusal::over_limit && ++tries_ < max_tries) return join_later();
   if (result.refused) return give_up(result.refused.text);
-  if (over_) return run_host::vacate(std::move(result.host), result.slot);
+  if (over_) return run_host::release_slot(std::move(result.host), result.slot);
   const std::uint64_t acked = number_in(result.welcome, "\"acked_seq\":");
   if (acked > received_lines_) {
-    run_host::vacate(std::move(result.host), result.slot);
-    return give_up("the run has messages that were made of other spans");
+    run_host::release_slot(std::move(result.host), result.slot);
+    return give_up("the run has messages made from other spans");
   }
   host_ = std::move(result.host);
   slot_ = result.slot;
@@ -110,7 +110,7 @@ void span_replayer::on_flow_state(const flow_state& now) {
   pump_soon();
 }
 
-void span_replayer::on_replaced() { give_up("another client speaks for this session"); }
+void span_replayer::on_replaced() { give_up("another client took over this session"); }
 void span_replayer::on_deleted() { give_up("the run was deleted"); }
 
 void span_replayer::pump_soon() {
@@ -130,7 +130,7 @@ void span_replayer::pump() {
     const std::string line = std::move(lines_.front());
     lines_.pop_front();
     ++handed_over_;
-    const std::shared_ptr<run_host> host = host_;  // its answer may release it
+    const std::shared_ptr<run_host> host = host_;  // an answer may reset `host_`
     host->receive(slot_, line, std::chrono::steady_clock::now());
   }
   if (may_send()) pump_soon();
@@ -138,7 +138,7 @@ void span_replayer::pump() {
 
 void span_replayer::give_up(std::string why) {
   if (std::exchange(over_, true)) return;
-  if (host_) run_host::vacate(std::exchange(host_, nullptr), slot_);
+  if (host_) run_host::release_slot(std::exchange(host_, nullptr), slot_);
   to_.gone(std::move(why));
 }
 

@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <spdlog/spdlog.h>
 #include <boost/asio/post.hpp>
 #include <future>
-#include <spdlog/spdlog.h>
 #include <stdexcept>
 #include <utility>
 

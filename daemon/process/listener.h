@@ -19,7 +19,7 @@
 #include "daemon/runs/engine_threads.h"
 #include "daemon/settings/address.h"
 #include "daemon/settings/live_settings.h"
-#include "net/websocket_session.h"
+#include "net/types.h"
 
 namespace digd::daemon {
 

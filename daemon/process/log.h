@@ -1,5 +1,5 @@
-// The log: one line a fact on standard error, as text or JSON. `name=value` words; names that agents chose are
-// quoted (engine/quote.h), payloads never appear. Any thread.
+// The log on standard error, as text or JSON: an event's name, then `name=value` pairs. Names that agents chose are
+// quoted (base/quote.h). Payloads are never logged. Any thread.
 #pragma once
 
 #include "daemon/settings/config.h"

@@ -1,7 +1,8 @@
-// digd: start-up as an ordered list of steps, each with its undo; taken back in reverse when the daemon stops, or when
-// a later step fails.
+// digd: start-up is an ordered list of steps, each with its undo. When the daemon stops, or a later step fails, the
+// steps are undone in reverse order.
 #include <sys/resource.h>
 
+#include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -10,31 +11,30 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <spdlog/spdlog.h>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/quote.h"
-#include "daemon/settings/address.h"
-#include "daemon/settings/config.h"
 #include "daemon/process/failures.h"
 #include "daemon/process/log.h"
-#include "daemon/settings/option_files.h"
 #include "daemon/process/server.h"
 #include "daemon/process/service_manager.h"
-#include "daemon/settings/settings_source.h"
 #include "daemon/process/supervisor.h"
+#include "daemon/settings/address.h"
+#include "daemon/settings/config.h"
+#include "daemon/settings/option_files.h"
+#include "daemon/settings/settings_source.h"
 #include "daemon/settings/webhook_options.h"
 
 namespace digd::daemon {
 namespace {
 
 constexpr int exit_done = 0, exit_failed = 1, exit_wrong_use = 2;
-constexpr std::chrono::seconds goodbye_within{5};
-constexpr std::chrono::seconds backlog_within{5};
+constexpr std::chrono::seconds max_close_time{5};
+constexpr std::chrono::seconds max_backlog_time{5};
 
-// Wrong use or a wrong configuration, in words.
+// Wrong use, or an invalid configuration; the message is for people.
 struct wrong_use : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -47,15 +47,15 @@ struct app {
   config settings;
   listen_address where;
   service_manager manager;
-  std::unique_ptr<server> serves;
+  std::unique_ptr<server> daemon;
   std::optional<caught_signals> signals;
 };
 
-enum class then : std::uint8_t { go_on, stop };
+enum class next_step : std::uint8_t { go_on, stop };
 
 // ---- the steps
 
-then parse_arguments(app& a) {
+next_step parse_arguments(app& a) {
   CLI::App cli("digd watches multi-agent systems of language-model agents at run time and heals what goes wrong.",
                "digd");
   cli.add_option("--config", a.source.file, "configuration, TOML; config/digd.toml explains every option");
@@ -71,34 +71,34 @@ then parse_arguments(app& a) {
     cli.parse(a.argc, a.argv);
   } catch (const CLI::Success& e) {
     cli.exit(e);
-    return then::stop;
+    return next_step::stop;
   } catch (const CLI::ParseError& e) {
     throw wrong_use(std::string(e.what()) + "\ndigd --help tells how it is used");
   }
   if (print_config) std::cout << commented_config();
   if (print_schema) std::cout << config_schema();
-  return print_config || print_schema ? then::stop : then::go_on;
+  return print_config || print_schema ? next_step::stop : next_step::go_on;
 }
 
-then read_config(app& a) {
+next_step read_config(app& a) {
   if (const std::string wrong = read_settings(a.source, a.settings); !wrong.empty()) throw wrong_use(wrong);
   std::string why;
   static_cast<void>(parse_address(a.settings.listen, a.where, why));
-  if (!a.only_check) return then::go_on;
+  if (!a.only_check) return next_step::go_on;
   for (const std::string& warning : webhook_warnings(a.settings)) std::cerr << "warning: " << warning << '\n';
   std::cout << effective_config(a.settings);
   std::cerr << "the configuration is fine\n";
-  return then::stop;
+  return next_step::stop;
 }
 
-then begin_log(app& a) {
+next_step begin_log(app& a) {
   expect_signals();
   open_log(a.settings.log);
   for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
-  return then::go_on;
+  return next_step::go_on;
 }
 
-then make_data_dir(app& a) {
+next_step make_data_dir(app& a) {
   std::string& dir = a.settings.data_dir;
   if (dir.empty()) dir = find_data_dir();
   if (dir.empty()) throw wrong_use("no data directory: give --data-dir, or set HOME or STATE_DIRECTORY");
@@ -109,13 +109,13 @@ then make_data_dir(app& a) {
   const std::string probe = dir + "/.digd-probe";
   if (!std::ofstream(probe)) throw cannot_use("the data directory " + digd::quoted(dir) + " is not writable");
   std::filesystem::remove(probe, ec);
-  return then::go_on;
+  return next_step::go_on;
 }
 
-// A file for each connection and some for us; shells often allow 1,024, fewer than the connections that are granted.
-void ask_for_files(const config& settings) {
-  constexpr rlim_t our_own = 128, a_thread = 4;
-  const rlim_t wanted = settings.connections.max + our_own + a_thread * (settings.threads + 8);
+// A file for each connection, and some for digd. Shells often allow 1,024, fewer than `connections.max` needs.
+void raise_file_limit(const config& settings) {
+  constexpr rlim_t own_files = 128, files_a_thread = 4;
+  const rlim_t wanted = settings.connections.max + own_files + files_a_thread * (settings.threads + 8);
   rlimit now{};
   if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= wanted) return;
   const rlimit more{std::min(wanted, now.rlim_max), now.rlim_max};
@@ -125,80 +125,80 @@ void ask_for_files(const config& settings) {
                settings.connections.max, wanted);
 }
 
-then allow_files(app& a) {
-  ask_for_files(a.settings);
-  return then::go_on;
+next_step allow_files(app& a) {
+  raise_file_limit(a.settings);
+  return next_step::go_on;
 }
 
-then make_server(app& a) {
-  a.serves = std::make_unique<server>(a.settings);
-  return then::go_on;
+next_step make_server(app& a) {
+  a.daemon = std::make_unique<server>(a.settings);
+  return next_step::go_on;
 }
-void unmake_server(app& a) { a.serves.reset(); }
+void unmake_server(app& a) { a.daemon.reset(); }
 
-then open_archive(app& a) {
+next_step open_archive(app& a) {
   if (a.settings.archive) {
-    a.serves->open_archive(a.settings.data_dir);
+    a.daemon->open_archive(a.settings.data_dir);
   } else {
-    spdlog::warn("archive_off: nothing is durable, and acks say so at once");
+    spdlog::warn("archive_off: nothing is durable; digd acknowledges every message at once");
   }
-  return then::go_on;
+  return next_step::go_on;
 }
-void close_archive(app& a) { a.serves->close_archive(); }
+void close_archive(app& a) { a.daemon->close_archive(); }
 
-then make_threads(app& a) {
-  a.serves->make_threads();
-  return then::go_on;
-}
-
-then recover(app& a) {
-  a.serves->recover();
-  return then::go_on;
+next_step make_threads(app& a) {
+  a.daemon->make_threads();
+  return next_step::go_on;
 }
 
-then listen(app& a) {
+next_step recover(app& a) {
+  a.daemon->recover();
+  return next_step::go_on;
+}
+
+next_step listen(app& a) {
   const std::vector<int>& handed_over = a.manager.sockets();
   if (handed_over.size() > 1) throw cannot_use("one socket can be handed over, not several");
   if (handed_over.empty()) {
-    a.serves->listen(a.where);
+    a.daemon->listen(a.where);
   } else {
-    a.serves->adopt(handed_over.front());
+    a.daemon->adopt(handed_over.front());
   }
-  return then::go_on;
+  return next_step::go_on;
 }
 
-then catch_signals(app& a) {
+next_step catch_signals(app& a) {
   a.signals.emplace();
-  return then::go_on;
+  return next_step::go_on;
 }
 
 std::string address_file(const app& a) { return a.settings.data_dir + "/digd.address"; }
 
-then start(app& a) {
-  a.serves->start();
-  return then::go_on;
+next_step start(app& a) {
+  a.daemon->start();
+  return next_step::go_on;
 }
 void end_threads(app& a) {
-  a.serves->stop_listening();
-  if (!a.serves->close_connections(goodbye_within)) spdlog::warn("stop: some clients did not say goodbye");
-  a.serves->stop_threads(backlog_within);
+  a.daemon->stop_listening();
+  if (!a.daemon->close_connections(max_close_time)) spdlog::warn("stop: some clients did not close in time");
+  a.daemon->stop_threads(max_backlog_time);
 }
 
-// Whoever waits for the daemon finds the whole address at once.
-then tell_address(app& a) {
-  const std::string bound = to_string(a.serves->bound());
+// Written by renaming, so that whoever waits for the file never reads half an address.
+next_step write_address(app& a) {
+  const std::string bound = to_string(a.daemon->bound());
   const std::string draft = address_file(a) + ".new";
   if (!(std::ofstream(draft) << bound << '\n')) throw std::runtime_error("cannot write " + digd::quoted(draft));
   std::filesystem::rename(draft, address_file(a));
   spdlog::info("listening address={} data_dir={}", digd::quoted(bound), digd::quoted(a.settings.data_dir));
-  return then::go_on;
+  return next_step::go_on;
 }
-void forget_address(app& a) {
+void remove_address(app& a) {
   std::error_code ignored;
   std::filesystem::remove(address_file(a), ignored);
 }
 
-// On SIGHUP. A configuration that is wrong changes nothing.
+// On SIGHUP. An invalid configuration changes nothing.
 void reload(app& a) {
   a.manager.reloading();
   config read;
@@ -206,10 +206,10 @@ void reload(app& a) {
     spdlog::error("reload_refused why={}", digd::quoted(wrong));
     return a.manager.ready("the new configuration was refused: " + wrong);
   }
-  // What needs more than to be read, tokens, secrets and certificates, and may therefore refuse.
-  std::string wrong = a.serves->check_access(read);
-  if (wrong.empty()) wrong = a.serves->change_webhooks(read);
-  if (wrong.empty()) wrong = a.serves->change_access(read);
+  // Tokens, secrets and certificates are read from files, which may be invalid.
+  std::string wrong = a.daemon->check_access(read);
+  if (wrong.empty()) wrong = a.daemon->change_webhooks(read);
+  if (wrong.empty()) wrong = a.daemon->change_access(read);
   if (!wrong.empty()) {
     spdlog::error("reload_refused why={}", digd::quoted(wrong));
     return a.manager.ready("the new configuration was refused: " + wrong);
@@ -220,24 +220,24 @@ void reload(app& a) {
   a.settings = std::move(plan.next);
   for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
   set_log_level(a.settings.log);
-  ask_for_files(a.settings);
-  a.serves->change_settings(a.settings);
+  raise_file_limit(a.settings);
+  a.daemon->change_settings(a.settings);
   spdlog::info("reloaded changed={} need_a_restart={}", plan.changed.size(), plan.need_a_restart.size());
-  a.manager.ready(a.serves->status());
+  a.manager.ready(a.daemon->status());
 }
 
-then wait_for_signal(app& a) {
-  a.manager.ready(a.serves->status());
-  supervise(a.manager, heartbeat(a.serves->loops()),
-            {.reload = [&a] { reload(a); }, .status = [&a] { return a.serves->status(); }}, *a.signals);
-  a.signals.reset();  // the next one ends the process at once
-  return then::go_on;
+next_step wait_for_signal(app& a) {
+  a.manager.ready(a.daemon->status());
+  supervise(a.manager, heartbeat(a.daemon->loops()),
+            {.reload = [&a] { reload(a); }, .status = [&a] { return a.daemon->status(); }}, *a.signals);
+  a.signals.reset();  // the next signal ends the process at once
+  return next_step::go_on;
 }
 
 struct step {
   const char* name;
-  then (*run)(app&);
-  void (*undo)(app&);  // null: nothing to take back
+  next_step (*run)(app&);
+  void (*undo)(app&);  // null: nothing to undo
 };
 
 constexpr step steps[] = {
@@ -253,7 +253,7 @@ constexpr step steps[] = {
     {"signals", catch_signals, nullptr},
     {"listen", listen, nullptr},
     {"start", start, end_threads},
-    {"address", tell_address, forget_address},
+    {"address", write_address, remove_address},
     {"run", wait_for_signal, nullptr},
 };
 
@@ -262,9 +262,9 @@ int run(app& a) {
   int result = exit_done;
   for (const step& step : steps) {
     try {
-      const then next = step.run(a);
+      const next_step next = step.run(a);
       taken.push_back(&step);
-      if (next == then::stop) break;
+      if (next == next_step::stop) break;
     } catch (const wrong_use& e) {
       std::cerr << e.what() << '\n';
       result = exit_wrong_use;

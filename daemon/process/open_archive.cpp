@@ -1,7 +1,7 @@
 #include "daemon/process/open_archive.h"
 
-#include <algorithm>
 #include <spdlog/spdlog.h>
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 

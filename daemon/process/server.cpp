@@ -1,9 +1,9 @@
 #include "daemon/process/server.h"
 
+#include <spdlog/spdlog.h>
 #include <boost/asio/post.hpp>
 #include <future>
 #include <map>
-#include <spdlog/spdlog.h>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -100,15 +100,15 @@ void server::recover() {
 }
 
 void server::make_listener() {
-  listener_ = std::make_unique<listener>(
-      settings_, live_, threads_, authorizer_, connections_,
-      [this](engine_thread& home, net::stream_socket socket, ticket_ptr ticket) {
-        const http_home at{.context = home.context(),
-                           .connections = home.connections(),
-                           .counts = home.counts().http,
-                           .handler = *routers_[home.index()]};
-        std::make_shared<http_connection>(at, std::move(socket), std::move(ticket))->start();
-      });
+  listener_ =
+      std::make_unique<listener>(settings_, live_, threads_, authorizer_, connections_,
+                                 [this](engine_thread& home, net::stream_socket socket, ticket_ptr ticket) {
+                                   const http_home at{.context = home.context(),
+                                                      .connections = home.connections(),
+                                                      .counts = home.counts().http,
+                                                      .handler = *routers_[home.index()]};
+                                   std::make_shared<http_connection>(at, std::move(socket), std::move(ticket))->start();
+                                 });
 }
 
 void server::listen(const listen_address& where) {
@@ -124,7 +124,7 @@ void server::adopt(int socket) {
 }
 
 void server::start_archive_readers() {
-  const std::string& path = archive_->how().path;
+  const std::string& path = archive_->settings().path;
   reads_ = std::make_unique<read_pool>(path);
   archive_access_.reset(new archive_access{.path = path, .pool = *reads_});
   feed_->start();
@@ -158,7 +158,7 @@ void server::make_http_services() {
 
 void server::start() {
   if (archive_) start_archive_readers();
-  const std::string archive_path = archive_ ? archive_->how().path : std::string();
+  const std::string archive_path = archive_ ? archive_->settings().path : std::string();
   spans_ = std::make_unique<otlp_server>(threads_, live_, settings_.otlp,
                                          archive_ ? folder_of(archive_path) + "otlp.db" : std::string());
   if (const std::string problem = spans_->start(); !problem.empty()) throw std::runtime_error(problem);

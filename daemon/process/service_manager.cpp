@@ -16,8 +16,8 @@ namespace digd::daemon {
 
 namespace {
 
-constexpr int first_socket = 3;     // SD_LISTEN_FDS_START
-constexpr int most_sockets = 1024;  // what is more is a mistake
+constexpr int first_socket = 3;    // SD_LISTEN_FDS_START
+constexpr int max_sockets = 1024;  // a larger number is a mistake
 
 std::string take_variable(const char* name) {
   const char* value = std::getenv(name);
@@ -35,7 +35,7 @@ std::optional<std::uint64_t> number(const std::string& text) {
 
 bool is_ours(const std::string& pid) { return number(pid) == static_cast<std::uint64_t>(::getpid()); }
 
-// One line: it comes from an address or a path, and a line more would be a message of its own.
+// Makes one line of a text that may have an address or a path in it: a second line would be another message.
 std::string one_line(std::string_view words) {
   std::string line(words);
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -53,29 +53,29 @@ service_manager::service_manager() : socket_(take_variable("NOTIFY_SOCKET")) {
   const auto count = number(take_variable("LISTEN_FDS"));
   take_variable("LISTEN_FDNAMES");
   if (!count || !is_ours(meant_for)) return;
-  for (int fd = first_socket; fd < first_socket + static_cast<int>(std::min<std::uint64_t>(*count, most_sockets));
+  for (int fd = first_socket; fd < first_socket + static_cast<int>(std::min<std::uint64_t>(*count, max_sockets));
        ++fd) {
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     sockets_.push_back(fd);
   }
 }
 
-void service_manager::ready(std::string_view words) { tell("READY=1\nSTATUS=" + one_line(words)); }
+void service_manager::ready(std::string_view words) { notify("READY=1\nSTATUS=" + one_line(words)); }
 
 void service_manager::reloading() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const auto us = static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(now.tv_nsec) / 1'000;
-  tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) + "\nSTATUS=reading the configuration");
+  notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) + "\nSTATUS=reading the configuration");
 }
 
-void service_manager::stopping() { tell("STOPPING=1\nSTATUS=saying goodbye, writing what is left"); }
+void service_manager::stopping() { notify("STOPPING=1\nSTATUS=saying goodbye, writing what is left"); }
 
-void service_manager::status(std::string_view words) { tell("STATUS=" + one_line(words)); }
+void service_manager::status(std::string_view words) { notify("STATUS=" + one_line(words)); }
 
-void service_manager::alive() { tell("WATCHDOG=1"); }
+void service_manager::alive() { notify("WATCHDOG=1"); }
 
-void service_manager::tell(const std::string& state) {
+void service_manager::notify(const std::string& state) {
   sockaddr_un to{};
   if (socket_.empty() || socket_.size() >= sizeof to.sun_path) return;
   if (socket_.front() != '/' && socket_.front() != '@') return;

@@ -5,12 +5,11 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <spdlog/spdlog.h>
 #include <utility>
-
 
 namespace digd::daemon {
 
@@ -37,12 +36,12 @@ class watch {
         timer_(on) {}
 
   void start() {
-    hear();
+    wait_for_signal();
     tick();
   }
 
  private:
-  void hear() {
+  void wait_for_signal() {
     signals_.async_wait([this](error_code ec, int number) {
       if (ec) return;
       if (number != SIGHUP) {
@@ -51,7 +50,7 @@ class watch {
         return;
       }
       supervised_.reload();
-      hear();
+      wait_for_signal();
     });
   }
 
@@ -61,7 +60,7 @@ class watch {
       if (manager_.watchdog().count() > 0) manager_.alive();
       beats_.ask();
     } else if (!std::exchange(hung_, true)) {
-      spdlog::error("engine_thread_hangs: the watchdog is not fed");
+      spdlog::error("engine_thread_hangs: digd sends the watchdog no more pings");
     }
     if (std::string now = supervised_.status(); now != message_) {
       manager_.status(now);
@@ -112,7 +111,7 @@ caught_signals::caught_signals() : set_(waits_, SIGTERM, SIGINT, SIGHUP) {}
 
 caught_signals::~caught_signals() {
   set_.clear();
-  std::signal(SIGHUP, SIG_IGN);  // a reload that comes too late ends nothing
+  std::signal(SIGHUP, SIG_IGN);  // a late reload must not end the process
 }
 
 void supervise(service_manager& manager, heartbeat beats, const supervised& supervised, caught_signals& signals) {

@@ -1,5 +1,5 @@
-// The main thread while the daemon runs: waits for signals, and tells the service manager that the engine threads are
-// alive, as long as they are.
+// The main thread while the daemon runs: waits for signals, and reports to the service manager as long as all engine
+// threads respond.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,14 +16,14 @@
 
 namespace digd::daemon {
 
-// Asks loops for a sign of life. Lifetime: what it posted may outlive it.
+// Checks that event loops respond. Lifetime: the handlers that it posted may outlive it.
 class heartbeat {
  public:
   explicit heartbeat(std::vector<boost::asio::io_context*> loops);
 
-  // Posts a question to every loop.
+  // Posts a handler to every loop.
   void ask();
-  // Whether every loop has answered the last question; true before the first.
+  // Whether every loop has run the last one; true before the first.
   bool all_answered() const;
 
  private:
@@ -37,13 +37,13 @@ struct supervised {
   std::function<std::string()> status;  // one line for people
 };
 
-// Until `caught_signals` are: SIGTERM and SIGINT end the process at once and in order, since there is nothing yet that
-// a kill could not interrupt as well; SIGHUP waits until `supervise`.
+// Until `caught_signals` exists: SIGTERM and SIGINT end the process at once, because nothing needs an orderly stop yet;
+// SIGHUP waits for `supervise`.
 void expect_signals();
 
-// From when it is made SIGTERM, SIGINT and SIGHUP wait for `supervise`: made before anybody is served, so that whoever
-// was is told goodbye. Lifetime: at most one at a time; when it ends, SIGTERM and SIGINT do what they do by default,
-// SIGHUP nothing.
+// While it exists, SIGTERM, SIGINT and SIGHUP wait for `supervise`. Made before the first connection, so that every
+// client is told of a stop. Lifetime: one at a time. Afterwards SIGTERM and SIGINT have their default effect, and
+// SIGHUP has none.
 class caught_signals {
  public:
   caught_signals();
@@ -58,8 +58,8 @@ class caught_signals {
   boost::asio::signal_set set_;
 };
 
-// Returns on SIGTERM or SIGINT, having said so. A loop that does not answer between two pings gets none, and the
-// watchdog fires.
+// Returns on SIGTERM or SIGINT, after it has reported that. If a loop does not respond between two pings, no ping is
+// sent, and the service manager's watchdog fires.
 void supervise(service_manager& manager, heartbeat beats, const supervised& supervised, caught_signals& signals);
 
 }  // namespace digd::daemon

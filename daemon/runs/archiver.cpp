@@ -10,7 +10,8 @@ constexpr std::chrono::milliseconds retry_delay{2};
 
 }  // namespace
 
-archiver::archiver(boost::asio::io_context& on, std::unique_ptr<archive::producer> to, std::function<void()> on_relieved)
+archiver::archiver(boost::asio::io_context& on, std::unique_ptr<archive::producer> to,
+                   std::function<void()> on_relieved)
     : to_(std::move(to)), on_relieved_(std::move(on_relieved)), timer_(on.get_executor()) {}
 
 void archiver::push(archive::entry_ptr entry) {

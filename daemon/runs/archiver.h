@@ -14,7 +14,7 @@
 #include <memory>
 
 #include "archive/archive.h"
-#include "net/websocket_session.h"
+#include "net/types.h"
 
 namespace digd::daemon {
 

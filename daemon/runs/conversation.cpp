@@ -1,9 +1,9 @@
 #include "daemon/runs/conversation.h"
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
@@ -17,7 +17,7 @@ namespace digd::daemon {
 namespace {
 
 using net::close_code;
-constexpr std::chrono::seconds hello_within{10};
+constexpr std::chrono::seconds max_hello_time{10};
 
 bool is_fatal(refusal code) {
   return code == refusal::unauthorized || code == refusal::unsupported_protocol || code == refusal::hello_conflict;
@@ -25,20 +25,20 @@ bool is_fatal(refusal code) {
 
 }  // namespace
 
-conversation::conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with,
+conversation::conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant,
                            ticket_ptr ticket)
     : home_(home),
-      placed_for_(std::move(placed_for)),
-      with_(std::move(with)),
+      expected_run_(std::move(expected_run)),
+      grant_(std::move(grant)),
       ticket_(std::move(ticket)),
       hello_deadline_(home.context().get_executor()),
-      pace_(home.context().get_executor()),
-      quiet_(home.context().get_executor()) {}
+      rate_timer_(home.context().get_executor()),
+      quiet_timer_(home.context().get_executor()) {}
 
 conversation::~conversation() { home_.connections().remove(this); }
 
 void conversation::on_open() {
-  hello_deadline_.expires_after(hello_within);
+  hello_deadline_.expires_after(max_hello_time);
   hello_deadline_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
     const auto self = me.lock();
     if (ec || !self || self->state_ == state::joined) return;
@@ -51,11 +51,11 @@ void conversation::on_open() {
 bool conversation::on_text(std::string_view frame, time_point read_at) {
   if (state_ == state::greeting) {
     const bool reads_on = greet(frame);
-    return !waits_for_its_rate() && reads_on;
+    return !exceeds_rate() && reads_on;
   }
   if (state_ != state::joined || is_unauthorized()) return false;
-  ++handed_over_;
-  heard_ = std::max(heard_, read_at);
+  ++posted_;
+  last_message_ = std::max(last_message_, read_at);
   if (owner_ == &home_) {
     host_->receive(slot_, frame, read_at);
   } else {
@@ -63,11 +63,11 @@ bool conversation::on_text(std::string_view frame, time_point read_at) {
       host->receive(slot, copy, read_at);
     });
   }
-  return goes_on();
+  return reads_on();
 }
 
 bool conversation::on_binary(time_point read_at) {
-  // No JSON, whatever is in it: it takes the next seq, as text that is no JSON does.
+  // A binary frame is no JSON: it uses up the next seq, like text that is no JSON.
   return on_text({}, read_at);
 }
 
@@ -76,37 +76,38 @@ bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
     refusal_note note;
     note.consider(refusal::too_large, "", "the first frame has " + std::to_string(bytes) + " bytes; hello comes first");
     refuse(note);
-    return !waits_for_its_rate();
+    return !exceeds_rate();
   }
   if (state_ != state::joined || is_unauthorized()) return false;
-  ++handed_over_;
-  heard_ = std::max(heard_, read_at);
+  ++posted_;
+  last_message_ = std::max(last_message_, read_at);
   if (owner_ == &home_) {
     host_->receive_too_large(slot_, bytes);
   } else {
     boost::asio::post(owner_->context(), [host = host_, slot = slot_, bytes] { host->receive_too_large(slot, bytes); });
   }
-  return goes_on();
+  return reads_on();
 }
 
-// Reads on after it: false only while the run's thread is asked.
+// False: stop reading until the run's thread has answered.
 bool conversation::greet(std::string_view frame) {
   join_request request;
   refusal_note note = home_.hello_decoder().decode_hello(frame, request.greeting);
-  if (!note && placed_for_ && *placed_for_ != request.greeting.run) {
-    note.consider(refusal::hello_conflict, "run", "the connection was opened for the run " + digd::quoted(*placed_for_));
+  if (!note && expected_run_ && *expected_run_ != request.greeting.run) {
+    note.consider(refusal::hello_conflict, "run",
+                  "the connection was opened for the run " + digd::quoted(*expected_run_));
   }
-  if (!note && with_ && (with_->is_revoked() || !with_->covers(request.greeting.run))) {
-    note.consider(refusal::unauthorized, "run", "the token " + digd::quoted(with_->name()) + " is not for this run");
+  if (!note && grant_ && (grant_->is_revoked() || !grant_->covers(request.greeting.run))) {
+    note.consider(refusal::unauthorized, "run", "the token " + digd::quoted(grant_->name()) + " is not for this run");
   }
   if (note) {
     refuse(note);
     return true;
   }
   state_ = state::joining;
-  who_ = "run=" + digd::quoted(request.greeting.run) + " session=" + digd::quoted(request.greeting.session);
+  log_name_ = "run=" + digd::quoted(request.greeting.run) + " session=" + digd::quoted(request.greeting.session);
   request.frame = frame;
-  request.who = weak_from_this();
+  request.client = weak_from_this();
   request.home = &home_;
   owner_ = &home_.services().threads.owner_of(request.greeting.run);
   boost::asio::dispatch(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
@@ -122,9 +123,10 @@ void conversation::refuse(const refusal_note& note) {
   std::string frame;
   ingest::encode_error(frame, note, 0, fatal);
   session->send(frame);
-  std::uint64_t kept_back = 0;
-  if (home_.may_log(kept_back)) {
-    spdlog::warn("hello_refused code={} field={} kept_back={}", to_string(note.code), digd::quoted(note.field), kept_back);
+  std::uint64_t suppressed = 0;
+  if (home_.may_log(suppressed)) {
+    spdlog::warn("hello_refused code={} field={} suppressed={}", to_string(note.code), digd::quoted(note.field),
+                 suppressed);
   }
   if (fatal) session->close(close_code::fatal_error, to_string(note.code));
 }
@@ -132,8 +134,8 @@ void conversation::refuse(const refusal_note& note) {
 // ---- from the run
 
 void conversation::on_joined(join_result&& result) {
-  if (state_ != state::joining) {  // closed while the run was asked
-    if (result.host) run_host::vacate(std::move(result.host), result.slot);
+  if (state_ != state::joining) {  // closed while the run answered
+    if (result.host) run_host::release_slot(std::move(result.host), result.slot);
     return;
   }
   const auto session = session_.lock();
@@ -141,7 +143,7 @@ void conversation::on_joined(join_result&& result) {
   if (result.refused) {
     state_ = state::greeting;
     refuse(result.refused);
-    return is_paced_ ? void() : session->resume();
+    return is_rate_limited_ ? void() : session->resume();
   }
   state_ = state::joined;
   hello_deadline_.cancel();
@@ -152,26 +154,26 @@ void conversation::on_joined(join_result&& result) {
   home_.counts().sessions_opened.add();
   session->limit_messages(result.message_bytes);
   session->send(result.welcome);
-  spdlog::info("session_open {} thread={} home={}", who_, owner_->index(), home_.index());
-  quiet_most_ = std::chrono::milliseconds(home_.services().settings.now()->connections.quiet_ms);
-  heard_ = std::chrono::steady_clock::now();
-  if (quiet_most_.count() > 0) watch_for_quiet();
+  spdlog::info("session_open {} thread={} home={}", log_name_, owner_->index(), home_.index());
+  max_quiet_ = std::chrono::milliseconds(home_.services().settings.now()->connections.quiet_ms);
+  last_message_ = std::chrono::steady_clock::now();
+  if (max_quiet_.count() > 0) watch_quiet();
   if (may_read()) session->resume();
 }
 
-// One that we do not read, or that waits for what it sent to be durable, is not quiet.
-void conversation::watch_for_quiet() {
-  quiet_.expires_at(heard_ + quiet_most_);
-  quiet_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+// A client that digd does not read, or that waits for acks, does not count as quiet.
+void conversation::watch_quiet() {
+  quiet_timer_.expires_at(last_message_ + max_quiet_);
+  quiet_timer_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
     const auto self = me.lock();
     if (ec || !self || self->state_ != state::joined) return;
     const auto now = std::chrono::steady_clock::now();
-    if (!self->may_read()) self->heard_ = now;
-    if (now - self->heard_ < self->quiet_most_) return self->watch_for_quiet();
+    if (!self->may_read()) self->last_message_ = now;
+    if (now - self->last_message_ < self->max_quiet_) return self->watch_quiet();
     self->home_.counts().quiet_sessions.add();
     if (const auto session = self->session_.lock()) {
-      session->close(close_code::quiet, "no message for " + std::to_string(self->quiet_most_.count()) +
-                                            " ms; come back when there is one");
+      session->close(close_code::quiet,
+                     "no message for " + std::to_string(self->max_quiet_.count()) + " ms; come back when there is one");
     }
   });
 }
@@ -188,8 +190,8 @@ void conversation::on_flow_state(const flow_state& now) {
 }
 
 bool conversation::may_read() const {
-  return !is_paced_ && !flow_state_.congested &&
-         handed_over_ - flow_state_.handled + flow_state_.outstanding <= credits();
+  return !is_rate_limited_ && !flow_state_.congested &&
+         posted_ - flow_state_.handled + flow_state_.outstanding <= credits();
 }
 
 std::uint64_t conversation::credits() const {
@@ -197,27 +199,27 @@ std::uint64_t conversation::credits() const {
   return std::max<std::uint64_t>(credits_ / overload_state::credit_share, 1);
 }
 
-// A token that was taken away ends what it opened.
+// A token that was revoked ends its connections.
 bool conversation::is_unauthorized() {
-  if (!with_ || !with_->is_revoked()) return false;
+  if (!grant_ || !grant_->is_revoked()) return false;
   refusal_note note;
-  note.consider(refusal::unauthorized, "", "the token " + digd::quoted(with_->name()) + " holds no more");
+  note.consider(refusal::unauthorized, "", "the token " + digd::quoted(grant_->name()) + " holds no more");
   refuse(note);
   return true;
 }
 
-// Too fast: it is read on when its token's rate allows. What it sent meanwhile waits in its own socket.
-bool conversation::waits_for_its_rate() {
-  if (!with_) return false;
-  const auto wait = with_->rate().take(std::chrono::steady_clock::now());
+// Stops reading until the token's rate allows it again. Meanwhile frames wait in the socket.
+bool conversation::exceeds_rate() {
+  if (!grant_) return false;
+  const auto wait = grant_->rate().take(std::chrono::steady_clock::now());
   if (wait.count() == 0) return false;
-  is_paced_ = true;
+  is_rate_limited_ = true;
   home_.counts().rate_paused.add();
-  pace_.expires_after(wait);
-  pace_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+  rate_timer_.expires_after(wait);
+  rate_timer_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
     const auto self = me.lock();
     if (ec || !self) return;
-    self->is_paced_ = false;
+    self->is_rate_limited_ = false;
     const auto session = self->session_.lock();
     const bool may_go_on = self->state_ == state::greeting || (self->state_ == state::joined && self->may_read());
     if (session && may_go_on) session->resume();
@@ -225,8 +227,8 @@ bool conversation::waits_for_its_rate() {
   return true;
 }
 
-bool conversation::goes_on() {
-  if (waits_for_its_rate()) return false;
+bool conversation::reads_on() {
+  if (exceeds_rate()) return false;
   if (may_read()) return true;
   home_.counts().credits_paused.add();
   return false;
@@ -259,18 +261,18 @@ void conversation::on_replaced() {
 
 void conversation::on_closed(std::string_view why) {
   hello_deadline_.cancel();
-  pace_.cancel();
-  quiet_.cancel();
+  rate_timer_.cancel();
+  quiet_timer_.cancel();
   if (why.starts_with(net::slow_client_words)) home_.counts().slow_clients.add();
   if (why.starts_with(net::idle_words)) home_.counts().idle_connections.add();
-  if (!who_.empty()) spdlog::info("session_closed {} reason={}", who_, digd::quoted(why));
+  if (!log_name_.empty()) spdlog::info("session_closed {} reason={}", log_name_, digd::quoted(why));
   leave();
 }
 
 void conversation::leave() {
   if (std::exchange(counted_, false)) home_.counts().sessions_closed.add();
   state_ = state::closed;
-  if (host_) run_host::vacate(std::exchange(host_, nullptr), slot_);
+  if (host_) run_host::release_slot(std::exchange(host_, nullptr), slot_);
 }
 
 void conversation::shut_down() {

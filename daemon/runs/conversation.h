@@ -1,9 +1,8 @@
-// One client's connection once it is a WebSocket: hello, welcome, then its frames to the run and the run's to it.
+// One client's WebSocket: hello, welcome, then frames between the client and its run.
 //
-// Thread: that of its socket (`home`), which need not be its run's: frames for a run elsewhere are posted there, and
-// replies posted back. Lifetime: held by its websocket_session; the run knows it by a weak reference. Bounds: it reads
-// on only while no more than `credits` of its messages are handed over, held or not durable, and its token's rate
-// allows.
+// Thread: that of its socket (`home`), which may differ from its run's; then frames are posted from one to the other.
+// Lifetime: its websocket_session holds it; the run has a weak reference. Bounds: it reads only while at most `credits`
+// of its messages are posted, held or not durable, and while its token's rate allows it.
 #pragma once
 
 #include <chrono>
@@ -30,20 +29,20 @@ class conversation final : public net::websocket_session::listener,
                            public run_client,
                            public std::enable_shared_from_this<conversation> {
  public:
-  // `placed_for`: the run that `?run=` named. `with`: its token's rights; null where no tokens are configured.
-  conversation(engine_thread& home, std::optional<std::string> placed_for, grant_ptr with, ticket_ptr ticket);
+  // `expected_run`: the run that `?run=` named. `grant`: its token's rights; null where no tokens are configured.
+  conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant, ticket_ptr ticket);
   ~conversation() override;
   // Call once, before the WebSocket opens.
   void attach(std::weak_ptr<net::websocket_session> session) { session_ = std::move(session); }
 
-  // What the socket tells.
+  // ---- from the socket
   void on_open() override;
   bool on_text(std::string_view frame, time_point read_at) override;
   bool on_binary(time_point read_at) override;
   bool on_too_large(std::size_t bytes, time_point read_at) override;
   void on_closed(std::string_view why) override;
 
-  // What the run tells.
+  // ---- from the run
   void on_joined(join_result&& result) override;
   void on_frame(std::string_view frame) override;
   void on_flow_state(const flow_state& now) override;
@@ -60,32 +59,32 @@ class conversation final : public net::websocket_session::listener,
   void refuse(const refusal_note& note);
   bool may_read() const;
   bool is_unauthorized();
-  bool waits_for_its_rate();
-  bool goes_on();
+  bool exceeds_rate();
+  bool reads_on();
   std::uint64_t credits() const;
-  void watch_for_quiet();
+  void watch_quiet();
   void leave();
 
   engine_thread& home_;
-  const std::optional<std::string> placed_for_;
-  const grant_ptr with_;
+  const std::optional<std::string> expected_run_;
+  const grant_ptr grant_;
   const ticket_ptr ticket_;
   std::uint64_t credits_ = 0;
   std::weak_ptr<net::websocket_session> session_;
   net::steady_timer hello_deadline_;
-  net::steady_timer pace_;  // while its token sends faster than it may
-  bool is_paced_ = false;
-  net::steady_timer quiet_;  // since it last sent a message
-  std::chrono::milliseconds quiet_most_{0};
-  std::chrono::steady_clock::time_point heard_{};
+  net::steady_timer rate_timer_;  // while its token sends too fast
+  bool is_rate_limited_ = false;
+  net::steady_timer quiet_timer_;
+  std::chrono::milliseconds max_quiet_{0};
+  std::chrono::steady_clock::time_point last_message_{};
   state state_ = state::greeting;
   std::shared_ptr<run_host> host_;
   engine_thread* owner_ = nullptr;  // the run's
   session_slot slot_;
-  std::string who_;  // run and session, for the log
-  std::uint64_t handed_over_ = 0;
+  std::string log_name_;      // run and session
+  std::uint64_t posted_ = 0;  // frames passed to the run
   flow_state flow_state_;
-  bool counted_ = false;  // among the sessions
+  bool counted_ = false;  // as an open session
 };
 
 }  // namespace digd::daemon

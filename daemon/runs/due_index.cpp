@@ -10,8 +10,8 @@
 namespace digd::daemon {
 
 namespace {
-// The wall clock may be set, or the machine sleep, while the timer runs.
-constexpr milliseconds look_again_ms = 1'000;
+// The wall clock may be set, or the machine may sleep, while the timer runs.
+constexpr milliseconds max_timer_ms = 1'000;
 }  // namespace
 
 void due_index::watch(run_host& host, std::optional<milliseconds> at) {
@@ -25,7 +25,7 @@ void due_index::watch(run_host& host, std::optional<milliseconds> at) {
 void due_index::arm() {
   if (stopped_) return;
   armed_for_ = items_.begin()->first;
-  timer_.expires_after(std::chrono::milliseconds(std::clamp<milliseconds>(*armed_for_ - unix_ms(), 0, look_again_ms)));
+  timer_.expires_after(std::chrono::milliseconds(std::clamp<milliseconds>(*armed_for_ - unix_ms(), 0, max_timer_ms)));
   timer_.async_wait([this](boost::system::error_code ec) {
     if (!ec) ring();
   });

@@ -1,6 +1,6 @@
-// When the runs of an engine thread next need the time told: an ordered index and one timer.
+// When the runs of an engine thread next need `advance_time`: an ordered index with one timer.
 //
-// Thread: its engine thread. A run is in it at most once; a message costs a removal and an insertion at most.
+// Thread: its engine thread. A run is in it at most once; a message costs at most one removal and one insertion.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "model/message.h"
-#include "net/websocket_session.h"
+#include "net/types.h"
 
 namespace digd::daemon {
 

@@ -1,4 +1,4 @@
-// What was taken, as the archive keeps it. Pure functions.
+// Makes archive entries of the items of a run's record. Pure functions.
 #pragma once
 
 #include "archive/entry.h"
@@ -8,7 +8,7 @@
 
 namespace digd::daemon {
 
-// All but `run_number`, `n` and `arrived_ms`.
+// Fills all but `run_number`, `n` and `arrived_ms`.
 archive::entry_ptr entry_of(const ingest::record& record);
 archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group);
 archive::entry_ptr joining_entry(const hello& greeting, std::string_view frame);

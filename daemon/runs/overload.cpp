@@ -3,11 +3,11 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <filesystem>
 #include <fstream>
-#include <spdlog/spdlog.h>
 
 #include "daemon/runs/engine_threads.h"
 
@@ -52,9 +52,7 @@ std::uint64_t lower_limit(const std::string& cgroup, std::uint64_t limit) {
 }  // namespace
 
 std::string_view to_string(overload_action action) { return action_names[static_cast<std::size_t>(action)]; }
-std::string_view to_string(overload_resource resource) {
-  return resource_names[static_cast<std::size_t>(resource)];
-}
+std::string_view to_string(overload_resource resource) { return resource_names[static_cast<std::size_t>(resource)]; }
 
 std::uint64_t resident_bytes() {
   std::uint64_t total = 0, resident = 0;

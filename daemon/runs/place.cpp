@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t max_named = 3;
 constexpr std::size_t max_name_bytes = 100;
 constexpr std::string_view arrow = " → ";
-constexpr std::string_view outside = "outside";  // nobody in the run is the event's source
+constexpr std::string_view outside = "outside";  // the event has no source
 
 const witness::node* find_event(const detection& found, std::string_view id) {
   const auto& events = found.witness.events;
@@ -26,7 +26,7 @@ std::string source_of(const detection& found, std::string_view event) {
   return node == nullptr || node->agent.empty() ? std::string(outside) : node->agent;
 }
 
-// Cut between two UTF-8 characters.
+// Cuts between two UTF-8 characters.
 std::string shortened(const std::string& name) {
   if (name.size() <= max_name_bytes) return name;
   std::size_t end = max_name_bytes;
@@ -43,7 +43,7 @@ std::string joined(std::vector<std::string> names) {
   return out;
 }
 
-// To whom the event goes, as far as the detection names them.
+// The recipients of the event that the detection names.
 std::vector<std::string> recipients_of(const detection& found) {
   const place_kind place = rule_of(found.rule).traits.place;
   if (place == place_kind::answer) return {"answer"};

@@ -1,4 +1,4 @@
-// Where in a system a detection belongs, in names that are the same from run to run: no ids. Pure functions.
+// Where in a system a detection occurred, by agents' names, which stay the same from run to run. Pure functions.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace digd::daemon {
 
-// The agent that the rule's `except` would name: the detection's own, else the one that its event comes from.
+// The agent that the rule's `except` would name: the detection's agent, else the source of its event.
 std::optional<std::string> subject_of(const detection& found);
 
-// From which agent to whom: "critic → writer", or "critic → answer" of a submitted event. At most three pairs or
-// recipients are named. Nothing where the detection names neither an event nor a pending delivery.
+// From which agent to which: "critic → writer", or "critic → answer" for a submitted event. Names at most three pairs
+// or recipients. Nothing if the detection has neither an event nor a pending delivery.
 std::optional<std::string> place_of(const detection& found);
 
 }  // namespace digd::daemon

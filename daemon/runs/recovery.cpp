@@ -1,9 +1,9 @@
 #include "daemon/runs/recovery.h"
 
+#include <spdlog/spdlog.h>
 #include <chrono>
 #include <limits>
 #include <map>
-#include <spdlog/spdlog.h>
 #include <thread>
 #include <vector>
 
@@ -15,39 +15,39 @@ namespace digd::daemon {
 
 namespace {
 
-constexpr std::chrono::seconds tell_every{2};
+constexpr std::chrono::seconds log_interval{2};
 
-// What a run was granted is not asked again: the configuration may have changed since.
+// The run keeps what it was granted, even if the configuration has changed since.
 run_policy grants_all() {
   run_policy p;
-  const auto most_count = std::numeric_limits<std::uint64_t>::max();
-  const auto most_ms = std::numeric_limits<milliseconds>::max();
-  p.caps = {.stalled_ms = most_ms,
-            .settled_events = most_count,
-            .generators = most_count,
-            .judging_work = most_count,
-            .message_bytes = most_count,
-            .reorder_ms = most_ms,
-            .agents = most_count,
-            .recipients = most_count,
-            .inputs = most_count,
-            .live_events = most_count,
-            .open_activations = most_count,
-            .sessions = most_count};
+  const auto no_count_limit = std::numeric_limits<std::uint64_t>::max();
+  const auto no_time_limit = std::numeric_limits<milliseconds>::max();
+  p.caps = {.stalled_ms = no_time_limit,
+            .settled_events = no_count_limit,
+            .generators = no_count_limit,
+            .judging_work = no_count_limit,
+            .message_bytes = no_count_limit,
+            .reorder_ms = no_time_limit,
+            .agents = no_count_limit,
+            .recipients = no_count_limit,
+            .inputs = no_count_limit,
+            .live_events = no_count_limit,
+            .open_activations = no_count_limit,
+            .sessions = no_count_limit};
   return p;
 }
 
-// It was accepted then; what it asked for is settled.
-hello without_wishes(hello greeting) {
+// Its settings were decided when it was accepted.
+hello without_settings(hello greeting) {
   greeting.clock.reset();
   greeting.mode.reset();
   greeting.rules = {};
   return greeting;
 }
 
-// Feeds the entries of one run to its host, which it makes from the first two: the opening, which is its session's
-// hello with what was settled, and that hello as it came. A daemon that was killed may have left the first without the
-// second.
+// Feeds the entries of one run to its host. It makes the host from the first two: the opening, which is the first
+// session's hello with the settled settings, and that hello as received. If digd was killed in between, the second is
+// missing.
 class replayer {
  public:
   replayer(engine_thread& owner, const archive::stored_run& run) : owner_(owner), run_(run) {}
@@ -62,7 +62,7 @@ class replayer {
       case archive::entry_kind::limit:
       case archive::entry_kind::semantics: return take_own_line(e);
       case archive::entry_kind::run_deleted:
-      case archive::entry_kind::judgement: return true;  // is never stored
+      case archive::entry_kind::judgement: return true;  // never stored
       case archive::entry_kind::message:
       case archive::entry_kind::refused: break;
     }
@@ -77,7 +77,7 @@ class replayer {
     for (ingest::session_index s = 0; s < inbox.sessions().size(); ++s) {
       inbox.durable(s, inbox.sessions()[s].taken_seq);
     }
-    host_->go_live({.n = last_n_, .bytes = run_.bytes});
+    host_->go_live({.entries = last_n_, .bytes = run_.bytes});
     if (first_.semantics.value_or(1) < semantics_version && !follows_current_semantics_ && !inbox.run().ended()) {
       spdlog::info("semantics_adopted run={} number={} from={} to={}", digd::quoted(run_.run), run_.number,
                    first_.semantics.value_or(1), semantics_version);
@@ -106,12 +106,12 @@ class replayer {
   }
 
   bool join(hello greeting) {
-    const auto joined = host_->inbox().join(without_wishes(std::move(greeting)), granted_);
+    const auto joined = host_->inbox().join(without_settings(std::move(greeting)), granted_);
     return joined.refused ? fail("a session: " + joined.refused.text) : true;
   }
 
-  // Whatever comes, the opening's session has joined. `next`: the hello that says what clock was asked for, if one
-  // does.
+  // Makes the host if there is none, and joins the opening's session. `next`: the hello that follows the opening, which
+  // has the clock that the client asked for.
   bool has_host(const hello* next = nullptr) {
     if (host_) return true;
     if (!opened_) return fail("the archive has no opening entry of it");
@@ -143,8 +143,9 @@ class replayer {
     return true;
   }
 
-  // The opening has the effective settings, and `stamped` where the stamps are ours: that is so for the wall clock,
-  // and for a trace that said so of itself, which the client's own hello tells apart.
+  // The opening has the effective settings, with `stamped` if digd made the stamps. That is so with the wall clock.
+  // With the trace clock, a client that replays such a trace sends `stamped` itself; its own hello tells the cases
+  // apart.
   void make_host(const hello& clients_own) {
     run_settings settings = settle(first_, granted_);
     const clock_kind asked = clients_own.clock.value_or(owner_.services().default_clock);
@@ -178,7 +179,7 @@ std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive
   auto time = std::chrono::steady_clock::now();
   const auto done = store.each_entry(run.number, [&](const archive::stored_entry& e) {
     ++entries;
-    if (const auto now = std::chrono::steady_clock::now(); now - time > tell_every) {
+    if (const auto now = std::chrono::steady_clock::now(); now - time > log_interval) {
       time = now;
       spdlog::info("recovering run={} entries={}", digd::quoted(run.run), entries);
     }
@@ -194,7 +195,7 @@ std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive
 void recover_all(const archive::archive& store, const engine_threads& threads) {
   const auto stored = store.runs();
   if (!stored) throw std::runtime_error("the archive cannot be read: " + stored.error().message());
-  std::map<std::string, const archive::stored_run*> latest;  // a name may come again after its run was deleted
+  std::map<std::string, const archive::stored_run*> latest;  // a name may be used again after its run was deleted
   for (const archive::stored_run& run : *stored) latest[run.run] = &run;
 
   std::vector<std::vector<const archive::stored_run*>> open(threads.size());
@@ -218,7 +219,8 @@ void recover_all(const archive::archive& store, const engine_threads& threads) {
           ++recovered;
         } else {
           at->runs().remember_ended(*run);
-          spdlog::error("recovery_failed run={} number={} why={}", digd::quoted(run->run), run->number, digd::quoted(why));
+          spdlog::error("recovery_failed run={} number={} why={}", digd::quoted(run->run), run->number,
+                        digd::quoted(why));
           ++failed;
         }
       }

@@ -1,7 +1,7 @@
 #include "daemon/runs/registry.h"
 
-#include <boost/asio/post.hpp>
 #include <spdlog/spdlog.h>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "base/quote.h"
@@ -50,7 +50,8 @@ void registry::open(join_request&& request) {
   const std::uint64_t number = services.next_run_number();
   const hello first = request.greeting;
   run_settings starts_with = settle(first, settings->policy);
-  const canary_group group = draw_canary(first, settings->policy, settings->enforce_share, services.operator_mode.load());
+  const canary_group group =
+      draw_canary(first, settings->policy, settings->enforce_share, services.operator_mode.load());
   starts_with.mode = mode_in(group, starts_with.mode);
   const auto host = std::make_shared<run_host>(owner_, first, starts_with, number, group);
   adopt(host);
@@ -67,7 +68,7 @@ std::shared_ptr<run_host> registry::find(std::uint64_t number) const {
 }
 
 void registry::adopt(std::shared_ptr<run_host> host) {
-  host->inbox().work_with(owner_.scratch());  // not before: a run is read back on another thread
+  host->inbox().work_with(owner_.scratch());  // only now: the run may have been read back on another thread
   owner_.services().acks.add(host->number(), owner_.index());
   if (!host->ended()) owner_.services().counts.open.fetch_add(1);
   owner_.counts().runs_loaded.add();
@@ -84,7 +85,7 @@ void registry::ended(run_host& host) {
 }
 
 void registry::retire_if_idle(run_host& host) {
-  if (!host.is_idle_for_good()) return;
+  if (!host.can_retire()) return;
   const auto keep = host.shared_from_this();
   owner_.watch(host, std::nullopt);
   owner_.services().acks.remove(host.number());
@@ -119,15 +120,15 @@ registry::removal::result registry::remove_unused(const std::string& name, std::
   }
   const std::shared_ptr<run_host> host = find(number);
   if (!host) return removal::result::removed;
-  const bool is_quiet = quiet_since && host->heard_ms() < *quiet_since;
+  const bool is_quiet = quiet_since && host->last_heard_ms() < *quiet_since;
   if (host->has_connections() || (!host->ended() && !is_quiet)) return removal::result::busy;
   forget(*host);
   return removal::result::removed;
 }
 
-// `host` is held by whoever calls.
+// The caller holds `host`.
 void registry::forget(run_host& host) {
-  host.close_for_good();
+  host.close_deleted();
   owner_.watch(host, std::nullopt);
   owner_.services().acks.remove(host.number());
   if (!host.ended()) owner_.services().counts.open.fetch_sub(1);
@@ -147,14 +148,14 @@ void registry::degrade_largest() {
 
 std::size_t registry::follow_operator() {
   const mode strongest = owner_.services().operator_mode.load();
-  std::vector<std::shared_ptr<run_host>> run_hosts;  // what a switch sends may change the map
-  for (const auto& [name, host] : by_name_) run_hosts.push_back(host);
+  std::vector<std::shared_ptr<run_host>> hosts;  // a copy: a switch may change the map
+  for (const auto& [name, host] : by_name_) hosts.push_back(host);
   std::size_t changed = 0;
-  for (const auto& host : run_hosts) changed += host->follow_operator(strongest);
+  for (const auto& host : hosts) changed += host->follow_operator(strongest);
   return changed;
 }
 
-// ---- a run that ended comes back
+// ---- reading back a run that ended
 
 void registry::rebuild(const archive::stored_run& run, join_request&& request) {
   if (rebuilding_.size() >= max_rebuilding) {

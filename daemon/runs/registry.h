@@ -1,8 +1,8 @@
-// The runs of one engine thread: those that go on, those that ended and are only remembered.
+// The runs of one engine thread: open runs in memory, ended ones by name.
 //
-// Thread: its engine thread. Bounds: `runs` that have not ended, over all threads; beyond it a new run is refused
-// with over_limit. Ended runs without connections leave memory; a hello for one reads it back from the archive, on
-// the thread for that, at most `max_rebuilding` at once.
+// Thread: its engine thread. Bounds: `runs` that have not ended, over all threads; beyond that, a new run is refused
+// with over_limit. Ended runs without clients leave memory. A hello for one reads it back from the archive on another
+// thread, at most `max_rebuilding` at once.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -32,26 +32,26 @@ class registry {
     for (const auto& [name, host] : by_name_) do_it(*host);
   }
 
-  // Before the thread starts, or on it: a run read back from the archive.
+  // Adds a run that was read back from the archive. Also before the thread starts.
   void adopt(std::shared_ptr<run_host> host);
   void remember_ended(archive::stored_run run);
 
   void ended(run_host& host);
   void retire_if_idle(run_host& host);
 
-  // Forgets a run, for good: its connections are closed. Its record in the archive is the caller's business.
+  // Forgets a run permanently and notifies its clients. The caller removes it from the archive.
   struct removal {
     enum class result : std::uint8_t { unknown, busy, removed } outcome = result::unknown;
     std::uint64_t number = 0;
   };
   removal remove(const std::string& name);
-  // The same for retention, of the run stored under that number: `busy` if a client is connected, or if it has not
-  // ended and, in Unix milliseconds, was heard of after `quiet_since` or that is not given. A number that is not known
-  // here is nobody's: `removed`.
+  // For retention: the same, unless the run is in use, which is `busy`. In use is a run with a client, and one that has
+  // not ended, unless it received nothing since `quiet_since` (Unix milliseconds). `number`: of the stored run; a
+  // number that is unknown here is `removed`.
   removal::result remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
   // Memory runs out: stops judging the run with the largest graph, and frees the graph.
   void degrade_largest();
-  // Has all runs that go on do as the operator's switch says; how many had to change.
+  // Applies the operator's switch to all open runs. Returns how many changed.
   std::size_t follow_operator();
 
  private:

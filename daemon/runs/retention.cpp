@@ -1,7 +1,7 @@
 #include "daemon/runs/retention.h"
 
-#include <boost/asio/post.hpp>
 #include <spdlog/spdlog.h>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "base/quote.h"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t day_ms = 24LL * 3600 * 1000;
 
-// Of a result that cannot be had, nothing: it is tried again in the next round.
+// Nothing if the archive cannot be read: the next round tries again.
 template <class T>
 std::vector<T> or_none(boost::system::result<std::vector<T>> found) {
   return found ? std::move(*found) : std::vector<T>{};
@@ -29,7 +29,7 @@ std::string_view to_string(retention::reason why) {
   return names[static_cast<std::size_t>(why)];
 }
 
-// A deletion under way; whoever makes it may outlive whoever waits.
+// A deletion in progress. Shared, because the deleting thread may outlive the waiting one.
 struct retention::attempt {
   std::mutex mutex;
   std::condition_variable settled;
@@ -90,7 +90,8 @@ bool retention::open_archive() {
   if (reads_) return true;
   std::string why;
   if (auto opened = archive::browser::open(archive_path_, &why)) reads_ = std::move(*opened);
-  if (!reads_ && !std::exchange(logged_unreadable_, true)) spdlog::error("retention_cannot_read why={}", digd::quoted(why));
+  if (!reads_ && !std::exchange(logged_unreadable_, true))
+    spdlog::error("retention_cannot_read why={}", digd::quoted(why));
   return reads_ != nullptr;
 }
 
@@ -130,8 +131,7 @@ bool retention::delete_one_of(const std::vector<archive::run_row>& candidates, r
   return false;
 }
 
-// On the run's engine thread it is forgotten, if nobody uses it and nothing was heard of it meanwhile; then waits until
-// nothing of it is stored.
+// The run's engine thread forgets the run if it is still unused. Waits until nothing of it is stored.
 bool retention::delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since) {
   const auto trying = std::make_shared<attempt>();
   engine_thread& owner = threads_.owner_of(run.run);
@@ -144,14 +144,14 @@ bool retention::delete_run(const archive::run_row& run, reason why, std::optiona
   const auto is_settled = [&] { return trying->now != attempt::state::pending; };
   while (!trying->settled.wait_for(hold, std::chrono::milliseconds(100), is_settled)) {
     const std::lock_guard also(mutex_);
-    if (stopping_) return true;  // what was begun goes on after the next start
+    if (stopping_) return true;  // the archive continues the deletion after the next start
   }
   if (trying->now == attempt::state::in_use) return false;
   const auto i = static_cast<std::size_t>(why);
   counted_.runs[i].fetch_add(1);
   counted_.bytes[i].fetch_add(run.bytes);
-  spdlog::info("retention_deleted run={} number={} reason={} bytes={}", digd::quoted(run.run), run.number, to_string(why),
-               run.bytes);
+  spdlog::info("retention_deleted run={} number={} reason={} bytes={}", digd::quoted(run.run), run.number,
+               to_string(why), run.bytes);
   return true;
 }
 

@@ -1,13 +1,14 @@
-// Retention: deletes the runs that the configuration no longer wants kept, the oldest first, one after another.
+// Retention: deletes the runs that the configuration no longer keeps, oldest first, one after another.
 //
-// A run goes if it ended more than `retention.days` ago; if it has not ended and nothing was heard of it for
-// `retention.idle_days`; and, while the archive file is over `retention.bytes`, the one that ended first. Never a run
-// with a client connected, and never by size one that goes on. A thread of its own chooses, by indexes of the archive;
-// the run's engine thread forgets it; the archive's writer removes its rows in small steps, between batches
-// (archive/store.h), so that neither verdicts nor acks wait. The next run is chosen when the one before is gone.
-// Threads: `start`, `stop`, `check_soon`, `counted` any. Lifetime: stopped before the archive closes. Bounds: one run
-// at a time; of each kind `max_candidates` are looked at in a round, and those in use passed over until the next
-// round.
+//   retention.days       runs that ended longer ago
+//   retention.idle_days  runs that have not ended, and received nothing for longer
+//   retention.bytes      while the archive file is larger: the run that ended first
+//
+// A run with a client is never deleted. A thread of its own chooses the run, by indexes of the archive; the run's
+// engine thread forgets it; the archive's writer removes its rows in small steps between batches (archive/store.h), so
+// that neither verdicts nor acks wait. Then it chooses the next run. Threads: `start`, `stop`, `check_soon`, `counted`
+// any. Lifetime: stopped before the archive closes. Bounds: one run at a time; a round considers `max_candidates` of
+// each kind and skips those in use until the next round.
 #pragma once
 
 #include <array>
@@ -57,7 +58,7 @@ class retention {
   struct attempt;
 
   void work();
-  // Deletes what has to go next. False: there is nothing, or it is in use. True also if the daemon stops meanwhile.
+  // Deletes the next run. False: there is none, or all are in use. True also if the daemon stops meanwhile.
   bool delete_one(const retention_settings& settings);
   bool delete_one_of(const std::vector<archive::run_row>& candidates, reason why,
                      std::optional<milliseconds> quiet_since = {});

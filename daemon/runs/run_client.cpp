@@ -10,9 +10,9 @@ namespace digd::daemon {
 
 void answer(const join_request& request, join_result&& result) {
   engine_thread* home = request.home;
-  boost::asio::dispatch(home->context(), [who = request.who, result = std::move(result)]() mutable {
-    if (const auto there = who.lock()) return there->on_joined(std::move(result));
-    if (result.host) run_host::vacate(std::move(result.host), result.slot);
+  boost::asio::dispatch(home->context(), [client = request.client, result = std::move(result)]() mutable {
+    if (const auto receiver = client.lock()) return receiver->on_joined(std::move(result));
+    if (result.host) run_host::release_slot(std::move(result.host), result.slot);
   });
 }
 

@@ -1,6 +1,6 @@
-// A client of a run: a WebSocket's conversation, or the replayer of spans. The calls between it and the run.
+// A client of a run: a WebSocket's conversation, or the span replayer. These are the calls between it and the run.
 //
-// Thread: each client has a home thread, on which the run's host calls it. The run knows it by a weak reference.
+// Thread: each client has a home thread, on which the run's host calls it. The host has a weak reference to it.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,28 @@ class engine_thread;
 class run_host;
 class run_client;
 
-// How far the run is with a connection's frames; what bounds its reading.
+// How far the run is with a client's frames; it bounds how far the client is read.
 struct flow_state {
-  std::uint64_t handled = 0;      // frames that the run has looked at
-  std::uint64_t outstanding = 0;  // messages taken or held, and not durable
-  bool congested = false;         // the engine thread has no room for more
+  std::uint64_t handled = 0;      // frames that the run has received
+  std::uint64_t outstanding = 0;  // messages accepted or held that are not durable
+  bool congested = false;         // the engine thread's backlog is full
 };
 
-// A seat in a run: the session, and which of its connections this is.
+// A session's place in a run. Each connection of the session gets a new generation; frames of older ones are ignored.
 struct session_slot {
   ingest::session_index session = 0;
-  std::uint64_t generation = 0;  // frames of an older connection are not listened to
+  std::uint64_t generation = 0;
 };
 
 struct join_request {
   hello greeting;
   std::string frame;  // as received
-  std::weak_ptr<run_client> who;
+  std::weak_ptr<run_client> client;
   engine_thread* home = nullptr;
 };
 
 struct join_result {
-  refusal_note refused;  // then nothing else is set
+  refusal_note refused;  // if set, nothing else is
   std::shared_ptr<run_host> host;
   session_slot slot;
   std::string welcome;
@@ -46,17 +46,17 @@ struct join_result {
   std::uint64_t credits = 0;
 };
 
-// Tells the client of `request`, on its thread. If it is gone by then, its seat is given up.
+// Passes the result to the request's client, on its thread. If the client has gone, releases its slot.
 void answer(const join_request& request, join_result&& result);
 
 class run_client {
  public:
   virtual ~run_client() = default;
   virtual void on_joined(join_result&& result) = 0;
-  virtual void on_frame(std::string_view frame) = 0;  // until it returns
+  virtual void on_frame(std::string_view frame) = 0;  // valid during the call
   virtual void on_flow_state(const flow_state& now) = 0;
   virtual void on_replaced() = 0;  // by a newer connection of the same session
-  virtual void on_deleted() = 0;   // the run, by the operator
+  virtual void on_deleted() = 0;   // an operator deleted the run
 };
 
 }  // namespace digd::daemon

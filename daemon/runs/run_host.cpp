@@ -1,9 +1,9 @@
 #include "daemon/runs/run_host.h"
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
@@ -35,9 +35,9 @@ run_host::run_host(engine_thread& owner, const hello& first, const run_settings&
 }
 
 void run_host::go_live(const stored& so_far, const hello* first) {
-  n_ = so_far.n;
+  entries_ = so_far.entries;
   bytes_ = so_far.bytes;
-  graph_seen_ = inbox_.run().graph().counters();
+  graph_counted_ = inbox_.run().graph().counters();
   inbox_.hold_unseen(true);
   last_now_ = inbox_.run().settings().clock == clock_kind::wall ? inbox_.run().clock() : 0;
   slots_.resize(inbox_.sessions().size());
@@ -59,13 +59,13 @@ void run_host::join(join_request&& request) {
     if (joined.refused.limit) owner_.counts().limits[static_cast<std::size_t>(*joined.refused.limit)].add();
     return answer(request, {.refused = joined.refused});
   }
-  heard_ms_ = unix_ms();
+  last_heard_ms_ = unix_ms();
   if (joined.session == slots_.size()) {
     slots_.emplace_back();
     by_name_[request.greeting.session] = joined.session;
   }
   if (joined.changed && owner_.records().is_on()) archive_joining(request.greeting, request.frame);
-  static_cast<void>(follow_operator(owner_.services().operator_mode.load()));  // so that the welcome says what holds
+  static_cast<void>(follow_operator(owner_.services().operator_mode.load()));  // the welcome has the effective mode
   occupy(joined.session, request);
   const ingest::session& s = inbox_.sessions()[joined.session];
   join_result result{.host = shared_from_this(), .slot = {joined.session, slots_[joined.session].generation}};
@@ -94,20 +94,20 @@ void run_host::archive_joining(const hello& greeting, std::string_view frame) {
 void run_host::occupy(ingest::session_index s, join_request& request) {
   slot& at = slots_[s];
   if (at.home != nullptr) {
-    boost::asio::dispatch(at.home->context(), [who = at.who] {
-      if (const auto older = who.lock()) older->on_replaced();
+    boost::asio::dispatch(at.home->context(), [client = at.client] {
+      if (const auto older = client.lock()) older->on_replaced();
     });
   }
-  at.who = std::move(request.who);
+  at.client = std::move(request.client);
   at.home = request.home;
-  at.handled = at.told_handled = 0;
-  at.told_congested = false;
+  at.handled = at.reported_handled = 0;
+  at.reported_congested = false;
   at.outgoing.clear();
   ++at.generation;
-  request.who = at.who;
+  request.client = at.client;
 }
 
-void run_host::vacate(std::shared_ptr<run_host> host, session_slot slot) {
+void run_host::release_slot(std::shared_ptr<run_host> host, session_slot slot) {
   boost::asio::io_context& at = host->owner_.context();
   boost::asio::post(at, [host = std::move(host), slot] { host->leave(slot); });
 }
@@ -116,7 +116,7 @@ void run_host::leave(session_slot number) {
   if (!is_occupied(number)) return;
   slot& at = slots_[number.session];
   at.home = nullptr;
-  at.who.reset();
+  at.client.reset();
   at.outgoing.clear();
   owner_.runs().retire_if_idle(*this);
 }
@@ -125,16 +125,16 @@ bool run_host::is_occupied(session_slot slot) const {
   return slots_[slot.session].home != nullptr && slots_[slot.session].generation == slot.generation;
 }
 
-// ---- the path of a frame: to the inbox, and what it says to the connections
+// ---- the path of a frame: to the inbox, and its effects
 
 void run_host::receive(session_slot from, std::string_view frame, std::chrono::steady_clock::time_point read_at) {
   if (!is_occupied(from)) return;
-  // Of frames that wait for another session's nothing is measured: that wait is not ours.
+  // Latency is not recorded for frames held for another session.
   const std::size_t held = inbox_.sessions()[from.session].held.size();
   if (held == 0) read_at_ = read_at;
   ++slots_[from.session].handled;
   touch(from.session);
-  keep_to_limits();
+  update_refusals();
   carry_out(inbox_.receive(from.session, frame, now()));
   read_at_.reset();
   if (inbox_.sessions()[from.session].held.size() > held) owner_.counts().held_messages.add();
@@ -155,21 +155,21 @@ void run_host::advance_time() {
 }
 
 bool run_host::follow_operator(mode strongest) {
-  // Before its first session there is nothing to switch, and recovery knows no such record.
+  // Before the first session has joined, recovery could not replay the switch.
   if (ended() || inbox_.sessions().empty() || inbox_.run().settings().operator_mode == strongest) return false;
   carry_out(inbox_.switch_mode(strongest, now()));
   after_call();
   return true;
 }
 
-void run_host::close_for_good() {
+void run_host::close_deleted() {
   for (slot& at : slots_) {
     if (at.home == nullptr) continue;
-    boost::asio::dispatch(at.home->context(), [who = at.who] {
-      if (const auto there = who.lock()) there->on_deleted();
+    boost::asio::dispatch(at.home->context(), [client = at.client] {
+      if (const auto deleted = client.lock()) deleted->on_deleted();
     });
     at.home = nullptr;
-    at.who.reset();
+    at.client.reset();
     at.outgoing.clear();
   }
 }
@@ -197,12 +197,12 @@ void run_host::measure_latency() {
 
 void run_host::send(ingest::session_index to, std::string_view frame) {
   slot& at = slots_[to];
-  if (at.home == nullptr) return;  // resumes or sends again
+  if (at.home == nullptr) return;  // the client gets it when it resumes, or sends the message again
   touch(to);
   if (at.home != &owner_) {
     at.outgoing.emplace_back(frame);
-  } else if (const auto who = at.who.lock()) {
-    who->on_frame(frame);
+  } else if (const auto client = at.client.lock()) {
+    client->on_frame(frame);
   }
 }
 
@@ -230,12 +230,13 @@ void run_host::count(const ingest::record& record) {
 }
 
 void run_host::push(archive::entry_ptr entry) {
-  const bool is_said = entry->kind == archive::entry_kind::message || entry->kind == archive::entry_kind::refused;
-  if (is_said && !payloads_->changes_nothing()) entry->frame = payloads_->stored(entry->frame);
+  const bool is_from_client =
+      entry->kind == archive::entry_kind::message || entry->kind == archive::entry_kind::refused;
+  if (is_from_client && !payloads_->changes_nothing()) entry->frame = payloads_->stored(entry->frame);
   entry->run_number = number_;
-  entry->n = ++n_;
+  entry->n = ++entries_;
   entry->arrived_ms = unix_ms();
-  if (is_said) heard_ms_ = entry->arrived_ms;
+  if (is_from_client) last_heard_ms_ = entry->arrived_ms;
   bytes_ += entry->frame.size();
   for (const auto& row : entry->detections) bytes_ += row.json.size();
   for (const auto& row : entry->interventions) bytes_ += row.json.size();
@@ -243,29 +244,30 @@ void run_host::push(archive::entry_ptr entry) {
 }
 
 void run_host::note_refusal(const ingest::record& record) {
-  std::uint64_t kept_back = 0;
-  if (!owner_.may_log(kept_back)) return;
-  spdlog::warn("refused run={} session={} seq={} code={} field={} kept_back={}", digd::quoted(inbox_.name()),
+  std::uint64_t suppressed = 0;
+  if (!owner_.may_log(suppressed)) return;
+  spdlog::warn("refused run={} session={} seq={} code={} field={} suppressed={}", digd::quoted(inbox_.name()),
                digd::quoted(record.session), record.seq, to_string(record.answer.refused.code),
-               digd::quoted(record.answer.refused.field), kept_back);
+               digd::quoted(record.answer.refused.field), suppressed);
 }
 
 // ---- limits
 
-// Said once a run that is judged no more; each time, but not too often, of one that forgets what is pending.
+// Log once when judging stops. A run that forgets what is pending is logged each time, within the log's rate limit.
 void run_host::note_degradation(const ingest::record& record) {
-  std::uint64_t kept_back = 0;
+  std::uint64_t suppressed = 0;
   const bool is_final = inbox_.run().unjudged().has_value();
-  if (!is_final && !owner_.may_log(kept_back)) return;
+  if (!is_final && !owner_.may_log(suppressed)) return;
   if (*record.limit == limit_id::judging_work) {
-    spdlog::warn("judging_work_used_up run={} number={} kept_back={}", digd::quoted(inbox_.name()), number_, kept_back);
+    spdlog::warn("judging_work_exceeded run={} number={} suppressed={}", digd::quoted(inbox_.name()), number_,
+                 suppressed);
     return;
   }
-  spdlog::warn("{} run={} number={} limit={} kept_back={}", is_final ? "run_judged_no_more" : "run_forgets_pending",
-               digd::quoted(inbox_.name()), number_, to_string(*record.limit), kept_back);
+  spdlog::warn("{} run={} number={} limit={} suppressed={}", is_final ? "judging_stopped" : "pending_forgotten",
+               digd::quoted(inbox_.name()), number_, to_string(*record.limit), suppressed);
 }
 
-// What messages are refused for before they are looked at.
+// The limit for which the run refuses all messages now, if any.
 std::optional<limit_id> run_host::refuses_for() const {
   if (owner_.services().overload.is_on(overload_action::refuse)) return limit_id::overload;
   const bool is_over = granted_->run_bytes > 0 && bytes_ > granted_->run_bytes;
@@ -273,10 +275,10 @@ std::optional<limit_id> run_host::refuses_for() const {
   return std::nullopt;
 }
 
-void run_host::keep_to_limits() {
+void run_host::update_refusals() {
   const std::optional<limit_id> now_for = refuses_for();
-  if (now_for == turned_away_for_) return;
-  turned_away_for_ = now_for;
+  if (now_for == refusing_for_) return;
+  refusing_for_ = now_for;
   if (!now_for) return inbox_.turn_away(std::nullopt);
   refusal_note note;
   note.consider(refusal::over_limit, "",
@@ -287,23 +289,23 @@ void run_host::keep_to_limits() {
   inbox_.turn_away(std::move(note));
 }
 
-void run_host::keep_to_run_bytes() {
+void run_host::limit_run_bytes() {
   if (granted_->run_bytes == 0 || bytes_ <= granted_->run_bytes || ended()) return;
   if (granted_->over_run_bytes != limit_policy::observe || payloads_->keeps() == payload_keeping::none) return;
   payloads_ = std::make_shared<const payload_policy>(payload_settings{.keep = payload_keeping::none});
   carry_out(inbox_.hit(limit_id::run_bytes, limit_policy::observe, now()));
 }
 
-// What the graph left out or forgot, as its limits say: no message is refused for it.
+// Counts what the graph's own limits made it ignore or forget; they refuse no message.
 void run_host::count_graph_limits() {
   const graph::graph_counters& g = inbox_.run().graph().counters();
   auto& limits = owner_.counts().limits;
   const auto add = [&](limit_id which, std::uint64_t is, std::uint64_t was) {
     if (is > was) limits[static_cast<std::size_t>(which)].add(is - was);
   };
-  add(limit_id::generators, g.generator_overflows, graph_seen_.generator_overflows);
-  add(limit_id::settled_events, g.forgotten_events, graph_seen_.forgotten_events);
-  graph_seen_ = g;
+  add(limit_id::generators, g.generator_overflows, graph_counted_.generator_overflows);
+  add(limit_id::settled_events, g.forgotten_events, graph_counted_.forgotten_events);
+  graph_counted_ = g;
 }
 
 bool run_host::can_degrade() const {
@@ -326,10 +328,10 @@ void run_host::touch(ingest::session_index s) {
 }
 
 void run_host::after_call() {
-  keep_to_run_bytes();
+  limit_run_bytes();
   count_graph_limits();
   owner_.watch(*this, inbox_.next_due());
-  if (!owner_.records().is_on()) {  // nothing is durable, so everything counts as it at once
+  if (!owner_.records().is_on()) {  // without an archive, digd acknowledges every message at once
     for (ingest::session_index s = 0; s < slots_.size(); ++s) {
       const ingest::session& session = inbox_.sessions()[s];
       if (session.durable_seq == session.taken_seq) continue;
@@ -351,24 +353,25 @@ flow_state run_host::flow_state_of(ingest::session_index s) const {
           .congested = owner_.records().is_congested()};
 }
 
-// A connection of this thread hears at once; another's gets what has gathered, in one post.
+// A client on this thread is called directly. A client on another thread gets all its frames in one post.
 void run_host::flush(ingest::session_index s) {
   slot& at = slots_[s];
   if (at.home == nullptr) return;
   const flow_state now = flow_state_of(s);
   if (at.home == &owner_) {
-    if (const auto who = at.who.lock()) who->on_flow_state(now);
+    if (const auto client = at.client.lock()) client->on_flow_state(now);
     return;
   }
-  const bool is_news = now.handled - at.told_handled > granted_->credits / 4 || now.congested != at.told_congested;
-  if (at.outgoing.empty() && !is_news) return;
-  at.told_handled = now.handled;
-  at.told_congested = now.congested;
-  boost::asio::post(at.home->context(), [who = at.who, frames = std::exchange(at.outgoing, {}), now] {
-    const auto there = who.lock();
-    if (!there) return;
-    for (const std::string& frame : frames) there->on_frame(frame);
-    there->on_flow_state(now);
+  const bool is_due =
+      now.handled - at.reported_handled > granted_->credits / 4 || now.congested != at.reported_congested;
+  if (at.outgoing.empty() && !is_due) return;
+  at.reported_handled = now.handled;
+  at.reported_congested = now.congested;
+  boost::asio::post(at.home->context(), [client = at.client, frames = std::exchange(at.outgoing, {}), now] {
+    const auto receiver = client.lock();
+    if (!receiver) return;
+    for (const std::string& frame : frames) receiver->on_frame(frame);
+    receiver->on_flow_state(now);
   });
 }
 
@@ -399,7 +402,7 @@ bool run_host::has_connections() const {
   return std::any_of(slots_.begin(), slots_.end(), [](const slot& at) { return at.home != nullptr; });
 }
 
-bool run_host::is_idle_for_good() const {
+bool run_host::can_retire() const {
   if (!ended()) return false;
   for (ingest::session_index s = 0; s < slots_.size(); ++s) {
     const ingest::session& session = inbox_.sessions()[s];

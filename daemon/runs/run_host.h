@@ -1,7 +1,7 @@
-// A run in the daemon: its inbox, the connections of its sessions, its place in the archive.
+// A run in the daemon: its inbox, the clients of its sessions, and its entries for the archive.
 //
-// Thread: its run's engine thread (`vacate`: any). Lifetime: held by its registry, and by the clients that sit
-// in it; it knows these by weak references. Bounds: those of the inbox, and `credits` a connection.
+// Thread: the run's engine thread; `release_slot` any. Lifetime: its registry and its clients hold it; it has weak
+// references to the clients. Bounds: those of the inbox, and `credits` for each client.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -15,8 +15,8 @@
 
 #include "archive/entry.h"
 #include "daemon/access/payload_policy.h"
-#include "daemon/settings/canary.h"
 #include "daemon/runs/run_client.h"
+#include "daemon/settings/canary.h"
 #include "ingest/protocol/inbox.h"
 
 namespace digd::daemon {
@@ -26,14 +26,15 @@ struct config;
 
 class run_host final : public std::enable_shared_from_this<run_host> {
  public:
-  // Until `go_live`, only its inbox is used: what that brings about is neither sent nor archived.
+  // Until `go_live`, recovery uses only its inbox: effects are neither sent nor archived.
   run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
            canary_group group = canary_group::none);
 
-  // What the archive has of the run: so many entries, so many bytes; with none, its opening is archived.
+  // What the archive already has of the run.
   struct stored {
-    std::uint64_t n = 0, bytes = 0;
+    std::uint64_t entries = 0, bytes = 0;
   };
+  // `first`: the hello of a new run, for its opening entry.
   void go_live(const stored& so_far, const hello* first = nullptr);
   ingest::inbox& inbox() { return inbox_; }
   const std::string& name() const { return inbox_.name(); }
@@ -41,48 +42,48 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   bool has_connections() const;
   bool ended() const { return inbox_.run().ended(); }
 
-  // A session's hello. Its client is answered; a refusal, a welcome.
+  // A session's hello. The client gets a welcome or a refusal.
   void join(join_request&& request);
   // `read_at`: when the frame was read from its socket.
   void receive(session_slot from, std::string_view frame, std::chrono::steady_clock::time_point read_at);
   void receive_too_large(session_slot from, std::size_t bytes);
-  // The connection is gone. Any thread; gives up `host`.
-  static void vacate(std::shared_ptr<run_host> host, session_slot slot);
+  // The client has gone. Any thread; releases `host` on the run's thread.
+  static void release_slot(std::shared_ptr<run_host> host, session_slot slot);
 
   void advance_time();
-  // Does as the operator's switch says; false: it did already, or it has ended.
+  // Applies the operator's switch. False: nothing changed, or the run has ended.
   bool follow_operator(mode strongest);
-  // The run is deleted: its connections are told and closed, and nothing it hears after that counts.
-  void close_for_good();
-  // All messages of the session up to `seq` are on disk.
+  // The run is deleted: notifies its clients and ignores what they still send.
+  void close_deleted();
+  // All messages of the session up to `seq` are durable.
   void durable(std::string_view session, std::uint64_t seq);
-  // Tells every connection how the run stands: a congestion is over.
+  // To every client, when the thread is no longer congested.
   void send_flow_state();
 
-  // A run that was read back from an archive of an older version goes on under the current semantics.
+  // A run that was archived under older semantics continues under the current ones.
   void adopt_semantics() { carry_out(inbox_.adopt_semantics(now())); }
 
   // ---- memory runs out
   bool can_degrade() const;
-  std::size_t graph_size() const;  // events and activations that it knows
+  std::size_t graph_size() const;  // events, open activations and agents in memory
   void degrade();
 
-  // When a client was last heard of here, in Unix milliseconds; 0: not since the daemon started.
-  milliseconds heard_ms() const { return heard_ms_; }
+  // When the last hello or message arrived, in Unix milliseconds; 0: none since the daemon started.
+  milliseconds last_heard_ms() const { return last_heard_ms_; }
 
-  // Nobody needs it in memory: ended, all durable, no connection.
-  bool is_idle_for_good() const;
+  // The run may leave memory: it has ended, all is durable, and no client is connected.
+  bool can_retire() const;
 
-  std::optional<milliseconds> due;  // in the engine thread's index; that thread's business
+  std::optional<milliseconds> due;  // for due_index: when it next needs `advance_time`
 
  private:
   struct slot {
-    std::weak_ptr<run_client> who;
-    engine_thread* home = nullptr;  // null: vacant
+    std::weak_ptr<run_client> client;
+    engine_thread* home = nullptr;  // null: released
     std::uint64_t generation = 0;
     std::uint64_t handled = 0;
-    std::uint64_t told_handled = 0;
-    bool told_congested = false;
+    std::uint64_t reported_handled = 0;
+    bool reported_congested = false;
     bool touched = false;               // in touched_
     std::vector<std::string> outgoing;  // frames for another thread's connection
   };
@@ -105,8 +106,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void acknowledge(ingest::session_index s);
   void note_refusal(const ingest::record& record);
   void note_degradation(const ingest::record& record);
-  void keep_to_limits();
-  void keep_to_run_bytes();
+  void update_refusals();
+  void limit_run_bytes();
   void count_graph_limits();
   std::optional<limit_id> refuses_for() const;
   milliseconds now();
@@ -114,20 +115,20 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   engine_thread& owner_;
   const std::uint64_t number_;
   const canary_group group_;
-  const std::shared_ptr<const config> granted_;  // what held when the run began here
+  const std::shared_ptr<const config> granted_;  // the settings when the run began here
   std::shared_ptr<const payload_policy> payloads_;
   ingest::inbox inbox_;
-  std::uint64_t n_ = 0;      // entries made
-  std::uint64_t bytes_ = 0;  // of JSON in the archive, about
-  milliseconds heard_ms_ = 0;
-  std::optional<limit_id> turned_away_for_;
-  graph::graph_counters graph_seen_;  // what of the graph's own is counted already
-  milliseconds last_now_ = 0;         // the wall clock never goes backwards here
-  std::vector<slot> slots_;           // beside the inbox's sessions
+  std::uint64_t entries_ = 0;  // archived, or on their way
+  std::uint64_t bytes_ = 0;    // of their JSON
+  milliseconds last_heard_ms_ = 0;
+  std::optional<limit_id> refusing_for_;
+  graph::graph_counters graph_counted_;  // the part of the graph's counters that is in the thread's counts
+  milliseconds last_now_ = 0;            // so that the run's time never decreases
+  std::vector<slot> slots_;              // parallel to the inbox's sessions
   std::vector<ingest::session_index> touched_;
   boost::unordered_flat_map<std::string, ingest::session_index> by_name_;
   std::string ack_;
-  // The frame in hand, until its verdicts are out; none: it is not to be measured.
+  // When the current frame was read, until its verdicts are sent; none: its latency is not measured.
   std::optional<std::chrono::steady_clock::time_point> read_at_;
 };
 

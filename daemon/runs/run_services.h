@@ -23,7 +23,7 @@ struct run_counts {
 
 struct run_services {
   const live_settings& settings;
-  clock_kind default_clock;                           // as configured when the daemon started
+  clock_kind default_clock;                          // as configured when the daemon started
   const std::unique_ptr<archive::archive>& archive;  // null: no archive
   ack_router& acks;
   const overload_state& overload;

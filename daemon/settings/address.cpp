@@ -15,7 +15,7 @@ namespace digd::daemon {
 namespace {
 
 constexpr std::string_view unix_prefix = "unix:";
-constexpr std::size_t longest_path = 107;  // of sockaddr_un
+constexpr std::size_t max_path_bytes = 107;  // of sockaddr_un
 
 bool parse_port(std::string_view text, std::uint16_t& port) {
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), port);
@@ -27,7 +27,7 @@ bool parse_port(std::string_view text, std::uint16_t& port) {
 bool parse_address(std::string_view text, listen_address& out, std::string& why) {
   if (text.starts_with(unix_prefix)) {
     text.remove_prefix(unix_prefix.size());
-    if (!text.starts_with('/') || text.size() > longest_path) {
+    if (!text.starts_with('/') || text.size() > max_path_bytes) {
       why = "a Unix socket needs an absolute path of at most 107 bytes: unix:/run/digd/digd.sock";
       return false;
     }

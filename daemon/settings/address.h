@@ -11,7 +11,7 @@ namespace digd::daemon {
 
 struct tcp_address {
   boost::asio::ip::address ip;
-  std::uint16_t port = 0;  // 0: any that is free
+  std::uint16_t port = 0;  // 0: any free port
 };
 
 struct unix_address {
@@ -20,14 +20,14 @@ struct unix_address {
 
 using listen_address = std::variant<tcp_address, unix_address>;
 
-// Fails with words for people in `why`.
+// On failure `why` gets a sentence for people.
 bool parse_address(std::string_view text, listen_address& out, std::string& why);
-std::string to_string(const listen_address& where);  // as it is written in the config
+std::string to_string(const listen_address& where);  // as in the configuration
 
-// Where a listening socket listens. Throws std::runtime_error, for people, if it does not, or on what we do not know.
+// The address of a listening socket. Throws std::runtime_error, with a sentence for people, if it is no such socket.
 listen_address name_of(int socket);
 
-// Nobody but this machine reaches it.
+// Whether only this machine can reach it.
 bool is_local(const listen_address& where);
 
 }  // namespace digd::daemon

@@ -13,7 +13,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t fraction_bytes = 8;
-constexpr int kept_bits = 53;  // what a double holds exactly
+constexpr int kept_bits = 53;  // a double holds them exactly
 
 std::string_view to_string(canary_group group) { return group == canary_group::enforce ? "enforce" : "shadow"; }
 

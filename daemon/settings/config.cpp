@@ -48,7 +48,7 @@ class loader {
       } else {
         const toml::array* several = value.as_array();
         const bool is_several = several != nullptr && several->is_array_of_tables();
-        // A mistaken section is known by what is in it.
+        // The name of an option in a misspelled section helps to find the section.
         const toml::table* section = is_several ? several->front().as_table() : value.as_table();
         const bool has_more = section != nullptr && !section->empty();
         unknown(key.source().begin, name, has_more ? name + '.' + std::string(section->begin()->first.str()) : name);
@@ -59,7 +59,7 @@ class loader {
   void wrong(toml::source_position at, const std::string& text) {
     texts_.push_back(file_ + ':' + std::to_string(at.line) + ':' + std::to_string(at.column) + ": " + text);
   }
-  std::vector<std::string>& said() { return texts_; }
+  std::vector<std::string>& problems() { return texts_; }
 
  private:
   // [[webhook]]: a table for each.
@@ -114,7 +114,7 @@ std::vector<std::string> load_config(std::string_view text, std::string_view fil
   } catch (const toml::parse_error& e) {
     reads.wrong(e.source().begin, std::string(e.description()));
   }
-  return reads.said();
+  return reads.problems();
 }
 
 namespace {
@@ -168,7 +168,7 @@ std::size_t thread_count(const config& c) {
 
 std::string find_data_dir() {
   std::string given = from_environment("STATE_DIRECTORY");
-  given.resize(std::min(given.size(), given.find(':')));  // systemd gives a list; ours is the first
+  given.resize(std::min(given.size(), given.find(':')));  // systemd may give a list; digd's is the first
   if (!given.empty()) return given;
   if (const std::string state = from_environment("XDG_STATE_HOME"); !state.empty()) return state + "/digd";
   if (const std::string home = from_environment("HOME"); !home.empty()) return home + "/.local/state/digd";

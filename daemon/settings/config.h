@@ -1,6 +1,4 @@
-// What the operator decides: config/digd.toml explains each option, and a test holds the two together.
-//
-// Loaded once, before any thread starts; constant from then on.
+// The configuration. config/digd.toml explains each option; a test compares the two.
 #pragma once
 
 #include <cstdint>
@@ -23,37 +21,37 @@ struct log_settings {
 
 struct connection_settings {
   std::uint64_t max = 4'096;            // open at once
-  milliseconds idle_ms = 300'000;       // nothing heard, no answer to a ping
-  std::uint64_t queue_frames = 16'384;  // that wait to be written to one client
+  milliseconds idle_ms = 300'000;       // without a frame or an answer to a ping
+  std::uint64_t queue_frames = 16'384;  // waiting to be written to one client
   std::uint64_t queue_bytes = 16 << 20;
-  milliseconds quiet_ms = 24LL * 3600 * 1000;  // a session that says nothing; 0: for ever
+  milliseconds quiet_ms = 24LL * 3600 * 1000;  // without a message; 0: no limit
   bool operator==(const connection_settings&) const = default;
 };
 
-// What is kept of runs; 0: for ever, however much.
+// How long runs are kept; 0: no limit.
 struct retention_settings {
   std::uint64_t days = 0;       // after a run ended
-  std::uint64_t idle_days = 0;  // after the last that was heard of a run that has not
+  std::uint64_t idle_days = 0;  // after the last message of a run that has not ended
   std::uint64_t bytes = 0;      // of the archive file
   bool operator==(const retention_settings&) const = default;
 };
 
-// When load is taken off: what runs out, and the share of it in percent at which each action begins (0: never).
+// When load is reduced: the limits, and the percentage of them at which each action begins (0: never).
 struct overload_settings {
-  std::uint64_t memory_bytes = 0;   // 0: what the cgroup or the machine has
-  std::uint64_t archive_bytes = 0;  // 0: not watched
+  std::uint64_t memory_bytes = 0;   // 0: the memory of the cgroup or the machine
+  std::uint64_t archive_bytes = 0;  // 0: not measured
   std::uint64_t no_new_runs = 85, shrink_credits = 90, observe = 95, refuse = 98;
   bool operator==(const overload_settings&) const = default;
 };
 
-// What POST /v1/traces takes, and how long it waits for the rest of a run. docs/otlp.md.
+// The limits of POST /v1/traces, and how long digd waits for the rest of a run. docs/otlp.md.
 struct otlp_settings {
   std::uint64_t body_bytes = 4 << 20;       // of a request, as sent
-  std::uint64_t unpacked_bytes = 16 << 20;  // of one that was packed
-  milliseconds settle_ms = 2'000;           // nothing more came of a whole run: it is told
-  milliseconds wait_ms = 30'000;            // the longest that a span waits for those around it
-  milliseconds late_ms = 60'000;            // nothing more came of a run that was told: it ends
-  std::uint64_t spans = 200'000;            // held, of all runs
+  std::uint64_t unpacked_bytes = 16 << 20;  // of a compressed request, unpacked
+  milliseconds settle_ms = 2'000;           // without a new span, a complete run is told
+  milliseconds wait_ms = 30'000;            // the longest wait of a span for its relatives
+  milliseconds late_ms = 60'000;            // without a new span, a told run ends
+  std::uint64_t spans = 200'000;            // held, over all runs
   std::uint64_t run_spans = 20'000;         // held of one run
   std::uint64_t held_bytes = 256 << 20;     // of requests whose runs have not ended
   bool operator==(const otlp_settings&) const = default;
@@ -62,7 +60,7 @@ struct otlp_settings {
 // PEM files; without a certificate there is no TLS.
 struct tls_settings {
   std::string certificate, key;
-  std::string client_ca;  // who signs clients; empty: clients show no certificate
+  std::string client_ca;  // signs clients' certificates; empty: clients need none
   bool operator==(const tls_settings&) const = default;
 };
 
@@ -73,18 +71,18 @@ struct config {
   std::string data_dir;       // empty: `find_data_dir` decides
   std::uint64_t threads = 0;  // 0: two, or one where there is one core
   bool archive = true;
-  std::vector<std::string> hosts;       // accepted in `Host`, beside this host
-  std::vector<std::string> origins;     // accepted in `Origin`, beside this host
-  std::string tokens;                   // a file; empty: no tokens, and nobody but this machine
-  std::vector<std::string> unix_users;  // who may connect to a Unix socket, beside its owner and root
+  std::vector<std::string> hosts;       // accepted in `Host`, besides this host
+  std::vector<std::string> origins;     // accepted in `Origin`, besides this host
+  std::string tokens;                   // a file; empty: no tokens, so only this machine may connect
+  std::vector<std::string> unix_users;  // may connect to a Unix socket, besides its owner and root
   tls_settings tls;
   payload_settings payloads;
   milliseconds verdict_deadline_ms = 250;
   std::uint64_t credits = 1'024;
-  std::uint64_t runs = 10'000;  // not ended, at once
-  std::uint64_t run_bytes = 0;  // of one run in the archive, about; 0: no limit
+  std::uint64_t runs = 10'000;  // open at once
+  std::uint64_t run_bytes = 0;  // of one run in the archive, roughly; 0: no limit
   limit_policy over_run_bytes = limit_policy::refuse;
-  double enforce_share = 0;  // of runs in the canary (daemon/settings/canary.h); 0: there is none
+  double enforce_share = 0;  // of the runs in the canary (daemon/settings/canary.h); 0: there is none
   retention_settings retention;
   log_settings log;
   connection_settings connections;
@@ -98,18 +96,17 @@ bool operator==(const config& a, const config& b);
 
 std::size_t thread_count(const config& c);
 
-// Reads TOML into `into`, which holds the defaults. What is wrong comes back in words, each with its place, as
-// "file:line:column: what"; empty if nothing is.
+// Reads TOML into `into`, which has the defaults. Returns the problems, each as "file:line:column: sentence"; none if
+// the text is valid.
 std::vector<std::string> load_config(std::string_view text, std::string_view file, config& into);
 
-// What only holds of the whole: a local address, a Unix path, sane sizes, webhooks with an archive. Empty if all is
-// well.
+// Checks what depends on several options, such as an address that needs tokens. Returns a problem, or nothing.
 std::string check_config(const config& c);
 
 // The names of all options, dotted ("rules.deadlock.window_ms"), in the order of config/digd.toml.
 std::vector<std::string> option_names();
 
-// $STATE_DIRECTORY, else $XDG_STATE_HOME/digd, else ~/.local/state/digd; empty if there is none of them.
+// $STATE_DIRECTORY, else $XDG_STATE_HOME/digd, else ~/.local/state/digd; empty if none is set.
 std::string find_data_dir();
 
 }  // namespace digd::daemon

@@ -1,6 +1,6 @@
-// One option of the configuration: its name and meaning, what it may be, and how a value gets into the `config` and
-// out of it. The table is the only list: config/digd.toml, config/digd.schema.json, `--check-config`, the environment
-// and the reload all come from it, and tests hold the two files to it.
+// One option of the configuration: name, meaning, range, and how its value is read and written. The table is the only
+// list of options. config/digd.toml, config/digd.schema.json, `--check-config`, the environment and reloads come from
+// it; tests compare the two files with it.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ namespace digd::daemon {
 
 enum class value_kind : std::uint8_t { whole_number, text, choice, yes_or_no, list, share };
 
-// When a changed value holds after SIGHUP.
+// When a value that changed takes effect after SIGHUP.
 enum class applies : std::uint8_t {
   at_restart,
   at_once,
   to_new_connections,
-  to_new_runs,  // a run keeps what it started with
+  to_new_runs,
 };
 
 std::string_view to_string(applies when);
@@ -38,7 +38,7 @@ struct option {
   applies when = applies::at_restart;
   std::int64_t least = 0, most = 0;       // of a whole number or a share
   std::vector<std::string_view> choices;  // of a choice
-  // Returns what is wrong with the value, in words; empty if it was taken.
+  // Returns the value's problem in words; empty if it was set.
   std::function<std::string(const toml::node& value, config& into)> set;
   // The value as TOML writes it.
   std::function<std::string(const config& from)> get;
@@ -50,10 +50,10 @@ struct option {
 // In the order of config/digd.toml.
 const std::vector<option>& options();
 
-// The first paragraph over a section in config/digd.toml; empty if there is nothing to say.
+// The paragraph above a section in config/digd.toml; may be empty.
 std::string_view section_meaning(std::string_view section);
 
-// The option whose name is closest to a mistaken one, those of webhooks included; null if none is close.
+// The option whose name is closest to a misspelled one, including webhooks' options; null if none is close.
 const option* nearest_option(std::string_view name);
 
 }  // namespace digd::daemon

@@ -89,7 +89,7 @@ json::object schema_of(const option& option, const config& defaults) {
       break;
     case value_kind::text: o["type"] = "string";
   }
-  o["default"] = json::parse(option.get(defaults));  // these literals are JSON as well
+  o["default"] = json::parse(option.get(defaults));  // these TOML literals are valid JSON
   return o;
 }
 
@@ -124,14 +124,14 @@ void append_pretty(std::string& out, const json::value& v, std::size_t depth) {
   out.append("\n").append(depth * 2, ' ').append("}");
 }
 
-// What is said over an option.
+// The comment above an option.
 void append_explanation(std::string& to, const option& option, const config& defaults) {
   append_comment(to, option.meaning);
   append_comment(to, "Default: " + option.get(defaults) + ". Range: " + range_of(option) + ". " +
                          std::string(words_for_change(option.when)));
 }
 
-// Commented out as a whole: there is no webhook unless somebody writes one.
+// All commented out: by default there is no webhook.
 void append_webhook_example(std::string& to) {
   config defaults;
   defaults.webhooks.emplace_back();
@@ -202,7 +202,7 @@ std::string config_schema() {
     webhook["properties"].as_object()[option.key()] = schema_of(option, alone);
   root["properties"].as_object()["webhook"] = json::object{{"description", section_meaning("webhook")},
                                                            {"type", "array"},
-                                                           {"maxItems", most_webhooks},
+                                                           {"maxItems", max_webhooks},
                                                            {"default", json::array{}},
                                                            {"items", std::move(webhook)}};
   std::string out;

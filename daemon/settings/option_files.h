@@ -1,4 +1,4 @@
-// The option table as files: a configuration with its comments, the configuration that holds, the JSON schema.
+// The option table as files: the default configuration with comments, the effective configuration, the JSON schema.
 #pragma once
 
 #include <string>
@@ -7,17 +7,16 @@
 
 namespace digd::daemon {
 
-// config/digd.toml: every option with meaning, default, range and what a change needs; the values commented out.
+// config/digd.toml: each option with its meaning, default, range and when a change takes effect; values commented out.
 std::string commented_config();
 
-// Every option with the value it has in `c`, as TOML. Reads back as `c`, but for the urls of webhooks, of which only
-// the host is shown.
+// Each option with its value in `c`, as TOML. Reads back as `c`, except that webhooks' URLs are cut after the host.
 std::string effective_config(const config& c);
 
 // config/digd.schema.json, JSON Schema 2020-12.
 std::string config_schema();
 
-// The environment variable of an option: DIGD_LOG__LEVEL of "log.level".
+// The environment variable of an option: DIGD_LOG__LEVEL for "log.level".
 std::string environment_name(const std::string& option_name);
 
 }  // namespace digd::daemon

@@ -1,5 +1,5 @@
-// How options of each kind are made. `field` is a generic lambda from a config, const or not, to the member that the
-// option sets: `[](auto& c) -> auto& { return c.listen; }`.
+// Makes options of each kind. `field` is a generic lambda from a config, const or not, to the member that the option
+// sets: `[](auto& c) -> auto& { return c.listen; }`.
 #pragma once
 
 #include <toml++/toml.h>
@@ -51,7 +51,7 @@ template <class Field>
 option words(std::string name, applies when, Field field, std::string meaning) {
   option o = blank(std::move(name), value_kind::text, when, std::move(meaning));
   o.set = [=](const toml::node& v, config& c) { return take_words(v, field(c)); };
-  o.get = [=](const config& c) { return quoted(field(c)); };
+  o.get = [=](const config& c) { return digd::quoted(field(c)); };
   return o;
 }
 
@@ -60,7 +60,7 @@ option choice(std::string name, std::vector<std::string_view> choices, applies w
   option o = blank(std::move(name), value_kind::choice, when, std::move(meaning));
   o.choices = choices;
   o.set = [=](const toml::node& v, config& c) { return take_choice(v, choices, field(c)); };
-  o.get = [=](const config& c) { return quoted(field(c)); };
+  o.get = [=](const config& c) { return digd::quoted(field(c)); };
   return o;
 }
 
@@ -76,7 +76,7 @@ option named(std::string name, std::vector<std::string_view> choices, applies wh
     if (wrong.empty()) field(c) = *from(given);
     return wrong;
   };
-  o.get = [=](const config& c) { return quoted(to_string(field(c))); };
+  o.get = [=](const config& c) { return digd::quoted(to_string(field(c))); };
   return o;
 }
 

@@ -1,5 +1,5 @@
-// The table of options. A new option is one line here; config/digd.toml and config/digd.schema.json are then written
-// anew with `digd --print-config` and `digd --print-schema` (scripts/write-config).
+// The table of options. A new option is one entry here; scripts/write-config then rewrites config/digd.toml and
+// config/digd.schema.json.
 #include "base/nearest.h"
 #include "daemon/access/payload_settings.h"
 #include "daemon/settings/option.h"
@@ -146,8 +146,7 @@ void add_log(table& table) {
 
 void add_connections(table& table) {
   table.push_back(whole_number(
-      "connections.most", 1, 1'000'000, applies::to_new_connections,
-      [](auto& c) -> auto& { return c.connections.max; },
+      "connections.most", 1, 1'000'000, applies::to_new_connections, [](auto& c) -> auto& { return c.connections.max; },
       "Connections open at the same time; digd closes a further one without an answer. The limit on open files "
       "(LimitNOFILE) must be larger."));
   table.push_back(whole_number(
@@ -188,13 +187,13 @@ void add_over_limit(table& table) {
 }
 
 void add_overload(table& table) {
-  constexpr std::int64_t most_bytes = 1LL << 60;
+  constexpr std::int64_t max_bytes = 1LL << 60;
   constexpr applies when = applies::at_once;
   table.push_back(whole_number(
-      "overload.memory_bytes", 0, most_bytes, when, [](auto& c) -> auto& { return c.overload.memory_bytes; },
+      "overload.memory_bytes", 0, max_bytes, when, [](auto& c) -> auto& { return c.overload.memory_bytes; },
       "Resident memory of the process, in bytes. 0: the limit of its cgroup, or the machine's memory."));
   table.push_back(whole_number(
-      "overload.archive_bytes", 0, most_bytes, when, [](auto& c) -> auto& { return c.overload.archive_bytes; },
+      "overload.archive_bytes", 0, max_bytes, when, [](auto& c) -> auto& { return c.overload.archive_bytes; },
       "Size of the archive file and its log, in bytes. Only no_new_runs and refuse apply to it. Set retention.bytes "
       "lower, so that runs are deleted in time. 0: not watched."));
   const auto percent = [&](std::string name, auto field, std::string meaning) {
@@ -286,7 +285,7 @@ void add_rule(table& table, const rule& r) {
         at + "max_attempts", 0, thousand_million, when,
         [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_attempts; },
         r.traits.attempts == scope::event ? "Healings for each event; after that, the rule only detects."
-                                      : "Healings in each run; after that, the rule only detects."));
+                                          : "Healings in each run; after that, the rule only detects."));
   }
   if (r.traits.reroutes) {
     table.push_back(whole_number(

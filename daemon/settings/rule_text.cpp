@@ -7,7 +7,7 @@ namespace digd::daemon {
 
 namespace {
 
-// The facts of a finding on a graph of one agent, one activation and its output: only their names matter.
+// Facts of a finding on a small graph: one agent, one activation, its output. Only the facts' names matter.
 text_facts sample_facts(const rule& which) {
   graph::graph g({});
   const graph::agent_index a = g.intern("agent");

@@ -1,4 +1,4 @@
-// Checks a healing text of the operator's own: it may name the rule's facts, and no others.
+// Checks an operator's healing text: its placeholders must be facts of the rule.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace digd::daemon {
 
-// What is wrong with `pattern` as the text of `which`, in words; empty if nothing is.
+// The problem of `pattern` as the text of the rule; empty if there is none.
 std::string wrong_with_text(const rule& which, const std::string& pattern);
 
 }  // namespace digd::daemon

@@ -29,7 +29,7 @@ std::string add_line(std::string text, const std::string& line) {
 std::string read_file(const std::string& name, config& into) {
   std::ifstream file(name, std::ios::binary);
   std::ostringstream text;
-  text << file.rdbuf();  // which fails, and is not bad, if there is nothing in it
+  text << file.rdbuf();  // sets failbit, but not badbit, if the file is empty
   if (!file || text.bad()) return "cannot read " + digd::quoted(name);
   std::string current_text;
   for (const std::string& wrong : load_config(text.str(), name, into))
@@ -37,7 +37,7 @@ std::string read_file(const std::string& name, config& into) {
   return current_text;
 }
 
-// A string as it stands, a list as TOML or with commas, anything else as TOML.
+// A string is taken literally, a list as TOML or separated by commas, anything else as TOML.
 std::string take(const option& option, const std::string& text, config& into) {
   if (option.kind == value_kind::text || option.kind == value_kind::choice) {
     return option.set(toml::value<std::string>(text), into);
@@ -52,7 +52,7 @@ std::string take(const option& option, const std::string& text, config& into) {
     const toml::table table = toml::parse("v = " + text);
     return option.set(*table.get("v"), into);
   } catch (const toml::parse_error&) {
-    return option.set(toml::value<std::string>(text), into);  // words it with the range
+    return option.set(toml::value<std::string>(text), into);  // its error names the range
   }
 }
 
@@ -71,7 +71,7 @@ std::string read_environment(config& into) {
       wrong = add_line(std::move(wrong), "environment: " + std::string(used) + ": " + text);
     }
   }
-  // A name with a section is meant for us; others may be somebody else's.
+  // A name with a section is certainly meant for digd; others may belong to other programs.
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string_view entry(*at);
     const std::string_view name = entry.substr(0, entry.find('='));
@@ -97,10 +97,10 @@ std::string read_settings(const settings_source& from, config& into) {
   return wrong.empty() ? check_config(into) : wrong;
 }
 
-reload_plan plan_reload(const config& holds, const config& read) {
+reload_plan plan_reload(const config& current, const config& read) {
   reload_plan plan{.next = read, .changed = {}, .need_a_restart = {}};
   for (const option& option : options()) {
-    const std::string before = option.get(holds), after = option.get(read);
+    const std::string before = option.get(current), after = option.get(read);
     if (before == after) continue;
     if (option.when != applies::at_restart) {
       plan.changed.push_back(option.name + ": " + before + " -> " + after + " (" + std::string(to_string(option.when)) +
@@ -111,7 +111,7 @@ reload_plan plan_reload(const config& holds, const config& read) {
     const toml::table old = toml::parse("v = " + before);
     static_cast<void>(option.set(*old.get("v"), plan.next));
   }
-  for (const std::string& change : webhook_changes(holds, read)) {
+  for (const std::string& change : webhook_changes(current, read)) {
     plan.changed.push_back(change + " (" + std::string(to_string(applies::at_once)) + ')');
   }
   return plan;

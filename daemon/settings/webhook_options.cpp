@@ -4,8 +4,8 @@
 #include <set>
 
 #include "base/quote.h"
-#include "daemon/settings/option_kinds.h"
 #include "daemon/settings/endpoint.h"
+#include "daemon/settings/option_kinds.h"
 #include "model/rule_id.h"
 
 namespace digd::daemon {
@@ -26,17 +26,17 @@ const std::vector<std::string_view> sendable = {"interventions", "detections"};
 const std::vector<std::string_view> severity_names = {"failure", "warning"};
 const std::vector<std::string_view> all_rules(rule_names.begin(), rule_names.end());
 
-// An option whose value is looked at by `wrong_with` as well; that says what is wrong with it, or nothing.
+// An option with a further check of its value, which returns a problem or nothing.
 template <class Check>
-option checked(option given_option, Check wrong_with) {
-  given_option.set = [take = std::move(given_option.set), wrong_with](const toml::node& v, config& c) {
+option checked(option given_option, Check check) {
+  given_option.set = [take = std::move(given_option.set), check](const toml::node& v, config& c) {
     std::string wrong = take(v, c);
-    return wrong.empty() ? wrong_with(c.webhooks.back()) : wrong;
+    return wrong.empty() ? check(c.webhooks.back()) : wrong;
   };
   return given_option;
 }
 
-std::string wrong_with_name(const std::string& name) {
+std::string problem_of_name(const std::string& name) {
   const auto fine = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
   if (!name.empty() && name.size() <= max_name_bytes && std::all_of(name.begin(), name.end(), fine)) return {};
   return "must be 1 to 64 of a-z, 0-9, - and _";
@@ -71,7 +71,7 @@ void add_target(table& table) {
                               "webhook.name", when, [](auto& c) -> auto& { return c.webhooks.back().name; },
                               "The name in the log, in /v1/webhooks and in the metrics: a-z, 0-9, - and _. Required. "
                               "Waiting callbacks are stored under this name."),
-                          [](const webhook_settings& w) { return wrong_with_name(w.name); }));
+                          [](const webhook_settings& w) { return problem_of_name(w.name); }));
   table.push_back(checked(words(
                               "webhook.url", when, [](auto& c) -> auto& { return c.webhooks.back().url; },
                               "The receiver's URL, http or https. Required. digd calls only this host and follows no "
@@ -133,7 +133,8 @@ void add_delivery(table& table) {
       "webhook.retry_most_ms", 10, 24 * hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().retry_most_ms; },
       "The longest wait between attempts. Milliseconds."));
   table.push_back(whole_number(
-      "webhook.max_age_ms", 1'000, 28 * 24 * hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
+      "webhook.max_age_ms", 1'000, 28 * 24 * hour_ms, when,
+      [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
       "A callback older than this becomes a dead letter without a further attempt. Milliseconds."));
   table.push_back(whole_number(
       "webhook.concurrency", 1, 64, when, [](auto& c) -> auto& { return c.webhooks.back().concurrency; },
@@ -186,10 +187,11 @@ std::string check_webhook(const webhook_settings& settings) {
 std::string check_webhooks(const config& c) {
   if (c.webhooks.empty()) return {};
   if (!c.archive) return "webhook: webhooks are read from the archive, and it is off; set archive = true";
-  if (c.webhooks.size() > most_webhooks) return "webhook: there may be " + std::to_string(most_webhooks) + " at most";
+  if (c.webhooks.size() > max_webhooks) return "webhook: there may be " + std::to_string(max_webhooks) + " at most";
   std::set<std::string> names;
   for (const webhook_settings& settings : c.webhooks) {
-    if (!names.insert(settings.name).second) return "webhook: the name " + digd::quoted(settings.name) + " is given twice";
+    if (!names.insert(settings.name).second)
+      return "webhook: the name " + digd::quoted(settings.name) + " is given twice";
   }
   return {};
 }

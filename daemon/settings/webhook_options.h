@@ -1,7 +1,6 @@
-// The options of a [[webhook]], as a table like that of all others (daemon/settings/option.h): reading, checking, the explained
-// configuration and the schema come from it.
+// The options of a [[webhook]], as a table like that of the other options (settings/option.h).
 //
-// Each option reads and writes the last webhook of the `config` that it is given.
+// Each option reads and writes the last webhook of its `config`.
 #pragma once
 
 #include <string>
@@ -14,20 +13,20 @@ namespace digd::daemon {
 // In the order of config/digd.toml; names begin with "webhook.".
 const std::vector<option>& webhook_options();
 
-// What only holds of a whole webhook: a generic one is signed, times fit together. Empty if all is well.
+// Checks what depends on several options of a webhook, such as its secret. Returns a problem, or nothing.
 std::string check_webhook(const webhook_settings& settings);
 
-// What holds of all of them: how many, names that differ, an archive to read from. Empty if all is well.
+// Checks what concerns all webhooks: their number, their names, and that there is an archive. Returns a problem, or
+// nothing.
 std::string check_webhooks(const config& c);
 
-// What an operator should know and may want: a webhook over plain HTTP to another machine. A line each, without
-// secrets.
+// Warnings, a line each, without secrets: webhooks over plain HTTP to another machine.
 std::vector<std::string> webhook_warnings(const config& c);
 
-// The webhooks of `c` as TOML, for people: of a URL only scheme, host and port are shown, for the rest may be a secret.
+// The webhooks of `c` as TOML, for people. URLs are cut after the port, because the path may be a secret.
 std::string shown_webhooks(const config& c);
 
-// What changes from `before` to `after`, by name and without values: "webhook.pager: changed".
+// The changes from `before` to `after`, by name and without values: "webhook.pager: changed".
 std::vector<std::string> webhook_changes(const config& before, const config& after);
 
 }  // namespace digd::daemon

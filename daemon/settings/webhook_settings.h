@@ -11,7 +11,7 @@ struct webhook_settings {
   std::string name;
   std::string url;
   std::string format = "generic";       // generic, slack
-  std::string secret_file, secret_env;  // where the secret is; the secret itself is never in here
+  std::string secret_file, secret_env;  // where the secret is; the secret itself is not kept here
   std::string ca_file;
   std::vector<std::string> send = {"interventions", "detections"};
   std::vector<std::string> rules, severities, labels;  // empty: all
@@ -24,6 +24,6 @@ struct webhook_settings {
   bool operator==(const webhook_settings&) const = default;
 };
 
-inline constexpr std::size_t most_webhooks = 32;
+inline constexpr std::size_t max_webhooks = 32;
 
 }  // namespace digd::daemon

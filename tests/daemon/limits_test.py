@@ -450,7 +450,7 @@ def test_the_end_of_judging_is_reported_once(tmp_path):
         frames = feed.until(lambda f: f["type"] == "message" and f["message"].get("event", {}).get("id") == "last")
         limits = [f["limit"] for f in frames if f["type"] == "limit"]
         assert [(f["limit"], f["policy"]) for f in limits] == [("live_events", "observe")]
-        assert daemon.log_text().count("run_judged_no_more") == 1
+        assert daemon.log_text().count("judging_stopped") == 1
 
 
 def test_payloads_beyond_run_bytes_are_not_kept(tmp_path):

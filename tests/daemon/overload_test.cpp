@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "base/unix_time.h"
-#include "daemon/runs/overload.h"
 #include "daemon/runs/engine_threads.h"
+#include "daemon/runs/overload.h"
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
 #include "tests/archive/support.h"
@@ -99,6 +99,6 @@ TEST_CASE("a run that was heard of after it was chosen as quiet is not deleted")
   using result = registry::removal::result;
   CHECK(thread.runs().remove_unused("r1", 1, std::nullopt) == result::busy);  // it has not ended
   CHECK(thread.runs().remove_unused("r1", 1, chosen) == result::busy);        // it said hello meanwhile
-  CHECK(thread.runs().remove_unused("r1", 1, host->heard_ms() + 1) == result::removed);
+  CHECK(thread.runs().remove_unused("r1", 1, host->last_heard_ms() + 1) == result::removed);
   CHECK_FALSE(thread.runs().find(1));
 }

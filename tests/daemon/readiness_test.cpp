@@ -5,9 +5,9 @@
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/runs/retention.h"
-#include "tests/daemon/one_engine_thread.h"
 #include "tests/archive/faulty_disk.h"
 #include "tests/archive/support.h"
+#include "tests/daemon/one_engine_thread.h"
 
 namespace digd::daemon {
 
@@ -44,7 +44,7 @@ struct daemon_inside {
     options.vfs = disk.name();
     options.queue_entries = queue_entries;
     options.retry_ms = 1;
-    options.retry_most_ms = 4;
+    options.max_retry_ms = 4;
     options.stop_ms = 0;
     auto opened = archive::archive::open(options, {});
     REQUIRE(opened.has_value());

@@ -69,7 +69,7 @@ TEST_CASE("a_path_is_split_before_it_is_decoded") {
 TEST_CASE("a_broken_target_is_refused") {
   for (const char* wrong : {"", "v1", "*", "http://x/", "/%", "/%2", "/%zz", "/a?b=%g0"}) CHECK(!split_target(wrong));
   std::string deep;
-  for (std::size_t i = 0; i <= most_parts; ++i) deep += "/a";
+  for (std::size_t i = 0; i <= max_parts; ++i) deep += "/a";
   CHECK(!split_target(deep));
 }
 

@@ -72,7 +72,7 @@ TEST_CASE("webhooks_need_an_archive_and_distinct_names") {
   REQUIRE(load_config(head + head, "f", c).empty());
   CHECK(check_config(c).find("\"pager\" is given twice") != std::string::npos);
   c = {};
-  for (std::size_t i = 0; i <= most_webhooks; ++i)
+  for (std::size_t i = 0; i <= max_webhooks; ++i)
     c.webhooks.push_back({.name = "w" + std::to_string(i), .url = "https://a/"});
   CHECK(check_config(c).find("at most") != std::string::npos);
 }
