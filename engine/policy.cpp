@@ -84,8 +84,8 @@ mode effective_mode(const run_settings& settings, std::optional<limit_id> unjudg
 std::string contradiction(const hello& asked, const run_settings& holds, const run_policy& policy) {
   if (asked.clock && *asked.clock != holds.clock) return "clock";
   // A client may ask for the mode that a welcome named, which the operator's switch can weaken.
-  const bool as_told = asked.mode && *asked.mode == std::min(holds.mode, holds.operator_mode);
-  if (asked.mode && !as_told &&
+  const bool as_welcomed = asked.mode && *asked.mode == std::min(holds.mode, holds.operator_mode);
+  if (asked.mode && !as_welcomed &&
       std::min(*asked.mode, policy.strongest_mode) != std::min(holds.mode, policy.strongest_mode)) {
     return "mode";
   }

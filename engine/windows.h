@@ -36,7 +36,7 @@ class windows {
   // condition holds.
   void update(milliseconds now, bool live);
 
-  // Marks a window as fired. After a healing it starts anew with the next `update` if its condition still holds;
+  // Marks a window as fired. After a healing it starts again with the next `update` if its condition still holds;
   // otherwise it stays silent until the condition has been false.
   void fired(const due_item& item, bool healed);
 

@@ -18,7 +18,7 @@ std::uint64_t key(place p) { return (std::uint64_t{p.is_event} << 32) | p.index;
 
 class builder {
  public:
-  builder(const graph& g, std::size_t most_visits) : graph_(g), most_visits_(most_visits) {}
+  builder(const graph& g, std::size_t max_visits) : graph_(g), max_visits_(max_visits) {}
 
   void add(place p) {
     if (chosen_.contains(key(p))) return;
@@ -84,15 +84,15 @@ class builder {
     for (std::size_t at = 0; at < queue.size(); ++at) {
       place found;
       for_each_neighbour(queue[at], [&](place next) {
-        if (visits_ >= most_visits_) return false;
+        if (visits_ >= max_visits_) return false;
         ++visits_;
         if (!reached_from.emplace(key(next), queue[at]).second) return true;
         queue.push_back(next);
         if (joined_.contains(key(next)) && !(next == start)) found = next;
         return found.index == nobody;
       });
-      if (visits_ >= most_visits_) out_.truncated = true;
-      if (found.index == nobody && visits_ >= most_visits_) return;
+      if (visits_ >= max_visits_) out_.truncated = true;
+      if (found.index == nobody && visits_ >= max_visits_) return;
       if (found.index == nobody) continue;
       for (place p = found; !(p == start); p = reached_from.at(key(p))) {
         add(p);
@@ -146,7 +146,7 @@ class builder {
   }
 
   const graph& graph_;
-  const std::size_t most_visits_;
+  const std::size_t max_visits_;
   witness out_;
   std::vector<place> nodes_;
   boost::unordered_flat_map<std::uint64_t, bool> chosen_;

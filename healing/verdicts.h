@@ -24,7 +24,7 @@ struct held_event {
 // Adds a remedy to the verdict on a held event. A reroute outweighs an injection; texts are joined.
 void add_remedy(const remedy& decided, action healing, const graph::graph& g, held_event& held, verdict& v);
 
-// Gives the event back in the graph, if its verdict says so.
+// Gives the event back in the graph, if that is its verdict.
 void carry_out_verdict(const held_event& held, graph::graph& g);
 
 // The interventions of a run: events that the monitor creates or gives back because a window fired.

@@ -65,8 +65,7 @@ class orphaned_event final : public rule {
 
   std::string_view text() const override {
     return "Your event {event} reached nobody (it was given to {agents}), so it is back with you. Agents that can "
-           "receive: {roster}. Send it to one of them or handle it yourself. If it is no longer needed, consume it and "
-           "say so.";
+           "receive: {roster}. Send it to one of them or handle it yourself. If it is no longer needed, consume it.";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {

@@ -4,7 +4,7 @@
 changes a rule's sentences changes the vectors but not the digests. A commit that changes what the engine computes
 changes both:
 
-    python3 tests/cli/conformance_structure_test.py    writes the digests anew
+    python3 tests/cli/conformance_structure_test.py    rewrites the digests
 """
 
 import hashlib

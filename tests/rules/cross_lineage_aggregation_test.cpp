@@ -39,12 +39,11 @@ TEST_CASE("work_of_another_split_carries_a_text_that_names_both_origins") {
   CHECK(d.reason == R"(Agent "bob" is given "e5" while it holds 1 event of another lineage: "e3".)");
   CHECK(s.verdict_on("e4").action == action::deliver);
   CHECK(s.verdict_on("e5").action == action::inject);
-  CHECK(
-      s.verdict_on("e5").inject ==
-      R"(To agent "bob": the event "e5" comes from the split "v2" by agent "lead". You also hold "e3" of another )"
-      R"(decomposition (the split "v1" by agent "planner"). Do not combine them as if they were parts of one whole: check )"
-      R"(what each covers, and answer them separately. If both divide the same problem, keep the older division: consume )"
-      R"(the parts of the younger one ("e5") without working on them.)");
+  CHECK(s.verdict_on("e5").inject ==
+        R"(To agent "bob": the event "e5" comes from the split "v2" by agent "lead". You also hold "e3" of another )"
+        R"(decomposition (the split "v1" by agent "planner"). Do not combine them as if they were parts of one whole: )"
+        R"(check what each covers, and answer them separately. If both divide the same problem, keep the older )"
+        R"(division: consume the parts of the younger one ("e5") without working on them.)");
 }
 
 TEST_CASE("cross_lineage_aggregation_ignores_near_misses") {
@@ -192,9 +191,9 @@ TEST_CASE("cross_lineage_aggregation_shortens_long_lists_in_text_and_evidence") 
   CHECK(d.evidence_total == 1002);
   REQUIRE(d.evidence.size() == 64);
   CHECK(d.evidence.back() == "e1063");
-  CHECK(
-      d.reason ==
-      R"(Agent "bob" is given "x" while it holds 1002 events of another lineage: "e1000", "e1001", "e1002", "e1003", "e1004", "e1005", "e1006", "e1007" and 994 more.)");
+  CHECK(d.reason ==
+        R"(Agent "bob" is given "x" while it holds 1002 events of another lineage: "e1000", "e1001", "e1002", )"
+        R"("e1003", "e1004", "e1005", "e1006", "e1007" and 994 more.)");
   CHECK(d.witness.truncated);
   CHECK(d.witness.events.size() + d.witness.activations.size() == 64);
 }

@@ -31,19 +31,18 @@ TEST_CASE("when_work_waits_for_the_window_and_nobody_is_active_the_whole_roster_
   CHECK(d.event == std::nullopt);
   CHECK(d.agent == std::nullopt);
   CHECK(d.ts == 10100);
-  CHECK(
-      d.reason ==
-      R"(Nobody is active while 2 events wait: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" (waiting at "tester").)");
+  CHECK(d.reason ==
+        R"(Nobody is active while 2 events wait: "e1" of agent "planner" (waiting at "coder"), "e2" of agent )"
+        R"("planner" (waiting at "tester").)");
   REQUIRE(s.interventions.size() == 1);
   CHECK(s.interventions[0].id == "sys:1");
   CHECK(s.interventions[0].action == action::create);
   CHECK(s.interventions[0].event == std::nullopt);
   CHECK(s.interventions[0].recipients == strings{"coder", "planner", "tester"});
-  CHECK(
-      s.interventions[0].inject ==
-      R"(Nobody is working, but 2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" )"
-      R"((waiting at "tester"). Every agent seems to wait for another. If one of these events is with you, act on it now with )"
-      R"(what you have: handle it, or pass it to whoever can.)");
+  CHECK(s.interventions[0].inject ==
+        R"(Nobody is working, but 2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of )"
+        R"(agent "planner" (waiting at "tester"). Every agent seems to wait for another. If one of these events is )"
+        R"(with you, act on it now with what you have: handle it, or pass it to whoever can.)");
   CHECK(s.reachable() == strings{"e1", "e2"});  // a system event is no work
   CHECK(s.graph().is_pending(s.graph().find_event("sys:1"), s.graph().find_agent("planner")));
 }
@@ -141,7 +140,8 @@ TEST_CASE("an_empty_roster_leaves_no_agent_for_a_system_event") {
 TEST_CASE("a_configured_text_for_deadlock_may_use_all_its_placeholders") {
   check_text_override(
       waiting_work, "{count}: {work}",
-      R"(2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" (waiting at "tester"))");
+      R"(2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of agent "planner" )"
+      R"((waiting at "tester"))");
 }
 
 TEST_CASE("deadlock_quotes_names_chosen_by_agents_as_data") {
@@ -177,9 +177,9 @@ TEST_CASE("of_many_agents_at_which_an_event_waits_the_reason_names_eight") {
   scenario s(R"({"type":"hello"})");
   s.then(R"({"type":"event","event":{"id":"e1","recipients":)" + numbered("a", 10) + "}}")
       .then(R"({"type":"time","ts":10000})");
-  CHECK(
-      s.only().reason ==
-      R"(Nobody is active while 1 event waits: "e1" (waiting at "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7" and 2 more).)");
+  CHECK(s.only().reason ==
+        R"(Nobody is active while 1 event waits: "e1" (waiting at "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7" )"
+        R"(and 2 more).)");
 }
 
 TEST_CASE("the_witness_of_a_deadlock_shows_the_waiting_events_their_holders_and_their_source") {

@@ -34,19 +34,19 @@ TEST_CASE("an_answer_that_leaves_out_reachable_work_is_given_back_to_its_author"
   CHECK(d.ts == 7);
   CHECK(d.agent == std::nullopt);
   CHECK(d.evidence_total == 1);
-  CHECK(
-      d.reason ==
-      R"(The answer "e4" was submitted while 1 event it does not build on is unresolved: "e3" of agent "planner" (waiting at "tester").)");
+  CHECK(d.reason == R"(The answer "e4" was submitted while 1 event it does not build on is unresolved: "e3" of agent )"
+                    R"("planner" (waiting at "tester").)");
   CHECK(s.verdict_on("e4").action == action::reroute);
   CHECK(s.verdict_on("e4").recipients == strings{"coder"});
   CHECK(
       s.verdict_on("e4").inject ==
-      R"(Your final answer "e4" was not accepted yet: 1 piece of work it does not build on is still unresolved: "e3" of )"
-      R"(agent "planner" (waiting at "tester"). Most of it waits at "tester". Your answer is back with you as ordinary work. If )"
-      R"(it lacks more than half, pass it on to that agent with your results, unless that is you. Otherwise do not just wait: )"
-      R"(delegate what is missing to free agents ("planner", "tester"), and delegate it again if no result arrives. )"
-      R"(Consume what is obsolete. Submit again only when nothing is missing, with an answer that builds on this one. )"
-      R"(Count nothing twice; if your answer does, rebuild it from results that do not overlap.)");
+      R"(Your final answer "e4" was not accepted yet: 1 piece of work it does not build on is still unresolved: "e3" )"
+      R"(of agent "planner" (waiting at "tester"). Most of it waits at "tester". Your answer is back with you as )"
+      R"(ordinary work. If it lacks more than half, pass it on to that agent with your results, unless that is you. )"
+      R"(Otherwise do not just wait: delegate what is missing to free agents ("planner", "tester"), and delegate it )"
+      R"(again if no result arrives. Consume what is obsolete. Submit again only when nothing is missing, with an )"
+      R"(answer that builds on this one. Count nothing twice; if your answer does, rebuild it from results that do )"
+      R"(not overlap.)");
   CHECK(s.reachable() == strings{"e3", "e4"});
   CHECK_FALSE(s.run().terminal());
 }
@@ -59,11 +59,12 @@ TEST_CASE("several_unresolved_events_are_written_in_the_plural_with_all_their_ho
 {"type":"activation_started","activation":"v1","agent":"ada"}
 {"type":"event","event":{"id":"e9","source":"v1","submit":true}})");
   CHECK(summary(s.only()) == "early_termination e9 [e1, e2] reroute");
-  CHECK(
-      s.only().reason ==
-      R"(The answer "e9" was submitted while 2 events it does not build on are unresolved: "e1" (waiting at "bob"), "e2" (waiting at "bob", "cy").)");
+  CHECK(s.only().reason ==
+        R"(The answer "e9" was submitted while 2 events it does not build on are unresolved: "e1" (waiting at )"
+        R"("bob"), "e2" (waiting at "bob", "cy").)");
   CHECK(s.verdict_on("e9").inject.starts_with(
-      R"(Your final answer "e9" was not accepted yet: 2 pieces of work it does not build on are still unresolved: "e1" (waiting at "bob"), "e2")"));
+      R"(Your final answer "e9" was not accepted yet: 2 pieces of work it does not build on are still )"
+      R"(unresolved: "e1" (waiting at "bob"), "e2")"));
 }
 
 TEST_CASE("the_text_names_who_holds_most_of_the_work_and_the_free_agents_with_least_work_first") {

@@ -50,10 +50,9 @@ TEST_CASE("the_reroute_beyond_max_reroutes_carries_a_text_for_the_new_holder") {
   CHECK(d.reason == R"(The event "e1" was rerouted 3 times and nobody has consumed it.)");
   CHECK(s.verdict_on("e1").action == action::inject);
   CHECK(s.verdict_on("e1").recipients.empty());
-  CHECK(
-      s.verdict_on("e1").inject ==
-      R"(The event "e1" was already passed on 3 times, by "ada", "bob", "cy", and nobody has handled it. Do not pass it on )"
-      R"(again: handle it now as well as you can, even if only to say why it cannot be done.)");
+  CHECK(s.verdict_on("e1").inject ==
+        R"(The event "e1" was already passed on 3 times, by "ada", "bob", "cy", and nobody has handled it. Do not )"
+        R"(pass it on again: handle it now as well as you can, even if only to say why it cannot be done.)");
   CHECK(s.reachable() == strings{"e1"});
 }
 

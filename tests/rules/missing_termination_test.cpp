@@ -41,10 +41,10 @@ TEST_CASE("when_all_work_is_done_and_nobody_submits_the_last_agent_to_act_gets_a
   REQUIRE(s.interventions.size() == 1);
   CHECK(s.interventions[0].id == "sys:1");
   CHECK(s.interventions[0].recipients == strings{"tester"});
-  CHECK(
-      s.interventions[0].inject ==
-      R"(To agent "tester": all reachable work is exhausted and nobody is working, but no final answer was submitted. You )"
-      R"(were the last to act: put the results together and submit the final answer now, or send out what is still missing.)");
+  CHECK(s.interventions[0].inject ==
+        R"(To agent "tester": all reachable work is exhausted and nobody is working, but no final answer was )"
+        R"(submitted. You were the last to act: put the results together and submit the final answer now, or send out )"
+        R"(what is still missing.)");
   CHECK(s.reachable().empty());
 }
 

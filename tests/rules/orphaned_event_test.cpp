@@ -48,10 +48,10 @@ TEST_CASE("an_event_for_nobody_in_the_roster_goes_back_to_its_sender_at_once") {
   CHECK(d.reason ==
         R"(The event "e2" reaches nobody: it was given to "reviewer", and no agent can consume it any more.)");
   CHECK(s.verdict_on("e2").recipients == strings{"planner"});
-  CHECK(
-      s.verdict_on("e2").inject ==
-      R"(Your event "e2" reached nobody (it was given to "reviewer"), so it is back with you. Agents that can receive: )"
-      R"("coder", "planner". Send it to one of them or handle it yourself. If it is no longer needed, consume it and say so.)");
+  CHECK(s.verdict_on("e2").inject ==
+        R"(Your event "e2" reached nobody (it was given to "reviewer"), so it is back with you. Agents that can )"
+        R"(receive: "coder", "planner". Send it to one of them or handle it yourself. If it is no longer needed, )"
+        R"(consume it.)");
   CHECK(s.interventions.empty());
   CHECK(s.graph().is_pending(s.graph().find_event("e2"), s.graph().find_agent("planner")));
 }

@@ -33,10 +33,9 @@ TEST_CASE("the_second_result_for_the_same_work_carries_a_text_about_the_first") 
   CHECK(d.agent == std::nullopt);
   CHECK(d.reason == R"(The output "e5" of agent "bob" answers work that "ada" answered already: "e2".)");
   CHECK(s.verdict_on("e5").action == action::inject);
-  CHECK(
-      s.verdict_on("e5").inject ==
-      R"(The event "e5" of agent "bob" answers "e2", which "ada" already worked on. Do not count both results: compare )"
-      R"(them, keep the better one, and repeat only the part that was wrong or missing.)");
+  CHECK(s.verdict_on("e5").inject ==
+        R"(The event "e5" of agent "bob" answers "e2", which "ada" already worked on. Do not count both results: )"
+        R"(compare them, keep the better one, and repeat only the part that was wrong or missing.)");
 }
 
 TEST_CASE("repeated_subproblem_ignores_near_misses") {

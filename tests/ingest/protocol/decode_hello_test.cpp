@@ -54,7 +54,7 @@ TEST_CASE("an empty list of agents is given, not missing", "[decode][hello]") {
   CHECK_FALSE(hello_reading(hello_with(R"("agents":null)")).out.agents.has_value());
 }
 
-TEST_CASE("a hello says which protocol and which run", "[decode][hello]") {
+TEST_CASE("a hello needs its protocol and its run", "[decode][hello]") {
   CHECK(hello_refusal_of(R"({"type":"hello","run":"r1"})") == "bad_message protocol");
   CHECK(hello_refusal_of(R"({"type":"hello","protocol":"1","run":"r1"})") == "bad_message protocol");
   CHECK(hello_refusal_of(R"({"type":"hello","protocol":1.0,"run":"r1"})") == "bad_message protocol");
@@ -65,7 +65,7 @@ TEST_CASE("a hello says which protocol and which run", "[decode][hello]") {
   CHECK(hello_refusal_of(R"({"protocol":1,"run":"r1"})") == "bad_message type");
 }
 
-TEST_CASE("a bad field comes before a protocol that is not spoken", "[decode][hello]") {
+TEST_CASE("a bad field is refused before an unsupported protocol", "[decode][hello]") {
   CHECK(hello_refusal_of(R"({"type":"hello","protocol":2,"run":5})") == "bad_message run");
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("a hello's fields are checked and named by their last name", "[decode]
   }
 }
 
-TEST_CASE("an unknown rule is answered with those there are", "[decode][hello]") {
+TEST_CASE("a refused rule name comes with the list of rules", "[decode][hello]") {
   const hello_reading r(hello_with(R"("rules":{"dead\nlock":{}})"));
   CHECK(r.refused.text.starts_with(R"(rules["dead\nlock"] is no rule; the rules are early_termination, )"));
 }
@@ -125,7 +125,8 @@ TEST_CASE("an option that a rule does not have is ignored", "[decode][hello]") {
 
 TEST_CASE("every limit can be asked for", "[decode][hello]") {
   const hello_reading r(hello_with(
-      R"("limits":{"stalled_ms":1,"settled_events":2,"generators":3,"judging_work":12,"message_bytes":4,"reorder_ms":5,"agents":6,"recipients":7,"inputs":8,"live_events":9,"open_activations":10,"sessions":11,"unknown":"x"})"));
+      R"("limits":{"stalled_ms":1,"settled_events":2,"generators":3,"judging_work":12,"message_bytes":4,)"
+      R"("reorder_ms":5,"agents":6,"recipients":7,"inputs":8,"live_events":9,"open_activations":10,"sessions":11,"unknown":"x"})"));
   CHECK(r.refused.code == refusal::none);
   CHECK(r.out.limits.stalled_ms == 1);
   CHECK(r.out.limits.settled_events == 2);
@@ -148,7 +149,7 @@ TEST_CASE("labels are kept as text", "[decode][hello]") {
   CHECK(r.out.labels[2].second == "true");
 }
 
-TEST_CASE("what a client cannot do is heard", "[decode][hello]") {
+TEST_CASE("a hello lists what a client cannot do", "[decode][hello]") {
   const hello_reading r(hello_with(R"("capabilities":{"reroute":false,"create":null})"));
   CHECK(r.out.able.inject);
   CHECK_FALSE(r.out.able.reroute);

@@ -103,13 +103,13 @@ TEST_CASE("a reroute to nobody is a reroute", "[decode]") {
   CHECK(r.out.reactions[0].targets.empty());
 }
 
-TEST_CASE("a failed end says so", "[decode]") {
+TEST_CASE("an end may have failed", "[decode]") {
   const reading r(valid_frames[7]);
   CHECK(r.out.failed);
   CHECK(r.out.as_is);
 }
 
-TEST_CASE("a delivery says what of and what was done", "[decode]") {
+TEST_CASE("a delivery report names its event or intervention and the action", "[decode]") {
   const reading r(R"({"type":"delivery","seq":9,"event":"e3","of":"sys:1","applied":"unsupported"})");
   CHECK(r.out.event == "e3");
   CHECK(r.out.of == "sys:1");
@@ -136,13 +136,13 @@ TEST_CASE("fyi on a submit event is ignored", "[decode]") {
   }
 }
 
-TEST_CASE("names given twice count once, where they stand first", "[decode]") {
+TEST_CASE("duplicate names count once, at their first place", "[decode]") {
   const reading r(
       R"({"type":"activation_started","seq":1,"activation":"v","agent":"a","inputs":["b","a","b","c","a"]})");
   CHECK(list_of(r.out.inputs) == names{"b", "a", "c"});
 }
 
-TEST_CASE("names given twice count once in long lists too", "[decode]") {
+TEST_CASE("duplicate names count once in long lists too", "[decode]") {
   std::string frame = R"({"type":"event","seq":1,"event":{"id":"e","recipients":[)";
   for (int i = 0; i < 5000; ++i) frame += "\"agent number " + std::to_string(i % 1700) + "\",";
   frame += R"("last"]}})";
@@ -210,7 +210,7 @@ TEST_CASE("null in a required field is refused", "[decode]") {
         "bad_message reactions");
 }
 
-TEST_CASE("what a message cannot do without is asked for by name", "[decode]") {
+TEST_CASE("a missing required field is named", "[decode]") {
   CHECK(refusal_of(R"({"seq":1})") == "bad_message type");
   CHECK(refusal_of(R"({"type":"tmie","seq":1})") == "bad_message type");
   CHECK(refusal_of(R"({"type":7,"seq":1})") == "bad_message type");
@@ -468,7 +468,7 @@ TEST_CASE("a payload is JSON", "[decode]") {
   }
 }
 
-TEST_CASE("what is no JSON is refused as that", "[decode]") {
+TEST_CASE("text that is no JSON is refused with bad_json", "[decode]") {
   using namespace std::string_literals;
   for (const std::string& frame :
        {""s, " "s, "\0"s, "{"s, "}"s, "x"s, "{}{}"s, "{} x"s, "{}]"s, R"({"type":"time","seq":1)"s,
@@ -501,7 +501,7 @@ TEST_CASE("a payload may nest a thousand levels", "[decode]") {
   CHECK(refusal_of(with_payload(nested(1000))) == "none");
 }
 
-TEST_CASE("what nests too deep is refused with the bound", "[decode]") {
+TEST_CASE("a frame that nests too deep is refused with the bound", "[decode]") {
   for (const std::size_t levels : {std::size_t{1100}, std::size_t{200'000}}) {
     const reading r(with_payload(nested(levels)));
     CHECK(r.code() == refusal::bad_json);
@@ -547,7 +547,7 @@ TEST_CASE("a hello is recognised and left to its own decoder", "[decode]") {
   CHECK(reading(R"({"type":"hello")").result.type == line_type::message);
 }
 
-TEST_CASE("the session of a trace line is found", "[decode]") {
+TEST_CASE("the header of a trace line has its session, main without one", "[decode]") {
   decoder in;
   CHECK(in.header_of(R"({"type":"time","x":{"session":"no"},"session":"s\n2","seq":1})").session == "s\n2");
   CHECK(in.header_of(R"({"type":"time"})").session == "main");
@@ -555,4 +555,58 @@ TEST_CASE("the session of a trace line is found", "[decode]") {
   CHECK(in.header_of("[1]").session == "main");
   CHECK(in.header_of("").session == "main");
   CHECK(in.header_of(R"({"type")").session == "main");
+}
+
+TEST_CASE("the header of a trace line has its type, wherever it stands", "[decode]") {
+  decoder in;
+  CHECK(in.header_of(R"({"type":"time","seq":1})").type == line_type::message);
+  CHECK(in.header_of(R"({"seq":1, "type": "refused", "code":"bad_json"})").type == line_type::refused);
+  CHECK(in.header_of(R"({"type":"limit","limit":"overload","policy":"observe","ts":1})").type == line_type::limit);
+  CHECK(in.header_of(R"({"type":"nonsense"})").type == line_type::message);
+  CHECK(in.header_of(R"({"type":5})").type == line_type::message);
+  CHECK(in.header_of("no JSON").type == line_type::message);
+}
+
+TEST_CASE("a hello that breaks off is no hello, but keeps its session", "[decode]") {
+  decoder in;
+  CHECK(in.header_of(R"({"type":"hello","run":"r"})").type == line_type::hello);
+  const auto broken = in.header_of(R"({"type":"hello","session":"b","run)");
+  CHECK(broken.type == line_type::message);
+}
+
+TEST_CASE("a client's frame with the type of an own line is a message", "[decode]") {
+  decoder in;
+  const auto header = in.header_of(R"({"session":"b","type":"limit","seq":3})");
+  CHECK(header.type == line_type::message);
+  CHECK(header.session == "b");
+}
+
+TEST_CASE("an own line is decoded to what it did", "[decode]") {
+  decoder in;
+  const auto mode = in.own_line_of(R"({"type":"operator_mode","mode":"shadow","ts":7})");
+  REQUIRE(mode);
+  CHECK(mode->kind == ingest::record_kind::operator_mode);
+  CHECK(mode->strongest == digd::mode::shadow);
+  CHECK(mode->ts == 7);
+  const auto limit = in.own_line_of(R"({"type":"limit","limit":"run_bytes","policy":"observe","ts":-1})");
+  REQUIRE(limit);
+  CHECK(limit->limit == limit_id::run_bytes);
+  CHECK(limit->policy == limit_policy::observe);
+  const auto work = in.own_line_of(
+      R"({"type":"limit","limit":"judging_work","policy":"deliver","unjudged":1,"events":["e"],"ts":3})");
+  REQUIRE(work);
+  CHECK_FALSE(work->policy);
+  const auto semantics = in.own_line_of(R"({"type":"semantics","version":2,"ts":3})");
+  REQUIRE(semantics);
+  CHECK(semantics->version == 2);
+}
+
+TEST_CASE("an own line that lacks what it did is none", "[decode]") {
+  decoder in;
+  CHECK_FALSE(in.own_line_of(R"({"type":"operator_mode","ts":7})"));
+  CHECK_FALSE(in.own_line_of(R"({"type":"operator_mode","mode":"on","ts":7})"));
+  CHECK_FALSE(in.own_line_of(R"({"type":"limit","limit":"overload","ts":7})"));
+  CHECK_FALSE(in.own_line_of(R"({"type":"limit","limit":"overload","policy":"observe"})"));
+  CHECK_FALSE(in.own_line_of(R"({"type":"time","seq":1})"));
+  CHECK_FALSE(in.own_line_of(R"({"type":"limit")"));
 }

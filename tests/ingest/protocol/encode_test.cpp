@@ -132,7 +132,7 @@ TEST_CASE("an ack is its seq", "[encode]") {
   CHECK(out == R"(before {"type":"ack","seq":5})");
 }
 
-TEST_CASE("an error says what, where and why", "[encode]") {
+TEST_CASE("an error has its code, field and message", "[encode]") {
   std::string out;
   encode_error(out, {refusal::bad_message, "agent", "agent is missing"}, 6, false);
   CHECK(out ==
@@ -170,7 +170,7 @@ TEST_CASE("evidence that was cut gives its total", "[encode]") {
   CHECK(text_of(d).find(R"("evidence":["e2"],"evidence_total":4000,"healed")") != std::string::npos);
 }
 
-TEST_CASE("a witness comes where it is asked for", "[encode]") {
+TEST_CASE("a detection has a witness only if asked for", "[encode]") {
   detection d = a_detection();
   d.witness.activations = {{"v1", "coder"}};
   d.witness.events = {{"e1", ""}, {"e2", "coder"}};
@@ -227,31 +227,31 @@ TEST_CASE("an intervention that gives back names its event", "[encode]") {
       R"({"type":"intervention","id":"give:e2:1","action":"reroute","event":"e2","recipients":["planner"],"inject":"do"})");
 }
 
-TEST_CASE("an outcome says of which detection", "[encode]") {
+TEST_CASE("an outcome names its detection", "[encode]") {
   std::string out;
   encode_outcome(out, {rule_id::deadlock, 20, "sys:1", 10, outcome_kind::recurred});
   CHECK(out == R"({"rule":"deadlock","ts":20,"event":"sys:1","detected_ts":10,"outcome":"recurred"})");
 }
 
-TEST_CASE("a welcome says what holds", "[encode]") {
+TEST_CASE("a welcome has the settings in effect", "[encode]") {
   std::string out;
   encode_welcome(out, {"r1", "main", 41, 250, 1024}, default_settings());
-  CHECK(
-      out ==
-      R"({"type":"welcome","protocol":1,"run":"r1","session":"main","acked_seq":41,"mode":"enforce","rules":{)"
-      R"("early_termination":{"mode":"enforce","kinds":[],"max_attempts":3},)"
-      R"("orphaned_event":{"mode":"enforce","window_ms":5000,"max_attempts":3},)"
-      R"("excessive_rerouting":{"mode":"enforce","max_reroutes":2},)"
-      R"("cross_lineage_aggregation":{"mode":"enforce","kinds":[]},)"
-      R"("repeated_subproblem":{"mode":"enforce","kinds":[]},)"
-      R"("deadlock":{"mode":"enforce","window_ms":10000,"max_attempts":3},)"
-      R"("missing_termination":{"mode":"enforce","window_ms":10000,"max_attempts":3}},)"
-      R"("limits":{"stalled_ms":300000,"settled_events":100000,"generators":4096,"judging_work":4000000,"message_bytes":1048576,"reorder_ms":50,)"
-      R"("agents":100000,"recipients":100000,"inputs":100000,"live_events":1000000,"open_activations":100000,"sessions":1000},)"
-      R"("healing":{"budget":1000,"max_returns_per_agent":5},"verdict_deadline_ms":250,"credits":1024})");
+  CHECK(out == R"({"type":"welcome","protocol":1,"run":"r1","session":"main","acked_seq":41,"mode":"enforce","rules":{)"
+               R"("early_termination":{"mode":"enforce","kinds":[],"max_attempts":3},)"
+               R"("orphaned_event":{"mode":"enforce","window_ms":5000,"max_attempts":3},)"
+               R"("excessive_rerouting":{"mode":"enforce","max_reroutes":2},)"
+               R"("cross_lineage_aggregation":{"mode":"enforce","kinds":[]},)"
+               R"("repeated_subproblem":{"mode":"enforce","kinds":[]},)"
+               R"("deadlock":{"mode":"enforce","window_ms":10000,"max_attempts":3},)"
+               R"("missing_termination":{"mode":"enforce","window_ms":10000,"max_attempts":3}},)"
+               R"("limits":{"stalled_ms":300000,"settled_events":100000,"generators":4096,"judging_work":4000000,)"
+               R"("message_bytes":1048576,"reorder_ms":50,)"
+               R"("agents":100000,"recipients":100000,"inputs":100000,"live_events":1000000,)"
+               R"("open_activations":100000,"sessions":1000},)"
+               R"("healing":{"budget":1000,"max_returns_per_agent":5},"verdict_deadline_ms":250,"credits":1024})");
 }
 
-TEST_CASE("whatever is encoded is JSON and says what it was given", "[encode]") {
+TEST_CASE("every encoded frame is JSON with the values it was given", "[encode]") {
   const answer a = a_full_answer();
   std::string text;
   encode_verdicts(text, 5, a, true);
@@ -279,7 +279,7 @@ TEST_CASE("whatever is encoded is JSON and says what it was given", "[encode]") 
   CHECK(boost::json::parse(text).at("run").as_string() == a.verdicts[0].event);
 }
 
-TEST_CASE("a trace's hello says what held", "[encode]") {
+TEST_CASE("a trace's hello has the settings in effect", "[encode]") {
   std::string out;
   hello asked;
   asked.run = "r1";
@@ -321,7 +321,7 @@ TEST_CASE("a trace's roster stays open where it was", "[encode]") {
   CHECK(decoded_hello(original, {}).agents.has_value());
 }
 
-TEST_CASE("a trace's stamps are marked where they were the daemon's own", "[encode]") {
+TEST_CASE("a trace's hello is marked if the stamps were the daemon's own", "[encode]") {
   run_settings held = default_settings();
   held.clock = clock_kind::wall;
   CHECK(decoded_hello(a_hello(), held).stamped);
