@@ -12,8 +12,8 @@ namespace {
 namespace websocket = boost::beast::websocket;
 using boost::system::error_code;
 
-constexpr std::size_t most_heard_bytes = 4 * 1024;  // a reader has nothing to say
-constexpr std::size_t longest_reason = 120;
+constexpr std::size_t max_incoming_bytes = 4 * 1024;  // digd ignores what a reader sends
+constexpr std::size_t max_reason_bytes = 120;
 constexpr std::chrono::seconds closing_within{2};
 
 }  // namespace
@@ -31,7 +31,7 @@ feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_req
   ws_.set_option(times);
   ws_.auto_fragment(false);
   ws_.text(true);
-  ws_.read_message_max(most_heard_bytes);
+  ws_.read_message_max(max_incoming_bytes);
 }
 
 void feed_reader::accept(const net::upgrade_request& request) {
@@ -49,7 +49,7 @@ void feed_reader::accept(const net::upgrade_request& request) {
   });
 }
 
-// What it says is read, so that its pings and its close are seen, and dropped.
+// Reads what the client sends, so that pings and its close are handled, and drops it.
 void feed_reader::read() {
   ws_.async_read(in_, [self = shared_from_this()](error_code ec, std::size_t) {
     if (self->close_sent_) return;
@@ -66,7 +66,7 @@ void feed_reader::send(std::shared_ptr<const std::string> frame) {
   if (writing_ == 0) write();
 }
 
-// The first frame that waits, or as an array as many as a batch takes. It stays valid until written.
+// The first frame that waits, or with `batch` an array of several. The buffer stays valid until it is written.
 boost::asio::const_buffer feed_reader::next_message() {
   writing_ = 1;
   if (!asked_.batch) return boost::asio::buffer(*out_.front());
@@ -92,7 +92,7 @@ void feed_reader::on_written(error_code ec) {
   }
   if (closing_ && out_.empty()) return start_closing();
   if (!out_.empty()) write();
-  if (!closing_ && out_bytes_ < most_bytes / 2) feed_.wants_more();
+  if (!closing_ && out_bytes_ < max_bytes / 2) feed_.wants_more();
 }
 
 void feed_reader::watch(std::chrono::milliseconds within) {
@@ -109,7 +109,7 @@ void feed_reader::close(net::close_code code, std::string_view reason, bool drop
   if (closing_ || finished_) return;
   closing_ = true;
   reason_.code = static_cast<websocket::close_code>(code);
-  const std::string_view cut = reason.substr(0, longest_reason);
+  const std::string_view cut = reason.substr(0, max_reason_bytes);
   reason_.reason.assign(cut.data(), cut.size());
   if (dropping) out_.resize(std::min(out_.size(), writing_));
   watch(closing_within);

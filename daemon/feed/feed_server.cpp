@@ -1,8 +1,8 @@
 #include "daemon/feed/feed_server.h"
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
@@ -13,7 +13,7 @@ namespace digd::daemon {
 
 namespace {
 using net::close_code;
-constexpr std::chrono::seconds goodbye_within{3};
+constexpr std::chrono::seconds max_close_wait{3};
 }  // namespace
 
 feed_server::feed_server(std::string archive_path) : path_(std::move(archive_path)), work_(context_.get_executor()) {}
@@ -32,8 +32,8 @@ void feed_server::stop() {
     for (const auto& reader : std::vector(readers_)) reader->close(close_code::going_away, "the daemon stops", true);
     work_.reset();
   });
-  // Readers give up by themselves; this is for what nobody thought of.
-  const auto deadline = std::chrono::steady_clock::now() + goodbye_within;
+  // Each reader ends by its own deadline; this one only guards against an error in that.
+  const auto deadline = std::chrono::steady_clock::now() + max_close_wait;
   while (counted_.readers.load() > 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -43,7 +43,7 @@ void feed_server::stop() {
 }
 
 bool feed_server::is_full() {
-  if (counted_.readers.load() < most_readers) return false;
+  if (counted_.readers.load() < max_readers) return false;
   counted_.refused.fetch_add(1);
   return true;
 }
@@ -54,13 +54,13 @@ void feed_server::admit(net::batched_stream stream, const net::upgrade_request& 
   const auto reader = std::make_shared<feed_reader>(*this, std::move(stream), std::move(asked), std::move(ticket));
   readers_.push_back(reader);
   counted_.readers.store(readers_.size());
-  // Placed before it hears that it is connected: what is committed from then on is told.
-  const bool placed = open_archive() && place(*reader);
+  // Sets the position before the client is connected, so that it gets every entry committed after that.
+  const bool placed = open_archive() && set_start(*reader);
   reader->accept(request);
   if (!placed) reader->close(close_code::going_away, "the archive cannot be read", true);
 }
 
-bool feed_server::place(feed_reader& reader) {
+bool feed_server::set_start(feed_reader& reader) {
   const auto last = reads_->last_seq();
   if (!last) return false;
   const std::int64_t highest = std::max(*last, tail_);
@@ -68,7 +68,7 @@ bool feed_server::place(feed_reader& reader) {
     tail_known_ = true;
     shared_from_ = tail_ = *last;
   }
-  // Numbers are never used again: beyond the highest there is nothing that could be missed.
+  // The archive never reuses numbers, so a reader beyond the highest one can miss nothing.
   reader.at = std::min(reader.asked().since.value_or(highest), highest);
   return true;
 }
@@ -82,7 +82,7 @@ bool feed_server::open_archive() {
   return reads_ != nullptr;
 }
 
-// ---- what readers tell
+// ---- calls of readers
 
 void feed_server::opened(feed_reader& reader) {
   spdlog::info("feed_open run={} at={}", reader.asked().run ? digd::quoted(*reader.asked().run) : "all", reader.at);
@@ -94,12 +94,11 @@ void feed_server::wants_more() { pump_soon(); }
 void feed_server::drop(feed_reader& reader) {
   counted_.dropped.fetch_add(1);
   spdlog::warn("feed_dropped run={} at={}", reader.asked().run ? digd::quoted(*reader.asked().run) : "all", reader.at);
-  reader.close(close_code::too_slow, "too slow: the feed waits for nobody; go on with ?since= the last seq you have",
-               true);
+  reader.close(close_code::too_slow, "too slow: reconnect with ?since= and the last seq you have", true);
 }
 
 void feed_server::closed(feed_reader& reader) {
-  std::erase_if(readers_, [&](const auto& each) { return each.get() == &reader; });
+  std::erase_if(readers_, [&](const auto& open) { return open.get() == &reader; });
   counted_.readers.store(readers_.size());
   if (!readers_.empty()) return;
   shared_.clear();
@@ -119,20 +118,20 @@ void feed_server::pump_soon() {
 
 void feed_server::forget(std::uint64_t run_number) {
   boost::asio::post(context_, [this, run_number] {
-    for (item& item : shared_) {
-      if (item.entry.run_number != run_number) continue;
-      bytes_ -= item.bytes;
-      item.bytes = 0;
-      item.plain.clear();
-      item.full.clear();
-      item.has_plain = item.has_full = true;  // nothing to tell
-      item.entry.frame.clear();
-      item.entry.detections.clear();
+    for (tail_entry& deleted : shared_) {
+      if (deleted.entry.run_number != run_number) continue;
+      bytes_ -= deleted.bytes;
+      deleted.bytes = 0;
+      deleted.plain.clear();
+      deleted.full.clear();
+      deleted.has_plain = deleted.has_full = true;  // there are no frames
+      deleted.entry.frame.clear();
+      deleted.entry.detections.clear();
     }
   });
 }
 
-// One piece of the tail, and a turn for each reader; again while there is more to do.
+// Reads one piece of the tail and serves each reader once. Posts itself again while there is more to do.
 void feed_server::pump() {
   woken_.store(false);
   if (readers_.empty() || stopping_ || !open_archive()) return;
@@ -144,18 +143,18 @@ void feed_server::pump() {
 bool feed_server::read_tail() {
   auto piece = reads_->entries_after(tail_, 0);
   if (!piece) {
-    cannot_read(piece.error());
+    close_all(piece.error());
     return false;
   }
   for (archive::watched_entry& entry : *piece) {
     tail_ = entry.id;
-    item& item = shared_.emplace_back();
-    item.bytes = entry.bytes() * 2;  // as it is, and as frames
-    bytes_ += item.bytes;
-    item.entry = std::move(entry);
+    tail_entry& added = shared_.emplace_back();
+    added.bytes = entry.bytes() * 2;  // the entry, and its frames
+    bytes_ += added.bytes;
+    added.entry = std::move(entry);
   }
-  const bool more = piece->size() >= archive::browser::most_entries;
-  // Whoever has room takes its part before the oldest goes.
+  const bool more = piece->size() >= archive::browser::max_entries;
+  // Readers with room get their entries before the oldest ones are dropped.
   for (const auto& reader : std::vector(readers_)) {
     if (reader->is_open() && is_shared(reader->at)) serve_shared(*reader);
   }
@@ -167,7 +166,7 @@ bool feed_server::read_tail() {
   return more;
 }
 
-// True: it has room, and there is more for it.
+// Returns whether the reader has room and there is more for it.
 bool feed_server::serve(feed_reader& reader) {
   if (!reader.is_open()) return false;
   if (is_shared(reader.at) || reader.at >= tail_) return serve_shared(reader);
@@ -180,23 +179,23 @@ bool feed_server::serve(feed_reader& reader) {
 
 bool feed_server::serve_shared(feed_reader& reader) {
   auto at = std::upper_bound(shared_.begin(), shared_.end(), reader.at,
-                             [](std::int64_t seq, const item& each) { return seq < each.entry.id; });
+                             [](std::int64_t seq, const tail_entry& shared) { return seq < shared.entry.id; });
   for (; at != shared_.end() && reader.has_room(); ++at) {
-    give(reader, *at);
+    send_entry(reader, *at);
     reader.at = at->entry.id;
   }
   if (at == shared_.end()) reader.live = true;
-  return false;  // what it has no room for it asks for
+  return false;  // a reader without room asks for the rest later
 }
 
 bool feed_server::catch_up(feed_reader& reader) {
   if (reader.asked().run && reader.run_number == 0) {
     const auto found = reads_->find(*reader.asked().run);
     if (!found) {
-      cannot_read(found.error());
+      close_all(found.error());
       return false;
     }
-    if (!*found) {  // not there yet: it has missed nothing
+    if (!*found) {  // the run does not exist yet, so the reader missed nothing
       reader.at = tail_;
       return true;
     }
@@ -205,44 +204,44 @@ bool feed_server::catch_up(feed_reader& reader) {
   const std::int64_t upto = tail_;
   auto piece = reads_->entries_after(reader.at, reader.run_number);
   if (!piece) {
-    cannot_read(piece.error());
+    close_all(piece.error());
     return false;
   }
   for (archive::watched_entry& entry : *piece) {
-    item alone;
+    tail_entry own;  // read for this reader alone
     reader.at = entry.id;
-    alone.entry = std::move(entry);
-    give(reader, alone);
+    own.entry = std::move(entry);
+    send_entry(reader, own);
   }
   if (piece->empty()) reader.at = std::max(reader.at, upto);
   return true;
 }
 
-void feed_server::give(feed_reader& reader, item& item) {
-  if (reader.asked().run && *reader.asked().run != item.entry.run) return;
+void feed_server::send_entry(feed_reader& reader, tail_entry& tail_entry) {
+  if (reader.asked().run && *reader.asked().run != tail_entry.entry.run) return;
   if (const grant_ptr& grant = reader.asked().grant) {
     if (grant->is_revoked()) return reader.close(close_code::fatal_error, "unauthorized", true);
-    if (!grant->covers(item.entry.run)) return;
+    if (!grant->covers(tail_entry.entry.run)) return;
   }
-  for (const auto& frame : frames_of(item, reader.asked().payloads)) {
+  for (const auto& frame : frames_of(tail_entry, reader.asked().payloads)) {
     counted_.frames.fetch_add(1, std::memory_order_relaxed);
     reader.send(frame);
   }
 }
 
-const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(item& item, bool payloads) {
-  auto& frames = payloads ? item.full : item.plain;
-  bool& has = payloads ? item.has_full : item.has_plain;
+const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(tail_entry& tail_entry, bool payloads) {
+  auto& frames = payloads ? tail_entry.full : tail_entry.plain;
+  bool& has = payloads ? tail_entry.has_full : tail_entry.has_plain;
   if (!has) {
     has = true;
-    for (std::string& text : feed_frames(item.entry, payloads)) {
-      frames.push_back(std::make_shared<const std::string>(std::move(text)));
+    for (std::string& frame : feed_frames(tail_entry.entry, payloads)) {
+      frames.push_back(std::make_shared<const std::string>(std::move(frame)));
     }
   }
   return frames;
 }
 
-void feed_server::cannot_read(const boost::system::error_code& ec) {
+void feed_server::close_all(const boost::system::error_code& ec) {
   spdlog::error("feed_cannot_read why={}", digd::quoted(ec.message()));
   for (const auto& reader : std::vector(readers_))
     reader->close(close_code::going_away, "the archive cannot be read", true);

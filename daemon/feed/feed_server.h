@@ -1,9 +1,10 @@
-// /v1/feed: a tail of the archive. Reads what was committed, once for all readers, and writes it to each.
+// Serves /v1/feed: reads each commit of the archive once for all readers, and writes it to their sockets.
 //
-// One thread of its own does it all, sockets included: no engine thread waits for a reader, or does anything for one.
-// Woken after each commit. Readers that are behind what is shared read the archive in pieces of their own, in turn.
-// Threads: `admit`, `wake`, `forget`, `counted`, `start`, `stop` any; everything else its own. Lifetime: stopped before
-// the archive closes. Bounds: `most_readers`; `shared_entries` and `shared_bytes` of decoded tail; a reader's own.
+// It has a thread of its own for all of that: no engine thread waits for a reader or works for one. Each commit wakes
+// it. Readers behind the shared tail read the archive in pieces of their own, in turn.
+// Threads: `admit` and what readers report on its own thread; everything else public on any. Lifetime: stopped before
+// the archive closes. Bounds: `max_readers`; `shared_entries` and `shared_bytes` of decoded tail; each reader's own.
+// Failure: if it cannot read the archive, it logs that and closes its readers with 1001.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,7 @@ inline constexpr std::string_view feed_subprotocol = "digd.feed.v1";
 
 class feed_server {
  public:
-  static constexpr std::size_t most_readers = 256;
+  static constexpr std::size_t max_readers = 256;
   static constexpr std::size_t shared_entries = 16'384;
   static constexpr std::size_t shared_bytes = 16u << 20;
 
@@ -38,28 +39,27 @@ class feed_server {
   ~feed_server() { stop(); }
 
   void start();
-  // Readers get a close; false if they did not all go in time.
+  // Closes all readers and waits for them for a few seconds.
   void stop();
 
   boost::asio::io_context& context() { return context_; }
   bool is_full();
-  // On the feed's thread, with a socket that lives there.
-  void admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,
-             ticket_ptr ticket);
+  // On the feed's thread, with a socket of its io_context.
+  void admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked, ticket_ptr ticket);
   void wake();
-  void forget(std::uint64_t run_number);  // deleted: what is shared of it goes
+  void forget(std::uint64_t run_number);  // the run was deleted: drops its entries from the shared tail
   const counters& counted() const { return counted_; }
   counters& counted() { return counted_; }
 
-  // What readers tell.
+  // Called by readers.
   void opened(feed_reader& reader);
   void wants_more();
   void drop(feed_reader& reader);
   void closed(feed_reader& reader);
 
  private:
-  // An entry in both shapes; the second is made when somebody asks for it.
-  struct item {
+  // An entry of the tail with its frames, without and with payloads. Frames are made when a reader needs them.
+  struct tail_entry {
     archive::watched_entry entry;
     std::vector<std::shared_ptr<const std::string>> plain, full;
     bool has_plain = false, has_full = false;
@@ -67,27 +67,27 @@ class feed_server {
   };
 
   bool open_archive();
-  bool place(feed_reader& reader);
+  bool set_start(feed_reader& reader);
   void pump_soon();
   void pump();
   bool read_tail();
   bool serve(feed_reader& reader);
   bool serve_shared(feed_reader& reader);
   bool catch_up(feed_reader& reader);
-  void give(feed_reader& reader, item& item);
-  const std::vector<std::shared_ptr<const std::string>>& frames_of(item& item, bool payloads);
+  void send_entry(feed_reader& reader, tail_entry& tail_entry);
+  const std::vector<std::shared_ptr<const std::string>>& frames_of(tail_entry& tail_entry, bool payloads);
   bool is_shared(std::int64_t after) const { return after >= shared_from_; }
-  void cannot_read(const boost::system::error_code& ec);
+  void close_all(const boost::system::error_code& ec);
 
   const std::string path_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::unique_ptr<archive::browser> reads_;
   std::vector<std::shared_ptr<feed_reader>> readers_;
-  std::deque<item> shared_;
+  std::deque<tail_entry> shared_;
   std::size_t bytes_ = 0;
-  std::int64_t shared_from_ = 0;  // what is shared begins after this entry
-  std::int64_t tail_ = 0;         // and ends with this one
+  std::int64_t shared_from_ = 0;  // the shared tail begins after this entry
+  std::int64_t tail_ = 0;         // and ends with this entry
   bool tail_known_ = false;
   std::atomic<bool> woken_{false};
   bool stopping_ = false;

@@ -1,17 +1,17 @@
 #include "daemon/otlp/otlp_server.h"
 
+#include <spdlog/spdlog.h>
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <map>
-#include <spdlog/spdlog.h>
 #include <utility>
 
 #include "base/quote.h"
 #include "base/unix_time.h"
-#include "daemon/runs/engine_threads.h"
 #include "daemon/otlp/traces_api.h"
+#include "daemon/runs/engine_threads.h"
 #include "ingest/otlp/essential.h"
 #include "ingest/otlp/inflate.h"
 #include "ingest/otlp/mapping.h"
@@ -57,7 +57,8 @@ otlp_server::otlp_server(const engine_threads& threads, const live_settings& liv
       table_(settings_) {}
 
 std::string otlp_server::start() {
-  if (const failure why = spool_.open(spool_path_)) return "cannot open " + digd::quoted(spool_path_) + ": " + why.words;
+  if (const failure why = spool_.open(spool_path_))
+    return "cannot open " + digd::quoted(spool_path_) + ": " + why.words;
   if (std::string wrong = recover(); !wrong.empty()) return wrong;
   stopped_ = false;
   publish();
@@ -73,7 +74,7 @@ void otlp_server::stop() {
   spool_.close();
 }
 
-// ---- a request
+// ---- requests
 
 bool otlp_server::submit(traces_request&& request, std::function<void(http_response&&)> answer) {
   if (stopped_.load()) return false;
@@ -83,7 +84,7 @@ bool otlp_server::submit(traces_request&& request, std::function<void(http_respo
     return false;
   }
   boost::asio::post(context_, [this, request = std::move(request), answer = std::move(answer)]() mutable {
-    http_response response = take(std::move(request));
+    http_response response = handle(std::move(request));
     waiting_.fetch_sub(1);
     if (response.result_int() >= 400) counts_.refused.fetch_add(1);
     publish();
@@ -93,7 +94,7 @@ bool otlp_server::submit(traces_request&& request, std::function<void(http_respo
   return true;
 }
 
-http_response otlp_server::take(traces_request&& request) {
+http_response otlp_server::handle(traces_request&& request) {
   counts_.requests.fetch_add(1);
   if (request.packed) {
     auto unpacked = otlp::inflate(request.body, settings_.unpacked_bytes);
@@ -110,14 +111,14 @@ http_response otlp_server::take(traces_request&& request) {
     return refuse_traces(request.encoding, large ? http::status::payload_too_large : http::status::bad_request,
                          decoded.error().message);
   }
-  return keep(std::move(request), std::move(*decoded));
+  return accept(std::move(request), std::move(*decoded));
 }
 
-// Accepted spans are on disk before the answer goes out.
-http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
+// Writes accepted spans to disk before it answers.
+http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch) {
   const std::size_t foreign = drop_foreign(request, batch);
-  const bool texts = live_.payloads()->changes_nothing();
-  for (otlp::span& span : batch.spans) otlp::keep_essential(span, texts);
+  const bool keep_texts = live_.payloads()->changes_nothing();
+  for (otlp::span& span : batch.spans) otlp::keep_essential(span, keep_texts);
   otlp_spool::stored_batch stored{.body = otlp::encode_spans(batch.spans)};
   request.body.clear();
   if (!batch.spans.empty() && !table_.has_room(stored.body.size())) {
@@ -126,14 +127,13 @@ http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
       counts_.ended_early.fetch_add(1);
       if (send(*oldest, otlp::span_set::complete)) end(*oldest);
     }
-    return refuse_traces(
-        request.encoding, http::status::service_unavailable,
-        "too many spans wait for the rest of their runs (otlp.spans, otlp.held_bytes); send this again");
+    return refuse_traces(request.encoding, http::status::service_unavailable,
+                         "too many spans wait for the rest of their runs (otlp.spans, otlp.held_bytes); retry later");
   }
   gathering::taken taken;
   if (!batch.spans.empty()) {
     if (const failure why = spool_.add(stored)) {
-      spdlog::error("otlp_spool_trouble why={}", digd::quoted(why.words));
+      spdlog::error("otlp_storage_error why={}", digd::quoted(why.words));
       return refuse_traces(request.encoding, http::status::service_unavailable,
                            "the spans cannot be written to disk: " + why.words);
     }
@@ -152,7 +152,7 @@ http_response otlp_server::keep(traces_request&& request, otlp::batch&& batch) {
                                            .why_invalid = batch.why});
 }
 
-// Spans of runs that the token is not for; the others count towards its rate.
+// Drops the spans of runs that the token does not cover. The other spans count towards its rate.
 std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch& batch) const {
   if (!request.grant) return 0;
   const std::size_t dropped = std::erase_if(batch.spans, [&](const otlp::span& s) {
@@ -161,30 +161,30 @@ std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch
   });
   const auto now = std::chrono::steady_clock::now();
   for (std::size_t i = 1; i < batch.spans.size(); ++i)
-    static_cast<void>(request.grant->rate().take(now));  // the connection took one
+    static_cast<void>(request.grant->rate().take(now));  // the connection has counted the first one
   return dropped;
 }
 
-// ---- what is due
+// ---- due runs
 
 void otlp_server::wait_for_next() {
   const auto next = table_.next_due();
   if (!next) return static_cast<void>(timer_.cancel());
   timer_.expires_after(std::chrono::milliseconds(std::max<std::int64_t>(0, *next - unix_ms())));
   timer_.async_wait([this](boost::system::error_code ec) {
-    if (!ec) look();
+    if (!ec) serve_due_run();
   });
 }
 
-// One run, then whoever waits has a turn.
-void otlp_server::look() {
+// Serves one run at a time, so that waiting requests get their turn in between.
+void otlp_server::serve_due_run() {
   const std::int64_t now = unix_ms();
-  if (gathered_run* run = table_.due(now)) look_at(*run, now);
+  if (gathered_run* run = table_.due(now)) serve(*run, now);
   publish();
   wait_for_next();
 }
 
-void otlp_server::look_at(gathered_run& run, std::int64_t now) {
+void otlp_server::serve(gathered_run& run, std::int64_t now) {
   if (now >= run.last_ms + settings_.late_ms) {
     if (run.complete || send(run, otlp::span_set::complete)) end(run);
     return;
@@ -197,14 +197,14 @@ void otlp_server::look_at(gathered_run& run, std::int64_t now) {
     const bool is_whole = otlp::map_spans(run.spans, otlp::span_set::partial).whole;
     if (is_whole || waited) {
       send(run, is_whole && quiet ? otlp::span_set::complete : otlp::span_set::partial);
-      if (gathered_run* still = table_.find(id)) table_.changed(*still);
+      if (gathered_run* remaining = table_.find(id)) table_.changed(*remaining);
       return;
     }
   }
   table_.changed(run);
 }
 
-// False: the disk did not take it and it is tried again, or there was nothing to send and the run is gone.
+// Returns false if nothing was sent: otlp.db failed and the server tries again later, or there were no messages.
 bool otlp_server::send(gathered_run& run, otlp::span_set known) {
   const bool is_over = known == otlp::span_set::complete;
   otlp::mapped_run mapped = otlp::map_spans(run.spans, known);
@@ -246,12 +246,12 @@ void otlp_server::end(gathered_run& run) {
   senders_.at(run.id).end_seq = run.seq;
 }
 
-// To disk first, then to the run.
+// Writes the messages to disk, then sends them to the run.
 bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
   const bool first = !run.sent.any() && run.seq == 0;
   if (const failure why = spool_.add_lines(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
-    spdlog::error("otlp_spool_trouble run={} why={}", digd::quoted(run.id), digd::quoted(why.words));
-    run.first_ms = run.last_ms = unix_ms();  // tried again when it is due again
+    spdlog::error("otlp_storage_error run={} why={}", digd::quoted(run.id), digd::quoted(why.words));
+    run.first_ms = run.last_ms = unix_ms();  // the server tries again when the run is due again
     table_.changed(run);
     return false;
   }
@@ -264,7 +264,7 @@ bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
   return true;
 }
 
-// `lines`: the hello, and the messages so far.
+// `lines`: the hello, then the messages so far.
 void otlp_server::resume(const std::string& run, std::vector<std::string>&& lines) {
   std::string hello = std::move(lines.front());
   lines.erase(lines.begin());
@@ -313,10 +313,11 @@ void otlp_server::forget(gathered_run& run, bool remember) {
   failure why = spool_.forget_batches(table_.remove(run, remember));
   if (!why) why = spool_.forget_run(id);
   if (why)
-    spdlog::error("otlp_spool_trouble run={} why={}", digd::quoted(id), digd::quoted(why.words));  // gone after the next restart
+    spdlog::error("otlp_storage_error run={} why={}", digd::quoted(id),
+                  digd::quoted(why.words));  // the rows go at the next restart
 }
 
-// ---- a restart
+// ---- after a restart
 
 std::string otlp_server::recover() {
   const std::int64_t now = unix_ms();

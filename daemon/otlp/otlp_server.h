@@ -1,9 +1,10 @@
-// Serves POST /v1/traces: spans in, runs out. docs/otlp.md lists the promises to a sender.
+// Serves POST /v1/traces: takes spans and makes runs of them. docs/otlp.md lists the promises to a sender.
 //
-// One thread of its own unpacks, decodes, writes to otlp.db, gathers and maps. Engine threads only receive the
-// messages, as from any client. A request is answered once its spans are synced (where there is an archive). Threads:
-// `submit` and `counted` any; `start` and `stop` one, in turn; everything else its own. Lifetime: stopped before the
-// engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h).
+// Its own thread unpacks, decodes, writes to otlp.db, collects and maps. Engine threads only receive the messages, as
+// from any client. It answers a request once its spans are synced (if there is an archive).
+// Threads: `submit` and `counted` any; `start` and `stop` one, in turn; everything else its own. Lifetime: stopped
+// before the engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h). Failure: an error
+// answer to the sender; what otlp.db cannot take is logged and tried again.
 #pragma once
 
 #include <atomic>
@@ -18,20 +19,20 @@
 
 #include "daemon/access/tokens.h"
 #include "daemon/http/responses.h"
-#include "daemon/otlp/gathering.h"
 #include "daemon/metrics/otlp_counts.h"
+#include "daemon/otlp/gathering.h"
 #include "daemon/otlp/span_replayer.h"
 #include "daemon/otlp/spool.h"
 #include "daemon/settings/live_settings.h"
 #include "ingest/otlp/decode.h"
 #include "ingest/otlp/mapping.h"
-#include "net/websocket_session.h"
+#include "net/types.h"
 
 namespace digd::daemon {
 
 class engine_threads;
 
-// A request, taken off its connection.
+// A request, detached from its connection.
 struct traces_request {
   otlp::encoding encoding = otlp::encoding::json;
   bool packed = false;
@@ -43,33 +44,34 @@ class otlp_server {
  public:
   static constexpr std::size_t max_waiting = 64;
 
-  // `spool_path`: otlp.db; empty where nothing is archived.
+  // `spool_path`: the path of otlp.db; empty without an archive.
   otlp_server(const engine_threads& threads, const live_settings& live, const otlp_settings& settings,
               std::string spool_path);
   ~otlp_server() { stop(); }
 
-  // Reads back the runs that a restart interrupted. Returns a problem in words, and then nothing runs; else nothing.
+  // Reads back the runs that a restart interrupted. Returns a problem in words, and then nothing runs; otherwise an
+  // empty string.
   std::string start();
   void stop();
 
-  // False: too many wait. `answer` is called once, on any thread.
+  // Returns false if too many requests wait. Otherwise it calls `answer` once, on any thread.
   bool submit(traces_request&& request, std::function<void(http_response&&)> answer);
   const otlp_counts& counted() const { return counts_; }
 
  private:
   struct run_sender {
     std::shared_ptr<span_replayer> replayer;
-    std::uint64_t end_seq = 0;  // of `run_ended`; 0: not sent yet
+    std::uint64_t end_seq = 0;  // the seq of `run_ended`; 0: not sent yet
   };
 
-  http_response take(traces_request&& request);
-  http_response keep(traces_request&& request, otlp::batch&& spans);
+  http_response handle(traces_request&& request);
+  http_response accept(traces_request&& request, otlp::batch&& spans);
   std::size_t drop_foreign(const traces_request& request, otlp::batch& spans) const;
 
   std::string recover();
   void resume(const std::string& run, std::vector<std::string>&& lines);
-  void look();
-  void look_at(gathered_run& run, std::int64_t now);
+  void serve_due_run();
+  void serve(gathered_run& run, std::int64_t now);
   bool send(gathered_run& run, otlp::span_set known);
   void end(gathered_run& run);
   bool write(gathered_run& run, std::vector<std::string>&& lines);

@@ -1,9 +1,9 @@
-// Sends a run the messages made of its spans, as a client that keeps to the protocol would: hello, then messages up to
-// the credits. After a restart it goes on behind the last acknowledged message.
+// Sends a run the messages made from its spans, as a client that follows the protocol: first the hello, then messages
+// as far as the credits allow. After a restart it continues after the last acknowledged message.
 //
-// Thread: its run's engine thread; construction, `open`, `send` and `close` are for any. It calls its listener from
-// the engine thread, which must not wait. Lifetime: shared; the run holds a weak reference. Bounds: its owner bounds
-// the lines that it holds.
+// Thread: its run's engine thread; construction, `open`, `send` and `close` are for any. It calls its listener on the
+// engine thread, and the listener must not wait. Lifetime: shared; the run holds a weak reference. Bounds: its owner
+// bounds the lines that it holds. Failure: `gone`, with a reason.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "daemon/runs/run_client.h"
-#include "net/websocket_session.h"
+#include "net/types.h"
 
 namespace digd::daemon {
 
@@ -24,12 +24,12 @@ class span_replayer final : public run_client, public std::enable_shared_from_th
     std::function<void(std::uint64_t seq)> durable;  // the archive has all messages up to this one
     std::function<void(std::string why)> gone;       // the run takes no more messages; called once
   };
-  static constexpr std::size_t max_batch = 64;  // messages before others have their turn on the thread
-  static constexpr int max_tries = 600;         // to join, a second apart, while the daemon has too many runs
+  static constexpr std::size_t max_batch = 64;  // messages, then other work on the thread gets its turn
+  static constexpr int max_tries = 600;         // attempts to join, one a second, while the daemon has too many runs
 
   span_replayer(engine_thread& owner, listener to);
 
-  // `lines`: the messages before a restart, from seq 1 on. The run gets those that it does not have.
+  // `lines`: the messages so far, from seq 1 on. It sends those that the run lacks.
   void open(std::string hello, std::vector<std::string> lines);
   void send(std::vector<std::string> lines);
   void close();
@@ -54,8 +54,8 @@ class span_replayer final : public run_client, public std::enable_shared_from_th
   int tries_ = 0;
   std::shared_ptr<run_host> host_;
   session_slot slot_;
-  std::deque<std::string> lines_;     // not handed over yet
-  std::uint64_t received_lines_ = 0;  // from its owner, ever
+  std::deque<std::string> lines_;     // not sent to the run yet
+  std::uint64_t received_lines_ = 0;  // all lines that its owner sent
   std::uint64_t handed_over_ = 0;
   std::uint64_t credits_ = 0, acked_ = 0;
   flow_state flow_state_;
