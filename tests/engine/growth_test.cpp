@@ -1,8 +1,8 @@
-// Growth by counts: how many elements of lists the graph and the rules look at for an event, in long runs and in shapes
-// made to hurt.
+// Growth by counts: the number of list elements that the graph and the rules visit for an event, in long runs and in
+// costly shapes.
 //
-// The same shapes are timed by bench/growth.cpp; a count does not depend on the machine, so here it is a test. The
-// bounds are those that docs/performance.md states.
+// bench/growth.cpp measures the time of the same shapes. A count does not depend on the machine, so it can be a test.
+// docs/performance.md states the bounds.
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
@@ -16,14 +16,14 @@ namespace {
 
 std::uint64_t elements(const run& r) { return r.graph().counters().looked_at; }
 
-histogram counts_of(const shape& play, std::uint64_t size) {
+histogram counts_of(const shape& shape, std::uint64_t size) {
   judged_run run(elements);
   histogram each;
-  play(size, run, each);
+  shape(size, run, each);
   return each;
 }
 
-// Elements that the graph holds in lists: what its memory grows with beside its nodes. What several share counts once.
+// The number of list elements that the graph holds, beside its nodes. A list that several nodes share counts once.
 std::uint64_t held(const graph::graph& g) {
   std::set<const void*> seen;
   std::uint64_t total = 0;
@@ -45,7 +45,7 @@ std::uint64_t held(const graph::graph& g) {
 
 }  // namespace
 
-TEST_CASE("growth: an event of a long run costs what one of a short run does") {
+TEST_CASE("an_event_of_a_long_run_costs_no_more_than_one_of_a_short_run") {
   judged_run run(elements);
   long_run story;
   run.take(story.first());
@@ -60,9 +60,9 @@ TEST_CASE("growth: an event of a long run costs what one of a short run does") {
   CHECK(late <= early);
 }
 
-TEST_CASE("growth: shapes made to hurt stay within their bounds") {
-  // Of a message of one event, or of one element where a message has many, at most; `pending` adds what waits at its
-  // recipient.
+TEST_CASE("costly_shapes_stay_within_their_bounds") {
+  // The bound for a message with one event, or for each element of a message with many. `pending` adds the number of
+  // events that wait at the recipient.
   struct bound {
     std::uint64_t fixed = 0, generators = 0;
     bool pending = false;
@@ -78,38 +78,38 @@ TEST_CASE("growth: shapes made to hurt stay within their bounds") {
   };
   REQUIRE(bounds.size() == shapes().size());
   for (const auto& [name, size, play] : shapes()) {
-    const bound& most = bounds.at(name);
+    const bound& bound = bounds.at(name);
     for (const std::uint64_t n : {size, 10 * size}) {
       INFO(name << " at " << n);
       const histogram each = counts_of(play, n);
       REQUIRE(each.count() > 0);
-      CHECK(each.most() > 0);
-      CHECK(each.most() <= most.fixed + most.generators + (most.pending ? n : 0));
+      CHECK(each.max() > 0);
+      CHECK(each.max() <= bound.fixed + bound.generators + (bound.pending ? n : 0));
     }
   }
 }
 
-TEST_CASE("growth: shapes made to hurt hold a handful of elements an event, and its lineage") {
+TEST_CASE("costly_shapes_hold_a_bounded_number_of_elements_for_each_event") {
   for (const auto& [name, size, play] : shapes()) {
     judged_run run(elements);
     histogram each;
     play(10 * size, run, each);
     const bool merges = std::string_view(name) == "generators merged in a chain";
-    const std::uint64_t an_event = 6 + (merges ? limits{}.generators : 0);
-    const std::uint64_t given =
-        std::string_view(name) == "recipients of one event" ? 2 * 10 * size : 1;  // the event's, and at the agent
+    const std::uint64_t max_per_event = 6 + (merges ? limits{}.generators : 0);
+    // Each recipient is in a list of the event and in one of its agent.
+    const std::uint64_t lists = std::string_view(name) == "recipients of one event" ? 2 * 10 * size : 1;
     INFO(name);
     CHECK(held(run.graph()) > 0);
-    CHECK(held(run.graph()) <= an_event * given * run.graph().counters().events);
+    CHECK(held(run.graph()) <= max_per_event * lists * run.graph().counters().events);
   }
 }
 
-TEST_CASE("growth: what is over the limit of generators costs no more") {
+TEST_CASE("events_beyond_the_limit_of_generators_cost_no_more") {
   const histogram each = counts_of(generators_in_a_chain, 20'000);
   CHECK(each.at(0.75) <= 24);  // the first 4,096 of 20,000 cost up to twice their number
 }
 
-TEST_CASE("growth: an event kept takes no more memory than stated") {
+TEST_CASE("nodes_take_no_more_memory_than_documented") {
   CHECK(sizeof(graph::event_node) <= 144);
   CHECK(sizeof(graph::activation_node) <= 136);
   CHECK(sizeof(graph::delivery) == 8);
