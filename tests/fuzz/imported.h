@@ -1,4 +1,4 @@
-// What holds of every import: a failure that says what is wrong, or a trace that the engine takes without a refusal.
+// Checks of every import: it fails with a reason, or gives a trace that the engine replays without a refusal.
 #pragma once
 
 #include "ingest/importers/import_result.h"
@@ -9,9 +9,9 @@ namespace digd::fuzz {
 
 inline void check_import(const importers::import_outcome& outcome) {
   if (outcome.has_error()) {
-    must(outcome.error().code != importers::import_errc::internal, "an importer has no faults of its own",
+    must(outcome.error().code != importers::import_errc::internal, "an importer has no internal error",
          outcome.error().message);
-    return must(!outcome.error().message.empty(), "a failed import says why");
+    return must(!outcome.error().message.empty(), "a failed import has a reason");
   }
   std::string problem;
   ingest::replay through(run_policy{}, {.record = [&](const ingest::record& record) {
@@ -19,7 +19,7 @@ inline void check_import(const importers::import_outcome& outcome) {
                          }});
   for (const std::string& line : outcome->lines) {
     must(through.line(line), "an imported trace can be replayed", through.problem());
-    must(problem.empty(), "the engine refuses nothing of an imported trace", problem + "\n" + line);
+    must(problem.empty(), "the engine refuses no message of an imported trace", problem + "\n" + line);
   }
 }
 
