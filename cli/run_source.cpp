@@ -101,7 +101,8 @@ class archive_file final : public run_source {
         const auto tally = reads_->tally(row.number);
         if (!tally) return unreadable(tally.error());
         std::string text;
-        stored::append_run(text, row, *tally);
+        json_writer to(text);
+        stored::write_run(to, row, *tally);
         json::object run;
         if (std::string why = parse(text, run); !why.empty()) return why;
         if (!each(run)) return {};
@@ -119,7 +120,8 @@ class archive_file final : public run_source {
     const auto counts = reads_->detection_counts(row.number);
     if (!counts) return unreadable(counts.error());
     std::string text;
-    stored::append_run_details(text, row, *tally, *counts);
+    json_writer to(text);
+    stored::write_run_details(to, row, *tally, *counts);
     return parse(text, into);
   }
 

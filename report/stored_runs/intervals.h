@@ -20,7 +20,7 @@ struct share {
   std::uint64_t hits = 0, of = 0;
 };
 
-// Mean and variance of numbers that come one by one (Welford).
+// Running mean and variance (Welford 1962).
 class sample {
  public:
   void add(double x);
@@ -33,11 +33,11 @@ class sample {
   double mean_ = 0, squares_ = 0;
 };
 
-// Nothing where there is no observation.
+// nullopt: no observation.
 std::optional<interval> wilson(const share& a);
-// a minus b. Nothing where either has no observation.
+// a minus b. nullopt: either has no observation.
 std::optional<interval> newcombe(const share& a, const share& b);
-// Nothing where there are fewer than two observations (in either).
+// nullopt: fewer than two observations (in either).
 std::optional<interval> mean_interval(const sample& a);
 std::optional<interval> welch(const sample& a, const sample& b);
 

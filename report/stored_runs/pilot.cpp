@@ -1,7 +1,6 @@
 #include "report/stored_runs/pilot.h"
 
 #include <algorithm>
-#include <array>
 #include <boost/json/parse.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
@@ -12,9 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/quote.h"
+#include "base/json_writer.h"
 #include "report/stored_runs/intervals.h"
-#include "report/stored_runs/json_text.h"
 
 namespace digd::stored {
 
@@ -27,44 +25,16 @@ using archive::piloted_run;
 
 constexpr std::size_t max_metrics = 16;  // names that are compared
 
-// ---- JSON
+double finite(double value) { return std::isfinite(value) ? value : 0.0; }
 
-void append_real(std::string& out, double value) {
-  std::array<char, 32> text{};
-  const auto [end, ec] = std::to_chars(text.data(), text.data() + text.size(), std::isfinite(value) ? value : 0.0);
-  out.append(text.data(), end);
-}
-
-void append_interval(std::string& out, std::string_view name, const std::optional<interval>& range) {
-  append_member(out, name);
+// Null where there is no interval.
+void write_interval(json_writer& to, const std::optional<interval>& range) {
   if (!range) {
-    out += "null";
+    to.null();
     return;
   }
-  out += "{\"value\":";
-  append_real(out, range->value);
-  out += ",\"low\":";
-  append_real(out, range->low);
-  out += ",\"high\":";
-  append_real(out, range->high);
-  out += '}';
-}
-
-void append_count(std::string& out, std::string_view name, std::uint64_t value) {
-  append_number(out, name, static_cast<std::int64_t>(value));
-}
-
-// `write` appends one element.
-template <class List, class Write>
-void append_array(std::string& out, std::string_view name, const List& list, Write write) {
-  append_member(out, name);
-  out += '[';
-  bool first = true;
-  for (const auto& item : list) {
-    if (!std::exchange(first, false)) out += ',';
-    write(item);
-  }
-  out += ']';
+  to.open_object().key("value").number(finite(range->value)).key("low").number(finite(range->low));
+  to.key("high").number(finite(range->high)).close_object();
 }
 
 // ---- how runs ended
@@ -84,16 +54,11 @@ struct endings {
   share succeeded() const { return {success, success + badly()}; }
 };
 
-void append_endings(std::string& out, const endings& e) {
-  append_member(out, "ended");
-  out += '{';
-  append_count(out, "success", e.success);
-  append_count(out, "failure", e.failure);
-  append_count(out, "unknown", e.unknown);
-  append_count(out, "aborted", e.aborted);
-  append_count(out, "open", e.open);
-  out += '}';
-  append_count(out, "ended_badly", e.badly());
+void write_endings(json_writer& to, const endings& e) {
+  to.key("ended").open_object();
+  to.key("success").integer(e.success).key("failure").integer(e.failure).key("unknown").integer(e.unknown);
+  to.key("aborted").integer(e.aborted).key("open").integer(e.open).close_object();
+  to.key("ended_badly").integer(e.badly());
 }
 
 // ---- places
@@ -135,24 +100,19 @@ void add_metrics(const std::string& text, std::map<std::string, sample>& to) {
   }
 }
 
-void append_group(std::string& out, std::string_view name, const group_sum& sum) {
-  append_member(out, name);
-  out += '{';
-  append_count(out, "runs", sum.runs);
-  append_endings(out, sum.ended);
-  append_interval(out, "success", wilson(sum.ended.succeeded()));
-  append_interval(out, "calls", mean_interval(sum.calls));
-  append_interval(out, "time_ms", mean_interval(sum.time_ms));
-  append_member(out, "metrics");
-  out += '{';
+void write_group(json_writer& to, const group_sum& sum) {
+  to.open_object().key("runs").integer(sum.runs);
+  write_endings(to, sum.ended);
+  write_interval(to.key("success"), wilson(sum.ended.succeeded()));
+  write_interval(to.key("calls"), mean_interval(sum.calls));
+  write_interval(to.key("time_ms"), mean_interval(sum.time_ms));
+  to.key("metrics").open_object();
   for (const auto& [metric, values] : sum.metrics) {
-    if (out.back() != '{') out += ',';
-    append_quoted(out, metric);
-    out += ":{\"runs\":" + std::to_string(values.size());
-    append_interval(out, "mean", mean_interval(values));
-    out += '}';
+    to.key(metric).open_object().key("runs").integer(values.size());
+    write_interval(to.key("mean"), mean_interval(values));
+    to.close_object();
   }
-  out += "}}";
+  to.close_object().close_object();
 }
 
 // ---- all of it
@@ -165,16 +125,16 @@ class pilot {
     if (auto ec = read_runs()) return ec;
     if (auto ec = read_healings()) return ec;
     if (auto ec = read_judgements()) return ec;
-    std::string out = "{";
-    append_number(out, "since_ms", asked_.since_ms);
-    append_number(out, "until_ms", asked_.now_ms);
-    append_runs(out);
-    append_intervened(out);
-    if (auto ec = append_places(out)) return ec;
-    append_canary(out);
-    append_precision(out);
-    append_bool(out, "left_out", left_out_);
-    return out + "}\n";
+    std::string out;
+    json_writer to(out);
+    to.open_object().key("since_ms").integer(asked_.since_ms).key("until_ms").integer(asked_.now_ms);
+    write_runs(to);
+    write_intervened(to);
+    if (auto ec = write_places(to)) return ec;
+    write_canary(to);
+    write_precision(to);
+    to.key("left_out").boolean(left_out_).close_object();
+    return out + '\n';
   }
 
  private:
@@ -249,41 +209,31 @@ class pilot {
     return {};
   }
 
-  void append_runs(std::string& out) const {
-    append_member(out, "runs");
-    out += '{';
-    append_count(out, "total", runs_.size());
-    append_member(out, "modes");
-    out += '{';
-    for (const auto& [mode, count] : modes_) append_count(out, mode.empty() ? "unknown" : mode, count);
-    out += '}';
-    append_endings(out, ended_);
-    out += '}';
+  void write_runs(json_writer& to) const {
+    to.key("runs").open_object().key("total").integer(runs_.size()).key("modes").open_object();
+    for (const auto& [mode, count] : modes_) to.key(mode.empty() ? "unknown" : mode).integer(count);
+    to.close_object();
+    write_endings(to, ended_);
+    to.close_object();
   }
 
-  void append_intervened(std::string& out) const {
+  void write_intervened(json_writer& to) const {
     auto either = would_;
     either.insert(did_.begin(), did_.end());
     endings ended;
     for (const std::size_t run : either) ended.add(runs_[run]);
-    append_member(out, "intervened");
-    out += '{';
-    append_count(out, "runs", either.size());
-    append_count(out, "would", would_.size());
-    append_count(out, "did", did_.size());
-    append_endings(out, ended);
-    out += '}';
-    append_array(out, "rules", rules_, [&](const auto& item) {
-      out += '{';
-      append_text(out, "rule", item.first);
-      append_count(out, "runs", item.second.runs.size());
-      append_count(out, "would", item.second.would);
-      append_count(out, "did", item.second.did);
-      out += '}';
-    });
+    to.key("intervened").open_object().key("runs").integer(either.size());
+    to.key("would").integer(would_.size()).key("did").integer(did_.size());
+    write_endings(to, ended);
+    to.close_object().key("rules").open_array();
+    for (const auto& [rule, sum] : rules_) {
+      to.open_object().key("rule").text(rule).key("runs").integer(sum.runs.size());
+      to.key("would").integer(sum.would).key("did").integer(sum.did).close_object();
+    }
+    to.close_array();
   }
 
-  trouble append_places(std::string& out) {
+  trouble write_places(json_writer& to) {
     std::vector<const std::pair<const place_key, place_sum>*> sorted;
     for (const auto& item : places_) sorted.push_back(&item);
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
@@ -294,60 +244,40 @@ class pilot {
       sorted.resize(pilot_request::max_places);
       left_out_ = true;
     }
-    trouble failed;
-    append_array(out, "places", sorted, [&](const auto* item) {
-      if (!failed) failed = append_place(out, item->first, item->second);
-    });
-    return failed;
-  }
-
-  trouble append_place(std::string& out, const place_key& key, const place_sum& sum) {
-    const auto& [rule, subject, place] = key;
-    out += '{';
-    append_text(out, "rule", rule);
-    append_text_or_null(out, "agent", subject.value_or(""));
-    append_text_or_null(out, "place", place.value_or(""));
-    append_count(out, "runs", sum.runs);
-    append_count(out, "would", sum.would);
-    append_count(out, "did", sum.did);
-    append_endings(out, sum.ended);
-    append_member(out, "judged");
-    out += "{\"right\":" + std::to_string(sum.right) + ",\"wrong\":" + std::to_string(sum.wrong) + '}';
-    append_member(out, "examples");
-    out += '[';
-    for (const auto& [detection, run] : sum.examples) {
-      const auto text = from_.text_of_detection(detection);
-      if (!text) return text.error();
-      if (!*text) continue;  // deleted meanwhile
-      if (out.back() != '[') out += ',';
-      append_example(out, runs_[run], **text);
+    to.key("places").open_array();
+    for (const auto* item : sorted) {
+      if (trouble failed = write_place(to, item->first, item->second)) return failed;
     }
-    out += ']';
-    // What silences it: the setting of a hello's `rules`.
-    append_member(out, "silence");
-    out += '{';
-    append_member(out, rule);
-    out += '{';
-    if (subject) {
-      append_member(out, "except");
-      out += '[';
-      append_quoted(out, *subject);
-      out += ']';
-    } else {
-      append_text(out, "mode", "observe");
-    }
-    out += "}}}";
+    to.close_array();
     return {};
   }
 
-  static void append_example(std::string& out, const piloted_run& run, const archive::detection_text& text) {
-    out += '{';
-    append_text(out, "run", run.run);
-    append_text(out, "link", "/#/run/" + percent_encoded(run.run));
-    append_text(out, "detection", to_string(detection_name{text.entry, text.place_in_entry}));
-    append_text_or_null(out, "ended", run.ended);
-    append_text(out, "reason", text.reason);
-    out += '}';
+  trouble write_place(json_writer& to, const place_key& key, const place_sum& sum) {
+    const auto& [rule, subject, place] = key;
+    to.open_object().key("rule").text(rule).key("agent").text_or_null(subject.value_or(""));
+    to.key("place").text_or_null(place.value_or("")).key("runs").integer(sum.runs);
+    to.key("would").integer(sum.would).key("did").integer(sum.did);
+    write_endings(to, sum.ended);
+    to.key("judged").open_object().key("right").integer(sum.right).key("wrong").integer(sum.wrong).close_object();
+    to.key("examples").open_array();
+    for (const auto& [detection, run] : sum.examples) {
+      const auto text = from_.text_of_detection(detection);
+      if (!text) return text.error();
+      if (*text) write_example(to, runs_[run], **text);  // else deleted meanwhile
+    }
+    to.close_array();
+    // The setting in a hello's `rules` that silences the place.
+    to.key("silence").open_object().key(rule).open_object();
+    if (subject) to.key("except").open_array().text(*subject).close_array();
+    else to.key("mode").text("observe");
+    to.close_object().close_object().close_object();
+    return {};
+  }
+
+  static void write_example(json_writer& to, const piloted_run& run, const archive::detection_text& text) {
+    to.open_object().key("run").text(run.run).key("link").text("/#/run/" + percent_encoded(run.run));
+    to.key("detection").text(to_string(detection_name{text.entry, text.place_in_entry}));
+    to.key("ended").text_or_null(run.ended).key("reason").text(text.reason).close_object();
   }
 
   static std::string percent_encoded(std::string_view text) {
@@ -363,51 +293,41 @@ class pilot {
     return out;
   }
 
-  void append_canary(std::string& out) {
-    append_member(out, "canary");
+  void write_canary(json_writer& to) {
+    to.key("canary");
     if (groups_.empty()) {
-      out += "null";
+      to.null();
       return;
     }
     const group_sum &enforced = groups_["enforce"], &shadowed = groups_["shadow"];
-    out +=
-        "{\"method\":\"95% intervals; shares: Wilson, their difference: Newcombe; means: Student's t, their "
-        "difference: Welch\"";
-    append_member(out, "groups");
-    out += '{';
-    append_group(out, "enforce", enforced);
-    append_group(out, "shadow", shadowed);
-    out += '}';
-    append_member(out, "difference");  // enforce minus shadow
-    out += '{';
-    append_interval(out, "success", newcombe(enforced.ended.succeeded(), shadowed.ended.succeeded()));
-    append_interval(out, "calls", welch(enforced.calls, shadowed.calls));
-    append_interval(out, "time_ms", welch(enforced.time_ms, shadowed.time_ms));
-    append_member(out, "metrics");
-    out += '{';
+    to.open_object().key("method").text(
+        "95% intervals; shares: Wilson, their difference: Newcombe; means: Student's t, their difference: Welch");
+    to.key("groups").open_object();
+    write_group(to.key("enforce"), enforced);
+    write_group(to.key("shadow"), shadowed);
+    to.close_object();
+    to.key("difference").open_object();  // enforce minus shadow
+    write_interval(to.key("success"), newcombe(enforced.ended.succeeded(), shadowed.ended.succeeded()));
+    write_interval(to.key("calls"), welch(enforced.calls, shadowed.calls));
+    write_interval(to.key("time_ms"), welch(enforced.time_ms, shadowed.time_ms));
+    to.key("metrics").open_object();
     for (const auto& [name, values] : enforced.metrics) {
       const auto other = shadowed.metrics.find(name);
-      if (other == shadowed.metrics.end()) continue;
-      std::string member;
-      append_interval(member, "", welch(values, other->second));
-      if (out.back() != '{') out += ',';
-      append_quoted(out, name);
-      out += member.substr(member.find(':'));
+      if (other != shadowed.metrics.end()) write_interval(to.key(name), welch(values, other->second));
     }
-    out += "}}}";
+    to.close_object().close_object().close_object();
   }
 
-  void append_precision(std::string& out) const {
-    append_array(out, "precision", precision_, [&](const auto& item) {
-      const auto& [right, wrong] = item.second;
-      out += '{';
-      append_text(out, "rule", item.first.first);
-      append_text(out, "week", item.first.second);
-      append_count(out, "right", right);
-      append_count(out, "wrong", wrong);
-      append_interval(out, "precision", wilson({right, right + wrong}));
-      out += '}';
-    });
+  void write_precision(json_writer& to) const {
+    to.key("precision").open_array();
+    for (const auto& [rule_and_week, judged] : precision_) {
+      const auto& [right, wrong] = judged;
+      to.open_object().key("rule").text(rule_and_week.first).key("week").text(rule_and_week.second);
+      to.key("right").integer(right).key("wrong").integer(wrong);
+      write_interval(to.key("precision"), wilson({right, right + wrong}));
+      to.close_object();
+    }
+    to.close_array();
   }
 
   archive::browser& from_;

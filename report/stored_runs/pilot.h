@@ -1,5 +1,5 @@
-// `GET /v1/pilot` and `digctl pilot`: what digd did over many runs, or would have done in shadow; how the two groups of
-// the canary compare; how often people found each rule right. docs/pilot.md has the members.
+// `GET /v1/pilot` and `digctl pilot`: what digd did over many runs or would have done in shadow, how the two groups of
+// the canary compare, and how often people judged each rule right. docs/pilot.md has the members.
 //
 // Thread: any; one browser each. Bounds: `max_runs`, `max_rows`, `max_places`, `max_examples`; `left_out` says that
 // there were more. Cost: rows of runs, of healings and of judgements; no entries are read.
@@ -33,8 +33,8 @@ boost::system::result<std::string> pilot_json(archive::browser& from, const pilo
 // "90m", "36h", "7d", "4w" in milliseconds; nothing if it is no such text, or more than a century.
 std::optional<std::int64_t> duration_ms(std::string_view text);
 
-// A detection's name within its run: the number of its archive entry, and behind a dot its place in that entry if it is
-// not the first. "812", "812.2".
+// A detection's name within its run: the number of its archive entry; if it is not the entry's first detection, also
+// its place there, after a dot. "812", "812.2".
 struct detection_name {
   std::int64_t entry = 0;
   std::uint64_t place_in_entry = 1;

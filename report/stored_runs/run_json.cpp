@@ -3,125 +3,91 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/quote.h"
 #include "ingest/protocol/decode.h"
 #include "model/settings.h"
-#include "report/stored_runs/json_text.h"
 
 namespace digd::stored {
 
 namespace {
 
-// What a run was opened with, and how far the operator let it go.
-struct opened_with {
-  digd::mode mode = digd::mode::enforce, operators = digd::mode::enforce;
-  std::optional<limit_id> unjudged;  // the limit that stopped the judging
-  hello asked;
+// The settings that a run was opened with, and what changed them since.
+struct run_opening {
+  digd::mode mode = digd::mode::enforce, operator_mode = digd::mode::enforce;
+  std::optional<limit_id> unjudged;  // the limit that ended its judging
+  hello greeting;
 
-  digd::mode effective(rule_id id) const {
-    return std::min({mode, operators, asked.rules[index_of(id)].mode.value_or(digd::mode::enforce)});
+  digd::mode effective_mode(rule_id id) const {
+    return std::min({mode, operator_mode, greeting.rules[index_of(id)].mode.value_or(digd::mode::enforce)});
   }
 };
 
-opened_with settings_of(const archive::run_tally& tally) {
+run_opening opening_of(const archive::run_tally& tally) {
   thread_local ingest::decoder decoder;
-  opened_with out;
-  if (!decoder.decode_hello(tally.hello, out.asked)) out.mode = out.asked.mode.value_or(mode::enforce);
-  if (const auto line = decoder.own_line_of(tally.operator_mode)) out.operators = line->strongest;
+  run_opening out;
+  if (!decoder.decode_hello(tally.hello, out.greeting)) out.mode = out.greeting.mode.value_or(mode::enforce);
+  if (const auto line = decoder.own_line_of(tally.operator_mode)) out.operator_mode = line->strongest;
   if (const auto line = decoder.own_line_of(tally.unjudged)) out.unjudged = line->limit;
   return out;
 }
 
 // The members that a run has in the list and by itself.
-void append_members(std::string& out, const archive::run_row& run, const archive::run_tally& tally,
-                    const opened_with& opened_with) {
-  append_text(out, "run", run.run);
-  append_number(out, "number", static_cast<std::int64_t>(run.number));
-  append_text(out, "state", run.ended.empty() ? "open" : "ended");
-  append_text(out, "mode", to_string(opened_with.mode));
-  append_text(out, "operator_mode", to_string(opened_with.operators));
-  append_text_or_null(out, "unjudged",
-                      opened_with.unjudged ? to_string(*opened_with.unjudged) : std::string_view());
-  append_number(out, "opened_ms", run.opened_ms);
-  append_number_or_null(out, "last_ts", run.last_ts);
-  append_text_or_null(out, "ended", run.ended);
-  append_number_or_null(out, "ended_ms", run.ended_ms);
-  append_number_or_null(out, "heard_ms", run.heard_ms);
-  append_number(out, "bytes", static_cast<std::int64_t>(run.bytes));
-  append_member(out, "counts");
-  out += '{';
-  append_number(out, "messages", static_cast<std::int64_t>(tally.messages));
-  append_number(out, "refused", static_cast<std::int64_t>(tally.refused));
-  append_number(out, "detections", static_cast<std::int64_t>(tally.detections));
-  append_number(out, "healed", static_cast<std::int64_t>(tally.healed));
-  out += '}';
+void write_members(json_writer& to, const archive::run_row& run, const archive::run_tally& tally,
+                   const run_opening& opening) {
+  to.key("run").text(run.run).key("number").integer(run.number);
+  to.key("state").text(run.ended.empty() ? "open" : "ended");
+  to.key("mode").text(to_string(opening.mode)).key("operator_mode").text(to_string(opening.operator_mode));
+  to.key("unjudged").text_or_null(opening.unjudged ? to_string(*opening.unjudged) : std::string_view());
+  to.key("opened_ms").integer(run.opened_ms).key("last_ts").integer_or_null(run.last_ts);
+  to.key("ended").text_or_null(run.ended).key("ended_ms").integer_or_null(run.ended_ms);
+  to.key("heard_ms").integer_or_null(run.heard_ms).key("bytes").integer(run.bytes);
+  to.key("counts").open_object();
+  to.key("messages").integer(tally.messages).key("refused").integer(tally.refused);
+  to.key("detections").integer(tally.detections).key("healed").integer(tally.healed);
+  to.close_object();
 }
 
-void append_counts(std::string& out, const std::vector<archive::detection_count>& counts) {
-  append_member(out, "detections");
-  out += '[';
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const auto& item = counts[i];
-    out.append(i == 0 ? "{" : ",{");
-    append_text_or_null(out, "rule", item.rule);
-    append_bool(out, "healed", item.healed);
-    append_text_or_null(out, "healing", item.healing);
-    append_text_or_null(out, "cause", item.cause);
-    append_text_or_null(out, "outcome", item.outcome);
-    append_number(out, "count", static_cast<std::int64_t>(item.count));
-    out += '}';
+void write_counts(json_writer& to, const std::vector<archive::detection_count>& counts) {
+  to.key("detections").open_array();
+  for (const archive::detection_count& item : counts) {
+    to.open_object().key("rule").text_or_null(item.rule).key("healed").boolean(item.healed);
+    to.key("healing").text_or_null(item.healing).key("cause").text_or_null(item.cause);
+    to.key("outcome").text_or_null(item.outcome).key("count").integer(item.count).close_object();
   }
-  out += ']';
-  // What was not healed for the mode alone, and would have been: the summary before a rule is let off its leash.
-  append_member(out, "would_have");
-  out += '[';
-  bool first = true;
-  for (const auto& detection_count : counts) {
-    if (detection_count.healed || detection_count.cause != "mode" || detection_count.healing.empty()) continue;
-    out.append(first ? "{" : ",{");
-    first = false;
-    append_text_or_null(out, "rule", detection_count.rule);
-    append_text_or_null(out, "healing", detection_count.healing);
-    append_number(out, "count", static_cast<std::int64_t>(detection_count.count));
-    out += '}';
+  to.close_array();
+  // Healings that only the mode prevented: operators read them before they let a rule enforce.
+  to.key("would_have").open_array();
+  for (const archive::detection_count& item : counts) {
+    if (item.healed || item.cause != "mode" || item.healing.empty()) continue;
+    to.open_object().key("rule").text_or_null(item.rule).key("healing").text_or_null(item.healing);
+    to.key("count").integer(item.count).close_object();
   }
-  out += ']';
+  to.close_array();
 }
 
 }  // namespace
 
-void append_run(std::string& out, const archive::run_row& run, const archive::run_tally& tally) {
-  out += '{';
-  append_members(out, run, tally, settings_of(tally));
-  out += '}';
+void write_run(json_writer& to, const archive::run_row& run, const archive::run_tally& tally) {
+  to.open_object();
+  write_members(to, run, tally, opening_of(tally));
+  to.close_object();
 }
 
-void append_run_details(std::string& out, const archive::run_row& row, const archive::run_tally& tally,
-                        const std::vector<archive::detection_count>& counts) {
-  const opened_with opening = settings_of(tally);
-  out += '{';
-  append_members(out, row, tally, opening);
-  out += ",\"rules\":{";
+void write_run_details(json_writer& to, const archive::run_row& run, const archive::run_tally& tally,
+                       const std::vector<archive::detection_count>& counts) {
+  const run_opening opening = opening_of(tally);
+  to.open_object();
+  write_members(to, run, tally, opening);
+  to.key("rules").open_object();
   for (std::size_t i = 0; i < rule_count; ++i) {
-    out.append(i == 0 ? "\"" : ",\"").append(rule_names[i]).append("\":\"");
-    out.append(to_string(opening.effective(static_cast<rule_id>(i)))).append("\"");
+    to.key(rule_names[i]).text(to_string(opening.effective_mode(static_cast<rule_id>(i))));
   }
-  out += "},\"sessions\":[";
-  for (std::size_t i = 0; i < tally.sessions.size(); ++i) {
-    if (i > 0) out += ',';
-    append_quoted(out, tally.sessions[i]);
-  }
-  out += "],\"labels\":{";
-  for (std::size_t i = 0; i < opening.asked.labels.size(); ++i) {
-    if (i > 0) out += ',';
-    append_quoted(out, opening.asked.labels[i].first);
-    out += ':';
-    append_quoted(out, opening.asked.labels[i].second);
-  }
-  out += '}';
-  append_counts(out, counts);
-  out.append(",\"settings\":").append(tally.hello.empty() ? "null" : tally.hello);
-  out += '}';
+  to.close_object().key("sessions").open_array();
+  for (const std::string& session : tally.sessions) to.text(session);
+  to.close_array().key("labels").open_object();
+  for (const auto& [name, value] : opening.greeting.labels) to.key(name).text(value);
+  to.close_object();
+  write_counts(to, counts);
+  to.key("settings").raw(tally.hello.empty() ? "null" : tally.hello).close_object();
 }
 
 }  // namespace digd::stored

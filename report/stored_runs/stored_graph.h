@@ -1,6 +1,6 @@
 // The recorded graph of a stored run, as /v1/runs/ID/graph and `digctl export` write it.
 //
-// Thread: one at a time, any. Bounds: those of picture/export.h. Failure: said in `problem`, for people.
+// Thread: any. Bounds: those of picture/export.h. Failure: `result`, and a sentence in `problem`.
 #pragma once
 
 #include <cstdint>
