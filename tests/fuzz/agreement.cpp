@@ -125,7 +125,7 @@ class trace_maker {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(agreement) {
   const std::vector<std::string> trace = trace_maker(digd::fuzz::text_of(data, size)).make();
   const std::string difference = digd::tests::disagreement(trace);
   if (!difference.empty()) {

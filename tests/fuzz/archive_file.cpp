@@ -170,7 +170,7 @@ void write(const std::string& path, bool checks) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(archive_file) {
   static valid_archive valid;
   if (size < 3) return 0;
   const std::string path = valid.damaged(fuzz::text_of(data, size));

@@ -5,7 +5,7 @@
 
 using namespace digd;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(config) {
   const std::string_view text = fuzz::text_of(data, size);
   daemon::config loaded;
   const std::vector<std::string> mistakes = daemon::load_config(text, "digd.toml", loaded);

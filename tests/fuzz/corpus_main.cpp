@@ -1,6 +1,6 @@
 // Runs a fuzz target once on each input in the given files and folders: the corpus as an ordinary test.
 //
-//   fuzz_TARGET FILE|FOLDER…      exit code 0 after all inputs, 2 if there were none; a failure ends the program
+//   fuzz_corpus TARGET FILE|FOLDER…      exit code 0 after all inputs, 2 if there were none; a failure ends the program
 //
 // Without a sanitizer, using more than `max_memory` also fails.
 #include <sys/resource.h>
@@ -15,14 +15,29 @@
 
 #include "tests/fuzz/target.h"
 
+// fuzz_targets.inc has a line X(NAME) for each target; tests/fuzz/CMakeLists.txt writes it.
+#define X(name) FUZZ_TARGET(name);
+#include "fuzz_targets.inc"
+#undef X
+
 namespace {
+
+struct target {
+  std::string_view name;
+  int (*run)(const std::uint8_t* data, std::size_t size);
+};
+#define X(name) {#name, fuzz_##name},
+constexpr target targets[] = {
+#include "fuzz_targets.inc"
+};
+#undef X
 
 namespace fs = std::filesystem;
 constexpr rlim_t max_memory = 2ull << 30;
 
 std::vector<fs::path> inputs(int argc, char** argv) {
   std::vector<fs::path> paths;
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 2; i < argc; ++i) {
     if (!fs::is_directory(argv[i])) {
       paths.emplace_back(argv[i]);
       continue;
@@ -45,6 +60,13 @@ void limit_memory() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  const auto* chosen =
+      std::find_if(std::begin(targets), std::end(targets), [&](const target& t) { return t.name == name; });
+  if (chosen == std::end(targets)) {
+    std::fprintf(stderr, "usage: fuzz_corpus TARGET FILE|FOLDER...\n");
+    return 2;
+  }
   limit_memory();
   std::size_t count = 0;
   for (const fs::path& path : inputs(argc, argv)) {
@@ -55,7 +77,7 @@ int main(int argc, char** argv) {
     }
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     std::fprintf(stderr, "%s: %zu bytes\n", path.filename().c_str(), bytes.size());
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    chosen->run(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
     ++count;
   }
   std::fprintf(stderr, "%zu inputs\n", count);

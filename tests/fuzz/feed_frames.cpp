@@ -1,8 +1,8 @@
-// What the feed tells of an entry: whatever stands in an archive, each frame is one JSON text, of one line, that ends
-// its entry once.
+// The frames of the feed for an archived entry. Whatever the archive contains, each frame is JSON, and only the last
+// frame of an entry has `last`.
 //
-// A line of the input each: the run, the session, a client's frame, its verdicts as they are stored, a detection. What
-// is no JSON is left out, as nothing else gets into an archive.
+// Lines of the input: the run, the session, a client's frame, its verdicts as stored, a detection. The target skips
+// lines that are not JSON, because no other text gets into an archive.
 #include "base/quote.h"
 #include "daemon/feed/frames.h"
 #include "ingest/protocol/decode.h"
@@ -15,7 +15,7 @@ namespace {
 
 ingest::decoder decoder;
 
-// A frame that the decoder takes for a message is archived as it came.
+// The archive has messages as the client sent them.
 bool is_message(std::string_view frame, std::string& type) {
   message m;
   const ingest::decoded d = decoder.decode(frame, m);
@@ -32,14 +32,14 @@ void check(const archive::watched_entry& e, bool payloads) {
   const std::vector<std::string> frames = daemon::feed_frames(e, payloads);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     fuzz::must_be_json(frames[i], "a frame of the feed is JSON");
-    must(frames[i].ends_with(",\"last\":true}") == (i + 1 == frames.size()), "the last frame of an entry says so",
+    must(frames[i].ends_with(",\"last\":true}") == (i + 1 == frames.size()), "only the last frame of an entry has last",
          frames[i]);
   }
 }
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(feed_frames) {
   std::string_view rest = fuzz::text_of(data, size), run, session, frame, verdicts, detection;
   if (!fuzz::take_line(rest, run) || !fuzz::take_line(rest, session) || !fuzz::take_line(rest, frame)) return 0;
   archive::watched_entry e{.id = 7, .run_number = 1, .run = std::string(run), .session = std::string(session)};

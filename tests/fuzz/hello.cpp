@@ -8,7 +8,7 @@
 
 using namespace digd;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(hello) {
   static ingest::decoder decoder;
   static const run_policy policy;
   const std::string_view frame = fuzz::text_of(data, size);

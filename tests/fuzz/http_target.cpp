@@ -12,7 +12,7 @@ namespace {
 void check_target(std::string_view text) {
   const auto target = split_target(text);
   if (!target) return;
-  must(target->path.size() <= most_parts && target->query.size() <= most_parts, "a target has few parts", text);
+  must(target->path.size() <= max_parts && target->query.size() <= max_parts, "a target has few parts", text);
   std::size_t bytes = 0;
   for (const std::string& part : target->path) bytes += part.size();
   for (const auto& [name, value] : target->query) {
@@ -46,7 +46,7 @@ void check_header(std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(http_target) {
   std::string_view rest = digd::fuzz::text_of(data, size), line;
   if (digd::fuzz::take_line(rest, line)) check_target(line);
   while (digd::fuzz::take_line(rest, line)) check_header(line);

@@ -1,4 +1,4 @@
-// A frame into a message: ingest::decoder::decode.
+// The decoding of a frame: ingest::decoder::decode.
 #include "ingest/protocol/decode.h"
 #include "tests/fuzz/target.h"
 
@@ -36,7 +36,7 @@ void check(const message& m) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(message) {
   static ingest::decoder decoder;
   static message decoded_into;
   const std::string_view frame = fuzz::text_of(data, size);
@@ -47,8 +47,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::must(got.refused.code != refusal::bad_json || !got.has_seq, "bad_json leaves no seq", frame);
     fuzz::touch(got.refused.text);
   } else {
-    fuzz::must_be_json(frame, "what is accepted is JSON");
-    fuzz::must(got.type == ingest::line_type::hello || (got.has_seq && got.seq >= 1), "what is accepted has a seq", frame);
+    fuzz::must_be_json(frame, "an accepted message is JSON");
+    fuzz::must(got.type == ingest::line_type::hello || (got.has_seq && got.seq >= 1), "an accepted message has a seq",
+               frame);
     if (got.type != ingest::line_type::hello) check(decoded_into);
   }
   fuzz::touch(decoder.header_of(frame).session);

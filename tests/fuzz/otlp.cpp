@@ -33,7 +33,7 @@ void check_parts(const std::vector<otlp::span>& spans) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(otlp) {
   std::vector<otlp::span> spans;
   const auto result = otlp::read_spans(fuzz::text_of(data, size), {.max_bytes = 1 << 20}, spans);
   if (!result.problem.empty()) fuzz::touch(result.problem);

@@ -1,6 +1,5 @@
-// Whole HTTP requests through the table of routes, as a stranger on the socket writes them: head, then body. No archive
-// and no threads: what is looked at is that every request is answered, or is one that is answered later; never a crash,
-// and no stranger's word in an answer but as data.
+// Untrusted HTTP requests, head and body, through the table of routes, without an archive and without threads. Every
+// request gets an answer now or later, JSON answers are JSON, and a header is one line.
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <variant>
@@ -26,30 +25,29 @@ struct offline_daemon {
   const connection_counts connections;
   pending_writes deletions, judgements;
   run_eraser eraser{deletions, [](std::uint64_t) {}};
-  http_services services{
-      .admission = {.trusted = trusted, .authorizer = without_tokens},
-      .archive = nullptr,
-      .feed = nullptr,
-      .webhooks = nullptr,
-      .runs = {.threads = engine.threads,
-               .operator_mode = engine.operator_mode,
-               .eraser = eraser,
-               .judgements = judgements},
-      .spans = {.server = nullptr, .max_body_bytes = 0},
-      .metrics = {.readiness = {.phase = now,
-                                .archive = engine.archive,
-                                .threads = engine.threads,
-                                .overload = engine.overload},
-                  .started_s = 0,
-                  .runs_lost_to_damage = 0,
-                  .connections = connections,
-                  .runs = engine.counts,
-                  .operator_mode = engine.operator_mode,
-                  .feed = nullptr,
-                  .webhooks = nullptr,
-                  .reads = nullptr,
-                  .retention = nullptr,
-                  .spans = nullptr}};
+  http_services services{.admission = {.trusted = trusted, .authorizer = without_tokens},
+                         .archive = nullptr,
+                         .feed = nullptr,
+                         .webhooks = nullptr,
+                         .runs = {.threads = engine.threads,
+                                  .operator_mode = engine.operator_mode,
+                                  .eraser = eraser,
+                                  .judgements = judgements},
+                         .spans = {.server = nullptr, .max_body_bytes = 0},
+                         .metrics = {.readiness = {.phase = now,
+                                                   .archive = engine.archive,
+                                                   .threads = engine.threads,
+                                                   .overload = engine.overload},
+                                     .started_s = 0,
+                                     .runs_lost_to_damage = 0,
+                                     .connections = connections,
+                                     .runs = engine.counts,
+                                     .operator_mode = engine.operator_mode,
+                                     .feed = nullptr,
+                                     .webhooks = nullptr,
+                                     .reads = nullptr,
+                                     .retention = nullptr,
+                                     .spans = nullptr}};
 };
 
 void check_answer(const http_response& answer) {
@@ -64,7 +62,7 @@ void check_answer(const http_response& answer) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(routes) {
   static offline_daemon daemon;
   http::request_parser<http::empty_body> parser;
   parser.header_limit(16 * 1024);

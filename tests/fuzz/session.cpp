@@ -194,7 +194,7 @@ class live_run {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(session) {
   std::string_view rest = fuzz::text_of(data, size), line;
   ingest::decoder hellos;
   hello first;

@@ -1,7 +1,8 @@
 // Helpers of the fuzz targets. Each target is a file that passes its input to a public function and checks the result.
 //
-// With the CMake preset `fuzz` (scripts/fuzz) libFuzzer drives the targets. In every other build corpus_main.cpp runs
-// each on the inputs in corpus/ once, as an ordinary test. Threads: none.
+// With the CMake preset `fuzz` (scripts/fuzz) each target is a program that libFuzzer drives. In every other build all
+// targets are in one program, fuzz_corpus, which runs them on the inputs in corpus/ once, as ordinary tests
+// (corpus_main.cpp). Threads: none.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,12 @@
 #include <string>
 #include <string_view>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+// Begins the function of a target, which takes one input and returns 0.
+#ifdef DIGD_FUZZ
+#define FUZZ_TARGET(name) extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size)
+#else
+#define FUZZ_TARGET(name) int fuzz_##name(const std::uint8_t* data, std::size_t size)
+#endif
 
 namespace digd::fuzz {
 

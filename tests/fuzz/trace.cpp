@@ -4,7 +4,7 @@
 
 using namespace digd;
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(trace) {
   ingest::replay::listener to;
   to.frame = [](std::string_view frame) { fuzz::must_be_json(frame, "a frame is JSON"); };
   ingest::replay through(run_policy{}, to);

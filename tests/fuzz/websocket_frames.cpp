@@ -40,7 +40,7 @@ std::vector<received_frame> read_in_pieces(std::string_view bytes, std::size_t l
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(websocket_frames) {
   if (size == 0) return 0;
   const std::size_t limit = 1 + data[0] * 3u;
   const std::string_view bytes = digd::fuzz::text_of(data + 1, size - 1);

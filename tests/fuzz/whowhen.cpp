@@ -3,7 +3,7 @@
 
 #include "tests/fuzz/imported.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+FUZZ_TARGET(whowhen) {
   digd::fuzz::check_import(digd::importers::import_whowhen(digd::fuzz::text_of(data, size), {.max_items = 2'000}));
   return 0;
 }
