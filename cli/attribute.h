@@ -1,11 +1,11 @@
-// `digctl attribute METHOD`: one command, one file a method. A method hangs its own subcommand below it.
+// `digctl attribute METHOD`: each method has its own file and adds its own subcommand.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 namespace digd::cli {
 
-// The `attribute` command, added by whichever method asks first.
+// The `attribute` command; the first call adds it.
 inline CLI::App& attribute_methods(CLI::App& app) {
   const auto named = app.get_subcommands([](const CLI::App* sub) { return sub->get_name() == "attribute"; });
   if (!named.empty()) return *named.front();

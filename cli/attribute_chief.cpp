@@ -52,7 +52,7 @@ int complain(const attribute_options& options, std::string_view why) {
 
 namespace json = boost::json;
 
-// The graph of `chief-llm`; the other judges make none.
+// The graph of `chief-llm`; other judges have none.
 json::value graph_of(const attribute_options& options, const chief::flat_log& log, const chief::attribution& graph) {
   if (options.judge != "chief-llm") return nullptr;
   json::object whole = json::parse(chief::to_json(log, graph, 0)).as_object();

@@ -27,11 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 using namespace digd::shapley;
 
-constexpr std::size_t most_bytes = std::size_t{1} << 30;
+constexpr std::size_t max_bytes = std::size_t{1} << 30;
 
 std::atomic<bool> stop_asked{false};
 
-// The first Ctrl-C keeps what is done; the second ends digctl.
+// The first Ctrl-C stops sampling and reports the samples so far; the second ends digctl.
 void on_interrupt(int) {
   stop_asked.store(true);
   ::signal(SIGINT, SIG_DFL);
@@ -102,7 +102,7 @@ opened open_game(const shapley_options& o) {
     return {made.problem, std::move(made.game), {}};
   }
   std::string why;
-  const std::optional<run_text> found = read_run_text("attribute shapley", o.source, o.daemon, most_bytes, why);
+  const std::optional<run_text> found = read_run_text("attribute shapley", o.source, o.daemon, max_bytes, why);
   if (!found) return {shown(o.source) + ": " + why, nullptr, {}};
   opened out;
   if (found->is_file && is_trajectory(found->text)) {
@@ -176,12 +176,12 @@ int generate_file(const shapley_options& o) {
   return done;
 }
 
-// The cases that a study is made of: the scenarios, or the traces named.
+// The cases of a study: the scenarios, or the given traces.
 std::string cases_of(const shapley_options& o, std::vector<study_case>& to) {
   if (o.traces.empty()) to = o.paper_sizes ? paper_cases() : small_cases();
   for (const std::string& name : o.traces) {
     std::string why;
-    std::optional<std::string> text = read_file(name, most_bytes, why);
+    std::optional<std::string> text = read_file(name, max_bytes, why);
     if (!text) return shown(name) + ": " + why;
     opened game =
         is_trajectory(*text) ? opened{read_trajectory(*text).problem, nullptr, {}} : open_trace(*text, o.structure);

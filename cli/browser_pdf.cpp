@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int most_ms = 60'000;
+constexpr int max_wait_ms = 60'000;
 
 class scratch_folder {
  public:
@@ -46,11 +46,11 @@ class scratch_folder {
   fs::path path_;
 };
 
-// Ends it if it takes too long.
+// Kills the browser if it takes too long.
 std::string wait_for(pid_t child) {
   const int fd = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
   pollfd ended{.fd = fd, .events = POLLIN, .revents = 0};
-  const bool late = fd >= 0 && ::poll(&ended, 1, most_ms) == 0;
+  const bool late = fd >= 0 && ::poll(&ended, 1, max_wait_ms) == 0;
   if (late) ::kill(child, SIGKILL);
   if (fd >= 0) ::close(fd);
   int status = 0;

@@ -1,4 +1,4 @@
-// digctl causal: which factors of many runs bring an outcome about (docs/causal.md).
+// digctl causal: which factors of many runs influence an outcome (docs/causal.md).
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -6,13 +6,13 @@
 #include <optional>
 
 #include "analysis/causal/beliefs.h"
-#include "analysis/causal/factors/csv.h"
 #include "analysis/causal/eval.h"
 #include "analysis/causal/factors/builtin.h"
+#include "analysis/causal/factors/csv.h"
 #include "analysis/causal/factors/factor_table.h"
+#include "analysis/causal/factors/plain_name.h"
 #include "analysis/causal/report.h"
 #include "analysis/causal/verify.h"
-#include "analysis/causal/factors/plain_name.h"
 #include "cli/commands.h"
 #include "cli/files.h"
 
@@ -30,7 +30,7 @@ int complain(std::string_view text, std::string_view why) {
   return wrong_use;
 }
 
-// What all commands that make a factor table have in common.
+// The options of every command that makes a factor table.
 struct source_options {
   std::vector<std::string> paths, factors, factor_files, metrics, discrete, views;
   std::string csv;
@@ -50,7 +50,7 @@ struct causal_options {
   bool compare = false, list = false;
 };
 
-// One value each time it is given, so that paths may follow.
+// Takes one value at a time, so that paths may follow.
 void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& to, const std::string& text) {
   app.add_option(name, to, text + "; may be given again")->allow_extra_args(false);
 }
@@ -67,12 +67,12 @@ void add_source(CLI::App& app, source_options& from) {
 
 bool is_csv(const std::string& path) { return path == "-" || std::filesystem::path(path).extension() == ".csv"; }
 
-// What stands in a table only: in an experiment factor and outcome are named.
+// Options of a table only: an experiment names its factor and outcome.
 void add_metrics(CLI::App& app, source_options& from) {
   add_list(app, "--metric", from.metrics, "a metric of run_ended as a column, * for all");
 }
 
-// The table that the paths give, with what a worldview's variables add to it.
+// The table made from the paths, with the variables of a worldview.
 class loader {
  public:
   explicit loader(const source_options& from) : from_(from) {}
@@ -94,7 +94,7 @@ class loader {
     return {};
   }
 
-  // Empty if loaded.
+  // Returns an error sentence; empty on success.
   std::string load(factor_rows& out, const std::string& outcome = {}) {
     if (!from_.csv.empty()) {
       if (!from_.paths.empty()) return "name runs or --csv, not both";
@@ -188,7 +188,7 @@ std::string read_findings(const std::string& file, std::vector<experiment>& into
   return read.problem.empty() ? "" : shown(file) + ": " + read.problem;
 }
 
-// Columns that the user leaves out, and those that are bound to the outcome by definition, go.
+// Removes columns that the user leaves out, and those that follow from the outcome by definition.
 void leave_out(factor_rows& rows, const causal_options& options) {
   variables kept;
   std::string bound;
@@ -210,7 +210,7 @@ void leave_out(factor_rows& rows, const causal_options& options) {
   rows.data = rows.data.select(kept);
 }
 
-// Long runs have more of everything: said where runs differ much in length and nothing is done about it.
+// Long runs have larger counts. Warns if runs differ much in length and no option corrects for it.
 void mention_length(factor_rows& rows, const causal_options& options) {
   const auto length = rows.data.find("activations");
   if (!length || rows.data[*length].discrete || options.from.rates || options.from.first_ms > 0 ||
@@ -239,7 +239,7 @@ std::string report_as(const std::string& format, const reported& reporteds) {
   return format == "svg" ? analysis_svg(reporteds) : analysis_text(reporteds);
 }
 
-// What is asked for and what the table cannot give.
+// Checks that the table has the columns that the options name.
 std::string misfit(const table& data, const causal_options& options) {
   if (options.score == "bde" && !data.all_discrete())
     return "--score bde: BDe needs categories only, and this table has numbers; bic takes both";
@@ -275,10 +275,10 @@ int run_explain(const causal_options& given_options) {
   if (!why.empty()) return complain("--cluster", why);
   options.structure.kind = structure_named(given_options.structure);
   options.structure.score.kind = score_named(given_options.score);
-  std::vector<worldview_standing> standings = apply_beliefs(rows.data, believed, options, rows.notes);
+  std::vector<worldview_status> statuses = apply_beliefs(rows.data, believed, options, rows.notes);
   const analysis found = analyse(rows.data, *target, options);
-  weigh(rows.data, found, believed, standings);
-  const reported reporteds{rows.data, *target, found, given_options.seed, rows.notes, standings};
+  weigh(rows.data, found, believed, statuses);
+  const reported reporteds{rows.data, *target, found, given_options.seed, rows.notes, statuses};
   const int status = write(given_options.out, report_as(given_options.format, reporteds));
   if (status != done) return status;
   return found.reached == stage::refused ? wrong_use : done;
@@ -305,7 +305,7 @@ int run_eval(const causal_options& given_options) {
   return write(given_options.out, given_options.format == "json" ? evaluation_json(e) : evaluation_text(e));
 }
 
-// The values of one side by the label that pairs.
+// The values of one side, by the label that forms the pairs.
 std::string side(const std::string& path, const causal_options& options, std::string& pair_by, paired_values& out) {
   source_options from = options.from;
   from.paths = {path};

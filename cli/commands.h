@@ -1,5 +1,5 @@
 // The subcommands of digctl. Each adds its options to the app and returns its exit status through `status`:
-// 0 done, 1 it found what it was asked to find, 2 wrong use or bad input.
+// 0 success, 1 found what it searched for (`--fail-on`), 2 wrong use or bad input.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -54,7 +54,7 @@ std::string without_spaces(std::string_view text) {
   return out;
 }
 
-// Behind the line `[rules.RULE]`; nothing if there is none.
+// The position after the line `[rules.RULE]`; nullopt: there is none.
 std::optional<std::size_t> behind_head(std::string_view text, const std::string& rule) {
   const std::string head = "[rules." + rule + ']';
   for (std::size_t at = 0; at < text.size();) {

@@ -1,7 +1,7 @@
-// Changes one key of a rule in a configuration file's text, and leaves the rest as it stands: comments, order, spaces.
+// Changes one key of a rule in the text of a configuration file. Comments, order and spaces stay.
 //
-// Pure functions. Failure: a sentence that says what to write by hand. The result is parsed again and compared with
-// what was there: nothing but the key has changed, or the edit is refused.
+// Pure functions. Failure: a sentence with the lines to write by hand. The result is parsed again and compared with the
+// original: if anything but the key changed, the edit is refused.
 #pragma once
 
 #include <optional>
@@ -16,11 +16,11 @@ struct config_edit {
   std::string literal;  // as TOML writes the value
 };
 
-// The names in `[rules.RULE] except`; none if there is no such key. Nothing, with `why` set, if the text is no TOML.
+// The names in `[rules.RULE] except`; none if there is no such key. nullopt, with `why` set: the text is not TOML.
 std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule,
                                                     std::string& why);
 
-// Empty if done, else why not.
+// Returns an error sentence; empty on success.
 std::string apply_edit(const config_edit& edit, std::string& toml_text);
 
 }  // namespace digd::cli

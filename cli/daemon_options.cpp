@@ -11,7 +11,7 @@ namespace digd::cli {
 
 namespace {
 
-constexpr std::size_t most_token_bytes = 4096;
+constexpr std::size_t max_token_bytes = 4096;
 
 bool find_token(const std::string& command, const daemon_options& options, std::string& token) {
   if (options.token_file.empty()) {
@@ -20,7 +20,7 @@ bool find_token(const std::string& command, const daemon_options& options, std::
     return true;
   }
   std::string why;
-  const std::optional<std::string> text = read_file(options.token_file, most_token_bytes, why);
+  const std::optional<std::string> text = read_file(options.token_file, max_token_bytes, why);
   if (!text) {
     complain(command, shown(options.token_file) + ": " + why);
     return false;

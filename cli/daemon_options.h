@@ -1,4 +1,4 @@
-// The options of commands that talk to a daemon, or read its archive, and what they make of them.
+// The options of commands that talk to a daemon or read its archive.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -31,20 +31,20 @@ struct daemon_end {
   std::string token;
 };
 
-// Nothing, after a message on standard error, if the address or the token's file is unusable. The token comes from
+// nullopt, after a message on standard error: the address or the token file is unusable. The token comes from
 // --token-file, else from DIGD_TOKEN.
 std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& options);
 
 // The same, as a client for HTTP.
 std::optional<net::http_client> http_to(const std::string& command, const daemon_options& options);
 
-// What an answer says is wrong, in words.
+// The error of an answer, as a sentence.
 std::string complaint_of(const net::http_client& asked, const net::http_answer& answer);
 
-// Says what is wrong on standard error; gives the status for that.
+// Prints the error to standard error; returns the exit status for it.
 int complain(const std::string& command, const std::string& text);
 
-// "/v1/runs/RUN", with what comes behind it.
+// "/v1/runs/RUN" and the rest of the path.
 std::string run_path(const std::string& run, const std::string& rest = {});
 
 }  // namespace digd::cli

@@ -1,4 +1,4 @@
-// digctl delete RUN: for good.
+// digctl delete RUN: removes a run permanently.
 #include <unistd.h>
 
 #include <iostream>

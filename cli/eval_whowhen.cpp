@@ -50,13 +50,13 @@ void validate(const std::vector<labelled_log>& logs, const eval_options& options
   if (options.nested) add("chief (nested cv)", true);
 }
 
-// What each log after it would fail by too; then no figure is worth having.
+// An error that every further log would have too; the figures would be useless.
 bool hopeless(const boost::system::error_code& error) {
   using chief::llm::llm_errc;
   return error == make_error_code(llm_errc::rejected) || error == make_error_code(llm_errc::over_budget);
 }
 
-// Empty, or why to ask no more.
+// The reason to stop asking; empty: go on.
 std::string judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model,
                   const eval_options& options, whowhen::results& r) {
   const chief::llm::usage before = model.used();

@@ -19,7 +19,7 @@ struct export_options {
   daemon_options daemon;
 };
 
-// On a terminal, a name in the text could act on it. In a trace, the escaped text means the same.
+// On a terminal, names in the text are escaped. In a trace, the escaped text has the same meaning.
 class terminal_guard {
  public:
   std::string take(std::string_view piece) {

@@ -1,4 +1,4 @@
-// What a frame of the feed says, as lines for people. Pure; every name and text that came from an agent is escaped.
+// A frame of the feed as lines for people. Pure; every name and text of an agent is escaped.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -14,7 +14,7 @@ struct feed_line {
   table::tone tone = table::tone::plain;
 };
 
-// None for what tells nothing by itself: verdicts that let everything pass.
+// Empty for frames without news: verdicts that let everything pass.
 std::vector<feed_line> feed_lines(const boost::json::object& frame);
 
 }  // namespace digd::cli

@@ -81,7 +81,7 @@ std::string file_writer::open() {
   const fs::file_status before = fs::status(path_, none);
   if (fs::is_directory(before)) return "it is a folder";
   if (!fs::exists(before) || fs::is_regular_file(before)) {
-    // Through a link to the file itself, which stays where it is.
+    // Replaces the file that a symbolic link points to, not the link.
     target_ = fs::exists(before) ? fs::canonical(path_, none) : path_;
     beside_ = target_;
     beside_ += ".part" + std::to_string(::getpid());

@@ -1,4 +1,4 @@
-// Files as the commands read and write them, and their names as people see them.
+// Reads and writes the files of commands, and shows their names.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,18 @@
 
 namespace digd::cli {
 
-// A path as it stands in a message: as it is if that is harmless, else quoted and escaped.
+// A path for a message: unchanged if that is harmless, else quoted and escaped.
 std::string shown(const std::filesystem::path& path);
 
-// The whole of a file; "-" is standard input. Nothing, with `why` set, if it cannot be read, is a folder, or has more
+// Reads a whole file; "-" is standard input. nullopt, with `why` set: it cannot be read, is a folder, or has more
 // than `most` bytes.
 std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t most, std::string& why);
 
-// Writes beside the file first and renames, so that what was there is replaced as a whole or not at all; something that
-// is no file (/dev/stdout, a pipe) is written to as it is. "-" is standard output. Empty if done, else why not.
+// Writes a temporary file beside the target and renames it, so the target is replaced completely or not at all. A pipe
+// or device (/dev/stdout) is written directly. "-" is standard output. Returns an error sentence; empty on success.
 std::string write_file(const std::filesystem::path& path, std::string_view text);
 
-// The same for text that comes in pieces: kept beside the file until `finish`; without it nothing is changed.
+// The same for text in pieces: the temporary file replaces the target at `finish`. Without `finish` nothing changes.
 class file_writer {
  public:
   explicit file_writer(std::filesystem::path path) : path_(std::move(path)) {}
@@ -29,7 +29,7 @@ class file_writer {
   file_writer(const file_writer&) = delete;
   file_writer& operator=(const file_writer&) = delete;
 
-  // Each: empty if done, else why not.
+  // Each returns an error sentence; empty on success.
   std::string write(std::string_view piece);
   std::string finish();
 

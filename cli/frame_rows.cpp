@@ -39,7 +39,7 @@ std::string number_of(const json::object& from, std::string_view key) {
 
 std::string quoted_or_dash(std::string_view text) { return text.empty() ? "-" : digd::quoted(text); }
 
-// The texts of the monitor quote names already; line ends would break the table.
+// digd's texts already quote names; only line ends would break the table.
 std::string on_one_line(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '\n' ? ' ' : c;

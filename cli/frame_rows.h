@@ -1,4 +1,4 @@
-// What a client is sent, as rows of a table for people: the same for a replay and for a live daemon.
+// Frames sent to a client, as rows of a table: the same for a replay and for a live daemon.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 namespace digd::cli {
 
 table frame_table(const table::look& look);
-// Adds what a frame says: a row for each verdict, one for an intervention or an error. Others are left out.
+// Adds a row for each verdict, and one for an intervention or an error. Other frames have no row.
 void add_frame(table& to, std::string_view frame);
 
-// Frames to standard output: as they are, a line each, or as a table in portions.
+// Prints frames to standard output: one line each, or as a table in portions.
 class frame_printer {
  public:
   frame_printer(bool as_lines, const table::look& look) : lines_(as_lines), table_(frame_table(look)) {}

@@ -1,6 +1,6 @@
-// digctl import: logs of others into trace files (docs/importers.md).
+// digctl import: converts logs of other tools into trace files (docs/importers.md).
 //
-// Each file is read, imported and written on its own: one that fails is named and the others go on.
+// Each file is imported on its own. If one fails, it is named, and the others continue.
 #include <algorithm>
 #include <functional>
 #include <iostream>
@@ -32,20 +32,20 @@ struct format {
   std::function<import_outcome(std::string_view)> read;
 };
 
-// One log, and where it is written below a folder.
+// One log, and its output path below a folder.
 struct source {
   fs::path file;
   fs::path name;
 };
 
-// Of one log among several; the sum is told in full.
+// The line for one log of several; the totals follow at the end.
 std::string in_brief(const importers::import_counts& counts) {
   const auto links = counts.links();
   return std::to_string(counts.messages) + " messages, " + std::to_string(counts.agents) +
          " agents; links: " + std::to_string(links.stated) + " stated, " + std::to_string(links.inferred) + " inferred";
 }
 
-// A folder stands for all its *.json, those of its folders too, in order of their names.
+// A folder stands for all *.json files below it, ordered by name.
 bool collect(const std::string& given, std::vector<source>& into, std::string& why) {
   std::error_code failed;
   if (given == "-" || !fs::is_directory(given, failed)) {

@@ -1,4 +1,4 @@
-// digctl judge RUN DETECTION right|wrong: what a person thinks of a detection.
+// digctl judge RUN DETECTION right|wrong: stores a person's opinion on a detection.
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdlib>

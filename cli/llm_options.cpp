@@ -60,7 +60,7 @@ void add_llm_options(CLI::App& app, llm_options& options) {
 
 namespace {
 
-// A key is for the endpoint alone; on the way to another machine, without TLS anybody may read it.
+// Only the endpoint may see the key. Without TLS, others can read it on the way to another machine.
 bool in_clear(std::string_view url) {
   constexpr std::string_view scheme = "http://";
   if (!url.starts_with(scheme)) return false;

@@ -1,4 +1,4 @@
-// The options of commands that may ask a language model, and what they make of them.
+// The options of commands that may ask a language model.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ struct llm_options {
 
 void add_llm_options(CLI::App& app, llm_options& options);
 
-// Nothing, with `why` set, if the key's file cannot be read, the model has no name, or the key would go out in clear.
+// nullopt, with `why` set: the key file cannot be read, the model has no name, or the key would be sent in clear text.
 // The key: --llm-key-file, else the environment's DIGD_LLM_KEY, else OPENAI_API_KEY. With --dry-run prompts go to
 // standard output.
 std::unique_ptr<chief::llm::endpoint> open_endpoint(const llm_options&, std::string& why);
@@ -31,7 +31,7 @@ chief::llm::judge_options judging(const llm_options&, const std::string& right_a
 
 inline const std::vector<std::string> llm_methods{"chief-llm", "all-at-once", "step-by-step", "binary-search",
                                                   "hybrid"};
-// `graph`: of chief-llm, with the subtasks as the model cut them.
+// `graph`: of chief-llm, with the model's subtasks.
 chief::llm::ruling rule_by(const std::string& method, chief::llm::endpoint&, const chief::flat_log&,
                            const chief::llm::judge_options&, chief::attribution* graph = nullptr);
 

@@ -1,4 +1,4 @@
-// digctl: replays and plays traces, imports logs, shows what digd saw.
+// digctl: replays and sends traces, imports logs, shows what digd saw.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
@@ -19,7 +19,7 @@ apps commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// The first word that stands where a command has to and is none, in words; empty: there is none.
+// An error sentence about the first word that should be a command but is not; empty: there is none.
 std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   const CLI::App* at = &app;
   for (int i = 1; i < argc; ++i) {

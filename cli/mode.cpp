@@ -32,7 +32,7 @@ const char* in_words(mode m) {
   return "";
 }
 
-// What an answer of /v1/mode says; nothing, after a word on why, if it is none.
+// The mode in an answer of /v1/mode; nullopt, after a message on standard error: the answer has none.
 std::optional<json::object> answer_of(const net::http_client& daemon, const std::string& why,
                                       const net::http_answer& answer) {
   if (!why.empty() || !answer.good()) {
@@ -67,7 +67,7 @@ int set(const net::http_client& daemon, mode to) {
   return done;
 }
 
-// Healings that only the mode kept back, by rule and healing, over the latest runs.
+// Healings that only the mode prevented, by rule and healing, over the latest runs.
 struct shadow_summary {
   std::map<std::pair<std::string, std::string>, std::int64_t> counts;
   std::size_t runs = 0;

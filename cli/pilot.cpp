@@ -1,4 +1,5 @@
-// digctl pilot: what digd did over many runs, or would have done; what silences it; how the canary's groups compare.
+// digctl pilot: what digd did over many runs or would have done, how to silence it, and how the canary's groups
+// compare.
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -43,7 +44,7 @@ struct pilot_options {
   terminal_options terminal;
 };
 
-// ---- reading the answer: members that are missing count as nothing
+// ---- reading the answer: a missing member counts as empty
 
 const json::object& object_in(const json::object& from, std::string_view key) {
   static const json::object none;
@@ -102,7 +103,7 @@ std::string local_time(std::int64_t unix_ms) {
   return out;
 }
 
-// As a word of a shell; empty if the text cannot be typed as it is.
+// Quotes the text for a shell; empty: it has characters that cannot be typed.
 std::string shell_word(const std::string& text) {
   if (picture::safe(text) != text) return {};
   const auto is_plain = [](char c) {
@@ -292,9 +293,9 @@ class report {
   const std::size_t width_;
 };
 
-// ---- what the user calls fine
+// ---- `--fine`: what the user silences
 
-// By rule: the agents for which it is fine; none named: for all.
+// By rule: the agents to silence it for; none: for all agents.
 using fine_rules = std::map<std::string, std::vector<std::string>>;
 
 std::optional<fine_rules> read_fine(const std::vector<std::string>& texts) {
@@ -337,7 +338,7 @@ config_edit edit_for(const std::string& rule, const std::vector<std::string>& ag
   return {.rule = rule, .key = "except", .literal = list_of(agents)};
 }
 
-// {"orphaned_event": {"except": ["critic"]}}: a Python literal as well as JSON.
+// {"orphaned_event": {"except": ["critic"]}}: valid both as Python and as JSON.
 std::string as_json(const fine_rules& fine) {
   std::string out = "{";
   for (const auto& [rule, agents] : fine) {
@@ -366,7 +367,7 @@ silenced silenced_by(const fine_rules& fine, const json::object& pilot) {
   return sum;
 }
 
-// The settings merged into the file, which is written as a whole or not at all.
+// Merges the settings into the file, which is replaced completely or not at all.
 int write_fine(const fine_rules& fine, const std::string& path) {
   std::string why;
   auto text = read_file(path, max_config_bytes, why);

@@ -1,4 +1,4 @@
-// Text from elsewhere, made harmless for a terminal: nothing in it moves the cursor, changes colours or hides itself.
+// Makes foreign text harmless for a terminal: it cannot move the cursor, change colours or hide itself.
 #pragma once
 
 #include <string>
@@ -6,12 +6,11 @@
 
 namespace digd::cli {
 
-// On one line, with what could act on a terminal escaped as \uXXXX; quotes and backslashes stay as they are. For
-// sentences of the daemon's, in which names that agents chose stand quoted already; and for JSON, which means the same
-// afterwards.
+// Puts the text on one line and escapes control characters as \uXXXX; quotes and backslashes stay. For sentences of
+// the daemon, which already quote names that agents chose, and for JSON, whose meaning does not change.
 std::string printable(std::string_view text);
 
-// The same line by line, each with its end.
+// The same for each line; line ends stay.
 std::string printable_lines(std::string_view text);
 
 }  // namespace digd::cli

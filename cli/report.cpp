@@ -28,7 +28,7 @@ namespace digd::cli {
 namespace {
 
 struct report_options {
-  std::string text, format, causes, out = "-";
+  std::string source, format, causes, out = "-";
   double budget_seconds = 20;
   unsigned threads = 0;
   std::uint64_t seed = 1;
@@ -37,12 +37,12 @@ struct report_options {
 };
 
 int complain(const report_options& options, const std::string& why) {
-  return cli::complain("report", shown(options.text) + ": " + why);
+  return cli::complain("report", shown(options.source) + ": " + why);
 }
 
 #ifdef DIGD_ANALYSIS
 
-constexpr std::size_t most_held = std::size_t{256} << 20, most_causes = std::size_t{64} << 20;
+constexpr std::size_t max_held_bytes = std::size_t{256} << 20, max_causes_bytes = std::size_t{64} << 20;
 
 std::atomic<bool> stop_asked{false};
 
@@ -72,7 +72,7 @@ std::optional<std::vector<report::part>> attributed(const report_options& given_
                                                     const report::gathered& from) {
   std::string why, causes;
   if (!given_options.causes.empty()) {
-    auto read = read_file(given_options.causes, most_causes, why);
+    auto read = read_file(given_options.causes, max_causes_bytes, why);
     if (!read) {
       complain(given_options, shown(given_options.causes) + ": " + why);
       return {};
@@ -82,11 +82,11 @@ std::optional<std::vector<report::part>> attributed(const report_options& given_
   ::signal(SIGINT, on_interrupt);
   std::optional<std::string> held;
   const report::trace_text text = [&]() -> std::string_view {
-    if (!held) held = trace.text(most_held).value_or(std::string());
+    if (!held) held = trace.text(max_held_bytes).value_or(std::string());
     return *held;
   };
   const report::part_options options = part_options_of(given_options);
-  const std::string subject = report::on_command_line(given_options.text);
+  const std::string subject = report::on_command_line(given_options.source);
   std::vector<report::part> parts;
   parts.push_back(report::shapley_part(text, from.seen, subject, options));
   if (options.progress) std::cerr << "\r\x1b[K";
@@ -97,8 +97,10 @@ std::optional<std::vector<report::part>> attributed(const report_options& given_
 
 #else
 
-std::optional<std::vector<report::part>> attributed(const report_options& how, kept_trace&, const report::gathered&) {
-  return report::not_run(report::on_command_line(how.what), "this digctl was built without the passes.");
+std::optional<std::vector<report::part>> attributed(const report_options& options, kept_trace&,
+                                                    const report::gathered&) {
+  return report::not_run(report::on_command_line(options.source),
+                         "this digctl was built without the attribution methods.");
 }
 
 #endif
@@ -115,14 +117,14 @@ std::string write_as(const std::string& format, const std::string& out, const re
 }
 
 int write(report_options& options) {
-  auto input = trace_input::open("report", options.text, options.daemon);
+  auto input = trace_input::open("report", options.source, options.daemon);
   if (!input) return wrong_use;
   kept_trace trace(std::move(input));
   const report::gathered from = report::gather([&](const trace_input::each_line& each) { return trace.lines(each); });
   if (!from.problem.empty()) return complain(options, from.problem);
   const auto parts = attributed(options, trace, from);
   if (!parts) return wrong_use;
-  const report::document document = report::compose(from, *parts, report::on_command_line(options.text));
+  const report::document document = report::compose(from, *parts, report::on_command_line(options.source));
   if (const std::string why = write_as(options.format, options.out, from, *parts, document); !why.empty()) {
     return complain(options, (options.out == "-" ? "" : shown(options.out) + ": ") + why);
   }
@@ -136,7 +138,7 @@ void add_report(CLI::App& app, int& status) {
   CLI::App* sub = app.add_subcommand(
       "report", "Writes what happened in a run, who was responsible, and how that is known: one page");
   sub->add_option(
-         "TRACE|RUN", options->text,
+         "TRACE|RUN", options->source,
          "trace file (JSON lines), - for standard input; if there is no such file, the id of a run that the daemon saw")
       ->required();
   sub->add_option("--format", options->format,

@@ -1,7 +1,7 @@
-// Where commands find the runs that digd saw: a daemon that is asked, or an archive file that is read.
+// Where commands find the runs that digd saw: in a running daemon or in an archive file.
 //
-// Thread: one; it blocks. Failure: each call gives what is wrong, for people, or nothing. Bounds: lists come page by
-// page, as they are taken; traces and graphs are handed on as they come.
+// Thread: one; calls block. Failure: each call returns an error sentence; empty on success. Bounds: lists are read page
+// by page; traces and graphs are passed on piece by piece.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -21,7 +21,7 @@ class run_source {
   using sink = std::function<bool(std::string_view piece)>;              // likewise
 
   virtual ~run_source() = default;
-  // Newest first; as in the list of /v1/runs (docs/operate.md).
+  // Newest first; members as in /v1/runs (docs/operate.md).
   virtual std::string runs(const each_run& each) = 0;
   // As /v1/runs/ID.
   virtual std::string details(const std::string& run, boost::json::object& into) = 0;
@@ -32,7 +32,7 @@ class run_source {
   virtual std::string graph(const std::string& run, const std::string& format, const sink& to) = 0;
 };
 
-// Null, after a word on standard error, if there is no such place.
+// Null, after a message on standard error: there is no such daemon or archive.
 std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options);
 
 }  // namespace digd::cli

@@ -1,5 +1,4 @@
-// The text of what a command was given: a file, "-" for standard input, or else a run that a daemon saw or an archive
-// keeps.
+// Reads the input of a command as one text: a file, "-" for standard input, or a run of a daemon or archive.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +14,7 @@ struct run_text {
   bool is_file = false;  // else the lines of a run's trace
 };
 
-// A file's name comes before a run's of the same name, unless an archive is named. Nothing, with `why`, if there is
+// A file takes precedence over a run of the same name, unless an archive is named. nullopt, with `why` set: there is
 // neither, or more than `most` bytes of it. Blocks.
 std::optional<run_text> read_run_text(const std::string& command, const std::string& text,
                                       const daemon_options& options, std::size_t most, std::string& why);

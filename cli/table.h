@@ -1,5 +1,5 @@
-// A table: columns as wide as their cells, up to a limit; the last one wrapped to the width where there is one.
-// Rows may be printed while more come: the first ones printed fix the widths.
+// A table for a terminal. Columns are as wide as their cells, up to a limit; the last one wraps at the width, if there
+// is one. Rows may be printed in portions: the first portion sets the widths.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class table {
   table(std::vector<std::string> head, look look);
   void add(row cells) { rows_.push_back(std::move(cells)); }
   std::size_t waiting() const { return rows_.size(); }
-  // Prints the rows that wait, the head before the first of all.
+  // Prints the rows added since the last call; the head comes before the first row.
   void print(std::ostream& out);
 
  private:
@@ -45,7 +45,7 @@ class table {
   bool begun_ = false;
 };
 
-// What switches a terminal to that tone; back with "\x1b[0m".
+// The escape sequence for a tone; "\x1b[0m" resets it.
 std::string_view sgr(table::tone tone);
 
 }  // namespace digd::cli

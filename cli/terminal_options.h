@@ -1,4 +1,4 @@
-// What a command needs to know of where its text goes: the width of the terminal, and whether to use colour.
+// Properties of a command's output: the width of the terminal, and whether to use colour.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,7 +21,7 @@ struct terminal_options {
   bool colored() const;
 };
 
-// For tables: wrapped where there is a terminal, or a width was asked for.
+// For tables: they wrap on a terminal, or if a width is given.
 table::look look_of(const terminal_options& terminal);
 
 void add_terminal_options(CLI::App& app, terminal_options& to);

@@ -92,7 +92,7 @@ std::string kept_trace::keep() {
   std::string unwritten;
   std::string problem = from_->lines([&](std::string_view line) {
     bytes += line.size() + 1;
-    if (bytes > most_bytes) unwritten = "the trace has more than " + std::to_string(most_bytes >> 30) + " GiB";
+    if (bytes > max_bytes) unwritten = "the trace has more than " + std::to_string(max_bytes >> 30) + " GiB";
     else if (std::fwrite(line.data(), 1, line.size(), kept_) != line.size() || std::fputc('\n', kept_) == EOF)
       unwritten = std::strerror(errno);
     return unwritten.empty();

@@ -1,6 +1,6 @@
-// The lines of a trace, wherever it is: a file, standard input, a daemon's run, a run in an archive.
+// Reads the lines of a trace from a file, standard input, a daemon's run, or a run in an archive.
 //
-// Thread: one; it blocks. Failure: what is wrong, for people; empty if nothing. Bounds: a line at a time is held.
+// Thread: one; calls block. Failure: an error sentence; empty on success. Bounds: one line is in memory at a time.
 #pragma once
 
 #include <cstdio>
@@ -38,11 +38,11 @@ class trace_input {
   bool asked_daemon_ = false;
 };
 
-// A trace that is read more than once, the same each time: what comes from elsewhere is kept in a temporary file
-// without a name, of at most `most_bytes`.
+// A trace that can be read several times. Input that is no file is kept in an unnamed temporary file of at most
+// `max_bytes`.
 class kept_trace {
  public:
-  static constexpr std::size_t most_bytes = std::size_t{8} << 30;
+  static constexpr std::size_t max_bytes = std::size_t{8} << 30;
 
   explicit kept_trace(std::unique_ptr<trace_input> from) : from_(std::move(from)) {}
   ~kept_trace();

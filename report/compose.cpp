@@ -161,7 +161,7 @@ bool gatherer::pass_again() {
   out_.graph.whole = out_.seen.lines <= drawn_.rows / 3;  // few messages have more than three rows
   const std::uint64_t first = out_.graph.whole || at <= drawn_.lines_before ? 1 : at - drawn_.lines_before;
   recorder_ = std::make_unique<picture::recorder>(
-      run_policy{}, picture::recorder::window{.first_line = first, .most_rows = drawn_.rows});
+      run_policy{}, picture::recorder::window{.first_line = first, .max_rows = drawn_.rows});
   return true;
 }
 

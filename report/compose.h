@@ -1,8 +1,7 @@
-// A run's report, from its stored messages alone: read once for what was observed, and once more, up to where it went
-// wrong, for the picture of the graph. What attribution passes found comes in as `part`s.
+// Composes the report of a run from its stored messages. One pass collects the observations; a second pass, up to the
+// failure, draws the graph. The results of attribution methods are passed in as `part`s.
 //
-// Thread: one; it blocks. Bounds: `observe_bounds`, `graph_bounds`. Failure: `problem` says what is wrong with the
-// trace.
+// Thread: one; calls block. Bounds: `observe_bounds`, `graph_bounds`. Failure: `problem` is a sentence about the trace.
 #pragma once
 
 #include <cstddef>
@@ -19,40 +18,40 @@
 
 namespace digd::report {
 
-// Hands the lines of the run's trace to `each`, from the first, until it says false; once a call. Empty, or why the
-// trace cannot be read.
+// Each call reads the trace from its first line and passes the lines to `each` until it returns false. Returns an error
+// sentence; empty on success.
 using line_source = std::function<std::string(const std::function<bool(std::string_view line)>& each)>;
 
 struct graph_bounds {
   std::size_t nodes = 300;          // activations and events drawn
-  std::size_t nodes_of_part = 120;  // where there are more
+  std::size_t nodes_of_part = 120;  // if the graph has more
   std::size_t rows = 6'000;         // read around the leading detection
   std::uint64_t lines_before = 2'000;
 };
 
-// The recorded graph, or the part of it about the leading detection.
+// The recorded graph, or its part around the leading detection.
 struct graph_part {
   picture::model model;
   bool whole = true;  // everything was read
 };
 
 struct gathered {
-  std::string problem;  // empty: the rest is there
+  std::string problem;  // empty: the graph is complete
   observed seen;
   graph_part graph;
 };
 
-// Reads a run: its lines from the first on, and once more when it asks for that.
+// Takes a run's lines in one or two passes.
 class gatherer {
  public:
   explicit gatherer(const observe_bounds& most = {}, const graph_bounds& drawn = {});
   ~gatherer();
 
-  // False: this pass wants no more lines.
+  // False: this pass needs no more lines.
   bool line(std::string_view text);
-  // After the last line that was wanted. True: begin anew.
+  // At the end of a pass. True: pass the lines again, from the first.
   bool pass_again();
-  // When no pass is wanted any more; once.
+  // Once, after the last pass.
   gathered finish();
 
  private:
@@ -64,14 +63,14 @@ class gatherer {
 
 gathered gather(const line_source& from, const observe_bounds& most = {}, const graph_bounds& drawn = {});
 
-// A run's name or a file's as it can be typed.
+// The name of a run or file, quoted for a shell.
 std::string on_command_line(const std::string& name);
 
-// The report; `parts` in the order in which they are told. `subject` is what people call the run on a command line.
+// The report, with `parts` in their order. `subject` names the run on a command line.
 document compose(const gathered& from, const std::vector<part>& parts, const std::string& subject,
                  const graph_bounds& drawn = {});
 
-// What stands for the passes where none of them can be run.
+// The part that replaces the attribution methods where none can run.
 std::vector<part> not_run(const std::string& subject, const std::string& why);
 
 }  // namespace digd::report

@@ -1,7 +1,7 @@
-// A report as what stands in it: sections of words, tables and pictures. Made by `compose` and by the passes that
-// attribute; written by `html.h` and `markdown.h`, which know nothing of runs.
+// The content of a report: sections of text, tables and pictures. `compose` and the attribution methods create it;
+// `html.h` and `text.h` write it and know nothing about runs.
 //
-// Texts are as agents chose them; writers escape them. Pictures are SVG made by picture/, escaped already.
+// Texts are unescaped: the writers escape them. Pictures are SVG from picture/, which is escaped.
 #pragma once
 
 #include <cstddef>
@@ -13,19 +13,19 @@ namespace digd::report {
 
 struct column {
   std::string name;
-  bool number = false;  // to the right
+  bool number = false;  // right-aligned
 };
 
 struct table {
   std::string caption;
   std::vector<column> columns;
   std::vector<std::vector<std::string>> rows;  // the first cell of each names the row
-  std::string left_out;                        // what is not in it, in words; empty: nothing
+  std::string left_out;                        // a sentence about omitted rows; empty: none
 };
 
 struct figure {
   std::string title;
-  std::string caption;  // what is to be seen, for those too who do not see it
+  std::string caption;  // describes the picture, also for screen readers
   std::string svg;
 };
 
@@ -60,33 +60,33 @@ struct document {
   std::string title;
   std::string run;
   std::vector<std::string> verdict;  // two sentences
-  bool failed = false;               // the run failed, or not all that was found is known to have cleared
+  bool failed = false;               // the run failed, or a finding is not known to have cleared
   std::vector<fact> facts;
   std::vector<section> sections;
 };
 
-// How a number was made.
+// How a number was computed.
 struct origin {
   std::string number, text, source;  // source: paper and equation, or the document that defines it
 };
 
-// A place in the run that a pass holds responsible.
+// A place in the run that an attribution method holds responsible.
 struct blamed {
   std::string activation, event;  // either may be empty
   std::string why;                // a clause
 };
 
-// What one pass has to say, or why it has not.
+// The result of one attribution method, or why it did not run.
 struct part {
   std::string id, title;
   bool ran = false;
-  std::string why_not;  // if it did not run
-  std::string command;  // that runs it
+  std::string why_not;  // why it did not run; empty: it ran
+  std::string command;  // the command that runs it
   std::string answer;   // a clause for the verdict; empty: none
   std::vector<block> blocks;
   std::vector<origin> origins;
-  std::vector<report::blamed> blamed;  // most first
-  std::string json;                    // the pass's own, one value; empty: null
+  std::vector<report::blamed> blamed;  // the most responsible first
+  std::string json;                    // the method's own JSON value; empty: null
 };
 
 }  // namespace digd::report

@@ -1,5 +1,5 @@
-// A report as one HTML page that asks for nothing else: style, pictures and a few lines of script are in it, and its
-// content security policy forbids everything from elsewhere.
+// Writes a report as one self-contained HTML page: it includes its style, pictures and a short script. Its content
+// security policy forbids everything from outside.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace digd::report {
 
 std::string to_html(const document& of);
 
-// What a browser may do with the page; also for the header of an HTTP answer.
+// The page's content security policy; also for the header of an HTTP response.
 std::string content_security_policy();
 
 }  // namespace digd::report

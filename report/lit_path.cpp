@@ -113,13 +113,13 @@ std::vector<index> from_its_root(const backwards& to) {
 
 lit_path light(const picture::model& graph, const std::vector<const detection*>& found,
                const std::vector<blamed>& suspects) {
-  constexpr std::size_t most_tried = 60;
+  constexpr std::size_t max_tried = 60;
   lit_path out;
   std::vector<index> path, places;
   for (const blamed& who : suspects) {
     const index culprit = node_of(graph, who);
     if (culprit == none) continue;
-    for (std::size_t i = 0; i < std::min(found.size(), most_tried) && path.empty(); ++i) {
+    for (std::size_t i = 0; i < std::min(found.size(), max_tried) && path.empty(); ++i) {
       places = places_of(graph, *found[i]);
       const backwards to_place(graph, places);
       if (!to_place.reached(culprit)) continue;

@@ -1,5 +1,5 @@
-// The culprit's path through the recorded graph: from where the run came from, by what is held responsible, to where
-// it went wrong. Recorded edges only (DIG to Heal, section 4.1: source and input edges).
+// The lit path through the recorded graph: from the run's start, through the responsible agent or step, to the failure.
+// It uses recorded edges only (DIG to Heal, section 4.1: source and input edges).
 #pragma once
 
 #include <string>
@@ -15,15 +15,16 @@ struct lit_path {
   picture::highlight lit;
   struct stop {
     bool is_activation = false;
-    std::string id, agent;  // of an activation: whose
+    std::string id, agent;  // agent: of an activation
   };
   std::vector<stop> stops;        // from the first cause to the last effect
-  const detection* to = nullptr;  // what it leads to
-  const blamed* by = nullptr;     // what is held responsible on it; null: nothing that is
+  const detection* to = nullptr;  // the detection at its end
+  const blamed* by = nullptr;     // the responsible place on it; null: none
 };
 
-// The path of the first suspect that a detection descends from, to the first such detection; without one, to the first
-// detection. `found`: the leading one first. Empty if the model has none of it.
+// The path through the first suspect that a detection descends from, to the first such detection. Without such a
+// suspect, the path to the first detection. `found` begins with the leading detection. Empty: the model has no node of
+// it.
 lit_path light(const picture::model& graph, const std::vector<const detection*>& found,
                const std::vector<blamed>& suspects);
 

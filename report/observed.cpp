@@ -66,10 +66,11 @@ const told_detection* observed::leading() const {
 
 class observer::builder {
  public:
-  builder(const observe_bounds& most, const run_policy& policy)
-      : most_(most), replay_(policy, {.frame = {}, .record = [this](const ingest::record& record) { hear(record); }}) {
-    seen_.time.most = most.bins;
-    for (rule_facts& r : seen_.rules) r.over_time.assign(most.bins, 0);
+  builder(const observe_bounds& bounds, const run_policy& policy)
+      : bounds_(bounds),
+        replay_(policy, {.frame = {}, .record = [this](const ingest::record& record) { hear(record); }}) {
+    seen_.time.most = bounds.bins;
+    for (rule_facts& r : seen_.rules) r.over_time.assign(bounds.bins, 0);
   }
 
   bool line(std::string_view text) {
@@ -121,7 +122,7 @@ class observer::builder {
   void note(milliseconds ts, std::string text);
   void remark(const ingest::record& of);
 
-  const observe_bounds most_;
+  const observe_bounds bounds_;
   ingest::replay replay_;
   ingest::decoder decoder_;
   message message_;
@@ -156,15 +157,15 @@ index observer::builder::agent_of(std::string_view name) {
     return known->second;
   }
   index at = static_cast<index>(seen_.agents.size());
-  if (at > most_.agents) {  // all further ones share the last row
-    at = static_cast<index>(most_.agents);
+  if (at > bounds_.agents) {  // all further ones share the last row
+    at = static_cast<index>(bounds_.agents);
     ++seen_.agents_left_out;
   } else {
     agent_facts& added = seen_.agents.emplace_back();
-    added.name = at == most_.agents ? std::string("all other agents") : std::string(name);
-    seen_.agents_left_out += at == most_.agents;
+    added.name = at == bounds_.agents ? std::string("all other agents") : std::string(name);
+    seen_.agents_left_out += at == bounds_.agents;
     added.member = is_member(name);
-    added.starts.assign(most_.bins, 0);
+    added.starts.assign(bounds_.bins, 0);
   }
   agents_.emplace(std::string(name), at);  // the engine bounds how many names there are
   return at;
@@ -185,7 +186,7 @@ flow* observer::builder::flow_of(index from, index to) {
   const std::uint64_t key = flow_key(from, to);
   const auto known = flows_.find(key);
   if (known != flows_.end()) return &seen_.flows[known->second];
-  if (seen_.flows.size() >= most_.flows) {
+  if (seen_.flows.size() >= bounds_.flows) {
     ++seen_.flows_left_out;
     return nullptr;
   }
@@ -231,7 +232,7 @@ void observer::builder::start(const ingest::record& of) {
   ++a.starts[seen_.time.of(of.ts)];
   open_span& o = open_[std::string(message_.activation)];
   o = {.agent = agent, .span = none, .started = of.ts};
-  if (seen_.spans.size() >= most_.spans) spans_full_ = true;
+  if (seen_.spans.size() >= bounds_.spans) spans_full_ = true;
   if (spans_full_) return;
   o.span = static_cast<index>(seen_.spans.size());
   seen_.spans.push_back({.agent = agent, .id = std::string(message_.activation), .started = of.ts, .ended = of.ts});
@@ -298,7 +299,7 @@ void observer::builder::remark(const ingest::record& of) {
 }
 
 void observer::builder::note(milliseconds ts, std::string text) {
-  if (seen_.notes.size() >= most_.notes) {
+  if (seen_.notes.size() >= bounds_.notes) {
     ++seen_.notes_left_out;
     return;
   }
@@ -325,7 +326,7 @@ void observer::builder::found(const ingest::record& of) {
     const index about = d.agent ? agent_of(*d.agent) : d.event ? source_of(*d.event) : none;
     if (about < flow::monitor) ++seen_.agents[about].findings;
     const bool first_failure = d.severity == severity::failure && r.found == 1;
-    if (r.found <= most_.of_a_rule && (seen_.detections.size() < most_.detections || first_failure)) tell(d, of, i);
+    if (r.found <= bounds_.of_a_rule && (seen_.detections.size() < bounds_.detections || first_failure)) tell(d, of, i);
   }
 }
 
@@ -377,7 +378,7 @@ observed observer::builder::finish() {
     std::sort(waiting.begin(), waiting.end(),
               [&](auto a, auto b) { return graph().event(a).ordinal < graph().event(b).ordinal; });
     for (const graph::event_index e : waiting) {
-      if (seen_.pending.size() >= most_.pending) break;
+      if (seen_.pending.size() >= bounds_.pending) break;
       waiting_event& w = seen_.pending.emplace_back();
       w.id = graph().event(e).id;
       for (const graph::delivery& d : graph().event(e).deliveries) {
@@ -396,8 +397,8 @@ observed observer::builder::finish() {
   return std::move(seen_);
 }
 
-observer::observer(const observe_bounds& most, const run_policy& policy)
-    : builder_(std::make_unique<builder>(most, policy)) {}
+observer::observer(const observe_bounds& bounds, const run_policy& policy)
+    : builder_(std::make_unique<builder>(bounds, policy)) {}
 observer::~observer() = default;
 bool observer::line(std::string_view text) { return builder_->line(text); }
 const std::string& observer::problem() const { return builder_->problem(); }

@@ -1,8 +1,8 @@
-// What digd saw of a run, in numbers and in what is worth telling: the plain half of a report, made in one pass.
+// Observations of a run: counts, histograms and the most important items. They are collected in one pass.
 //
-// An `observer` replays the run's trace and keeps sums, histograms and the first of everything that is told one by one,
-// so that a run of any length takes the same memory. Names and texts are as agents chose them: writers escape them.
-// Thread: one. Bounds: `observe_bounds`; what was over one is counted, and the report says so.
+// An `observer` replays the run's trace. It keeps sums, histograms and the first items of each list, so memory does not
+// depend on the length of the run. Names and texts are unescaped: the writers escape them. Thread: one. Bounds:
+// `observe_bounds`; items beyond a bound are counted, and the report shows the count.
 #pragma once
 
 #include <array>
@@ -26,39 +26,39 @@ using index = std::uint32_t;
 inline constexpr index none = std::numeric_limits<index>::max();
 
 struct observe_bounds {
-  std::size_t agents = 2'000;    // with a row of their own; the others share one
+  std::size_t agents = 2'000;    // with their own row; the others share one
   std::size_t flows = 20'000;    // pairs of agents
-  std::size_t spans = 1'500;     // activations told one by one; of more runs only the histogram
-  std::size_t detections = 200;  // told in full
-  std::size_t of_a_rule = 50;    // likewise
+  std::size_t spans = 1'500;     // activations listed; with more, only the histogram
+  std::size_t detections = 200;  // listed with all details
+  std::size_t of_a_rule = 50;    // of one rule, likewise
   std::size_t bins = 120;        // of a histogram over time
   std::size_t pending = 50;      // events that still wait at the end
   std::size_t notes = 100;       // gaps, switches, refusals, who joined and left
 };
 
-// Counts over time in equal bins. The bins double in width as the time goes on, so that there are never more.
-// Times are not earlier than `start`.
+// Counts over time in equal bins. The width of the bins doubles as time passes, so their number is constant. No time is
+// earlier than `start`.
 struct time_bins {
   milliseconds start = 0, width = 1;  // ms
   std::size_t most = 120;
 
-  // Where `ts` belongs, after `widen` gave room for it.
+  // The bin of `ts`; call `widen` first.
   std::size_t of(milliseconds ts) const;
-  // How many times the width has to double for `ts`.
+  // How often the width must double for `ts`.
   int doublings_for(milliseconds ts) const;
 };
 
-// Adds neighbours together, `times` times.
+// Merges neighbouring bins, `times` times.
 void halve(std::vector<std::uint32_t>& bins, int times);
 
 struct agent_facts {
   std::string name;
   bool member = false;  // was in the roster, as far as it was named while it was
   std::uint64_t activations = 0, failed = 0, open = 0;
-  milliseconds busy_ms = 0;  // of ended activations, together
+  milliseconds busy_ms = 0;  // sum over ended activations
   std::uint64_t inputs = 0, consumed = 0, waited = 0, discarded = 0, rerouted = 0;
   std::uint64_t outputs = 0;
-  std::uint64_t findings = 0;         // that name it, or an event of its making
+  std::uint64_t findings = 0;         // that name the agent or an event it created
   std::vector<std::uint32_t> starts;  // of activations, by bin
 };
 
@@ -67,7 +67,7 @@ struct flow {
   static constexpr index outside = none, monitor = none - 1;
   index from = outside, to = 0;
   std::uint64_t given = 0;
-  std::uint64_t idle = 0;  // of these, what was left waiting, discarded or rerouted, counted once a reaction
+  std::uint64_t idle = 0;  // of these: left waiting, discarded or rerouted; one for each reaction
 };
 
 struct span {
@@ -113,12 +113,12 @@ struct observed {
   std::uint64_t found = 0, healed = 0;
   milliseconds first_ts = 0, last_ts = 0;
   run_outcome ended = run_outcome::none;
-  bool submitted = false;  // an answer was let through
-  std::string ended_text;  // "success"; empty while it goes on
+  bool submitted = false;  // an answer was delivered
+  std::string ended_text;  // "success"; empty while the run is open
   time_bins time;
-  std::vector<agent_facts> agents;  // the last may be the others together
+  std::vector<agent_facts> agents;  // the last one may be the sum of all others
   std::uint64_t agents_left_out = 0;
-  std::vector<flow> flows;  // most given first
+  std::vector<flow> flows;  // ordered by the number of events
   std::uint64_t flows_left_out = 0;
   std::vector<span> spans;  // empty if there were more than the bound
   std::array<rule_facts, rule_count> rules;
@@ -128,11 +128,11 @@ struct observed {
   std::vector<timed_note> notes;
   std::uint64_t notes_left_out = 0;
   std::uint64_t open_at_end = 0;
-  double replay_seconds = 0;  // that this pass took: what one more replay costs
+  double replay_seconds = 0;  // the duration of this pass: the cost of a replay
 
   // Agents that were in the roster or acted.
   std::uint64_t members() const;
-  // The detection that the verdict is about: the first failure told, else the first warning; null if there is none.
+  // The leading detection: the first listed failure, else the first warning; null: none.
   const told_detection* leading() const;
 };
 
@@ -141,10 +141,10 @@ class observer {
   explicit observer(const observe_bounds& most = {}, const run_policy& policy = {});
   ~observer();
 
-  // One line of the trace. False: it cannot go on (`problem`).
+  // Takes one line of the trace. False: the trace cannot be replayed (`problem`).
   bool line(std::string_view text);
   const std::string& problem() const;
-  // After the last line; once.
+  // Once, after the last line.
   observed finish();
 
  private:

@@ -15,7 +15,7 @@ namespace digd::report {
 
 namespace {
 
-constexpr std::size_t most_rows = 40, most_listed = 12;
+constexpr std::size_t max_rows = 40, max_listed = 12;
 
 std::string left_out(std::size_t shown, std::uint64_t total, const char* text) {
   return total > shown ? fmt::format("The first {} of {} {}.", shown, grouped(total), text) : std::string();
@@ -41,7 +41,7 @@ table agent_table(const observed& seen) {
   for (const agent_facts& a : seen.agents) order.push_back(&a);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->activations > b->activations; });
   for (const agent_facts* a : order) {
-    if (out.rows.size() == most_rows) break;
+    if (out.rows.size() == max_rows) break;
     out.rows.push_back({short_name(a->name, 80), grouped(a->activations), grouped(a->failed),
                         picture::duration(a->busy_ms), grouped(a->consumed), grouped(a->waited), grouped(a->discarded),
                         grouped(a->rerouted), grouped(a->outputs), grouped(a->findings)});
@@ -81,9 +81,9 @@ table rule_table(const observed& seen) {
 
 std::string list_of(const std::vector<std::string>& names, std::size_t total) {
   std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), most_listed); ++i)
+  for (std::size_t i = 0; i < std::min(names.size(), max_listed); ++i)
     out += (i > 0 ? ", " : "") + short_name(names[i], 60);
-  if (total > most_listed) out += fmt::format(" and {} more", total - most_listed);
+  if (total > max_listed) out += fmt::format(" and {} more", total - max_listed);
   return out;
 }
 
@@ -136,7 +136,7 @@ std::vector<fact> facts_of(const observed& seen) {
   if (seen.failed > 0) out.push_back({"failed activations", grouped(seen.failed)});
   if (seen.refused > 0) out.push_back({"refused messages", grouped(seen.refused)});
   if (seen.dropped > 0) out.push_back({"not observed", grouped(seen.dropped)});
-  for (std::size_t i = 0; i < std::min(seen.labels.size(), most_listed); ++i) {
+  for (std::size_t i = 0; i < std::min(seen.labels.size(), max_listed); ++i) {
     out.push_back({"label " + short_name(seen.labels[i].first), short_name(seen.labels[i].second, 80)});
   }
   return out;
@@ -151,7 +151,7 @@ table flow_table(const observed& seen) {
     return who == flow::outside ? "outside" : who == flow::monitor ? "digd" : short_name(seen.agents[who].name, 80);
   };
   for (const flow& f : seen.flows) {
-    if (out.rows.size() == most_rows) break;
+    if (out.rows.size() == max_rows) break;
     out.rows.push_back({name(f.from), name(f.to), grouped(f.given), grouped(f.idle)});
   }
   out.left_out = left_out(out.rows.size(), seen.flows.size() + seen.flows_left_out, "pairs, those with most");

@@ -23,7 +23,7 @@ using picture::scale;
 
 picture::svg_path path() { return picture::svg_path(picture::coordinates::tenths); }
 
-constexpr std::size_t most_nodes = 14, most_rows = 30, most_counts = 12;
+constexpr std::size_t max_nodes = 14, max_rows = 30, max_counts = 12;
 
 std::string flow_end(const observed& seen, index who, std::size_t most) {
   if (who == flow::outside) return "outside";
@@ -43,7 +43,7 @@ std::vector<index> busiest_ends(const observed& seen) {
   std::vector<index> ends;
   for (const auto& [who, n] : given) ends.push_back(who);
   std::stable_sort(ends.begin(), ends.end(), [&](index a, index b) { return given[a] > given[b]; });
-  if (ends.size() > most_nodes) ends.resize(most_nodes);
+  if (ends.size() > max_nodes) ends.resize(max_nodes);
   std::sort(ends.begin(), ends.end());
   return ends;
 }
@@ -91,7 +91,7 @@ std::vector<index> busiest_agents(const observed& seen) {
   }
   std::stable_sort(indexes.begin(), indexes.end(),
                    [&](index a, index b) { return seen.agents[a].activations > seen.agents[b].activations; });
-  if (indexes.size() > most_rows) indexes.resize(most_rows);
+  if (indexes.size() > max_rows) indexes.resize(max_rows);
   std::sort(indexes.begin(), indexes.end());
   return indexes;
 }
@@ -379,7 +379,7 @@ figure draw_flows(const observed& seen) {
         fmt::format("{} to {}: {} events{}", flow_end(seen, f.from, 60), flow_end(seen, f.to, 60), f.given,
                     f.idle > 0 ? fmt::format(", {} times left waiting, discarded or rerouted", f.idle) : "");
     if (f.from == f.to) loop(to, place(f.from), angle[f.from], f, tip);
-    else arrow(to, place(f.from), place(f.to), f, counted++ < most_counts, tip);
+    else arrow(to, place(f.from), place(f.to), f, counted++ < max_counts, tip);
   }
   for (const index who : ends) {
     const point p = place(who);

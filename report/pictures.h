@@ -1,5 +1,5 @@
-// The pictures of a report that need no more than sums: who gave to whom, who acted when, what a detection rests on.
-// SVG for a page that has picture::chart_style. Any run fits: many agents and activations are drawn together.
+// The pictures of a report that are drawn from sums: flows between agents, activity over time, witnesses of detections.
+// SVG for a page that has picture::chart_style. Runs of any size fit: many agents or activations are drawn combined.
 #pragma once
 
 #include "model/answer.h"
@@ -10,10 +10,9 @@ namespace digd::report {
 
 // Agents on a circle, an arrow for the events from one to another.
 figure draw_flows(const observed& seen);
-// A row for each agent: its activations as bars, or where there are too many how many began when; below, what was
-// found.
+// A row for each agent with its activations as bars; if there are too many, a heat map of starts. Below: the findings.
 figure draw_timeline(const observed& seen);
-// The events, activations and agents that a detection's sentence names, causes to the left.
+// The witness of a detection: the events, activations and agents that its sentence names; causes on the left.
 figure draw_witness(const detection& of);
 
 }  // namespace digd::report

@@ -9,7 +9,7 @@
 
 namespace digd::report {
 
-// Tables and words; pictures are told by their captions.
+// Text and tables; each picture is replaced by its caption.
 std::string to_markdown(const document& of);
 
 // All numbers, unrounded: `format` "digd.report", `version` 1. docs/report.md has the members.

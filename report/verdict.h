@@ -1,4 +1,4 @@
-// The verdict of a report: two sentences, of what was observed and what was found responsible.
+// The verdict of a report: one sentence about the observations and one about the responsible agent or step.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How a report calls things: names, numbers, rules.
+// How a report writes names, numbers and rules.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace digd::report {
 
-// A name in a picture or a sentence: escaped as engine/quote.h does, cut to `most` columns.
+// A name in a picture or a sentence: escaped as in base/quote.h, cut to `most` columns.
 std::string short_name(const std::string& name, std::size_t most = 40);
 // "1,622".
 std::string grouped(std::uint64_t n);

@@ -15,11 +15,11 @@ class canvas_line {
  public:
   explicit canvas_line(std::size_t width) : cells_(width) {}
 
-  // Draws one glyph of one column; outside it is not drawn.
+  // Draws a glyph that is one column wide; outside the line, nothing is drawn.
   void put(std::size_t at, std::string_view glyph, style style);
   // Draws text of at most `most` columns, cut with …; returns the column after it.
   std::size_t text(std::size_t at, std::string_view text, style style, std::size_t most);
-  // What stands there; empty: nothing.
+  // The glyph at a column; empty: none.
   std::string_view glyph(std::size_t at) const {
     return at < cells_.size() ? std::string_view(cells_[at].glyph) : std::string_view{};
   }

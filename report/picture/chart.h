@@ -1,5 +1,5 @@
-// A small SVG writer for charts: scales, axes with round ticks, marks with tool tips. Stands alone, light or dark by
-// the reader's preference (palette.h), or in a page that has `chart_style`. Texts are escaped.
+// Draws charts as SVG: scales, axes with round ticks, marks with tool tips. A chart stands alone, light or dark by the
+// reader's preference (palette.h), or in a page that has `chart_style`. Texts are escaped.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace digd::picture {
 
 // Round numbers that cover low … high; about `wanted` of them, low < high.
 std::vector<double> ticks(double low, double high, int wanted);
-// As short as the spacing allows.
+// The value of a tick, with as many digits as the spacing needs.
 std::string tick_text(double x, double spacing);
 
 struct scale {
@@ -21,15 +21,15 @@ struct scale {
   double from = 0, to = 1;   // on the page
   double operator()(double x) const { return from + (x - low) / (high - low) * (to - from); }
 };
-// A scale that holds all of `values` and zero, with some room; never of no width.
+// A scale that covers all `values` and zero, with some room; its width is never zero.
 scale scale_for(const std::vector<double>& values, double from, double to);
 
-// Flat, for `scoped` and `with_colours`.
+// A flat style sheet, for `scoped` and `with_colours`.
 extern const std::string_view chart_style;
 
 struct chart_look {
   bool embedded = false;         // in a page, as `<svg class="chart">`, without style and background
-  std::string_view description;  // for those who do not see it; empty: title and subtitle
+  std::string_view description;  // for screen readers; empty: the subtitle
 };
 
 class chart {
@@ -40,7 +40,7 @@ class chart {
             double round = 0);
   void line(double x1, double y1, double x2, double y2, std::string_view style, std::string_view tip = {});
   void path(const std::vector<std::pair<double, double>>& points, std::string_view style);
-  // With the style's own width if `stroke_width` is 0.
+  // `stroke_width` 0: the width of the style.
   void shape(const svg_path& path, std::string_view style, std::string_view tip = {}, double stroke_width = 0);
   void dot(double x, double y, double r, std::string_view style, std::string_view tip = {});
   void text(double x, double y, std::string_view anchor, std::string_view style, std::string_view given_text);

@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t most_depth = 1'100;  // of a frame: the decoder takes 1,000 in a payload
+constexpr std::size_t max_depth = 1'100;  // of a frame: the decoder takes 1,000 in a payload
 constexpr std::uint64_t remembers_all = 10'000'000;
 
 const json::value* member(const json::object& of, std::string_view name) {
@@ -68,7 +68,7 @@ std::string recorded_graph::error_of(const std::string& activation) const {
 // Keeps payloads and errors, counts nodes, and has the run remember everything.
 bool recorded_graph::read(std::string_view text, std::string& rewritten) {
   json::parse_options options;
-  options.max_depth = most_depth;
+  options.max_depth = max_depth;
   json::error_code ec;
   json::value value = json::parse({text.data(), text.size()}, ec, {}, options);
   json::object* object = ec ? nullptr : value.if_object();
@@ -101,8 +101,8 @@ bool recorded_graph::read(std::string_view text, std::string& rewritten) {
   if (const json::value* outputs = member(*object, "outputs"); outputs != nullptr && outputs->is_array()) {
     for (const json::value& value : outputs->get_array()) keep(&value);
   }
-  if (nodes_ > most_.nodes) return over((std::to_string(most_.nodes) + " events and activations").c_str());
-  if (payload_bytes_ > most_.bytes) return over((std::to_string(most_.bytes >> 20) + " MiB of payloads").c_str());
+  if (nodes_ > bounds_.nodes) return over((std::to_string(bounds_.nodes) + " events and activations").c_str());
+  if (payload_bytes_ > bounds_.bytes) return over((std::to_string(bounds_.bytes >> 20) + " MiB of payloads").c_str());
   return true;
 }
 

@@ -28,9 +28,9 @@ struct export_bounds {
 
 class recorded_graph {
  public:
-  explicit recorded_graph(const export_bounds& most) : most_(most) {}
+  explicit recorded_graph(const export_bounds& bounds) : bounds_(bounds) {}
 
-  // One line of the run's trace. False: it cannot go on (`problem`).
+  // Takes one line of the run's trace. False: the trace cannot be replayed (`problem`).
   bool line(std::string_view text);
   // After the last line. False: there is no graph (`problem`).
   bool finish();
@@ -38,17 +38,17 @@ class recorded_graph {
   const std::string& problem() const { return problem_; }
   bool too_large() const { return too_large_; }
   const model& graph() const { return model_; }
-  const export_bounds& bounds() const { return most_; }
-  // As it came, JSON; null if the event had none.
+  const export_bounds& bounds() const { return bounds_; }
+  // The payload's JSON as received; null: the event had none.
   const std::string* payload_of(const std::string& event) const;
-  // What a failed activation said of it; empty: nothing.
+  // The error of a failed activation; empty: none.
   std::string error_of(const std::string& activation) const;
 
  private:
   bool read(std::string_view text, std::string& rewritten);
   bool over(const char* text);
 
-  const export_bounds most_;
+  const export_bounds bounds_;
   recorder recorder_;
   std::unordered_map<std::string, std::string> payloads_, errors_;
   std::size_t nodes_ = 0, payload_bytes_ = 0;
@@ -57,7 +57,7 @@ class recorded_graph {
   model model_;
 };
 
-// Of a graph that is finished. Longer than the bound if it would be: then it is not whole, and not to be used.
+// Writes a finished graph. A text longer than the bound is incomplete and must not be used.
 std::string write_graph(const recorded_graph& of, graph_format format);
 
 std::string write_json(const recorded_graph& of);

@@ -1,4 +1,4 @@
-// Words that every kind of picture uses: how an event, a time, a finding is called. Names are safe to print.
+// Labels that all pictures share, for events, times and findings. Names are safe to print.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace digd::picture {
 
-// How times are told: from the first one on if they are dates, in ms or s as the run is long.
+// How times are written: relative to the first one if they are dates; in ms or s, depending on the run's length.
 struct time_scale {
   milliseconds zero = 0;
   bool seconds = false;
@@ -28,6 +28,6 @@ std::string summary(const model& m);    // "enforce · 3 agents · …"
 std::string finding_title(const detection& d);
 std::string finding_outcome(const detection& d);  // "healed: given back", "not healed: mode"
 std::string_view sign(reaction reaction);         // ✓ … ✗ ↪; · while open
-std::string_view sign(fate fate);                 // what became of a delivery; empty where the line says it
+std::string_view sign(fate fate);                 // of a delivery; empty where the line shows it
 
 }  // namespace digd::picture

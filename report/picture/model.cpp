@@ -37,7 +37,7 @@ class recorder::builder {
   void open(std::string_view text);  // the first hello
   void hear(const ingest::record& record);
   model finish();
-  bool full() const { return model_.rows.size() >= part_.most_rows; }
+  bool full() const { return model_.rows.size() >= part_.max_rows; }
 
  private:
   using name_map = std::unordered_map<std::string, index>;

@@ -1,8 +1,8 @@
-// A run as a picture shows it: agents as lanes, and rows in the order in which things happened, one for each start and
-// end of an activation, each event, reroute, remedy of the monitor, firing of a window, and what else is to be told.
+// The model of a run's picture: a lane for each agent, and rows in order of time. There is a row for each start and end
+// of an activation, event, reroute, remedy of digd, firing of a window, and note.
 //
-// Made by a `recorder` that listens to a replay; after that plain data, for `terminal.h`, `svg.h` and `dot.h`.
-// Names and texts are as in the trace: whoever draws them escapes them. Thread: one. Bounds: `max_rows`.
+// A `recorder` builds it from a replay; then it is plain data for `terminal.h`, `svg.h` and `dot.h`. Names and texts
+// are unescaped: the drawing code escapes them. Thread: one. Bounds: `max_rows`.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace digd::picture {
 using index = std::uint32_t;
 inline constexpr index none = std::numeric_limits<index>::max();
 
-// What became of an event given to an agent; `taken` while the activation that has it is open.
+// The state of an event given to an agent; `taken` while the activation that has it is open.
 enum class fate : std::uint8_t { pending, taken, consumed, waiting, discarded, rerouted, lost, withdrawn, unknown };
 
 // One that advances the work (DIG to Heal, 4.2): drawn solid. The others are dashed.
@@ -121,11 +121,11 @@ struct model {
 class recorder {
  public:
   static constexpr std::size_t max_rows = 1'000'000;
-  // A part of a long run. What began before it is not drawn; what is named there without having been announced is a
+  // A part of a long run. Nothing that began before it is drawn; an event that was announced before it is a
   // placeholder.
   struct window {
     std::uint64_t first_line = 1;
-    std::size_t most_rows = max_rows;
+    std::size_t max_rows = recorder::max_rows;
   };
 
   explicit recorder(const run_policy& policy = {}, const window& part = {1, max_rows});

@@ -1,8 +1,8 @@
-// The colours of every picture and page digd makes, in one place. The hues are Okabe and Ito's, told apart by the
-// colour-blind; nothing is said by hue alone.
+// The colours of all pictures and pages. The hues are those of Okabe and Ito, which colour-blind people can tell apart.
+// No information depends on hue alone.
 //
-// Style sheets name them as `var(--fail)`. A page defines the variables; a picture that stands alone has them written
-// out, as many viewers know no variables.
+// Style sheets refer to them as `var(--fail)`. A page defines the variables. In a picture that stands alone they are
+// replaced by their values, because many viewers do not support variables.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Where everything of an SVG picture stands: lanes side by side, rows one below the other, edges on tracks.
+// The layout of an SVG picture: lanes side by side, rows one below the other, edges on tracks.
 //
 // An edge leaves its event to the side, goes down on a track in the gutter of the lane it leads to, and enters the
 // activation from the left; edges that overlap in time have tracks of their own. Units: px.

@@ -1,5 +1,6 @@
-// How an SVG picture looks; its colours are those of palette.h. Nothing is said by hue alone: failures have a solid
-// ring, warnings a dashed one, and both their code; idle edges are dashed; what is lit has a broad band beneath.
+// The style of SVG pictures; its colours are those of palette.h. No information depends on hue alone: failures have a
+// solid ring, warnings a dashed one, and both show their code. Idle edges are dashed. Lit edges and nodes have a band
+// beneath.
 #pragma once
 
 #include <string_view>

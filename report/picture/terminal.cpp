@@ -13,8 +13,8 @@ namespace digd::picture {
 namespace {
 
 constexpr std::size_t narrowest_lane = 15, widest_lane = 36;
-constexpr std::size_t most_reason_lines = 3;  // `digctl replay` has the whole
-constexpr std::size_t lines_a_page = 60;      // then the heads of the lanes come again
+constexpr std::size_t max_reason_lines = 3;  // `digctl replay` has the whole
+constexpr std::size_t lines_a_page = 60;     // then the heads of the lanes come again
 
 class painter {
  public:
@@ -403,8 +403,8 @@ class painter {
     const auto [before, is_new] = unordered_map_.try_emplace(d.reason, d.ts);
     const std::string words = is_new ? d.reason : "the same as at " + scale_.at(before->second);
     std::vector<std::string> lines = wrapped(words, look_.width > indent + 20 ? look_.width - indent - 1 : 20);
-    if (lines.size() > most_reason_lines) {
-      lines.resize(most_reason_lines);
+    if (lines.size() > max_reason_lines) {
+      lines.resize(max_reason_lines);
       lines.back() = fit(lines.back(), look_.width - indent - 4) + " …";
     }
     for (const std::string& part : lines) say(indent, part, is_new ? style::plain : style::dim, d.ts);

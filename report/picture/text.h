@@ -1,5 +1,5 @@
-// Text in columns: how wide it is on a terminal, cut and wrapped to fit. Text is UTF-8 and safe to print already
-// (`safe`): names that agents chose are escaped as engine/quote.h does, before they come here.
+// Measures, cuts and wraps text by its width on a terminal. Text is UTF-8 and already safe to print (`safe`): names
+// that agents chose are escaped before, as in base/quote.h.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Text that agents chose, safe inside XML: content and attribute values alike.
+// Escapes text for XML, as content or as an attribute value.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace digd::picture {
 
-// Escapes & < > " '. Characters that XML 1.0 cannot hold, that reorder text, and bytes that are no UTF-8 become U+FFFD;
-// line ends and tabs a space.
+// Escapes & < > " '. Characters that XML 1.0 forbids or that reorder text, and bytes that are not UTF-8, become U+FFFD.
+// Line ends and tabs become spaces.
 std::string xml(std::string_view text);
 
 }  // namespace digd::picture

@@ -85,7 +85,7 @@ TEST_CASE("a picture in a page has no style of its own and lights what it is tol
 }
 
 TEST_CASE("a recorder with a window draws that part of a run, and what it names") {
-  recorder part({}, {.first_line = 5, .most_rows = 3});
+  recorder part({}, {.first_line = 5, .max_rows = 3});
   for (const std::string& line : troubled) {
     if (!part.line(line)) break;
   }
