@@ -1,18 +1,13 @@
-// A socket that reads ahead: beneath Beast, which asks for some 1.5 KB at a time, so that a client that sends many
-// frames at once costs one system call for 32 KB instead of one for a handful of frames.
+// A socket that reads ahead. Beast, above it, asks for some 1.5 KB at a time; with a client that sends many frames at
+// once, one system call then reads 32 KB instead of a few frames.
 //
 // Thread: that of its executor. Lifetime: as a socket's; pending operations must not outlive it (their handlers keep
 // its owner alive). Bounds: `read_ahead` bytes a connection.
 #pragma once
 
-#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/compose.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/beast/core/role.hpp>
-#include <boost/beast/websocket/teardown.hpp>
 #include <boost/system/error_code.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -22,12 +17,9 @@
 #include <string_view>
 #include <utility>
 
+#include "net/types.h"
+
 namespace digd::net {
-
-namespace asio = boost::asio;
-
-// TCP or Unix, with its executor's type known: `any_io_executor` costs a fifth more.
-using stream_socket = asio::basic_stream_socket<asio::generic::stream_protocol, asio::io_context::executor_type>;
 
 class batched_stream {
  public:
@@ -42,13 +34,13 @@ class batched_stream {
   next_layer_type& next_layer() noexcept { return socket_; }
   const next_layer_type& next_layer() const noexcept { return socket_; }
 
-  // What was read ahead and not asked for yet; then it is the caller's.
+  // Hands the bytes that were read ahead and not asked for yet to the caller.
   std::string take_unread() {
     std::string rest(ahead_.get() + begin_, end_ - begin_);
     begin_ = end_ = 0;
     return rest;
   }
-  // Bytes that the next reads shall find; only while nothing is read ahead.
+  // Bytes for the next reads. Only while nothing is read ahead.
   void put_back(std::string_view bytes) {
     if (bytes.size() > read_ahead) ahead_ = std::make_unique_for_overwrite<char[]>(bytes.size());
     std::memcpy(ahead_.get(), bytes.data(), bytes.size());
@@ -114,17 +106,7 @@ class batched_stream {
 
   stream_socket socket_;
   std::unique_ptr<char[]> ahead_;
-  std::size_t begin_ = 0, end_ = 0;  // of what is read ahead
+  std::size_t begin_ = 0, end_ = 0;  // of the bytes read ahead
 };
-
-// What Beast calls to end a connection; found by argument-dependent lookup.
-inline void teardown(boost::beast::role_type role, batched_stream& stream, boost::system::error_code& ec) {
-  boost::beast::websocket::teardown(role, stream.next_layer(), ec);
-}
-
-template <class Handler>
-void async_teardown(boost::beast::role_type role, batched_stream& stream, Handler&& handler) {
-  boost::beast::websocket::async_teardown(role, stream.next_layer(), std::forward<Handler>(handler));
-}
 
 }  // namespace digd::net

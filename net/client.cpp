@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "net/client_socket.h"
+#include "net/websocket_teardown.h"
 
 namespace digd::net {
 

@@ -1,9 +1,10 @@
-// The other end of the ingest protocol: one WebSocket connection to a daemon, for `digctl send` and `digctl tail`.
+// A client's WebSocket connection to a daemon, for `digctl send` and `digctl tail`.
 //
-// It blocks where its caller waits: frames are queued and written, received ones kept, while the io_context runs; who
-// waits runs it up to a deadline of his own. Several clients may share one io_context.
+// It writes queued frames and keeps received ones while the io_context runs; a caller that waits runs it up to a
+// deadline. Several clients may share one io_context.
+//
 // Thread: that which runs the io_context. Lifetime: shared; pending operations hold it. Bounds: frames of at most
-// `max_frame_bytes`; what is received and not taken is the caller's to keep short; `unwritten` tells what is queued.
+// `max_frame_bytes`. The caller bounds what it queues (`unwritten`) and takes what was received.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,21 +25,20 @@ struct server_address {
   std::string host;  // without the brackets of IPv6
   std::string port = "7344";
   std::string path;       // of the Unix socket
-  std::string authority;  // with TLS: who signs its certificate, PEM; empty: whom the system trusts
+  std::string authority;  // with TLS: the PEM file of the authority; empty: the system's
 
-  std::string shown() const;  // host and port, or the socket, safe to print
+  std::string shown() const;  // host and port, or the socket; safe to print
 };
 
-// Nothing if the text has none of these four forms; then `why` names the text and the forms.
+// Nothing if the text has none of these four forms; `why` then names the text and the forms.
 std::optional<server_address> parse_address(std::string_view text, std::string& why);
-// Where a run's session connects: path and query.
+// Path and query for a session of the run.
 std::string ingest_target(std::string_view run);
 
-// As a part of a URL's path, or a value in its query.
+// For a part of a URL's path, or a value in its query.
 std::string percent_encoded(std::string_view text);
 
-// The words of a daemon's refusal, of a body `{"error":{"code":…,"message":…}}`, as it wrote them; empty if there are
-// none.
+// The message in a daemon's refusal, a body `{"error":{"code":…,"message":…}}`; empty if there is none.
 std::string error_message(std::string_view body);
 
 class websocket_client : public std::enable_shared_from_this<websocket_client> {
@@ -48,20 +48,19 @@ class websocket_client : public std::enable_shared_from_this<websocket_client> {
   static std::shared_ptr<websocket_client> make(boost::asio::io_context& io, std::string_view subprotocol = "digd.v1");
   virtual ~websocket_client() = default;
 
-  // Connects and upgrades. Empty if done, else a sentence that says what to do.
+  // Connects and upgrades. Returns an empty string, or a sentence that says what to do.
   virtual std::string open(const server_address& to, std::string_view target, std::string_view token,
                            std::chrono::milliseconds within) = 0;
   virtual bool is_open() const = 0;
   virtual void send(std::string_view frame) = 0;  // ignored once closed
   virtual std::size_t unwritten() const = 0;      // bytes
   virtual std::optional<std::string> take() = 0;  // the next frame received, also after the connection was closed
-  // Why it is no longer open: the peer's code (0: none came), and words.
+  // Why it is no longer open: the peer's code (0: none came), and a text.
   virtual std::uint16_t close_code() const = 0;
   virtual const std::string& why_closed() const = 0;
-  // Of the feed: the entry after which it begins, as the daemon said when it took the connection; empty: it did not
-  // say.
+  // Of the feed: the entry after which it begins, from the daemon's answer to the upgrade; empty: none.
   virtual const std::string& feed_seq() const = 0;
-  virtual void close() = 0;  // says goodbye, without waiting for the answer
+  virtual void close() = 0;  // sends a close frame, without waiting for the answer
   virtual void abort() = 0;  // closes the socket at once
 };
 

@@ -24,7 +24,7 @@ std::vector<generic_endpoint> endpoints_of(asio::io_context& io, const server_ad
   return found;
 }
 
-// The same socket with TLS behind it, that of an unchanged caller.
+// Puts TLS behind the socket; its user still reads and writes plain bytes.
 std::string secure(asio::io_context& io, stream_socket& socket, const server_address& to,
                    client_clock::time_point until, std::shared_ptr<void> owner) {
   struct progress {

@@ -1,4 +1,4 @@
-// How clients of a daemon come by a connected socket, and wait: for the WebSocket client and the HTTP client.
+// Connects a client to a daemon, and waits: for the WebSocket client and the HTTP client.
 //
 // Thread: that which runs the io_context. Includes Asio: for .cpp files.
 #pragma once
@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "net/batched_stream.h"
 #include "net/client.h"
+#include "net/types.h"
 
 namespace digd::net {
 
@@ -18,15 +18,15 @@ using client_clock = std::chrono::steady_clock;
 // Runs the io_context until `ready` or the deadline.
 bool run_until(asio::io_context& io, const bool& ready, client_clock::time_point until);
 
-// Connects to the first of the address's endpoints that takes it. Empty if done, else a sentence that says what to do.
-// What is pending after a deadline holds `owner`, in which the socket lives.
+// Connects to the first of the address's endpoints that accepts. Returns an empty string, or a sentence that says what
+// to do. `owner` owns the socket; operations that are pending after the deadline hold it.
 std::string connect_to(asio::io_context& io, stream_socket& socket, const server_address& to,
                        client_clock::time_point until, std::shared_ptr<void> owner);
 
-// What goes into `Host`.
+// The value of the `Host` header.
 std::string host_of(const server_address& to);
 
-// For a message: what came from the other side, short and harmless.
+// Text of the other side for a message: short and escaped.
 std::string harmless(std::string_view text);
 
 }  // namespace digd::net

@@ -1,7 +1,12 @@
-// Asks a daemon over HTTP: one request, one connection, and waits for the answer.
+// A blocking HTTP client of a daemon: one request a connection.
 //
-// Thread: one at a time, any; it blocks. Bounds: `patience` for a connection, and for every part of an answer; a body
-// that is kept has at most `most_bytes`, one that is handed on is not kept. Failure: a sentence that says what to do.
+// The daemon's webhooks have a client of their own (daemon/webhook/post_attempt.h). It is asynchronous with one
+// deadline for all, resolves names on another thread, and reports the verification of certificates. This client blocks
+// with a deadline a step, hands a body on in pieces, and speaks to Unix sockets. Both leave HTTP to Beast: nothing else
+// is common to them.
+//
+// Thread: one at a time, any. Bounds: `patience` for a connection and for each part of an answer; `max_body_bytes` for
+// a body that is kept; a body that is handed on is not kept. Failure: a sentence that says what to do.
 #pragma once
 
 #include <chrono>
@@ -16,20 +21,20 @@ namespace digd::net {
 
 struct http_answer {
   unsigned status = 0;
-  std::string body;  // of an answer that was handed on: empty
+  std::string body;  // empty if the body was handed on
   bool good() const { return status >= 200 && status < 300; }
 };
 
 class http_client {
  public:
-  static constexpr std::size_t most_bytes = 128u << 20;
+  static constexpr std::size_t max_body_bytes = 128u << 20;
 
   http_client(server_address to, std::string token, std::chrono::milliseconds patience);
 
-  // Empty if there is an answer, whatever it says; else why not.
+  // Returns an empty string if there is an answer, with any status; else why there is none.
   std::string ask(std::string_view method, std::string_view target, std::string_view body, http_answer& into) const;
   std::string get(std::string_view target, http_answer& into) const { return ask("GET", target, {}, into); }
-  // A good answer's body goes to `each` as it comes, which may say no; of another it is kept.
+  // Hands the body of a good answer on to `each` in pieces, until it returns false. Keeps the body of another answer.
   std::string download(std::string_view target, const std::function<bool(std::string_view)>& each,
                        http_answer& into) const;
 

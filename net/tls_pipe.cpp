@@ -50,7 +50,7 @@ std::shared_ptr<ssl::context> server_context(const tls_files& files) {
   made->load_verify_file(files.client_ca, ec);
   must(ec, "cannot use the authority " + quoted(files.client_ca));
   made->set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert, ec);
-  // Without a name of its own, OpenSSL refuses whoever resumes a session that showed a certificate.
+  // Without a session id context, OpenSSL refuses clients that resume a session with a client certificate.
   constexpr unsigned char name[] = "digd";
   SSL_CTX_set_session_id_context(made->native_handle(), name, sizeof name - 1);
   must(ec, "tls");
@@ -85,7 +85,7 @@ void tls_pipe::accept(opened on_open) { shake(ssl::stream_base::server, std::mov
 void tls_pipe::connect(const std::string& host, opened on_open) {
   error_code ec;
   outside_.set_verify_callback(ssl::host_name_verification(host), ec);
-  // An address is not a name that SNI could carry.
+  // SNI carries names only, no addresses.
   error_code no_address;
   static_cast<void>(asio::ip::make_address(host, no_address));
   if (no_address) SSL_set_tlsext_host_name(outside_.native_handle(), host.c_str());
@@ -133,11 +133,11 @@ void tls_pipe::read_inside() {
   });
 }
 
-// What is inside has said all: the peer is told, and has a while to say the rest.
+// The inside has ended: tells the peer, which has some time to send the rest.
 void tls_pipe::end_outwards() {
   outwards_.at_end = true;
-  with_.reset();  // what the connection is counted by: the rest is between us and the peer
-  close_after(goodbye_within);
+  with_.reset();  // the connection no longer counts: only TLS with the peer remains
+  close_after(close_within);
   outside_.async_shutdown([self = shared_from_this()](error_code) {
     error_code ignored;
     self->outside_.next_layer().shutdown(asio::socket_base::shutdown_send, ignored);
@@ -151,7 +151,7 @@ void tls_pipe::read_outside() {
   outside_.async_read_some(asio::buffer(inwards_.bytes), [self = shared_from_this()](error_code ec, std::size_t n) {
     if (self->outwards_.at_end) return;  // it is being drained
     if (ec) return self->end_inwards();
-    if (self->inwards_.at_end) return self->read_outside();  // nobody listens inside any more: it is dropped
+    if (self->inwards_.at_end) return self->read_outside();  // the inside has ended: drop it
     asio::async_write(self->inside_, asio::buffer(self->inwards_.bytes, n), [self](error_code failed, std::size_t) {
       if (failed) self->inwards_.at_end = true;
       self->read_outside();
@@ -159,16 +159,16 @@ void tls_pipe::read_outside() {
   });
 }
 
-// The peer has said all: what is inside sees the end, and has a while to write the rest.
+// The peer has ended: the inside sees the end, and has some time to write the rest.
 void tls_pipe::end_inwards() {
   inwards_.at_end = true;
   if (outwards_.at_end) return close();
   error_code ignored;
   inside_.shutdown(asio::socket_base::shutdown_send, ignored);
-  close_after(goodbye_within);
+  close_after(close_within);
 }
 
-// What still comes after our goodbye is dropped, so that it does not turn what we said into a reset.
+// Drops input after our end: closing with unread bytes would reset the connection and lose what was just sent.
 void tls_pipe::drain() {
   outside_.next_layer().async_read_some(asio::buffer(outwards_.bytes),
                                         [self = shared_from_this()](error_code ec, std::size_t) {

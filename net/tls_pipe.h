@@ -1,12 +1,11 @@
-// A TLS connection as a plain socket. The handshake is made here, and bytes are moved between it and one end of a
-// socket pair; whoever holds the other end knows nothing of TLS, and may take it to a thread of its own.
+// A TLS connection as a plain socket. It makes the handshake, and moves bytes between the connection and one end of a
+// socket pair. The user of the other end knows nothing of TLS, and may move it to another thread.
 //
 //   peer ══ TLS ══ tls_pipe ── socket pair ── a server's session, or a client
 //
-// Thread: that of the socket it is made with. Lifetime: held by its own operations, until both ways are at their end.
-// Bounds: 32 KiB each way; `handshake_within`, `goodbye_within` (also of what still comes after our goodbye); a side
-// that does not take what it is sent stops the other from being read. Failure: before the handshake is done `on_open`
-// hears of it, once; afterwards both ends close.
+// Thread: that of its socket. Lifetime: its operations hold it, until both directions have ended. Bounds: 32 KiB each
+// way; `handshake_within`, `close_within`; while one side does not read, the pipe does not read the other. Failure: it
+// calls `on_open` with the error once if the handshake fails; later failures close both ends.
 #pragma once
 
 #include <array>
@@ -20,28 +19,28 @@
 #include <memory>
 #include <string>
 
-#include "net/websocket_session.h"
+#include "net/types.h"
 
 namespace digd::net {
 
 class tls_pipe final : public std::enable_shared_from_this<tls_pipe> {
  public:
-  static constexpr std::chrono::seconds handshake_within{10}, goodbye_within{5};
-  using socket = asio::basic_stream_socket<asio::ip::tcp, asio::io_context::executor_type>;
-  // The plain end: a file descriptor that is the callee's; -1 with an error.
+  static constexpr std::chrono::seconds handshake_within{10}, close_within{5};
+  using socket = asio::basic_stream_socket<asio::ip::tcp, executor>;
+  // `plain`: the file descriptor of the plain end, which the callee owns; -1 with an error.
   using opened = std::function<void(boost::system::error_code ec, int plain)>;
 
-  // `how` must live until the handshake is done; `with` is kept as long as the connection.
+  // `with` is kept as long as the connection.
   tls_pipe(socket to, std::shared_ptr<asio::ssl::context> context, std::shared_ptr<void> with);
 
   void accept(opened on_open);
-  // Closes it, whatever is under way: on its thread.
+  // Closes it at once. On its thread.
   void give_up() { close(); }
-  // As a client of `host`, whose certificate has to name it.
+  // As a client of `host`, which the certificate must name.
   void connect(const std::string& host, opened on_open);
 
  private:
-  using plain_socket = asio::basic_stream_socket<asio::local::stream_protocol, asio::io_context::executor_type>;
+  using plain_socket = asio::basic_stream_socket<asio::local::stream_protocol, executor>;
   struct way {
     std::array<char, 32 * 1024> bytes;
     bool at_end = false;
@@ -65,10 +64,10 @@ class tls_pipe final : public std::enable_shared_from_this<tls_pipe> {
   way outwards_, inwards_;
 };
 
-// Contexts; each fails with a std::runtime_error whose words are for people. TLS 1.2 and later.
+// Contexts for TLS 1.2 and later. Failure: a std::runtime_error with a sentence for people.
 struct tls_files {
   std::string certificate, key;  // PEM: the chain, the private key
-  std::string client_ca;         // PEM: who signs clients; empty: clients show no certificate
+  std::string client_ca;         // PEM: the authority of clients; empty: clients send no certificate
 };
 std::shared_ptr<asio::ssl::context> server_context(const tls_files& files);
 // `ca`: PEM; empty: the system's.

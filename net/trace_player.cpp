@@ -136,7 +136,7 @@ bool trace_player::greet(std::string_view text) {
     return fail("line " + std::to_string(lines_) +
                 ": a trace begins with its hello: " + std::string(to_string(note.code)) + where + ": " + note.text);
   }
-  if (speaker_ && settle(*speaker_) == waited::in_vain) return false;
+  if (speaker_ && settle(*speaker_) == waited::failed) return false;
   auto at = std::find_if(sessions_.begin(), sessions_.end(),
                          [&](const session_state& s) { return s.name == greeting.session; });
   const bool first = at == sessions_.end();
@@ -149,7 +149,7 @@ bool trace_player::greet(std::string_view text) {
   if (at->socket) at->socket->close();
   const waited result = connect(*at);
   if (result == waited::lost) return recover() && drive();
-  if (result == waited::in_vain) return false;
+  if (result == waited::failed) return false;
   if (first && at->acked > 0 && to_.notice) {
     to_.notice(called(*at) + "the daemon has the first " + std::to_string(at->acked) +
                " messages of this run already; it goes on " + "from there (--run NAME plays it anew)");
@@ -166,7 +166,7 @@ bool trace_player::drive() {
       case waited::lost:
         if (!recover()) return false;
         break;
-      case waited::in_vain: return false;
+      case waited::failed: return false;
     }
     forget_acked();
   }
@@ -189,7 +189,7 @@ trace_player::waited trace_player::step(const entry& e) {
     io_.restart();
     io_.poll();
     hear();
-    return problem_.empty() ? waited::there : waited::in_vain;
+    return problem_.empty() ? waited::there : waited::failed;
   }
   if (e.misplaced) return wait(s, [&] { return s.misplaced > misplaced; });
   const waited answer = wait(s, [&] { return s.answered >= e.seq || s.acked >= e.seq; });
@@ -218,7 +218,7 @@ bool trace_player::finish() {
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
       session_state& s = sessions_[i];
       const waited acked = wait(s, [&] { return s.acked >= s.used && s.socket->unwritten() == 0; });
-      if (acked == waited::in_vain) return false;
+      if (acked == waited::failed) return false;
       if (acked == waited::there) continue;
       if (!recover() || !drive()) return false;
       again = true;
@@ -245,11 +245,11 @@ trace_player::waited trace_player::connect(session_state& s) {
       !why.empty()) {
     s.socket->abort();
     fail(why);
-    return waited::in_vain;
+    return waited::failed;
   }
   s.socket->send(s.hello);
   const waited result = wait(s, [&] { return s.welcomed; });
-  if (result == waited::in_vain) return result;
+  if (result == waited::failed) return result;
   if (result == waited::there) s.answered = s.acked;
   return result;
 }
@@ -309,19 +309,19 @@ trace_player::waited trace_player::wait(session_state& s, const Ready& ready) {
   clock::time_point patience = clock::now() + options_.patience;
   for (;;) {
     hear();
-    if (!problem_.empty()) return waited::in_vain;
+    if (!problem_.empty()) return waited::failed;
     if (ready()) return waited::there;
     if (!s.socket->is_open()) {
       if (s.socket->close_code() != 4400 && s.socket->close_code() != 4409) return waited::lost;
       fail_for_good(called(s) + s.socket->why_closed());
-      return waited::in_vain;
+      return waited::failed;
     }
     if (clock::now() >= patience) {
       char seconds[24];
       std::snprintf(seconds, sizeof seconds, "%g", static_cast<double>(options_.patience.count()) / 1000.0);
       fail(called(s) + "no answer for " + seconds + " s: " + std::to_string(s.acked) + " of " + std::to_string(s.used) +
            " messages are acked (see /readyz of the daemon)");
-      return waited::in_vain;
+      return waited::failed;
     }
     const std::uint64_t before = s.acked + s.answered + s.misplaced;
     run_until(patience);

@@ -60,14 +60,14 @@ class trace_player {
 
   // Plays one line. False, with `problem` set, if it cannot go on.
   bool line(std::string_view text);
-  // Waits until everything is acked and says goodbye.
+  // Waits until everything is acked, then closes the connections.
   bool finish();
   const std::string& problem() const { return problem_; }
   const play_counts& counted() const { return counts_; }
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class waited : std::uint8_t { there, lost, in_vain };
+  enum class waited : std::uint8_t { there, lost, failed };
 
   struct session_state {
     std::string name;

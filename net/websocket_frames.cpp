@@ -11,7 +11,7 @@ namespace digd::net {
 
 namespace {
 
-constexpr std::size_t most_control_bytes = 125;  // RFC 6455, 5.5
+constexpr std::size_t max_control_bytes = 125;  // RFC 6455, 5.5
 constexpr std::uint16_t protocol_error = 1002, bad_payload = 1007, too_big = 1009, no_code = 1005;
 
 std::uint8_t byte_at(const char* at) { return static_cast<std::uint8_t>(*at); }
@@ -70,7 +70,7 @@ void append_websocket_frame(std::string& out, websocket_opcode opcode, std::stri
 std::string close_payload(std::uint16_t code, std::string_view reason) {
   std::string out;
   append_big_endian(out, code, 2);
-  std::string_view cut = reason.substr(0, most_control_bytes - 2);
+  std::string_view cut = reason.substr(0, max_control_bytes - 2);
   // Not in the middle of a character.
   while (cut.size() < reason.size() && !cut.empty() && (byte_at(reason.data() + cut.size()) & 0xc0) == 0x80)
     cut.remove_suffix(1);
@@ -160,7 +160,7 @@ bool websocket_reader::check_header(std::uint8_t first, std::uint8_t second) {
     case websocket_opcode::ping:
     case websocket_opcode::pong:
       if ((first & 0x80) == 0) return no("a control frame in fragments");
-      return (second & 0x7f) <= most_control_bytes || no("a control frame is too long");
+      return (second & 0x7f) <= max_control_bytes || no("a control frame is too long");
   }
   return no("an unknown kind of frame");
 }

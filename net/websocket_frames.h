@@ -1,12 +1,11 @@
-// RFC 6455 frames out of a client's bytes, and a server's frames into bytes. No socket, no clock.
+// Parses RFC 6455 frames of a client, and writes those of a server. No socket, no clock.
 //
-// Beast makes the handshake and could read the frames too; it reads and completes them one by one, which a client with
-// many messages under way pays with a turn of the event loop and a system call for each. Here all that one read brought
-// is looked at in one go (docs/performance.md).
+// Beast could read the frames too, but it completes them one by one: each costs a turn of the event loop and a system
+// call. This reader handles all frames of one read at once (docs/performance.md).
 //
-// Thread: one at a time. Bounds: `message_bytes` kept of a message, beyond it the rest is counted and dropped;
+// Thread: one at a time. Bounds: it keeps `message_bytes` of a message, and counts and drops the rest;
 // `too_large_factor` times that breaks the connection; 125 bytes of a control frame. Failure: `broken`, with the close
-// code that RFC 6455 asks for; nothing after it is read.
+// code that RFC 6455 asks for; it reads nothing after that.
 #pragma once
 
 #include <array>
@@ -21,10 +20,10 @@ namespace digd::net {
 
 enum class websocket_opcode : std::uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
 
-// A whole frame, unmasked as a server's are.
+// A whole frame, unmasked, as a server sends it.
 void append_websocket_frame(std::string& out, websocket_opcode opcode, std::string_view payload);
 
-// The payload of a close frame: code, and what fits of the reason.
+// The payload of a close frame: the code, and as much of the reason as fits.
 std::string close_payload(std::uint16_t code, std::string_view reason);
 
 struct websocket_event {
@@ -38,28 +37,28 @@ struct websocket_event {
     close,
     broken
   } kind = frame_kind::none;
-  std::string_view
-      payload;  // of a message, ping or pong; of a close its reason; why it is broken. Until the reader is next touched
+  // Of a message, ping or pong; the reason of a close; why it is broken. Valid until the next call of the reader.
+  std::string_view payload;
   std::size_t bytes = 0;   // too_large: of the message
-  std::uint16_t code = 0;  // close: the client's, 1005 if it gave none; broken: ours
+  std::uint16_t code = 0;  // close: the client's, 1005 if it gave none; broken: the code to send
 };
 
 class websocket_reader {
  public:
   static constexpr std::size_t buffer_bytes = 32 * 1024;
   static constexpr std::size_t too_large_factor = 16;
-  static constexpr std::size_t kept_message_bytes = 64 * 1024;  // memory beyond it goes back after its message
+  static constexpr std::size_t kept_message_bytes = 64 * 1024;  // more memory is freed after its message
 
   explicit websocket_reader(std::size_t message_bytes);
 
   void limit_messages(std::size_t bytes) { message_bytes_ = bytes; }
 
-  // Where the next bytes go; never empty. Then `filled` says how many came.
+  // Where to read the next bytes to; never empty. Call `filled` with their number.
   std::span<char> room();
   void filled(std::size_t bytes) { end_ += bytes; }
-  void drop() { begin_ = end_ = 0; }  // what is there, unread: nothing will be asked of it any more
+  void drop() { begin_ = end_ = 0; }  // discards unread bytes; `next` is not called again
 
-  // What the bytes so far hold; none: more are needed.
+  // The next event; none: it needs more bytes.
   websocket_event next();
 
  private:
@@ -90,7 +89,7 @@ class websocket_reader {
   bool in_frame_ = false;
   bool in_message_ = false;  // fragments of one have come
   bool is_text_ = false;
-  std::string message_;      // what is not whole in the buffer
+  std::string message_;      // of a message that is not whole in the buffer
   std::size_t dropped_ = 0;  // bytes of a message too large to be kept
   bool given_message_ = false;
   std::uint16_t broken_code_ = 0;

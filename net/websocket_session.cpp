@@ -1,7 +1,11 @@
 #include "net/websocket_session.h"
 
+#include <algorithm>
 #include <boost/beast/http/field.hpp>
+#include <boost/beast/websocket/stream.hpp>
 #include <utility>
+
+#include "net/websocket_teardown.h"
 
 namespace digd::net {
 
@@ -11,7 +15,7 @@ namespace websocket = boost::beast::websocket;
 using boost::system::error_code;
 
 constexpr std::size_t batch_bytes =
-    64 * 1024;  // then a new one is begun: what a client that does not read keeps at most
+    64 * 1024;  // then the next batch begins; a client that does not read makes the server keep no more of a batch
 
 websocket::stream_base::timeout times_of(const websocket_session::options& options) {
   websocket::stream_base::timeout times;
@@ -23,39 +27,47 @@ websocket::stream_base::timeout times_of(const websocket_session::options& optio
 
 }  // namespace
 
+struct websocket_session::handshake {
+  explicit handshake(batched_stream over) : stream(std::move(over)) {}
+  websocket::stream<batched_stream, false> stream;
+};
+
 websocket_session::websocket_session(batched_stream stream, options options, std::shared_ptr<listener> to)
     : options_(std::move(options)),
       listener_(std::move(to)),
       closing_timer_(stream.get_executor()),
       idle_timer_(stream.get_executor()),
-      handshake_(std::move(stream)),
+      handshake_(std::make_unique<handshake>(std::move(stream))),
       reader_(options_.message_bytes) {
-  handshake_->set_option(times_of(options_));
+  handshake_->stream.set_option(times_of(options_));
 }
+
+websocket_session::~websocket_session() = default;
 
 void websocket_session::limit_messages(std::size_t bytes) { reader_.limit_messages(bytes); }
 
 void websocket_session::accept(const upgrade_request& request) {
-  handshake_->set_option(
+  handshake_->stream.set_option(
       websocket::stream_base::decorator([name = options_.subprotocol](websocket::response_type& response) {
         response.set(boost::beast::http::field::sec_websocket_protocol, name);
         response.set(boost::beast::http::field::server, "digd");
       }));
-  handshake_->async_accept(request, [self = shared_from_this()](error_code ec) { self->on_accept(ec); });
+  handshake_->stream.async_accept(request, [self = shared_from_this()](error_code ec) { self->on_accept(ec); });
 }
 
 void websocket_session::on_accept(error_code ec) {
   if (finished_) return;
   if (ec) return finish(ec.message());
-  socket_.emplace(std::move(handshake_->next_layer().next_layer()));
-  ahead_ = handshake_->next_layer().take_unread();
+  batched_stream& stream = handshake_->stream.next_layer();
+  socket_.emplace(std::move(stream.next_layer()));
+  ahead_ = stream.take_unread();
   handshake_.reset();
   socket_->non_blocking(true, ec);
   if (ec) return finish(ec.message());
   open_ = true;
   watch_idleness();
   if (closing_) {
-    say_goodbye();
+    send_close();
   } else {
     listener_->on_open();
   }
@@ -87,27 +99,27 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
   take_frames();
 }
 
-// One turn: whatever the last read brought, until the listener wants no more.
+// One turn: the frames of the last read, until the listener pauses.
 void websocket_session::take_frames() {
   if (finished_) return;
   in_turn_ = true;
-  bool goes_on = true;
-  while (goes_on && !finished_ && parting_.empty()) {
+  bool continues = true;
+  while (continues && !finished_ && parting_.empty()) {
     const websocket_event event = reader_.next();
     if (event.kind == websocket_event::frame_kind::none) break;
-    goes_on = take(event);
+    continues = take(event);
   }
   in_turn_ = false;
   flush();
   if (finished_) return;
-  if (goes_on) {
+  if (continues) {
     read();
   } else {
     paused_ = shared_from_this();
   }
 }
 
-// Whether to go on.
+// Whether to continue reading.
 bool websocket_session::take(const websocket_event& event) {
   switch (event.kind) {
     case websocket_event::frame_kind::none:
@@ -130,11 +142,11 @@ bool websocket_session::tell_listener(const websocket_event& event) {
   return listener_->on_too_large(event.bytes, read_at_);
 }
 
-// Not at once: who asks may be in the middle of something that the next frame is for.
+// Posted: the caller may be in the middle of handling an earlier frame.
 void websocket_session::resume() {
   if (auto self = std::exchange(paused_, nullptr)) {
     asio::post(socket_->get_executor(), [self = std::move(self)] {
-      self->read_at_ = std::chrono::steady_clock::now();  // how long it was not wanted is not our doing
+      self->read_at_ = std::chrono::steady_clock::now();  // the time of the pause is not latency of the server
       self->take_frames();
     });
   }
@@ -160,7 +172,7 @@ void websocket_session::append(websocket_opcode opcode, std::string_view payload
   if (open_ && !in_turn_) flush_soon();
 }
 
-// What is said in one go from outside a turn goes out in one go.
+// Frames that are sent in one go outside a turn are written at once.
 void websocket_session::flush_soon() {
   if (std::exchange(flush_posted_, true)) return;
   asio::post(socket_->get_executor(), [self = shared_from_this()] {
@@ -189,7 +201,7 @@ void websocket_session::flush() {
     if (written_ < first.bytes.size()) continue;
     out_frames_ -= first.frames;
     written_ = 0;
-    if (out_.size() == 1 && first.bytes.capacity() <= 2 * batch_bytes) {  // its memory serves again
+    if (out_.size() == 1 && first.bytes.capacity() <= 2 * batch_bytes) {  // its memory is used again
       out_.front().bytes.clear();
       out_.front().frames = 0;
       break;
@@ -199,7 +211,7 @@ void websocket_session::flush() {
   if (!parting_.empty() && !waiting_ && !finished_) hang_up();
 }
 
-// Our side is through; the client's close, or the timer, ends the rest.
+// The server has sent everything. The client's close, or the timer, ends the connection.
 void websocket_session::hang_up() {
   error_code ignored;
   socket_->shutdown(stream_socket::shutdown_send, ignored);
@@ -210,14 +222,14 @@ void websocket_session::hang_up() {
 void websocket_session::close(close_code code, std::string_view reason) {
   if (closing_ || finished_) return;
   closing_ = true;
-  goodbye_ = close_payload(static_cast<std::uint16_t>(code), reason);
+  close_payload_ = close_payload(static_cast<std::uint16_t>(code), reason);
   if (code == close_code::too_slow) drop_unwritten();
   close_within();
-  if (open_) say_goodbye();
+  if (open_) send_close();
   resume();
 }
 
-// All but what a client that does not read has begun to be sent.
+// Drops all batches but one that is partly written.
 void websocket_session::drop_unwritten() {
   while (out_.size() > (written_ > 0 ? 1u : 0u)) {
     out_bytes_ -= out_.back().bytes.size();
@@ -226,27 +238,27 @@ void websocket_session::drop_unwritten() {
   }
 }
 
-void websocket_session::say_goodbye() {
+void websocket_session::send_close() {
   if (close_sent_ || finished_) return;
   close_sent_ = true;
-  append(websocket_opcode::close, goodbye_);
+  append(websocket_opcode::close, close_payload_);
 }
 
 void websocket_session::on_peer_close(const websocket_event& event) {
-  if (close_sent_) return finish(std::string_view(goodbye_).substr(2));
-  goodbye_ = event.code == 1005 ? std::string() : close_payload(event.code, {});
-  say_goodbye();
+  if (close_sent_) return finish(std::string_view(close_payload_).substr(2));
+  close_payload_ = event.code == 1005 ? std::string() : close_payload(event.code, {});
+  send_close();
   part("closed by the client");
 }
 
 void websocket_session::on_broken(const websocket_event& event) {
-  goodbye_ = close_payload(event.code, event.payload);
-  say_goodbye();
+  close_payload_ = close_payload(event.code, event.payload);
+  send_close();
   part(std::string(event.payload));
 }
 
-// Nothing more is said or listened to. What still comes is read and dropped until the client is gone too: a socket that
-// is closed with unread bytes takes back what was just sent.
+// Sends and handles nothing more. Input is read and dropped until the client closes too: closing a socket with unread
+// bytes would discard what was just sent.
 void websocket_session::part(std::string why) {
   closing_ = true;
   parting_ = std::move(why);
@@ -263,10 +275,10 @@ void websocket_session::close_within() {
 void websocket_session::abort() {
   if (!parting_.empty()) return finish(std::string(parting_));
   if (!closing_) return finish("aborted");
-  finish(goodbye_.substr(std::min<std::size_t>(2, goodbye_.size())) + "; it did not answer");
+  finish(close_payload_.substr(std::min<std::size_t>(2, close_payload_.size())) + "; it did not answer");
 }
 
-// A client that says nothing is asked with a ping, and given up if that is not answered either.
+// Sends a ping to a silent client, and closes the connection if the client does not answer that either.
 void websocket_session::watch_idleness() {
   idle_timer_.expires_after(options_.idle / 2);
   idle_timer_.async_wait([me = weak_from_this()](error_code ec) {
@@ -294,7 +306,7 @@ void websocket_session::finish(std::string_view why) {
   idle_timer_.cancel();
   error_code ignored;
   if (socket_) socket_->close(ignored);
-  if (handshake_) boost::beast::get_lowest_layer(*handshake_).close(ignored);
+  if (handshake_) handshake_->stream.next_layer().next_layer().close(ignored);
   if (const auto to = std::exchange(listener_, nullptr)) to->on_closed(words);
 }
 

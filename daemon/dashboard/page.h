@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "daemon/http/responses.h"
-#include "net/websocket_session.h"
+#include "net/upgrade_request.h"
 
 namespace digd::daemon {
 

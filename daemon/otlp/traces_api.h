@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "daemon/otlp/otlp_server.h"
-#include "net/websocket_session.h"
+#include "net/upgrade_request.h"
 
 namespace digd::daemon {
 

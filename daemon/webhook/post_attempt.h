@@ -22,7 +22,7 @@
 
 #include "daemon/webhook/host_lookup.h"
 #include "daemon/webhook/target.h"
-#include "net/websocket_session.h"
+#include "net/types.h"
 
 namespace digd::daemon {
 
