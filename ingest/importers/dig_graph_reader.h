@@ -1,6 +1,6 @@
-// A `dig.graph.v2` document as plain tables: checked for shape, ids and names made fit for the protocol,
-// cross references resolved to ids. Times are microseconds since 1970. No order, no time but the stamps' own;
-// that is the replay's business.
+// A `dig.graph.v2` document as plain tables: its shape is checked, ids and names are made valid for the protocol, and
+// cross references resolved to ids. Times are microseconds since 1970. The tables have no order and no times but the
+// stamps; dig_replay makes the order.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -29,8 +29,8 @@ struct dig_rerouting {
   std::int64_t at_us = 0;
   std::string_view by;                     // activation; empty: not said
   std::vector<std::string_view> before;    // recipients until then
-  std::vector<std::string_view> diverted;  // no longer to get it
-  std::vector<std::string_view> targets;   // to get it anew
+  std::vector<std::string_view> diverted;  // recipients that no longer get it
+  std::vector<std::string_view> targets;   // recipients that get it from then on
 };
 
 struct dig_event {

@@ -132,8 +132,8 @@ void dig_replay::schedule() {
   }
 }
 
-// A rerouting that an activation declared as its reaction is told with its end; the others stand for
-// themselves.
+// A rerouting that an activation declared as its reaction is part of the activation's end. Others are messages of
+// their own.
 void dig_replay::schedule_reroutings(const dig_event& event) {
   for (std::size_t i = 0; i < event.reroutings.size(); ++i) {
     const auto by = tables_.activations.find(event.reroutings[i].by);
@@ -262,8 +262,8 @@ void dig_replay::start(const dig_activation& activation, bool forced) {
   schedule_outputs(activation, now_us_);
 }
 
-// Outputs stamped with the end are told in it; earlier ones when they were made; for later ones the
-// activation is held open, as the protocol takes no output of an activation that has ended.
+// Outputs stamped with the end are part of it. Earlier ones are announced when they were made. For later ones the
+// activation stays open, as the protocol accepts no output of an activation that has ended.
 void dig_replay::schedule_outputs(const dig_activation& activation, std::int64_t started_us) {
   auto& running = running_[activation.id];
   auto end_us = std::max(activation.ended_us.value_or(started_us), started_us);

@@ -1,8 +1,7 @@
-// What an importer hands back: the lines of a trace file with a tally of what they rest on, or what was
-// wrong.
+// The result of an importer: the lines of a trace file with counts of stated and inferred links, or a failure.
 //
-// Plain values, no shared state; safe on any thread. The importers throw nothing: whatever goes wrong, the
-// lack of memory too, comes back as an `import_failure`.
+// Plain values, no shared state; safe on any thread. The importers throw nothing: every failure, out of memory too, is
+// an `import_failure`.
 #pragma once
 
 #include <boost/assert/source_location.hpp>

@@ -1,7 +1,7 @@
-// Reads foreign JSON by its expected shape and keeps the first thing that is wrong, with its place.
+// Reads foreign JSON by its expected shape and keeps the first failure, with its place.
 //
-// After a failure every further answer is empty; the caller looks at `failed()` where it matters. The values
-// handed out belong to the parsed document, which the caller keeps. One reader a document; not thread-safe.
+// After a failure every further result is empty; the caller checks `failed()` where it matters. The values belong to
+// the parsed document, which the caller keeps. One reader a document; not thread-safe.
 #pragma once
 
 #include <boost/json/value.hpp>
@@ -19,8 +19,7 @@ inline constexpr std::size_t max_json_depth = 100;
 
 class json_reader {
  public:
-  // An object as the document's top, else a failure. Not more than `max_bytes` bytes, `max_json_depth`
-  // levels.
+  // The object at the top of the document, or a failure. At most `max_bytes` bytes and `max_json_depth` levels.
   const boost::json::object* parse(std::string_view text, std::size_t max_bytes, boost::json::value& into);
 
   // Members by name. `where` is the object's own place ("history[3]"), empty at the top. `null` counts as
@@ -49,8 +48,7 @@ class json_reader {
   std::optional<import_failure> failure_;
 };
 
-// Text from a file made fit for a message: control characters and non-ASCII escaped, cut to 60 bytes, in
-// quotes.
+// Text from a file for a message: in quotes, control characters and non-ASCII escaped, cut to 60 bytes.
 std::string quoted(std::string_view text);
 
 // "history[3].role" from "history[3]" and "role".

@@ -1,5 +1,5 @@
-// Writes the lines of a trace file and keeps the protocol's small print: sequence numbers, the clock that
-// never goes back, names and ids of 1 to 256 bytes, no id that begins with `sys:`, messages that fit.
+// Writes the lines of a trace file by the rules of the protocol: sequence numbers, a clock that never goes back, names
+// and ids of 1 to 256 bytes, no id that begins with `sys:`, messages within the size limit.
 //
 // One writer a trace; not thread-safe; holds all lines in memory.
 #pragma once
@@ -22,16 +22,16 @@ inline constexpr std::size_t max_name_bytes = 256;
 // recipients stays under the engine's default `limits.message_bytes` (1 MiB).
 inline constexpr std::size_t max_payload_bytes = 900'000;
 
-// Names of one kind (agents, events, activations) as the protocol allows them: longer ones are cut and told
-// apart by a hash, an empty one is "(empty)", ids beginning with `sys:` are moved to `dig:sys:`. The same
-// name always gets the same answer, and two names never get one and the same.
+// Names of one kind (agents, events, activations) as the protocol allows them: longer ones are cut and distinguished by
+// a hash, an empty name becomes "(empty)", ids that begin with `sys:` move to `dig:sys:`. A name always gets the same
+// result; two names never share one.
 class name_table {
  public:
   enum class kind { agent, id };
   explicit name_table(kind kind) : kind_(kind) {}
   // A view that lives as long as the table.
   std::string_view safe(std::string_view name);
-  // A name of the importer's own making, unlike any given so far.
+  // A name that the importer makes, different from all names so far.
   std::string_view fresh(std::string wanted);
   std::size_t renamed() const { return renamed_; }
 

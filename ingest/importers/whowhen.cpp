@@ -23,9 +23,9 @@ namespace {
 
 // Bounds that keep the work linear in the file. A turn presented with more than the latest 100 messages, or a
 // message after which more than 1,000 turns pass that take nothing up, is in no log of this kind.
-constexpr std::size_t most_presented = 100;
-constexpr std::size_t most_passed_turns = 1000;
-constexpr std::size_t most_searched_agents = 256;
+constexpr std::size_t max_presented = 100;
+constexpr std::size_t max_passed_turns = 1000;
+constexpr std::size_t max_searched_agents = 256;
 
 struct step {
   std::string_view agent;      // as the protocol allows it
@@ -230,7 +230,7 @@ class step_mapper {
     counts_.times.inferred += 2;
   }
 
-  // What ended the run: the last step, if it says so itself.
+  // Whether step k ended the run: only the last step can, if its text ends the run.
   bool is_submit(std::size_t k) const {
     const auto& now = log_.steps[k];
     if (!is_last(k) || !now.speaks()) return false;
@@ -267,7 +267,7 @@ class step_mapper {
   }
 
   static event_ids latest_of(const event_ids& ids) {
-    return {ids.end() - static_cast<std::ptrdiff_t>(std::min(ids.size(), most_presented)), ids.end()};
+    return {ids.end() - static_cast<std::ptrdiff_t>(std::min(ids.size(), max_presented)), ids.end()};
   }
 
   json::object output(std::size_t k, bool submits, bool thinks, const event_ids& inputs) {
@@ -304,7 +304,7 @@ class step_mapper {
     const auto& now = log_.steps[k];
     if (!now.addressee.empty()) return {{now.addressee}, 0, {}};
     addressing to;
-    if (!log_.hand_crafted && log_.agents.size() <= most_searched_agents) {
+    if (!log_.hand_crafted && log_.agents.size() <= max_searched_agents) {
       to.recipients = addressed_names(now.text, log_.agents, now.agent);
     }
     to = by_next_speaker(std::move(to.recipients), k + 1);
@@ -316,7 +316,7 @@ class step_mapper {
   // do.
   addressing by_next_speaker(std::vector<std::string_view> stated, std::size_t from) {
     addressing to{std::move(stated), 0, "next_speaker"};
-    for (std::size_t k = from; k < std::min(log_.steps.size(), from + most_passed_turns); ++k) {
+    for (std::size_t k = from; k < std::min(log_.steps.size(), from + max_passed_turns); ++k) {
       const auto& next = log_.steps[k];
       if (next.form == step_form::human) continue;
       if (std::find(to.recipients.begin(), to.recipients.end(), next.agent) == to.recipients.end()) {

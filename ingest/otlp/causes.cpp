@@ -187,7 +187,7 @@ class cause_finder {
 
   const placed_spans& spans_;
   run_of_turns& run_;
-  std::vector<char> caused_, answered_;               // by turn: its cause is known; what came of it is known
+  std::vector<char> caused_, answered_;               // by turn: its cause is known; its outcome is known
   boost::unordered_flat_set<const span*> taken_;      // messages and handoffs that a turn began with
   boost::unordered_flat_set<std::size_t> handed_to_;  // turns that a handoff led to
 };

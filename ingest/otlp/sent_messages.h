@@ -22,7 +22,7 @@ class sent_messages {
   void note(const boost::json::object& line);
 
   bool any() const { return !started_.empty() || !events_.empty(); }
-  std::size_t moved() const { return moved_; }  // messages whose time or source gave way to what was sent
+  std::size_t moved() const { return moved_; }  // messages whose time or source was changed to fit what was sent
 
  private:
   struct activation {

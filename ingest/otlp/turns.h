@@ -43,7 +43,7 @@ struct passing {
   std::size_t from = none, to = none;
   const span* by =
       nullptr;          // the span in `from` that stands for what was passed: a message, a handoff, or the turn's own
-  bool stated = false;  // links or a handoff say so; else the times do
+  bool stated = false;  // by links or a handoff; else inferred from times
 };
 // A turn passed something on, and the spans say that nobody received it, or that nobody acted on it.
 struct loss {

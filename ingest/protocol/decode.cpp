@@ -21,7 +21,7 @@ constexpr std::uint32_t delivery = bit(message_type::delivery);
 constexpr std::uint32_t gap = bit(message_type::gap);
 constexpr std::uint32_t run_ended = bit(message_type::run_ended);
 
-// Which of `All` has that name; the names are constants, so that a comparison is one or two of words.
+// The value of `All` with that name. The names are constants, so the compiler compares them word by word.
 template <auto... All>
 std::optional<std::common_type_t<decltype(All)...>> named(std::string_view name) {
   std::optional<std::common_type_t<decltype(All)...>> found;
@@ -29,7 +29,7 @@ std::optional<std::common_type_t<decltype(All)...>> named(std::string_view name)
   return found;
 }
 
-// The same over all of an enumeration.
+// The value of an enumeration with that name.
 template <class Enum, const auto& names>
 std::optional<Enum> any_named(std::string_view name) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -61,14 +61,14 @@ struct draft_fields {
   bool id(item& it) { return in.name(it, out.id); }
   bool source(item& it) { return in.name(it, out.source); }
   bool recipients(item& it) { return in.names(it, out.recipients); }
-  bool kind(item& it) { return in.string(it, 0, frame_reader::longest_name, out.kind); }
+  bool kind(item& it) { return in.string(it, 0, frame_reader::max_name_bytes, out.kind); }
   bool submit(item& it) { return in.flag(it, out.submit); }
   bool fyi(item& it) { return in.flag(it, out.fyi); }
   bool payload(item& it) { return in.skip(it); }
 
   static constexpr std::array<known_field<draft_fields>, 7> fields{{
       {"id", &draft_fields::id, any, any},
-      {"source", &draft_fields::source, in_event},  // an output's is the activation that ended
+      {"source", &draft_fields::source, in_event},  // an output has the activation that ended
       {"recipients", &draft_fields::recipients},
       {"kind", &draft_fields::kind},
       {"submit", &draft_fields::submit},
@@ -88,7 +88,7 @@ struct reroute_fields {
   }};
 };
 
-// The fields of every message but hello, each read for the types that have it.
+// The fields of every message but hello, each read for the message types that have it.
 class message_fields {
  public:
   message_fields(frame_reader& in, name_set& keys, std::uint32_t type, message& out, decoded& result)
@@ -106,7 +106,7 @@ class message_fields {
   bool inputs(item& it) { return in_.names(it, out_.inputs); }
   bool event(item& it);
   bool delivered(item& it) { return in_.name(it, out_.event); }
-  bool of(item& it) { return in_.string(it, 1, frame_reader::longest_intervention, out_.of); }
+  bool of(item& it) { return in_.string(it, 1, frame_reader::max_intervention_bytes, out_.of); }
   bool applied(item& it);
   bool reactions(item& it);
   bool outputs(item& it);
@@ -157,7 +157,7 @@ bool message_fields::read(item& root) {
   return true;
 }
 
-// Of two numbers neither can be trusted.
+// Of two seqs, neither can be trusted.
 void message_fields::given_twice(std::string_view name) {
   if (name == "seq") result_.has_seq = false;
 }
@@ -213,7 +213,7 @@ bool message_fields::reactions(item& it) {
   keys_.clear();
   return in_.each_field(it, [this](std::string_view input, item& child) {
     child.at.kind = place::step::key;
-    if (input.empty() || input.size() > frame_reader::longest_name) {
+    if (input.empty() || input.size() > frame_reader::max_name_bytes) {
       return in_.skip(child, "must have a key of 1 to 256 bytes");
     }
     if (!keys_.insert(input)) return in_.skip(child, "is given twice");
@@ -242,7 +242,7 @@ bool message_fields::metrics(item& it) {
   return in_.skip(it);
 }
 
-// False: no JSON.
+// False: it is no JSON.
 bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, message& out, decoded& result) {
   std::optional<std::string_view> type;
   if (!in.open(frame, result.refused) || !in.peek("type", type)) return false;

@@ -10,9 +10,9 @@ namespace digd::ingest {
 namespace {
 
 constexpr std::int64_t spoken_protocol = 1;
-constexpr std::size_t longest_text = 4096;
+constexpr std::size_t max_text_bytes = 4096;
 
-// Contexts of a rule's options: those that the rule has.
+// Contexts of a rule's options: the options that the rule has.
 constexpr std::uint32_t has_kinds = 1, has_window = 2, has_attempts = 4, has_reroutes = 8, has_all = 16;
 
 std::uint32_t context_of(rule_id id) {
@@ -31,7 +31,7 @@ struct rule_fields {
   bool window_ms(item& it) { return in.duration(it, out.window_ms); }
   bool max_attempts(item& it) { return in.count(it, out.max_attempts); }
   bool max_reroutes(item& it) { return in.count(it, out.max_reroutes); }
-  bool text(item& it) { return in.string(it, 0, longest_text, out.text); }
+  bool text(item& it) { return in.string(it, 0, max_text_bytes, out.text); }
 
   static constexpr std::array<known_field<rule_fields>, 7> fields{{
       {"mode", &rule_fields::mode},
@@ -48,7 +48,7 @@ bool rule_fields::kinds(item& it) {
   if (it.kind != json_kind::array) return in.skip(it, "must be a list of strings");
   std::vector<std::string>& list = out.kinds.emplace();
   return in.each_element(
-      it, [&](item& child) { return in.string(child, 0, frame_reader::longest_name, list.emplace_back()); });
+      it, [&](item& child) { return in.string(child, 0, frame_reader::max_name_bytes, list.emplace_back()); });
 }
 
 bool rule_fields::except(item& it) {
@@ -132,8 +132,8 @@ struct client_fields {
   std::string_view client_name = {};
   std::string_view client_version = {};
 
-  bool name(item& it) { return in.string(it, 0, frame_reader::longest_name, client_name); }
-  bool version(item& it) { return in.string(it, 0, frame_reader::longest_name, client_version); }
+  bool name(item& it) { return in.string(it, 0, frame_reader::max_name_bytes, client_name); }
+  bool version(item& it) { return in.string(it, 0, frame_reader::max_name_bytes, client_version); }
 
   static constexpr std::array<known_field<client_fields>, 2> fields{{
       {"name", &client_fields::name},

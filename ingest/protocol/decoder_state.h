@@ -1,4 +1,4 @@
-// What a decoder keeps between frames. Internal to ingest/protocol.
+// The state that a decoder keeps between frames. Internal to ingest/protocol.
 #pragma once
 
 #include "ingest/protocol/decode.h"

@@ -15,25 +15,25 @@ namespace {
 
 constexpr std::size_t max_unjudged_named = 64;
 
-// An object under way: writes braces, commas and names. Close it with `end`. base/json_writer.h would escape every name,
-// and each answer would pay for it.
+// An object under way: writes braces, commas and names. Close it with `end`. base/json_writer.h would escape every
+// name, and each answer would pay for it.
 class object {
  public:
   explicit object(std::string& out) : out_(out) {}
 
-  // The value is for the caller to append.
+  // The caller appends the value.
   std::string& field(std::string_view name) {
     next().append("\"").append(name).append("\":");
     return out_;
   }
-  // A name that is data.
+  // A name that is data, and needs escapes.
   std::string& key(std::string_view name) {
     append_quoted(next(), name);
     out_ += ':';
     return out_;
   }
   void text(std::string_view name, std::string_view value) { append_quoted(field(name), value); }
-  // For words of our own, which need no escapes.
+  // For words that need no escapes.
   void word(std::string_view name, std::string_view value) { field(name).append("\"").append(value).append("\""); }
   void flag(std::string_view name, bool value) { field(name) += value ? "true" : "false"; }
   void null(std::string_view name) { field(name) += "null"; }
@@ -63,9 +63,9 @@ class object {
   char before_ = '{';
 };
 
-// `one` appends an element.
-template <class List, class One>
-void append_list(std::string& out, const List& list, One item) {
+// `item` appends an element.
+template <class List, class Item>
+void append_list(std::string& out, const List& list, Item item) {
   out += '[';
   bool first = true;
   for (const auto& element : list) {
@@ -119,7 +119,7 @@ void append_limits(std::string& out, const limits& most) {
   fields.end();
 }
 
-// Left out where everything is refused, the default.
+// Left out if every policy is to refuse, the default.
 void append_over_limit(object& fields, const run_settings& settings) {
   if (settings.over_limit == limit_policies{}) return;
   object policies(fields.field("over_limit"));
@@ -146,7 +146,7 @@ std::string_view name_of(witness::edge_kind kind) {
   return "pending";
 }
 
-// An event that no agent made has null for one.
+// The agent of an event that no agent made is null.
 void append_nodes(std::string& out, std::span<const witness::node> nodes) {
   append_list(out, nodes, [&](const witness::node& node) {
     object fields(out);
@@ -176,7 +176,7 @@ void append_witness(std::string& out, const witness& given_witness) {
   fields.end();
 }
 
-// Those of the answer's detections that led to this verdict or intervention; nothing if none did.
+// The detections that led to this verdict or intervention; nothing if there are none.
 void append_detections(object& fields, std::span<const std::uint32_t> which, const answer& from, bool with_witness) {
   if (which.empty()) return;
   std::string& out = fields.field("detections");
@@ -344,7 +344,7 @@ void encode_trace_hello(std::string& out, const hello& original, const run_setti
   if (original.agents) fields.texts("agents", *original.agents);
   fields.word("mode", to_string(settings.mode));
   fields.word("clock", to_string(clock_kind::trace));
-  // A daemon's own stamps: what is due by a message's time happened before that message was checked.
+  // With the daemon's own stamps, whatever was due by a message's time happened before that message was checked.
   if (settings.clock == clock_kind::wall || settings.stamped) fields.flag("stamped", true);
   fields.number("semantics", semantics_version);
   append_rules(fields.field("rules"), settings);

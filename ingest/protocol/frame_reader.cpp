@@ -11,13 +11,13 @@ namespace digd::ingest {
 
 namespace {
 
-constexpr std::size_t smallest_buffer = 16 * 1024;
-constexpr std::size_t shown_of_a_key = 64;
+constexpr std::size_t min_buffer_bytes = 16 * 1024;
+constexpr std::size_t max_shown_key_bytes = 64;
 constexpr std::string_view no_value = "a value is missing, or is no value of JSON";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// RFC 8259, section 6. No bound on digits: how many a reader can take is its own affair.
+// RFC 8259, section 6. The number of digits is for the reader to bound.
 bool is_number(std::string_view token) {
   std::size_t at = 0;
   const auto peek = [&] { return at < token.size() ? token[at] : '\0'; };
@@ -44,7 +44,7 @@ bool is_number(std::string_view token) {
   return at == token.size();
 }
 
-// The value of four hex digits; none: that is not what they are.
+// The value of four hex digits; nothing: they are no hex digits.
 std::optional<unsigned> hex4(std::string_view text) {
   unsigned value = 0;
   if (text.size() < 4) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<unsigned> hex4(std::string_view text) {
 bool is_high_surrogate(unsigned c) { return c >= 0xD800 && c < 0xDC00; }
 bool is_low_surrogate(unsigned c) { return c >= 0xDC00 && c < 0xE000; }
 
-// Length of the escape that `text` begins with, a pair of surrogates being one; 0: no escape of JSON's.
+// Length of the JSON escape that `text` begins with; a surrogate pair is one escape. 0: there is none.
 std::size_t escape_length(std::string_view text) {
   if (text.size() < 2) return 0;
   if (text[1] != 'u') return std::string_view{"\"\\/bfnrt"}.find(text[1]) == std::string_view::npos ? 0 : 2;
@@ -68,9 +68,8 @@ std::size_t escape_length(std::string_view text) {
   return second && is_low_surrogate(*second) ? 12 : 0;
 }
 
-// A backslash can stand in strings only, so all escapes of a frame can be checked without knowing its
-// strings. simdjson alone takes some lone surrogates, and looks at none in a string that is not read. `first`: where
-// the first is.
+// A backslash is valid in strings only, so all escapes of a frame can be checked without knowing its strings. simdjson
+// alone accepts some lone surrogates, and checks none in a string that is not read. `first`: of the first backslash.
 bool escapes_are_good(std::string_view frame, std::size_t first) {
   for (std::size_t at = first; at != std::string_view::npos; at = frame.find('\\', at)) {
     const std::size_t length = escape_length(frame.substr(at));
@@ -98,10 +97,10 @@ std::string_view explain(simdjson::error_code why) {
   }
 }
 
-// At most `shown_of_a_key` bytes, cut between characters.
+// At most `max_shown_key_bytes` bytes, cut between characters.
 std::string_view shown(std::string_view key) {
-  if (key.size() <= shown_of_a_key) return key;
-  std::size_t size = shown_of_a_key;
+  if (key.size() <= max_shown_key_bytes) return key;
+  std::size_t size = max_shown_key_bytes;
   while (size > 0 && (static_cast<unsigned char>(key[size]) & 0xC0) == 0x80) --size;
   return key.substr(0, size);
 }
@@ -118,7 +117,7 @@ void append_path(std::string& out, const place& where) {
     case place::step::key:
       out += '[';
       append_quoted(out, shown(where.name));
-      if (where.name.size() > shown_of_a_key) out += "...";
+      if (where.name.size() > max_shown_key_bytes) out += "...";
       out += ']';
       return;
     case place::step::index:
@@ -129,13 +128,13 @@ void append_path(std::string& out, const place& where) {
   }
 }
 
-std::string wanted_string(std::size_t least, std::size_t most) {
-  if (most == frame_reader::any_length) return "must be a string";
-  if (least == 0) return "must be a string of at most " + std::to_string(most) + " bytes";
-  return "must be a string of " + std::to_string(least) + " to " + std::to_string(most) + " bytes";
+std::string wanted_string(std::size_t min_bytes, std::size_t max_bytes) {
+  if (max_bytes == frame_reader::any_length) return "must be a string";
+  if (min_bytes == 0) return "must be a string of at most " + std::to_string(max_bytes) + " bytes";
+  return "must be a string of " + std::to_string(min_bytes) + " to " + std::to_string(max_bytes) + " bytes";
 }
 
-// Digits alone, and no zero ahead: nearly every number of a frame. With 18 at most there is no overflow.
+// Digits alone without a leading zero: nearly every number of a frame. At most 18 of them, so it cannot overflow.
 bool is_plain_whole(std::string_view token, std::uint64_t& number) {
   if (token.empty() || token.size() > 18 || (token.front() == '0' && token.size() > 1)) return false;
   number = 0;
@@ -179,14 +178,14 @@ std::string_view field_of(const place& where) {
 }
 
 frame_reader::frame_reader() {
-  if (!reserve(smallest_buffer)) throw std::bad_alloc{};
+  if (!reserve(min_buffer_bytes)) throw std::bad_alloc{};
 }
 
-// Grows by doubling; simdjson alone would allocate anew for every frame longer than those before.
+// Grows by doubling; simdjson alone would allocate for every frame longer than those before.
 bool frame_reader::reserve(std::size_t size) {
   if (size <= capacity_) return true;
   const std::size_t wanted = std::bit_ceil(size);
-  if (parser_.allocate(wanted, deepest + 8) != simdjson::SUCCESS) return false;
+  if (parser_.allocate(wanted, max_depth + 8) != simdjson::SUCCESS) return false;
   buffer_ = std::make_unique_for_overwrite<char[]>(wanted + simdjson::SIMDJSON_PADDING);
   capacity_ = wanted;
   return true;
@@ -199,8 +198,7 @@ bool frame_reader::open(std::string_view frame, refusal_note& note) {
   if (size_ > parser_.max_capacity() || !reserve(size_)) return broken("the frame is too long to be read");
   if (size_ > 0) std::memcpy(buffer_.get(), frame.data(), size_);
   std::memset(buffer_.get() + size_, 0, simdjson::SIMDJSON_PADDING);
-  const std::size_t backslash =
-      frame.find('\\');  // not in the copy: what was written a moment before is slow to be read
+  const std::size_t backslash = frame.find('\\');  // not in the copy: reading memory that was just written is slow
   escaped_ = backslash != std::string_view::npos;
   if (escaped_ && !escapes_are_good(frame, backslash))
     return broken("an escape in a string is wrong or half a surrogate pair");
@@ -209,7 +207,7 @@ bool frame_reader::open(std::string_view frame, refusal_note& note) {
   return true;
 }
 
-// Most clients put it first.
+// Most clients write it first.
 bool frame_reader::is_first(std::string_view name, std::optional<std::string_view>& found) const {
   std::string_view text(buffer_.get(), size_);
   if (escaped_ || !text.starts_with("{\"")) return false;
@@ -278,9 +276,9 @@ bool frame_reader::check_number(std::string_view token) {
   return is_plain_whole(token, ignored) || is_number(without_trailing_space(token)) || broken(no_value);
 }
 
-bool frame_reader::too_deep() { return broken("nested deeper than " + std::to_string(deepest) + " levels"); }
+bool frame_reader::too_deep() { return broken("nested deeper than " + std::to_string(max_depth) + " levels"); }
 
-// simdjson steps over other scalars.
+// simdjson checks no scalar that it steps over.
 bool frame_reader::skip_rest(value& of, json_kind kind) {
   switch (kind) {
     case json_kind::object: {
@@ -323,7 +321,7 @@ bool frame_reader::skip_inner(value& of) {
   return skip_rest(of, kind);
 }
 
-// It has to be read: simdjson would take what it steps over for a key, if a colon follows.
+// Reads the string: simdjson would take a string that it steps over for a key if a colon follows.
 bool frame_reader::skip_string(value& of) {
   const auto error = of.get_raw_json_string().error();
   return error ? broken(error) : true;
@@ -339,12 +337,12 @@ bool frame_reader::skip_root(item& root) {
   return true;
 }
 
-bool frame_reader::skip_other(item& it, std::size_t least, std::size_t most) {
-  return skip(it, wanted_string(least, most));
+bool frame_reader::skip_other(item& it, std::size_t min_bytes, std::size_t max_bytes) {
+  return skip(it, wanted_string(min_bytes, max_bytes));
 }
 
-void frame_reader::wrong_length(const item& it, std::size_t least, std::size_t most) {
-  wrong(it.at, wanted_string(least, most));
+void frame_reader::wrong_length(const item& it, std::size_t min_bytes, std::size_t max_bytes) {
+  wrong(it.at, wanted_string(min_bytes, max_bytes));
 }
 
 bool frame_reader::names(item& it, name_list& out) {
@@ -353,7 +351,7 @@ bool frame_reader::names(item& it, name_list& out) {
   return each_element(it, [&](item& child) {
     std::string_view text;
     bool good = false;
-    if (!string(child, 1, longest_name, text, good)) return false;
+    if (!string(child, 1, max_name_bytes, text, good)) return false;
     if (good && listed_.insert(text)) out.push_back(text);
     return true;
   });

@@ -1,14 +1,14 @@
-// One JSON frame, read once from front to back: every byte of it checked, known fields handed to their
-// readers.
+// One JSON frame, read once from front to back: it checks every byte and hands known fields to their readers.
 //
-// simdjson's on-demand parser checks only what is asked for, so everything is asked for: a value that nobody
-// reads is walked with `skip`. Functions that return bool say whether the text is JSON so far; on false the
-// note has the reason and the reader must not be used until the next `open`. A value that is JSON but not
-// what its field wants is noted with `wrong`, and reading goes on.
+// simdjson's on-demand parser checks only what it is asked for. So the reader asks for everything: `skip` walks a value
+// that nobody reads. Functions that return bool say whether the text is JSON so far. On false the note has the reason,
+// and the reader must not be used until the next `open`. `wrong` notes a value that is JSON but not as its field
+// requires; reading continues.
 //
-// What a good frame never calls is marked cold: it stands apart, and the path of a good frame close together.
+// Functions that a good frame never calls are marked cold, so that the code for a good frame lies close together.
 //
-// Internal to ingest. One a thread. Views it hands out live until the next `open`.
+// Internal to ingest/protocol. Thread: one reader a thread. Lifetime: views that it hands out are valid until the next
+// `open`.
 #pragma once
 
 #include <simdjson.h>
@@ -31,14 +31,14 @@ namespace digd::ingest {
 
 enum class json_kind : std::uint8_t { object, array, string, number, boolean, null };
 
-// Where a value stands, as a chain to the root; lives on the stack of the walk.
+// The place of a value, as a chain to the root. It lives on the stack of the walk.
 struct place {
   enum class step : std::uint8_t {
     root,
-    field,  // a field of the protocol: what a refusal names
-    inner,  // one that is written out, but refused in the name of the field around it
-    key,    // of an object whose keys are data
-    index,  // of a list
+    field,  // a field of the protocol, which a refusal names
+    inner,  // shown in the path, but the refusal names the field around it
+    key,    // a key that is data
+    index,  // in a list
   };
   const place* up = nullptr;
   step kind = step::root;
@@ -50,13 +50,12 @@ struct place {
 struct item {
   simdjson::ondemand::value* value = nullptr;  // none: the root
   json_kind kind = json_kind::object;
-  std::string_view token =
-      {};  // its text, of string, number and boolean; a string's and a number's may have space behind it
+  std::string_view token = {};  // the text of a string, number or boolean; it may have trailing space
   place at = {};
 };
 
-// A field that `Owner` reads; `Owner::fields` is the array of them. `only` and `required`: bits of the contexts
-// (message types, rules) that know it or cannot do without it.
+// A field that `Owner` reads; `Owner::fields` is the array of them. `only`: bits of the contexts (message types, rules)
+// that know it. `required`: of those that need it.
 template <class Owner>
 struct known_field {
   std::string_view name;
@@ -67,50 +66,50 @@ struct known_field {
 
 class frame_reader {
  public:
-  static constexpr std::size_t longest_name = 256;                        // bytes of an id or an agent's name
-  static constexpr std::size_t longest_intervention = longest_name + 32;  // give:EVENT:N
+  static constexpr std::size_t max_name_bytes = 256;                          // bytes of an id or an agent's name
+  static constexpr std::size_t max_intervention_bytes = max_name_bytes + 32;  // give:EVENT:N
   static constexpr std::size_t any_length = static_cast<std::size_t>(-1);
-  static constexpr std::size_t deepest = 1064;  // levels: a payload's own 1,000, and 64 around it
+  static constexpr std::size_t max_depth = 1064;  // levels: 1,000 of a payload, and 64 around it
 
   frame_reader();
 
   // Takes a copy of `frame`; refusals go to `note`, which must outlive the reading.
   bool open(std::string_view frame, refusal_note& note);
 
-  // Looks ahead for the first root field of that name; `found` is set if it is a string. Then the reader
-  // stands before the root again. What is found lives until then: until the root is read.
+  // Looks ahead for the first root field of that name; sets `found` if it is a string. The reader is then before the
+  // root again. `found` is valid until the root is read or another field is looked for.
   bool peek(std::string_view name, std::optional<std::string_view>& found);
 
-  // The root as an item, to be read once. Sets `is_object`; where it is none it has been checked to the end.
+  // The root as an item, to be read once. Sets `is_object`; a root that is no object has been checked to the end.
   bool root(item& out, bool& is_object);
-  // After the root was read: nothing may follow it.
+  // After the root was read: whether nothing follows it.
   bool end();
 
-  // f(key, child) or f(child): false ends the walk. `child.at` may be changed; what f does not read it skips.
+  // f(key, child) or f(child): false ends the walk. f may change `child.at`; it must read or skip the child.
   template <class F>
   bool each_field(item& object, F&& f);
   template <class F>
   bool each_element(item& list, F&& f);
 
-  // The fields of `object` that `owner` knows in `context`, each at most once; null counts as missing. The
-  // owner's `given_twice(name)`, if it has one, hears of duplicates.
+  // The fields of `object` that `owner` knows in `context`, each at most once; null counts as missing. Calls
+  // the owner's `given_twice(name)`, if it has one, for duplicates.
   template <class Owner>
   bool each_known(item& object, Owner& owner, std::uint32_t context = ~0u, place::step step = place::step::field);
 
   bool skip(item& it) { return it.value ? skip_rest(*it.value, it.kind) : skip_root(it); }
   [[gnu::cold]] bool skip(item& it, std::string_view text) { return wrong(it.at, text), skip(it); }
 
-  // Typed values: `out` is set where the value is what is wanted, else it is noted.
-  bool string(item& it, std::size_t least, std::size_t most, std::string_view& out, bool& good);
+  // Typed values: sets `out`, or notes what is wrong. False: the frame is no JSON.
+  bool string(item& it, std::size_t min_bytes, std::size_t max_bytes, std::string_view& out, bool& good);
   template <class Out>
-  bool string(item& it, std::size_t least, std::size_t most, Out& out);
+  bool string(item& it, std::size_t min_bytes, std::size_t max_bytes, Out& out);
   template <class Out>
   bool name(item& it, Out& out) {
-    return string(it, 1, longest_name, out);
+    return string(it, 1, max_name_bytes, out);
   }
   bool names(item& it, name_list& out);           // without duplicates
-  bool number(item& it, std::string_view& text);  // of one, as it is written
-  // `parse` gives an optional; `wanted` says what it takes.
+  bool number(item& it, std::string_view& text);  // as written
+  // `parse` returns an optional; `wanted` describes what it accepts.
   template <class Parse, class Out>
   bool choice(item& it, Parse parse, std::string_view wanted, Out& out);
   template <class Out>
@@ -131,7 +130,7 @@ class frame_reader {
   [[gnu::cold]] bool broken(simdjson::error_code why);
   bool reserve(std::size_t size);
   bool is_first(std::string_view name, std::optional<std::string_view>& found) const;
-  // What kind of value `token` begins. A number is checked by who reads or skips it, other scalars here.
+  // The kind of value that `token` begins. Checks scalars but numbers, which their readers check.
   bool classify(std::string_view& token, json_kind& kind);
   bool classify_word(std::string_view& token, json_kind& kind);
   bool check_number(std::string_view token);
@@ -141,8 +140,8 @@ class frame_reader {
   bool skip_root(item& root);
   bool key_of(simdjson::ondemand::field& field, std::string_view& key);
   bool text_of(value& string, std::string_view token, std::string_view& out);
-  [[gnu::cold]] bool skip_other(item& it, std::size_t least, std::size_t most);  // what is no string
-  [[gnu::cold]] void wrong_length(const item& it, std::size_t least, std::size_t most);
+  [[gnu::cold]] bool skip_other(item& it, std::size_t min_bytes, std::size_t max_bytes);  // a value that is no string
+  [[gnu::cold]] void wrong_length(const item& it, std::size_t min_bytes, std::size_t max_bytes);
   template <class F>
   bool each_entry(item& object, F&& f);
   template <std::size_t size>
@@ -152,7 +151,7 @@ class frame_reader {
                   place::step step, std::uint32_t& seen, bool& good);
   template <class Owner, std::size_t I>
   void look_for_missing(const item& object, std::uint32_t context, place::step step, std::uint32_t seen);
-  bool enter() { return ++level_ <= deepest || too_deep(); }
+  bool enter() { return ++level_ <= max_depth || too_deep(); }
   [[gnu::cold]] bool too_deep();
   void leave() { --level_; }
 
@@ -160,7 +159,7 @@ class frame_reader {
   std::size_t capacity_ = 0;
   std::size_t size_ = 0;
   std::size_t level_ = 0;
-  bool escaped_ = false;  // a backslash stands somewhere in the frame; else strings are read where they stand
+  bool escaped_ = false;  // the frame has a backslash; else strings are read in place
   simdjson::ondemand::parser parser_;
   simdjson::ondemand::document document_;
   name_set listed_;
@@ -176,13 +175,13 @@ bool is_text(const char* constant, std::string_view text) {
 std::optional<std::int64_t> parse_int64(std::string_view token);
 std::optional<std::uint64_t> parse_uint64(std::string_view token);
 
-// outputs[2].recipients[0]; keys that are data are quoted, and cut where they are long.
+// outputs[2].recipients[0]; keys that are data are quoted, long ones cut.
 std::string path_of(const place& where);
 // The nearest field of the protocol; empty: none.
 std::string_view field_of(const place& where);
 
-// What simdjson found, without taking it out: the copy, of what was written a moment before, is what most of a short
-// field would cost.
+// simdjson's result in place. A copy of it would cost more than the rest of a short field: reading memory that was just
+// written is slow.
 template <class T>
 T& where_it_stands(simdjson::simdjson_result<T>& found) {
   return const_cast<T&>(std::as_const(found).value_unsafe());
@@ -257,7 +256,7 @@ inline bool frame_reader::key_of(simdjson::ondemand::field& field, std::string_v
   }
   const char* const begin = field.key().raw();
   const char* end = begin;
-  while (*end != '"') ++end;  // there is one: the text's strings are closed
+  while (*end != '"') ++end;  // it exists: simdjson checked that strings are closed
   key = {begin, static_cast<std::size_t>(end - begin)};
   return true;
 }
@@ -272,25 +271,26 @@ inline bool frame_reader::text_of(value& string, std::string_view token, std::st
   return error ? broken(error) : true;
 }
 
-inline bool frame_reader::string(item& it, std::size_t least, std::size_t most, std::string_view& out, bool& good) {
+inline bool frame_reader::string(item& it, std::size_t min_bytes, std::size_t max_bytes, std::string_view& out,
+                                 bool& good) {
   good = false;
-  if (it.kind != json_kind::string) return skip_other(it, least, most);
+  if (it.kind != json_kind::string) return skip_other(it, min_bytes, max_bytes);
   if (!text_of(*it.value, it.token, out)) return false;
-  good = out.size() >= least && out.size() <= most;
-  if (!good) wrong_length(it, least, most);
+  good = out.size() >= min_bytes && out.size() <= max_bytes;
+  if (!good) wrong_length(it, min_bytes, max_bytes);
   return true;
 }
 
-// Whether the key at `raw` is the `size` bytes at `constant`: with its closing quote, so that how long it is need not
-// be known.
+// Whether the key at `raw` is the `size` bytes at `constant`. Compares its closing quote too, so the key's length need
+// not be known.
 template <std::size_t size>
 bool frame_reader::is_key(const char* constant, const char* raw, std::string_view key) const {
-  static_assert(size < simdjson::SIMDJSON_PADDING);  // so much may be looked at behind any key
+  static_assert(size < simdjson::SIMDJSON_PADDING);  // readable behind any key
   return escaped_ ? is_text<size>(constant, key) : raw[size] == '"' && std::memcmp(constant, raw, size) == 0;
 }
 
-// Whether `key`, or the key at `raw` where nothing is escaped, is the Ith field of `owner`; if so it is read, and
-// `good` is false if reading cannot go on.
+// Reads the child if its key is the Ith field of `owner`: `key`, or the key at `raw` if nothing is escaped. Returns
+// whether it was. `good` is false if reading cannot continue.
 template <class Owner, std::size_t I>
 bool frame_reader::take_known(const char* raw, std::string_view key, item& child, Owner& owner, std::uint32_t context,
                               place::step step, std::uint32_t& seen, bool& good) {
@@ -344,10 +344,10 @@ void frame_reader::look_for_missing(const item& object, std::uint32_t context, p
 }
 
 template <class Out>
-bool frame_reader::string(item& it, std::size_t least, std::size_t most, Out& out) {
+bool frame_reader::string(item& it, std::size_t min_bytes, std::size_t max_bytes, Out& out) {
   std::string_view text;
   bool good = false;
-  if (!string(it, least, most, text, good)) return false;
+  if (!string(it, min_bytes, max_bytes, text, good)) return false;
   if (!good) return true;
   if constexpr (requires { out.emplace(text); }) {
     out.emplace(text);

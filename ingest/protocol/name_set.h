@@ -1,7 +1,7 @@
-// Names seen so far in one list, to drop those given twice.
+// The names seen so far in one list, to drop duplicates.
 //
-// Small lists are scanned, larger ones hashed with a secret key, so that a list made to collide stays
-// linear. Holds views: the names must outlive the set's use. Keeps its memory between lists.
+// It scans small lists and hashes larger ones with a secret key, so that a list made to collide stays linear. Holds
+// views: the names must outlive the set's use. Keeps its memory between lists. Thread: one at a time.
 #pragma once
 
 #include <algorithm>
@@ -20,22 +20,22 @@ class name_set {
   }
   // False: the name is in the set already.
   bool insert(std::string_view name) {
-    if (names_.size() >= scanned_at_most) return insert_hashed(name);
+    if (names_.size() >= max_scanned) return insert_hashed(name);
     if (std::find(names_.begin(), names_.end(), name) != names_.end()) return false;
     names_.push_back(name);
     return true;
   }
 
  private:
-  static constexpr std::size_t scanned_at_most = 16;
+  static constexpr std::size_t max_scanned = 16;
 
   bool insert_hashed(std::string_view name);
   void grow(std::size_t slots);
-  // The slot that holds `name`, or the free one where it belongs.
+  // The slot that holds `name`, or the free slot for it.
   std::size_t slot_of(std::string_view name) const;
 
   std::vector<std::string_view> names_;
-  std::vector<std::uint32_t> slots_;  // index into names_ plus one, 0: free; size a power of two
+  std::vector<std::uint32_t> slots_;  // index into names_ plus one; 0: free. The size is a power of two
 };
 
 }  // namespace digd::ingest

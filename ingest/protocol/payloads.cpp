@@ -31,7 +31,7 @@ std::size_t skip_space(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Behind the value that begins at `at`.
+// The index after the value that begins at `at`.
 std::size_t end_of_value(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   while (at < text.size()) {
@@ -52,7 +52,7 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Whether a name as written, with its quotes, is `word`: it may be escaped.
+// Whether `written`, a name with its quotes and maybe escapes, is `word`.
 bool says(std::string_view name, std::string_view word) {
   name = name.substr(1, name.size() < 2 ? 0 : name.size() - 2);
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// A run with its sessions: order, what is sent again, and to whom interventions go (protocol.md).
+// A run with its sessions: order, frames that are sent again, and the addressees of interventions (protocol.md).
 #include <catch2/catch.hpp>
 
 #include "ingest/protocol/inbox.h"
@@ -33,7 +33,7 @@ struct recorder {
                                      std::string(item.type));
     for (const detection& d : item.answer.detections) detected.emplace_back(to_string(d.rule));
   }
-  // What was sent to one, shortened to its begin.
+  // The frames sent to a session, cut to `length`.
   strings to(session_index s, std::size_t length = std::string::npos) const {
     strings texts;
     for (const frame& f : sent) {
@@ -103,7 +103,7 @@ TEST_CASE("later messages of a session wait behind the one that is held") {
         strings{"a 1 agent_joined", "a 2 event", "b 1 activation_started", "b 2 agent_joined", "b 3 activation_ended"});
 }
 
-TEST_CASE("what is held is let go after reorder_ms, and the input becomes a placeholder") {
+TEST_CASE("a held message is released after reorder_ms, and its input becomes a placeholder") {
   live_run r;
   r.join(R"(,"session":"a","limits":{"reorder_ms":20})");
   const session_index b = r.join(R"(,"session":"b")");
@@ -115,7 +115,7 @@ TEST_CASE("what is held is let go after reorder_ms, and the input becomes a plac
   CHECK(r.in->run().graph().event(r.in->run().graph().find_event("e1")).placeholder);
 }
 
-TEST_CASE("two sessions that wait for each other are both let go") {
+TEST_CASE("two sessions that wait for each other are both released") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
   r.say(a, R"({"type":"activation_started","seq":1,"activation":"va","agent":"ada","inputs":["eb"]})", 1000);
@@ -139,7 +139,7 @@ TEST_CASE("a frame too large to be read waits behind one that is held, and takes
   CHECK(r.in->sessions()[b].taken_seq == 2);
 }
 
-TEST_CASE("what is held of a session that comes back is forgotten, as it is sent again") {
+TEST_CASE("held frames of a session that comes back are dropped, as the client sends them again") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
   const std::string agent_joined = R"({"type":"agent_joined","seq":1,"agent":"bob"})";
@@ -157,14 +157,14 @@ TEST_CASE("what is held of a session that comes back is forgotten, as it is sent
   CHECK(r.out.taken_frames == strings{"b 1 agent_joined", "a 1 event", "b 2 activation_started"});
 }
 
-TEST_CASE("one session alone waits for nobody") {
+TEST_CASE("a session alone does not wait") {
   live_run r;
   const session_index only = r.join("");
   r.say(only, bob_takes_e1);
   CHECK(r.out.taken_frames == strings{"main 1 activation_started"});
 }
 
-TEST_CASE("a frame that was taken before is answered with the same bytes, until it is durable") {
+TEST_CASE("a repeated frame is answered with the same bytes until it is durable") {
   live_run r;
   const session_index s = r.join(R"(,"agents":["ada"])");
   r.say(s, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})", 5);
@@ -187,7 +187,7 @@ TEST_CASE("a frame that was taken before is answered with the same bytes, until 
   CHECK(r.out.acks == 4);
 }
 
-TEST_CASE("a client that came back is answered again also where its message became durable meanwhile") {
+TEST_CASE("a client that came back gets its answer again even if its message has become durable") {
   live_run r;
   const session_index s = r.join("");
   const std::string lost = R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})";
@@ -209,7 +209,7 @@ TEST_CASE("a client that came back is answered again also where its message beca
   CHECK(r.in->sessions()[s].unacked.empty());
 }
 
-TEST_CASE("a frame without a usable seq that is sent again is known by its place") {
+TEST_CASE("a repeated frame without a usable seq is recognised by its place") {
   live_run r;
   const session_index s = r.join(R"(,"limits":{"message_bytes":200})");
   r.say(s, R"({"type":"agent_joined","seq":1,"agent":"ada"})");
@@ -236,7 +236,7 @@ TEST_CASE("a frame without a usable seq that is sent again is known by its place
   CHECK(r.in->sessions()[s].taken_seq == 6);
 }
 
-TEST_CASE("a second hello on a connection is a bad message, as are a wrong seq and a frame too large for words") {
+TEST_CASE("a second hello, a wrong seq and a frame that is too large are refused") {
   live_run r;
   const session_index s = r.join("");
   r.say(s, R"({"type":"hello","protocol":1,"run":"r","seq":1})");
@@ -249,7 +249,7 @@ TEST_CASE("a second hello on a connection is a bad message, as are a wrong seq a
   CHECK(r.out.sent.size() == 3);
 }
 
-TEST_CASE("what a session asks for that the run cannot give is refused at the door") {
+TEST_CASE("a session that asks for what the run cannot give is refused") {
   live_run r;
   r.join(R"(,"session":"a","mode":"shadow","limits":{"sessions":2})");
   const inbox::joined conflict = r.in->join(r.greeting(R"(,"session":"b","mode":"enforce")"), r.policy);
@@ -314,7 +314,7 @@ TEST_CASE("an intervention is sent again after each welcome until its addressees
   CHECK(r.out.sent.empty());
 }
 
-TEST_CASE("who asked for witnesses gets them, the others do not") {
+TEST_CASE("only sessions that asked for witnesses get them") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a","witness":true,"rules":{"deadlock":{"window_ms":10}})"),
                       b = r.join(R"(,"session":"b")");
@@ -324,7 +324,7 @@ TEST_CASE("who asked for witnesses gets them, the others do not") {
   CHECK(r.out.to(b).back().find("witness") == std::string::npos);
 }
 
-TEST_CASE("with the wall clock the stamp counts, whatever the client says, and never goes back") {
+TEST_CASE("with the wall clock the daemon's stamp counts, and never goes back") {
   live_run r;
   const session_index s = r.join(R"(,"rules":{"deadlock":{"window_ms":10}})");
   r.say(s, R"({"type":"event","seq":1,"ts":777777,"event":{"id":"e1","recipients":["ada"]}})", 1000);
@@ -345,4 +345,30 @@ TEST_CASE("a session that comes back keeps its place and may have lost a capabil
   CHECK(r.join(R"(,"agents":["ada"],"capabilities":{"reroute":false})") == s);
   r.say(s, R"({"type":"event","seq":2,"event":{"id":"e1","source":"v1","recipients":["zed"]}})");
   CHECK(r.out.to(s).back().find(R"("cause":"unsupported")") != std::string::npos);
+}
+
+TEST_CASE("the effects of a call are in order: an item for the record, then the frames that it brings about") {
+  live_run r;
+  const session_index s = r.join("");
+  std::string order;
+  for (const effect& e : r.in->receive(s, event_e1, 0)) {
+    order += e.action == effect::action::keep ? "keep " + std::string(e.item->type) + ';' : "send;";
+    if (e.action == effect::action::send) CHECK(e.type == frame_type::verdicts);
+  }
+  CHECK(order == "keep event;send;");
+}
+
+TEST_CASE("a limit that degrades the run is an item of its own before the message") {
+  live_run r;
+  const session_index s = r.join(R"(,"limits":{"live_events":1},"over_limit":{"live_events":"observe"})");
+  r.say(s, event_e1);
+  std::vector<record_kind> kinds;
+  for (const effect& e : r.in->receive(s, R"({"type":"event","seq":2,"event":{"id":"e2","recipients":["bob"]}})", 0)) {
+    if (e.action != effect::action::keep) continue;
+    kinds.push_back(e.item->kind);
+    if (e.item->kind != record_kind::limit) continue;
+    CHECK(e.item->limit == limit_id::live_events);
+    CHECK(e.item->policy == limit_policy::observe);
+  }
+  CHECK(kinds == std::vector{record_kind::limit, record_kind::message});
 }

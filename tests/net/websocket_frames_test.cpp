@@ -116,7 +116,7 @@ TEST_CASE("sixteen_times_the_limit_breaks_the_connection_before_the_bytes_come",
   CHECK(only(endless).code == 1009);
 }
 
-TEST_CASE("what_the_protocol_forbids_is_answered_with_its_code", "[websocket]") {
+TEST_CASE("a_violation_of_the_protocol_closes_with_its_code", "[websocket]") {
   CHECK(only(masked(fin | 0x40 | text, "x")).code == 1002);  // a reserved bit
   CHECK(only(masked(fin | 3, "x")).code == 1002);            // an unknown kind
   CHECK(only(masked(fin | 0, "x")).code == 1002);            // continues nothing
@@ -147,7 +147,7 @@ TEST_CASE("after_it_is_broken_nothing_is_read", "[websocket]") {
   CHECK(reader.next().kind == frame_kind::broken);
 }
 
-TEST_CASE("whatever_comes_it_ends_and_keeps_to_its_bounds", "[websocket][fuzz]") {
+TEST_CASE("random_bytes_end_and_keep_within_bounds", "[websocket][fuzz]") {
   std::mt19937 dice(7);
   for (int round = 0; round < 3000; ++round) {
     std::string bytes;
@@ -163,7 +163,7 @@ TEST_CASE("whatever_comes_it_ends_and_keeps_to_its_bounds", "[websocket][fuzz]")
   }
 }
 
-TEST_CASE("what_is_written_has_the_length_it_says", "[websocket]") {
+TEST_CASE("a_written_frame_has_the_length_in_its_header", "[websocket]") {
   for (const std::size_t size : {0, 1, 125, 126, 127, 65'535, 65'536}) {
     std::string out;
     append_websocket_frame(out, websocket_opcode::text, std::string(size, 'z'));
