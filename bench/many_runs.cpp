@@ -63,7 +63,7 @@ class burst {
     stop_ = true;
     thread_.join();
   }
-  void go_on(bool on) { on_ = on; }
+  void set_active(bool on) { on_ = on; }
   std::uint64_t answered() const { return answered_; }
 
  private:
@@ -92,13 +92,13 @@ class probed {
     histogram unkept;
     histogram& to = counts ? latencies_[with_burst] : unkept;
     const std::uint64_t answered = burst_.answered(), begun = now_ns();
-    burst_.go_on(with_burst);
+    burst_.set_active(with_burst);
     for (std::uint64_t due = begun; due < begun + ns; due += probe_every_ns) {
       while (now_ns() < due) serve(probe_, to, due);
       probe_.add_event(due);
       serve(probe_, to, due);
     }
-    burst_.go_on(false);
+    burst_.set_active(false);
     answer_all(probe_);
     if (counts && with_burst) {
       burst_events_ += burst_.answered() - answered;

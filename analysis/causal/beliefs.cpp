@@ -58,12 +58,12 @@ void require(const table& data, const std::string& from, const std::string& to, 
 
 }  // namespace
 
-std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& beliefs, analysis_options& options,
-                                              std::vector<std::string>& notes) {
-  std::vector<worldview_standing> out;
+std::vector<worldview_status> apply_beliefs(const table& data, const beliefs& beliefs, analysis_options& options,
+                                            std::vector<std::string>& notes) {
+  std::vector<worldview_status> out;
   const worldview* chosen = nullptr;
   for (const worldview& w : beliefs.views) {
-    worldview_standing s;
+    worldview_status s;
     s.name = w.name;
     s.refuted = contradiction_of(w, beliefs.experiments);
     s.chosen = chosen == nullptr && s.refuted.empty();
@@ -102,10 +102,9 @@ scale scale_of(const worldview& w, const std::string& name) {
 
 }  // namespace
 
-void weigh(const table& data, const analysis& found, const beliefs& beliefs,
-           std::vector<worldview_standing>& standings) {
+void weigh(const table& data, const analysis& found, const beliefs& beliefs, std::vector<worldview_status>& statuses) {
   const bool has_graph = found.structure.best().size() == data.size();
-  for (std::size_t i = 0; i < standings.size() && i < beliefs.views.size(); ++i) {
+  for (std::size_t i = 0; i < statuses.size() && i < beliefs.views.size(); ++i) {
     for (const worldview_edge& e : beliefs.views[i].edges) {
       edge_opinion o;
       o.edge = e;
@@ -118,7 +117,7 @@ void weigh(const table& data, const analysis& found, const beliefs& beliefs,
         const double ways = found.structure.causes(*a, *b) + found.structure.causes(*b, *a);
         o.forwards = ways > 0 ? found.structure.causes(*a, *b) / ways : 0;
       }
-      standings[i].edges.push_back(std::move(o));
+      statuses[i].edges.push_back(std::move(o));
     }
   }
 }

@@ -25,11 +25,10 @@ struct beliefs {
 // given by the chosen worldview overrides these. The chosen worldview is the first that no experiment refutes. Its
 // required and forbidden edges, and the edges that experiments confirmed, become hard constraints; its roots anchor the
 // explanation. Names without a column, and edges that would close a cycle, are left out and named in `notes`.
-std::vector<worldview_standing> apply_beliefs(const table& data, const beliefs& beliefs, analysis_options& options,
-                                              std::vector<std::string>& notes);
+std::vector<worldview_status> apply_beliefs(const table& data, const beliefs& beliefs, analysis_options& options,
+                                            std::vector<std::string>& notes);
 
 // Fills in the support that the data give to each claimed edge.
-void weigh(const table& data, const analysis& found, const beliefs& beliefs,
-           std::vector<worldview_standing>& standings);
+void weigh(const table& data, const analysis& found, const beliefs& beliefs, std::vector<worldview_status>& statuses);
 
 }  // namespace digd::causal

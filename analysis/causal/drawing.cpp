@@ -21,12 +21,16 @@ constexpr std::size_t max_letters = 30, sweeps = 8;
 
 constexpr std::string_view style = R"css(
 text{font:12px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;fill:#1b1f24}
-.title{font-size:18px;font-weight:600}.sub,.support{fill:#57606a}.support{font-size:11px;paint-order:stroke;stroke:#fff;stroke-width:4px}
-.paper{fill:#fff}.box{fill:#f5f7f9;stroke:#9aa4af;stroke-width:1.3}.member{fill:#d9eaf7;stroke:#0072b2}.lever{stroke-width:2.6}
+.title{font-size:18px;font-weight:600}.sub,.support{fill:#57606a})css"
+                                   R"css(.support{font-size:11px;paint-order:stroke;stroke:#fff;stroke-width:4px}
+.paper{fill:#fff}.box{fill:#f5f7f9;stroke:#9aa4af;stroke-width:1.3}.member{fill:#d9eaf7;stroke:#0072b2})css"
+                                   R"css(.lever{stroke-width:2.6}
 .verified{fill:#d8f3e7;stroke:#009e73}.target{fill:#fff3d6;stroke:#c98a00;stroke-width:2.6}.after{stroke-dasharray:5 4}
 .edge{fill:none;stroke:#4a5562;stroke-width:1.5}.open{stroke-dasharray:2 4;stroke-linecap:round}.tip{fill:#4a5562}
-@media (prefers-color-scheme:dark){text{fill:#e6e9ee}.sub,.support{fill:#a9b3be}.support{stroke:#12161b}.paper{fill:#12161b}
-.box{fill:#1b2128;stroke:#75818e}.member{fill:#143650;stroke:#56b4e9}.verified{fill:#0f3b2d;stroke:#3ddbaa}.target{fill:#3d3214;stroke:#f0c24b}
+@media (prefers-color-scheme:dark){text{fill:#e6e9ee}.sub,.support{fill:#a9b3be})css"
+                                   R"css(.support{stroke:#12161b}.paper{fill:#12161b}
+.box{fill:#1b2128;stroke:#75818e}.member{fill:#143650;stroke:#56b4e9}.verified{fill:#0f3b2d;stroke:#3ddbaa})css"
+                                   R"css(.target{fill:#3d3214;stroke:#f0c24b}
 .edge{stroke:#b6c0cb}.tip{fill:#b6c0cb}}
 )css";
 

@@ -43,7 +43,7 @@ std::string with_scale(const std::string& name, scale s) {
 }
 
 void worldviews_text(std::string& out, const reported& r) {
-  for (const worldview_standing& w : r.worldviews) {
+  for (const worldview_status& w : r.worldviews) {
     out += "\nWorldview " + plain(w.name) + (w.chosen ? " (the one used)" : "");
     out += w.refuted.empty() ? "\n" : ": lost its place, " + w.refuted + "\n";
     for (const edge_opinion& e : w.edges) {
@@ -135,7 +135,7 @@ void explanation_json(json_writer& w, const reported& r) {
 
 void worldviews_json(json_writer& w, const reported& r) {
   w.key("worldviews").open_array();
-  for (const worldview_standing& v : r.worldviews) {
+  for (const worldview_status& v : r.worldviews) {
     w.open_object().key("name").text(v.name).key("chosen").boolean(v.chosen).key("refuted");
     if (v.refuted.empty()) w.null();
     else w.text(v.refuted);

@@ -19,7 +19,7 @@ struct edge_opinion {
   double forwards = 0;  // of these, the share that directs it as claimed
   bool known = true;    // whether both are columns
 };
-struct worldview_standing {
+struct worldview_status {
   std::string name, refuted;  // `refuted`: why an experiment rules it out; empty: it stands
   bool chosen = false;
   std::vector<edge_opinion> edges;
@@ -31,7 +31,7 @@ struct reported {
   const analysis& found;
   std::uint64_t seed = 1;
   std::vector<std::string> notes;  // about building the table
-  std::vector<worldview_standing> worldviews;
+  std::vector<worldview_status> worldviews;
 };
 
 std::string analysis_text(const reported& r);

@@ -31,7 +31,7 @@ enum class execution_state { none, ok, empty, failed };
 struct flat_step {
   std::string agent;
   std::string text;
-  std::vector<std::string> to;  // addressed agents, if the log says so
+  std::vector<std::string> to;  // addressed agents, if the log names them
   bool thought = false;         // addressed to nobody
   step_form form = step_form::turn;
   execution_state execution = execution_state::none;  // for `execution` and for failed activations

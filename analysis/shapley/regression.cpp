@@ -23,8 +23,8 @@ namespace {
 using matrix = Eigen::MatrixXd;
 using vector = Eigen::VectorXd;
 
-// Adds weight · Σ_rows z̃_i z̃_j to the lower triangle of `gram` (n × n). z̃ is ±½, so a sum is (rows - 2 · differing)/4.
-// members[i]: bit r says whether row r has player i.
+// Adds weight · Σ_rows z̃_i z̃_j to the lower triangle of `gram` (n × n). z̃ is ±½, so a sum is
+// (rows - 2 · differing)/4. members[i]: bit r says whether row r has player i.
 DIGD_POPCOUNT_CLONES
 void add_gram(const std::uint64_t* members, std::size_t n, int rows, double weight, double* gram) {
   for (std::size_t j = 0; j < n; ++j) {

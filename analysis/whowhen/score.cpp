@@ -85,7 +85,7 @@ answer first_acting_step(const labelled_log& l) {
   return first_speaker(l);
 }
 
-answer most_frequent_tool_agent(const labelled_log& l) {
+answer busiest_tool_agent(const labelled_log& l) {
   std::map<std::string, std::size_t> count;
   for (std::size_t i = 0; i < l.log.steps.size(); ++i) count[l.log.steps[i].agent] += is_tool(l, i);
   std::size_t best = 0, highest_count = 0;
@@ -112,7 +112,7 @@ void add_constants(results& r, const labelled_log& l) {
   add_random(r.at(l.subset, "random"), l);
   add(r.at(l.subset, "first-speaker"), l, first_speaker(l));
   add(r.at(l.subset, "first-acting-step"), l, first_acting_step(l));
-  add(r.at(l.subset, "most-frequent-tool-agent"), l, most_frequent_tool_agent(l));
+  add(r.at(l.subset, "most-frequent-tool-agent"), l, busiest_tool_agent(l));
   add(r.at(l.subset, "last-tool-step"), l, last_tool_step(l));
 }
 

@@ -43,9 +43,9 @@ void add(tally&, const labelled_log&, const answer&);
 void add_random(tally&, const labelled_log&);
 
 // Baselines without understanding of the log; every method has to beat them.
-answer first_speaker(const labelled_log&);             // the first step that is not the user's
-answer first_acting_step(const labelled_log&);         // the first step that neither plans nor states the task
-answer most_frequent_tool_agent(const labelled_log&);  // with its first step
+answer first_speaker(const labelled_log&);       // the first step that is not the user's
+answer first_acting_step(const labelled_log&);   // the first step that neither plans nor states the task
+answer busiest_tool_agent(const labelled_log&);  // with its first step
 answer last_tool_step(const labelled_log&);
 
 // Figures by subset and method. `order`: methods in order of their addition.

@@ -51,7 +51,7 @@ void turn::read_hints() {
       if (!follows(h)) continue;
       asked_[index_of(h.rule)] = true;
       asked_of_[i][index_of(h.rule)] = true;
-      heed(h.asks);
+      apply_request(h.asks);
       if (h.rule == rule_id::cross_lineage_aggregation) me_.warned.insert(h.evidence.begin(), h.evidence.end());
       if (h.rule == rule_id::cross_lineage_aggregation || h.rule == rule_id::repeated_subproblem) {
         me_.warned.insert(h.event);
@@ -60,11 +60,11 @@ void turn::read_hints() {
   }
 }
 
-void turn::heed(const request& asks) {
+void turn::apply_request(const request& asks) {
   request_.count_once |= asks.count_once;
   request_.wait |= asks.wait;
   request_.not_wait |= asks.not_wait;
-  request_.anew |= asks.anew;
+  request_.redo |= asks.redo;
   me_.only_whole |= asks.only_whole;
   me_.again |= asks.again;
   if (!asks.pass_on_to.empty()) request_.pass_on_to = asks.pass_on_to;
@@ -122,7 +122,7 @@ bool turn::see_to_answer() {
     return true;
   }
   std::vector<std::size_t> fresh = results_at_hand();
-  if (request_.anew && item_at(*answer).result.counted.repeats()) {
+  if (request_.redo && item_at(*answer).result.counted.repeats()) {
     consume(*answer);
     std::erase(fresh, *answer);
   }

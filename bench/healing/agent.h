@@ -40,7 +40,7 @@ struct request {
   bool not_wait = false;             // hand out the missing parts instead of waiting
   bool again = false;                // hand them out whenever it would submit too early
   bool only_whole = false;           // submit only a complete answer
-  bool anew = false;                 // redo an answer that counts elements twice
+  bool redo = false;                 // redo an answer that counts elements twice
   std::string pass_on_to;            // pass an answer that lacks more than half on to this agent
   std::vector<std::string> to;       // agents to hand parts out to
   std::string reader;                // agent that `take_in` addresses; empty: every reader

@@ -38,7 +38,7 @@ solution turn::merge(const std::vector<std::size_t>& fresh) const {
   for (const std::size_t i : fresh) {
     results.push_back({static_cast<std::uint64_t>(in_[i].number), item_at(i).id, item_at(i).result});
   }
-  if (request_.anew) std::erase_if(results, [](const held_result& result) { return result.result.counted.repeats(); });
+  if (request_.redo) std::erase_if(results, [](const held_result& result) { return result.result.counted.repeats(); });
   std::stable_sort(results.begin(), results.end(), [](const held_result& a, const held_result& b) {
     return a.result.counted.distinct() > b.result.counted.distinct();
   });

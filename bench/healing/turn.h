@@ -32,7 +32,7 @@ class turn {
   // Hints that the agent follows.
   bool follows(const hint& h) const;
   bool is_asked(rule_id rule) const { return asked_[index_of(rule)]; }
-  void heed(const request& asks);
+  void apply_request(const request& asks);
   int number_of(const std::string& name) const;  // of an agent; `none` if it does not exist
   bool hands_on(const cover& have) const;        // whether to pass on an answer with so little
 

@@ -78,7 +78,7 @@ std::vector<std::string> world::names_of(const std::vector<int>& agents) const {
 
 instruction world::tell(report r) {
   r.ts = now_;
-  if (on_told) on_told(r);
+  if (on_report) on_report(r);
   instruction instruction = monitor_.hear(r);
   paused_until_ = std::max(paused_until_, instruction.paused_until);
   return instruction;

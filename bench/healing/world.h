@@ -49,7 +49,7 @@ class world {
   std::vector<std::string> buffer_of(int agent) const;
   const std::vector<std::string>& names() const { return names_; }
   // For tests: called with every message before the monitor hears it, and after its answer has taken effect.
-  std::function<void(const report&)> on_told;
+  std::function<void(const report&)> on_report;
   std::function<void()> on_settled;
 
  private:

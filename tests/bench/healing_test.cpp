@@ -107,7 +107,7 @@ TEST_CASE("after every message the agents' buffers equal the engine's pending de
       engine_monitor digd("\"mode\":\"enforce\"");
       world w(where, seed, {}, digd);
       report last;
-      w.on_told = [&](const report& r) {
+      w.on_report = [&](const report& r) {
         ++messages;
         last = r;
       };
@@ -162,7 +162,7 @@ TEST_CASE("the agents find in digd's text the sentence that they read it for") {
   const request asks =
       in_words_of(rule_id::early_termination, {}, {}, {{"holder", R"("a2")"}, {"free", R"("a3", "a1" and 4 more)"}})
           .asks;
-  CHECK((asks.count_once && asks.anew && asks.only_whole && asks.again && asks.not_wait && !asks.wait));
+  CHECK((asks.count_once && asks.redo && asks.only_whole && asks.again && asks.not_wait && !asks.wait));
   CHECK(asks.pass_on_to == "a2");
   CHECK(asks.to == std::vector<std::string>{"a3", "a1"});
   const request apart =

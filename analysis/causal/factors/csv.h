@@ -1,9 +1,9 @@
 // Factor tables as CSV, read and written (RFC 4180: commas, doubled quotes, a header).
 //
-// A column is discrete if the caller says so, if its header ends in ":discrete", if a value is not a number, or if it
-// has exactly two distinct values; else continuous. Dropped and named in `notes`: constant columns, text columns with a
-// different value in nearly every row, and rows with an empty cell. Failure: `problem` is set and the table is empty.
-// Bounds: those of the caller's text; a discrete column has at most 64 levels.
+// A column is discrete if the caller declares it, if its header ends in ":discrete", if a value is not a number, or if
+// it has exactly two distinct values; else continuous. Dropped and named in `notes`: constant columns, text columns
+// with a different value in nearly every row, and rows with an empty cell. Failure: `problem` is set and the table is
+// empty. Bounds: those of the caller's text; a discrete column has at most 64 levels.
 #pragma once
 
 #include <string>

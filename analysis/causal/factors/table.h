@@ -1,8 +1,8 @@
 // A factor table: one row a run, one column a factor.
 //
 // A column is continuous (any number: measures, counts) or discrete (categories, coded 0 … levels − 1). There are no
-// missing values: the code that builds a table drops or fills them and says so. Values are copied; a table owns its
-// data.
+// missing values: the code that builds a table drops or fills them and reports that. Values are copied; a table owns
+// its data.
 #pragma once
 
 #include <cstddef>

@@ -86,12 +86,13 @@ class stages {
 
   void otar() {
     const json::object empty{{"agents", json::array{}}};
-    const auto reply = ask(
-        "OTAR",
-        "For each subtask and each agent acting in it, say in a few words what it observed, thought, did, and "
-        "what came of it. Quote values exactly.\n"
-        R"(Form: {"agents": [{"subtask": index, "agent": "…", "observation": "…", "thought": "…", "action": "…", "result": "…"}, …]})",
-        empty);
+    const auto reply = ask("OTAR",
+                           "For each subtask and each agent acting in it, say in a few words what it observed, "
+                           "thought, did, and what came "
+                           "of it. Quote values exactly.\n"
+                           R"(Form: {"agents": [{"subtask": index, "agent": "…", "observation": "…", )"
+                           R"("thought": "…", "action": "…", "result": "…"}, …]})",
+                           empty);
     if (reply) keep("Agents", *reply);
   }
 
@@ -103,8 +104,10 @@ class stages {
         "would carry an error along it: the bias of its upstream end and the anomaly this shows downstream. Have "
         "in mind: errors of a step's own; a planner that repeats what failed against an executor that keeps "
         "failing under changed plans; the first corruption of a value; deviations corrected later.\n"
-        R"(Form: {"subtask_edges": [{"from": index, "to": index, "type": "data" or "order", "bias": "…", "anomaly": "…"}], )"
-        R"("agent_edges": [{"subtask": index, "from": "…", "to": "…", "type": "observation, continuation, decision, feedback, memory or loop", "bias": "…", "anomaly": "…"}]})",
+        R"(Form: {"subtask_edges": [{"from": index, "to": index, )"
+        R"("type": "data" or "order", "bias": "…", "anomaly": "…"}], )"
+        R"("agent_edges": [{"subtask": index, "from": "…", "to": "…", )"
+        R"("type": "observation, continuation, decision, feedback, memory or loop", "bias": "…", "anomaly": "…"}]})",
         empty);
     if (reply) keep("Edges", *reply);
   }
@@ -128,13 +131,14 @@ class stages {
     json::array own;
     for (const virtual_oracle& o : found_.back.oracles) own.push_back(json::object{{"goal", o.goal}});
     json::object stand_in{{"oracles", std::move(own)}};
-    const auto reply = ask(
-        "oracles",
-        "For each subtask in order write what it should have achieved: its goal; the preconditions, from "
-        "earlier subtasks only; the key evidence to verify; and acceptance criteria that can be checked "
-        "afterwards. Check that none contradicts the task or an earlier one.\n"
-        R"(Form: {"oracles": [{"subtask": index, "goal": "…", "preconditions": ["…"], "key_evidence": ["…"], "acceptance": ["…"]}]})",
-        stand_in);
+    const auto reply =
+        ask("oracles",
+            "For each subtask in order write what it should have achieved: its goal; the preconditions, from "
+            "earlier subtasks only; the key evidence to verify; and acceptance criteria that can be checked "
+            "afterwards. Check that none contradicts the task or an earlier one.\n"
+            R"(Form: {"oracles": [{"subtask": index, "goal": "…", "preconditions": ["…"], )"
+            R"("key_evidence": ["…"], "acceptance": ["…"]}]})",
+            stand_in);
     keep("Oracles", reply ? *reply : stand_in);
   }
 
@@ -155,15 +159,16 @@ class stages {
   ruling decide() {
     const std::size_t first = found_.ranking.empty() ? 0 : found_.ranking.front().step;
     const json::object dry{{"step", first}, {"stage", "local"}, {"reason", "dry run"}};
-    const auto reply = ask(
-        "attribution",
-        "Screen the candidates. Local: is the error the step's own, or explained by an upstream step? "
-        "Planning-control: in a loop, blame the planner if it repeated what had failed, the executor if it kept "
-        "failing under changed plans. Data-flow: follow wrong values back to the step that first corrupted them. "
-        "Deviation-aware: drop what was put right later. Name the one step left, the stage that decided, and up "
-        "to four others in order of suspicion.\n"
-        R"(Form: {"agent": "…", "step": number, "others": [number, …], "stage": "local, planning-control, data-flow or deviation-aware", "reason": "two or three sentences"})",
-        dry);
+    const auto reply =
+        ask("attribution",
+            "Screen the candidates. Local: is the error the step's own, or explained by an upstream step? "
+            "Planning-control: in a loop, blame the planner if it repeated what had failed, the executor if it kept "
+            "failing under changed plans. Data-flow: follow wrong values back to the step that first corrupted them. "
+            "Deviation-aware: drop what was put right later. Name the one step left, the stage that decided, and up "
+            "to four others in order of suspicion.\n"
+            R"(Form: {"agent": "…", "step": number, "others": [number, …], )"
+            R"("stage": "local, planning-control, data-flow or deviation-aware", "reason": "two or three sentences"})",
+            dry);
     ruling r;
     const auto step = reply ? step_in(*reply, "step", log_) : std::nullopt;
     if (step) {

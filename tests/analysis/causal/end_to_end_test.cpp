@@ -32,8 +32,8 @@ struct folder {
 
 std::string text_of(double x) { return std::to_string(x); }
 
-// One run: a planner hands out parts, and workers consume them or let them wait, with a tendency that differs by run. More
-// waiting makes success less likely. Fan-out and speed vary too, without effect.
+// One run: a planner hands out parts, and workers consume them or let them wait, with a tendency that differs by run.
+// More waiting makes success less likely. Fan-out and speed vary too, without effect.
 std::vector<std::string> simulate(std::size_t number, double habit, digd::splitmix_stream& chance) {
   std::vector<std::string> out;
   std::size_t seq = 0, waits = 0, reactions = 0;

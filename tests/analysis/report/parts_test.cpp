@@ -104,7 +104,8 @@ TEST_CASE("causes over many runs come from a given result") {
   CHECK_FALSE(causal_part("{\"runs\":3}").ran);
   CHECK_FALSE(causal_part("no json").ran);
   const part p = causal_part(R"({"outcome":"success","runs":40,"factors":5,"stage":"boundary","notes":["one"],
-    "levers":[{"factor":"<b>","evidence":"candidate","support":0.9,"p":0.01,"p_given_rest":0.02,"words":"more helps"}]})");
+    "levers":[{"factor":"<b>","evidence":"candidate","support":0.9,"p":0.01,)"
+                             R"("p_given_rest":0.02,"words":"more helps"}]})");
   REQUIRE(p.ran);
   bool reported = false;
   for (const block& b : p.blocks)

@@ -155,7 +155,7 @@ TEST_CASE("permutations do not repeat, whatever else draws numbers") {
     std::iota(order.begin(), order.end(), 0);
     draw.shuffle(std::span(order));
     seen.insert(order);
-    digd::random_stream elsewhere(1, purpose::generator, 0);  // a simulator that seeds itself anew each time
+    digd::random_stream elsewhere(1, purpose::generator, 0);  // a simulator that reseeds itself each time
     elsewhere.next64();
   }
   CHECK(seen.size() == 500);

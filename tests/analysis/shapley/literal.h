@@ -1,5 +1,5 @@
-// The three scenarios in their literal form, step by step and for one set at a time: the reference for the fast replays.
-// Written independently of them; shares only the structs of the trajectories.
+// The three scenarios in their literal form, step by step and for one set at a time: the reference for the fast
+// replays. Written independently of them; shares only the structs of the trajectories.
 #pragma once
 
 #include <vector>

@@ -14,7 +14,8 @@ const char* hand_crafted =
     R"log({"question":"How high is it?","question_ID":"q1","ground_truth":"3","mistake_agent":"WebSurfer",
   "mistake_step":"3","history":[{"role":"human","content":"How high is it?"},
   {"role":"Orchestrator (thought)","content":"Initial plan: look it up"},
-  {"role":"Orchestrator (-> WebSurfer)","content":"Look it up"},{"role":"WebSurfer","content":"It is 4.\nFINAL ANSWER: 4"}]})log";
+  {"role":"Orchestrator (-> WebSurfer)","content":"Look it up"},)log"
+    R"log({"role":"WebSurfer","content":"It is 4.\nFINAL ANSWER: 4"}]})log";
 
 labelled_log parsed(const char* text) {
   labelled_log l;
