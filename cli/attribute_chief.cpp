@@ -27,8 +27,6 @@ struct attribute_options {
   daemon_options daemon;
 };
 
-constexpr std::size_t max_bytes = chief::max_trace_bytes;
-
 bool is_trace(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \r\n\t"), text.size()));
   const std::string_view first_line = text.substr(0, text.find('\n'));
@@ -38,7 +36,8 @@ bool is_trace(std::string_view text) {
 
 // A Who&When log is one JSON object with a `history`; a trace begins with a hello.
 bool read_run(const attribute_options& options, whowhen::labelled_log& into, std::string& why) {
-  const std::optional<run_text> found = read_run_text("attribute chief", options.text, options.daemon, max_bytes, why);
+  const std::optional<run_text> found =
+      read_run_text("attribute chief", options.text, options.daemon, chief::max_trace_bytes, why);
   if (!found) return false;
   if (!found->is_file || is_trace(found->text)) return chief::read_trace(found->text, into.log, why);
   into.log.id = options.text;
