@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 namespace {
 
-// A trace tells a past time: without a word on the clock that is what counts, as in a replay.
+// A trace has its own times. Unless its hello names a clock, they count, as in a replay.
 std::string hello_as_sent(std::string_view text, const std::string& run, bool has_clock) {
   if (run.empty() && has_clock) return std::string(text);
   boost::system::error_code ec;
@@ -86,7 +86,7 @@ std::optional<std::size_t> trace_player::find_session(std::string_view name) con
   return name == "main" ? std::optional<std::size_t>(0) : std::nullopt;
 }
 
-// What the daemon will do with it: which seq it uses up, and whether it is held for an answer.
+// Foresees what the daemon does with a line: the seq it uses up, and whether it is held for an answer.
 trace_player::entry trace_player::entry_of(std::size_t session, std::string_view text) {
   session_state& s = sessions_[session];
   entry e{.session = session, .text = std::string(text)};
@@ -114,7 +114,7 @@ bool trace_player::keep_time(const entry& next) {
     first_at_ = clock::now();
     return true;
   }
-  // A ts may be anything; a wait of more than a year is none.
+  // A ts may be any number; a wait of more than a year is cut.
   const double ms =
       std::min((static_cast<double>(*next.ts) - static_cast<double>(*first_ts_)) / options_.speed, 3.2e10);
   const clock::time_point due = first_at_ + std::chrono::duration_cast<clock::duration>(
@@ -152,7 +152,7 @@ bool trace_player::greet(std::string_view text) {
   if (result == waited::failed) return false;
   if (first && at->acked > 0 && to_.notice) {
     to_.notice(called(*at) + "the daemon has the first " + std::to_string(at->acked) +
-               " messages of this run already; it goes on " + "from there (--run NAME plays it anew)");
+               " messages of this run already; it continues " + "from there (--run NAME plays it as a new run)");
   }
   return true;
 }
@@ -254,9 +254,9 @@ trace_player::waited trace_player::connect(session_state& s) {
   return result;
 }
 
-// All sessions anew: if the daemon was killed they are all gone, and what is sent again has an order.
+// Connects all sessions again: a killed daemon lost them all, and messages that are sent again have an order.
 bool trace_player::recover() {
-  // A daemon that takes the connection and loses it on the same message again is given up, too.
+  // Gives up also if the daemon accepts the connection and loses it on the same message again.
   const std::uint64_t progress = counts_.acked + counts_.verdicts + counts_.errors;
   fruitless_ = progress == progress_ ? fruitless_ + 1 : 0;
   progress_ = progress;
@@ -285,7 +285,7 @@ bool trace_player::recover() {
     }
   }
   ++counts_.reconnects;
-  std::deque<entry> again;  // not what is acked, nor what was sent and never uses up its seq
+  std::deque<entry> again;  // without acked messages, and without sent ones that never use up their seq
   for (std::size_t i = 0; i < unacked_.size(); ++i) {
     entry& e = unacked_[i];
     const session_state& s = sessions_[e.session];
@@ -301,9 +301,9 @@ bool trace_player::recover() {
   return true;
 }
 
-// ---- waiting and hearing
+// ---- waiting and receiving
 
-// Until it is ready, the connection is lost or nothing came for too long.
+// Waits until it is ready, the connection is lost, or nothing came for too long.
 template <class Ready>
 trace_player::waited trace_player::wait(session_state& s, const Ready& ready) {
   clock::time_point patience = clock::now() + options_.patience;
@@ -330,14 +330,14 @@ trace_player::waited trace_player::wait(session_state& s, const Ready& ready) {
   }
 }
 
-// Runs one thing that is due; not longer than `until`.
+// Runs one pending operation; not longer than `until`.
 void trace_player::run_until(clock::time_point until) {
   io_.restart();
   if (io_.run_one_until(until) > 0) {
     io_.poll();
     return;
   }
-  std::this_thread::sleep_until(until);  // nothing at all was pending, or the time is over
+  std::this_thread::sleep_until(until);  // nothing was pending, or the time is over
 }
 
 void trace_player::hear() {

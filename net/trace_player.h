@@ -1,10 +1,11 @@
 // Plays a trace to a daemon as its client would: one connection a session, in the order of the trace.
 //
-// A message is sent once the answer to the earlier held one has come, so that what is heard, and in which order, does
-// not depend on timing: with one session it is what a replay prints. From one session to the next it waits until the
-// daemon has taken what the earlier one said. Not more than `credits` messages are unacked. A lost connection is made
-// again, a few times, and what is not acked is sent again; answers that were heard before are not handed on twice.
-// Thread: one; it blocks. Memory: the unacked messages, what their answers need, the latest ids of interventions.
+// It sends a message once the answer to the held message before it has come. So the answers and their order do not
+// depend on timing: with one session they are what a replay prints. Before a message of another session it waits until
+// the daemon has acked the messages of the session before. At most `credits` messages are unacked. It reconnects a few
+// times after a lost connection and sends unacked messages again; it hands no answer on twice.
+//
+// Thread: one; it blocks. Memory: the unacked messages, the state of their answers, the latest ids of interventions.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -36,12 +37,12 @@ struct play_options {
 };
 
 struct play_counts {
-  std::uint64_t messages = 0;  // told to the daemon, each once
+  std::uint64_t messages = 0;  // sent to the daemon, each counted once
   std::uint64_t verdicts = 0;  // `verdicts` frames
   std::uint64_t interventions = 0;
   std::uint64_t errors = 0;
   std::uint64_t acked = 0;  // messages
-  std::uint64_t known = 0;  // that the daemon had from an earlier time; not sent
+  std::uint64_t known = 0;  // messages that the daemon already had; not sent
   std::uint64_t reconnects = 0;
   std::uint64_t unheard = 0;  // held messages whose answer was lost with a connection
 };
@@ -49,16 +50,16 @@ struct play_counts {
 class trace_player {
  public:
   struct listener {
-    std::function<void(std::string_view frame)> frame;    // all but welcome and ack; with several sessions each begins
-                                                          // with the session it came to
+    // All frames but welcome and ack. With several sessions each begins with the session it came to.
+    std::function<void(std::string_view frame)> frame;
     std::function<void(std::string_view notice)> notice;  // for people
-    std::function<void()> idle;                           // before it waits for the trace's next time
+    std::function<void()> idle;                           // before it waits for the time of the next message
   };
 
   trace_player(play_options options, listener to);
   ~trace_player();
 
-  // Plays one line. False, with `problem` set, if it cannot go on.
+  // Plays one line. False, with `problem` set, if it cannot continue.
   bool line(std::string_view text);
   // Waits until everything is acked, then closes the connections.
   bool finish();
@@ -76,7 +77,7 @@ class trace_player {
     bool welcomed = false;
     std::uint64_t message_bytes = 1 << 20;
     std::uint64_t credits = 1024;
-    std::uint64_t used = 0;  // seqs used up by what was sent
+    std::uint64_t used = 0;  // the last seq that sent messages used up
     std::uint64_t acked = 0;
     std::uint64_t answered = 0;             // on this connection
     std::uint64_t printed = 0;              // ever
@@ -102,7 +103,7 @@ class trace_player {
   bool keep_time(const entry& next);
   bool drive();
   waited step(const entry& e);
-  waited settle(std::size_t session);  // the daemon has taken all that this session said
+  waited settle(std::size_t session);  // waits until the session has no unacked messages
   waited connect(session_state& s);
   bool recover();
   void forget_acked();
@@ -127,15 +128,15 @@ class trace_player {
   message scratch_;
   std::vector<session_state> sessions_;
   std::deque<entry> unacked_;
-  std::size_t next_ = 0;                // of these, to be sent
-  std::optional<std::size_t> speaker_;  // who spoke last
+  std::size_t next_ = 0;                // index in unacked_ of the next message to send
+  std::optional<std::size_t> speaker_;  // the session of the last message
   std::optional<milliseconds> first_ts_;
   clock::time_point first_at_{};
   std::uint64_t lines_ = 0;
   play_counts counts_;
   std::string problem_;
   bool final_ = false;
-  unsigned fruitless_ = 0;  // connections made again in a row that brought nothing
+  unsigned fruitless_ = 0;  // reconnects in a row after which nothing came
   std::uint64_t progress_ = static_cast<std::uint64_t>(-1);
   std::string line_;
 };

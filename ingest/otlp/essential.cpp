@@ -105,11 +105,11 @@ std::string encode_spans(std::span<const span> spans) {
   json::array resources;
   for (std::size_t i = 0; i < spans.size();) {
     const auto from = spans[i].from ? spans[i].from : std::make_shared<const origin>();
-    json::array together;
+    json::array spans_of_origin;
     do {
-      together.push_back(span_object(spans[i++]));
+      spans_of_origin.push_back(span_object(spans[i++]));
     } while (i < spans.size() && spans[i].from == spans[i - 1].from);
-    resources.push_back(resource_object(*from, std::move(together)));
+    resources.push_back(resource_object(*from, std::move(spans_of_origin)));
   }
   return json::serialize(json::object{{"resourceSpans", std::move(resources)}});
 }

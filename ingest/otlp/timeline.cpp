@@ -140,12 +140,12 @@ class planner {
     for (std::size_t next = 0, part = 2; next < t.calls.size(); ++part) {
       now.end_ns = std::max(run_.turns[t.calls[next]].start_ns, now.start_ns + 1);
       const std::int64_t called_at = now.end_ns;
-      const std::vector<std::size_t> together = calls_at_once(t, next);
-      for (const std::size_t called : together) now.outputs.push_back(request(called, called_at, i));
+      const std::vector<std::size_t> round = calls_at_once(t, next);
+      for (const std::size_t called : round) now.outputs.push_back(request(called, called_at, i));
       mine.push_back(keep(std::move(now)));
       now = act{.id = t.of->id + '.' + std::to_string(part), .turn = i, .made_up = true};
       now.start_ns = called_at + 1;
-      for (const std::size_t called : together) answer_call(called, called_at, now);
+      for (const std::size_t called : round) answer_call(called, called_at, now);
     }
     now.end_ns = std::max(end_of(t), now.start_ns + 1);
     now.end_moved = differ(now.end_ns, t.end_ns);

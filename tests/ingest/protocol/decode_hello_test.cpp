@@ -126,7 +126,8 @@ TEST_CASE("an option that a rule does not have is ignored", "[decode][hello]") {
 TEST_CASE("every limit can be asked for", "[decode][hello]") {
   const hello_reading r(hello_with(
       R"("limits":{"stalled_ms":1,"settled_events":2,"generators":3,"judging_work":12,"message_bytes":4,)"
-      R"("reorder_ms":5,"agents":6,"recipients":7,"inputs":8,"live_events":9,"open_activations":10,"sessions":11,"unknown":"x"})"));
+      R"("reorder_ms":5,"agents":6,"recipients":7,"inputs":8,"live_events":9,"open_activations":10,"sessions":11,)"
+      R"("unknown":"x"})"));
   CHECK(r.refused.code == refusal::none);
   CHECK(r.out.limits.stalled_ms == 1);
   CHECK(r.out.limits.settled_events == 2);
