@@ -1,4 +1,4 @@
-# What the project needs, installed if it is missing. Sourced by scripts/run and scripts/test.
+# Installs the packages that the project needs, and builds its parts. The scripts source this file.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -14,7 +14,7 @@ packages=(
 say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
-# Asked for help, a script says what stands at its top, before anything is installed or built.
+# --help prints the comment at the top of the script, before anything is installed or built.
 case ${1:-} in -h | --help) awk 'NR > 1 { if (!sub(/^# ?/, "")) exit; print }' "$0"; exit ;; esac
 
 missing_packages() {
@@ -26,7 +26,8 @@ missing_packages() {
 
 install_missing() {
   local missing sudo=
-  command -v dpkg-query >/dev/null || die "This script sets up Debian 12; elsewhere install these yourself: ${packages[*]}"
+  command -v dpkg-query >/dev/null ||
+    die "This script sets up Debian 12. On other systems install these yourself: ${packages[*]}"
   mapfile -t missing < <(missing_packages)
   [ ${#missing[@]} -eq 0 ] && return
   if [ "$(id -u)" -ne 0 ]; then
@@ -35,9 +36,9 @@ install_missing() {
   fi
   say "Installing: ${missing[*]}"
   $sudo apt-get update -qq >&2
-  # --no-remove: Boost 1.81's headers conflict with 1.74's; nobody's installation is taken apart unasked.
+  # --no-remove: the headers of Boost 1.81 conflict with those of 1.74. Do not remove packages without being asked.
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends --no-remove "${missing[@]}" >&2 ||
-    die "Could not install: ${missing[*]}. If libboost1.74-dev or another Boost is installed, remove its dev packages first."
+    die "Could not install: ${missing[*]}. If another Boost is installed (libboost1.74-dev), remove it first."
 }
 
 # Installs Debian's Node with npm, unless there is one of version 18 or later already.
@@ -48,7 +49,7 @@ node_if_missing() {
   packages+=(nodejs npm)
 }
 
-# npm_packages FOLDER: what its lock file pins, if that is not there yet.
+# npm_packages FOLDER: installs the versions of its lock file, unless they are installed already.
 npm_packages() {
   local stamp=$1/node_modules/.installed
   cmp -s "$stamp" "$1/package-lock.json" && return
@@ -57,28 +58,34 @@ npm_packages() {
   cp "$1/package-lock.json" "$stamp"
 }
 
-# The dashboard's files, which the next build puts into digd. Nothing is done if they are newer than their sources.
+# Builds the dashboard's files, which the next build embeds in digd, if their sources are newer.
 build_dashboard() {
-  local built=$root/dashboard/dist/index.html sources=("$root"/dashboard/{src,public,index.html,vite.config.ts,tsconfig.json})
+  local built=$root/dashboard/dist/index.html
+  local sources=("$root"/dashboard/{src,public,index.html,vite.config.ts,tsconfig.json,package-lock.json})
   npm_packages "$root/dashboard"
-  [ -f "$built" ] && [ -z "$(find "${sources[@]}" "$root/dashboard/package-lock.json" -newer "$built" -print -quit)" ] && return
+  [ -f "$built" ] && [ -z "$(find "${sources[@]}" -newer "$built" -print -quit)" ] && return
   say "Building the dashboard"
   npm --prefix "$root/dashboard" run --silent build >&2
 }
 
-# build PRESET [CMAKE ARGUMENT...]
+# build PRESET [-DNAME=VALUE...] [TARGET...]: builds these targets, or all. -DDIGD_TESTS=OFF leaves out the tests.
 build() {
-  local preset=$1
+  local preset=$1 argument arguments=(-DDIGD_TESTS=ON) targets=()
   shift
+  for argument in "$@"; do
+    case $argument in -*) arguments+=("$argument") ;; *) targets+=("$argument") ;; esac
+  done
+  [ ${#targets[@]} -eq 0 ] || targets=(--target "${targets[@]}")
   say "Building ($preset)"
-  (cd "$root" && cmake --preset "$preset" "$@" >"$root/build/cmake-$preset.log" 2>&1) ||
+  (cd "$root" && cmake --preset "$preset" "${arguments[@]}" >"$root/build/cmake-$preset.log" 2>&1) ||
     { cat "$root/build/cmake-$preset.log" >&2; die "cmake could not set up the build"; }
-  (cd "$root" && cmake --build --preset "$preset") >&2
+  (cd "$root" && cmake --build --preset "$preset" "${targets[@]}") >&2
 }
 
-# A Python environment in the build folder with the pinned packages of the tests.
+# Creates a Python environment in the build folder with the pinned packages of the tests.
 python_environment() {
-  local stamp=$root/build/venv/installed wanted=("$root"/{tests,clients}/requirements.txt "$root/clients/python/pyproject.toml")
+  local stamp=$root/build/venv/installed
+  local wanted=("$root"/{tests,clients}/requirements.txt "$root/clients/python/pyproject.toml")
   [ -f "$stamp" ] && cat "${wanted[@]}" | cmp -s "$stamp" - && return
   say "Setting up Python for the tests"
   python3 -m venv "$root/build/venv"
@@ -87,13 +94,13 @@ python_environment() {
   cat "${wanted[@]}" >"$stamp"
 }
 
-# The TypeScript client, built, with what its tests need.
+# Builds the TypeScript client and installs the packages of its tests.
 build_typescript_client() {
   npm_packages "$root/clients/typescript"
   npm --prefix "$root/clients/typescript" run --silent build >&2
 }
 
-# OpenTelemetry's JavaScript exporter in the build folder, for tests/daemon/otlp_test.py.
+# Installs OpenTelemetry's JavaScript exporter in the build folder, for tests/daemon/otlp_test.py.
 otlp_js_environment() {
   mkdir -p "$root/build/otlp-js"
   cp "$root"/tests/daemon/otlp_js/* "$root/build/otlp-js/"
