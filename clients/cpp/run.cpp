@@ -263,14 +263,16 @@ void run::connection::hear(net::websocket_client& socket) {
 }
 
 void run::connection::lose(const std::string& why, std::uint16_t close_code) {
+  bool is_stopping = false;  // before waiting calls return: the program may end with them
   {
     const std::scoped_lock lock(mutex_);
+    is_stopping = stopping_;
     if (close_code == closed_as_replaced) conversation_.close("error:replaced");
     if (close_code == closed_as_fatal) conversation_.close("error:refused");
     conversation_.disconnect(steady_clock::now());
   }
   changed_.notify_all();
-  if (stopping_ || std::exchange(is_missing_, true)) return;
+  if (is_stopping || std::exchange(is_missing_, true)) return;
   log("no daemon at " + address_.shown() + " (" + (why.empty() ? "reconnecting" : why) +
       "); the run goes on unwatched");
 }
