@@ -20,7 +20,7 @@ struct delete_options {
 };
 
 bool agrees(const std::string& run) {
-  std::cerr << "Delete run " << digd::quoted(run) << " for good? Its clients are disconnected. [y/N] " << std::flush;
+  std::cerr << "Delete run " << digd::quoted(run) << " permanently? Its clients are disconnected. [y/N] " << std::flush;
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
@@ -30,8 +30,7 @@ int remove(const delete_options& options) {
   const auto daemon = http_to("delete", options.daemon);
   if (!daemon) return wrong_use;
   if (!options.yes) {
-    if (::isatty(STDIN_FILENO) != 1)
-      return complain("delete", "nobody is there to be asked; say --yes to delete for good");
+    if (::isatty(STDIN_FILENO) != 1) return complain("delete", "not a terminal; pass --yes to skip the confirmation");
     if (!agrees(options.run)) return complain("delete", "nothing was deleted");
   }
   net::http_answer answer;
@@ -46,9 +45,9 @@ int remove(const delete_options& options) {
 
 void add_delete(CLI::App& app, int& status) {
   auto options = std::make_shared<delete_options>();
-  CLI::App* sub = app.add_subcommand("delete", "Deletes a run for good: nothing of it stays in the archive");
+  CLI::App* sub = app.add_subcommand("delete", "Deletes a run permanently: nothing of it stays in the archive");
   sub->add_option("RUN", options->run, "the run's id")->required();
-  sub->add_flag("-y,--yes", options->yes, "without asking; needed where there is no terminal");
+  sub->add_flag("-y,--yes", options->yes, "skip the confirmation; required without a terminal");
   add_daemon_options(*sub, options->daemon);
   sub->callback([options, &status] { status = remove(*options); });
 }

@@ -104,7 +104,8 @@ int eval_whowhen(const eval_options& options) {
     } else if (method == "chief") {
       for (const labelled_log& l : logs)
         whowhen::add(r.at(l.subset, method), l, whowhen::answer_of(l, chief::committed_rankers()));
-      std::cerr << "The committed weights were trained on logs; on those they are no measure. --cv is.\n";
+      std::cerr
+          << "The committed weights were trained on logs, and these figures say nothing about those logs. Use --cv.\n";
     } else if (!(why = judge_all(logs, method, *model, options, r)).empty()) {
       std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
       return complain("eval whowhen", method + ": " + printable(why) + "; nothing is measured");

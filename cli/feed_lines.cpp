@@ -173,7 +173,7 @@ std::vector<feed_line> feed_lines(const json::object& frame) {
     const json::object& l = part(frame, "limit");
     const bool unjudged = name(l, "policy") == "observe";
     out.push_back({"the limit " + name(l, "limit") + " was hit: " +
-                       (unjudged ? "judged no more, delivered as it is" : "what was pending is forgotten"),
+                       (unjudged ? "judging stopped, events are delivered unchanged" : "pending events are forgotten"),
                    tone::warning});
   }
   return out;

@@ -120,7 +120,7 @@ class import_run {
     if (!result) return complain(source.file, result.error().message);
     const fs::path to = into_folder ? fs::path(options_.out) / source.name : fs::path(options_.out);
     if (into_folder && !written_.insert(to).second) {
-      return complain(source.file, "its trace would be " + shown(to) + " like that of a log before it");
+      return complain(source.file, "its trace would overwrite " + shown(to) + ", the trace of an earlier log");
     }
     std::error_code none;
     if (into_folder) fs::create_directories(to.parent_path(), none);

@@ -40,7 +40,8 @@ int judge(const judge_options& options) {
   if (!answer.good()) return complain("judge", complaint_of(*daemon, answer));
   const std::string subject = "Detection " + digd::quoted(options.detection) + " of run " + digd::quoted(options.run);
   std::cerr << subject
-            << (options.judgement == "none" ? " is judged no more.\n" : " is judged " + options.judgement + ".\n");
+            << (options.judgement == "none" ? " no longer has a judgement.\n"
+                                            : " is judged " + options.judgement + ".\n");
   return done;
 }
 

@@ -141,7 +141,7 @@ void add_mode(CLI::App& app, int& status) {
   sub->add_option("MODE", options->mode,
                   "off, observe, shadow or enforce; default: show it, and what shadow would have done")
       ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}));
-  sub->add_option("--runs", options->runs, "look at so many of the latest runs for what shadow would have done")
+  sub->add_option("--runs", options->runs, "how many of the latest runs to check for what shadow would have done")
       ->check(CLI::Range(0, 1'000))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);

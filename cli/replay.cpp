@@ -131,7 +131,7 @@ void add_replay(CLI::App& app, int& status) {
   sub->add_option("--format", options->format, "table for people, jsonl for machines")
       ->check(CLI::IsMember({"table", "jsonl"}))
       ->capture_default_str();
-  sub->add_option("--output", options->output, "detections, or messages: all that a client would be sent")
+  sub->add_option("--output", options->output, "detections, or messages: everything that a client would be sent")
       ->check(CLI::IsMember({"detections", "messages"}))
       ->capture_default_str();
   sub->add_option("--fail-on", options->fail_on, "exit 1 on a detection: any, failure, warning, or a rule's name")

@@ -108,7 +108,7 @@ void add_runs(CLI::App& app, int& status) {
   sub->add_option("--format", options->format, "table for people; jsonl: each as in /v1/runs")
       ->check(CLI::IsMember({"table", "jsonl"}))
       ->capture_default_str();
-  sub->add_option("--limit", options->limit, "so many at most; default: all")->check(CLI::Range(1, 1'000'000'000));
+  sub->add_option("--limit", options->limit, "at most this many; default: all")->check(CLI::Range(1, 1'000'000'000));
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);
   add_terminal_options(*sub, options->terminal);

@@ -88,20 +88,20 @@ void add_show(CLI::App& app, int& status) {
   sub->add_flag("--svg", options->svg, "a picture for browsers and papers instead of text");
   sub->add_flag("--dot", options->dot, "the graph for Graphviz");
   sub->add_option("-o,--output", options->out, "the file to write; - for standard output")->capture_default_str();
-  sub->add_option("--agent", options->part.agents, "only what concerns this agent; may be repeated")
+  sub->add_option("--agent", options->part.agents, "only nodes of this agent; may be repeated")
       ->expected(1)
       ->take_all();
-  sub->add_option("--around", options->part.around, "only what is near this event");
-  sub->add_option("--rule", options->rule, "only what is near this rule's findings")
+  sub->add_option("--around", options->part.around, "only nodes near this event");
+  sub->add_option("--rule", options->rule, "only nodes near this rule's findings")
       ->check(CLI::Validator(check_rule, "RULE"));
   sub->add_option("--after", options->part.from, "from this time on (ms, as in the trace)");
   sub->add_option("--before", options->part.to, "up to this time (ms, as in the trace)");
-  sub->add_flag("--no-fyi", options->no_fyi, "without events that ask nothing of anybody");
+  sub->add_flag("--no-fyi", options->no_fyi, "without fyi events");
   sub->add_option("--limit", options->part.limit,
                   "activations and events at most; of a longer run the part with the first finding")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->add_flag("--text", options->words, "with the first words of what events say");
+  sub->add_flag("--text", options->words, "with the first words of payloads");
   sub->add_flag("--no-legend", options->no_legend, "without the legend");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);

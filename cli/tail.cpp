@@ -178,8 +178,8 @@ void add_tail(CLI::App& app, int& status) {
   sub->add_option("--since", options->since,
                   "begin after the entry of that seq; 0: with all that the archive has; default: now")
       ->check(CLI::NonNegativeNumber);
-  sub->add_flag("--payloads", options->payloads, "with what events say");
-  sub->add_option("--tries", options->tries, "to reconnect, before the daemon is given up; the pauses grow up to 5 s")
+  sub->add_flag("--payloads", options->payloads, "with payloads");
+  sub->add_option("--tries", options->tries, "attempts to reconnect before giving up; pauses grow up to 5 s")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);

@@ -90,7 +90,7 @@ def test_two_logs_of_one_name_are_refused(digctl, tmp_path):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_text(json.dumps(LOG))
     got = digctl("import", "whowhen", tmp_path / "a/1.json", tmp_path / "b/1.json", "-o", tmp_path / "out")
-    assert got.returncode == 2 and "like that of a log before" in got.stderr
+    assert got.returncode == 2 and "the trace of an earlier log" in got.stderr
     assert digctl("import", "whowhen", tmp_path / "a/1.json", tmp_path / "b/1.json").returncode == 2
 
 

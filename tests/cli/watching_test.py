@@ -387,7 +387,7 @@ def test_on_a_terminal_delete_asks_for_confirmation(daemon, answer, status):
     assert process.wait(TIMEOUT_S) == status
     process.stderr.close()
     os.close(ours)
-    assert "for good?" in stderr and is_harmless(stderr)
+    assert "permanently?" in stderr and is_harmless(stderr)
 
 
 # ---- mode
