@@ -1,6 +1,7 @@
 #include "analysis/causal/factors/builtin.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 
@@ -124,6 +125,29 @@ double fired(const run_facts& f) {
   return static_cast<double>(f.fired[rule]);
 }
 
+// The order of columns influences which graphs are sampled, so these rules keep the order that tables had from the
+// start. Other rules follow in the order of the catalog.
+constexpr std::array column_order{
+    rule_id::early_termination,   rule_id::missing_termination,       rule_id::orphaned_event,     rule_id::deadlock,
+    rule_id::excessive_rerouting, rule_id::cross_lineage_aggregation, rule_id::repeated_subproblem};
+
+// A factor fired_RULE for each rule of the catalog.
+std::vector<builtin_factor> detection_factors() {
+  const std::vector<builtin_factor> by_rule{
+#define DIGD_RULE(name) \
+  {"fired_" #name, "detections of this rule", rule_of(rule_id::name).doc.advice, true, fired<index_of(rule_id::name)>},
+#include "model/rule_catalog.inc"
+#undef DIGD_RULE
+  };
+  std::vector<builtin_factor> out;
+  for (const rule_id id : column_order) out.push_back(by_rule[index_of(id)]);
+  for (std::size_t i = 0; i < rule_count; ++i) {
+    const auto id = static_cast<rule_id>(i);
+    if (std::find(column_order.begin(), column_order.end(), id) == column_order.end()) out.push_back(by_rule[i]);
+  }
+  return out;
+}
+
 #define DIGD_COUNT(field) [](const run_facts& f) { return static_cast<double>(f.field); }
 
 std::vector<builtin_factor> make_factors() {
@@ -173,11 +197,7 @@ std::vector<builtin_factor> make_factors() {
       {"gaps", "times the client lost observations", "see why the client falls behind", true, DIGD_COUNT(gaps)},
       {"refused", "messages refused", "see the archive for why messages are refused", true, DIGD_COUNT(refused)}};
 #undef DIGD_COUNT
-#define DIGD_RULE(name)                                                                              \
-  out.push_back({"fired_" #name, "detections of this rule", rule_of(rule_id::name).doc.advice, true, \
-                 fired<index_of(rule_id::name)>});
-#include "model/rule_catalog.inc"
-#undef DIGD_RULE
+  for (const builtin_factor& factor : detection_factors()) out.push_back(factor);
   return out;
 }
 

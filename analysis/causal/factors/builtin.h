@@ -1,6 +1,6 @@
 // The built-in factors: name, definition, computation from a run, and advice on how to move them.
 //
-// The factors `fired_RULE` come from the rule catalog (rules/rule.h), in its order and with its advice.
+// The factors `fired_RULE` come from the rule catalog (rules/rule.h), with its advice.
 #pragma once
 
 #include <functional>
