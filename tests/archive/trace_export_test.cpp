@@ -27,14 +27,14 @@ stored_entry entry_of(entry_kind kind, std::uint64_t seq, std::string session, s
 
 }  // namespace
 
-TEST_CASE("members are put first and dropped, and all else stays to the letter") {
+TEST_CASE("members_are_put_first_and_dropped_and_all_else_stays_to_the_letter") {
   CHECK(with_members(R"({ "ts" : 1 , "payload":{"ts":2,"x":"a,}\"]"},"n":1e400 })", R"("ts":5)", {"ts"}) ==
         R"({"ts":5,"payload":{"ts":2,"x":"a,}\"]"},"n":1e400})");
   CHECK(with_members("{}", "", {}) == "{}");
   CHECK(with_members(R"({"a":[1,{"b":2}]})", R"("c":3)", {"b"}) == R"({"c":3,"a":[1,{"b":2}]})");
 }
 
-TEST_CASE("an exported message carries the archived stamp and its session") {
+TEST_CASE("an_exported_message_carries_the_archived_stamp_and_its_session") {
   const auto lines = exported({entry_of(entry_kind::run_opened, 0, "", R"({"type":"hello"})", 0),
                                entry_of(entry_kind::session_joined, 0, "m\"1", R"({"type":"hello"})", 0),
                                entry_of(entry_kind::message, 1, "m\"1", R"({"type":"time","seq":1,"ts":7})", 99)});
@@ -43,14 +43,14 @@ TEST_CASE("an exported message carries the archived stamp and its session") {
   CHECK(lines[1] == R"({"session":"m\"1","ts":99,"type":"time","seq":1})");
 }
 
-TEST_CASE("a later session's hello leaves out what the run has settled") {
+TEST_CASE("a_later_sessions_hello_leaves_out_what_the_run_has_settled") {
   const auto lines = exported(
       {entry_of(entry_kind::run_opened, 0, "", "{}", 0), entry_of(entry_kind::session_joined, 0, "a", "{}", 0),
        entry_of(entry_kind::session_joined, 0, "b", R"({"type":"hello","mode":"enforce","agents":["x"]})", 0)});
   CHECK(lines.back() == R"({"session":"b","type":"hello","agents":["x"]})");
 }
 
-TEST_CASE("an opening whose own session was not stored behind it is its hello, and others say theirs") {
+TEST_CASE("an_opening_whose_own_session_was_not_stored_behind_it_is_its_hello_and_others_say_theirs") {
   const auto lines = exported({entry_of(entry_kind::run_opened, 0, "a", R"({"type":"hello","session":"a"})", 0),
                                entry_of(entry_kind::session_joined, 0, "b", R"({"type":"hello"})", 0),
                                entry_of(entry_kind::session_joined, 0, "a", R"({"type":"hello"})", 0),
@@ -61,7 +61,7 @@ TEST_CASE("an opening whose own session was not stored behind it is its hello, a
   CHECK(lines[2] == R"({"session":"a","type":"hello"})");
 }
 
-TEST_CASE("windows that fired after the last message are reached by a last time line") {
+TEST_CASE("windows_that_fired_after_the_last_message_are_reached_by_a_last_time_line") {
   std::vector<stored_entry> entries = {
       entry_of(entry_kind::run_opened, 0, "", "{}", 0), entry_of(entry_kind::session_joined, 0, "main", "{}", 0),
       entry_of(entry_kind::message, 4, "main", R"({"seq":4})", 10), entry_of(entry_kind::firing, 0, "", "", 5010)};

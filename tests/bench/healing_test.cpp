@@ -44,14 +44,14 @@ names pending_at(const digd::run& r, const std::string& agent) {
 
 }  // namespace
 
-TEST_CASE("the same cell, seed and arm give the same run") {
+TEST_CASE("the_same_cell_seed_and_arm_give_the_same_run") {
   for (const char* name : {"without", "observe", "control", "judge", "digd", "only deadlock"}) {
     INFO(name);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(played(middle, seed, name) == played(middle, seed, name));
   }
 }
 
-TEST_CASE("results do not depend on the number of threads") {
+TEST_CASE("results_do_not_depend_on_the_number_of_threads") {
   std::vector<trial> trials;
   for (std::uint64_t seed = 1; seed <= 8; ++seed) trials.push_back({.where = small, .arm = "digd", .seed = seed});
   std::ostringstream stream, many;
@@ -60,13 +60,13 @@ TEST_CASE("results do not depend on the number of threads") {
   CHECK(stream.str() == many.str());
 }
 
-TEST_CASE("seeds give different runs") {
+TEST_CASE("seeds_give_different_runs") {
   std::set<milliseconds> times;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) times.insert(played(middle, seed, "observe").time_ms);
   CHECK(times.size() > seeds / 2);
 }
 
-TEST_CASE("observing changes nothing") {
+TEST_CASE("observing_changes_nothing") {
   for (const cell& where : {small, middle, large}) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       outcome with = played(where, seed, "observe");
@@ -77,7 +77,7 @@ TEST_CASE("observing changes nothing") {
   }
 }
 
-TEST_CASE("where nobody follows hints, an arm that only injects text is observing, seed by seed") {
+TEST_CASE("where_nobody_follows_hints_an_arm_that_only_injects_text_is_observing_seed_by_seed") {
   for (const char* rule : {"excessive_rerouting", "cross_lineage_aggregation", "repeated_subproblem"}) {
     std::uint64_t injected = 0;
     for (const cell& where : {small, middle, large}) {
@@ -92,7 +92,7 @@ TEST_CASE("where nobody follows hints, an arm that only injects text is observin
   }
 }
 
-TEST_CASE("hints that are followed make a difference") {
+TEST_CASE("hints_that_are_followed_make_a_difference") {
   std::uint64_t different = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     different += deeds(played(large, seed, "digd", 1)) != deeds(played(large, seed, "digd", 0));
@@ -100,7 +100,7 @@ TEST_CASE("hints that are followed make a difference") {
   CHECK(different > seeds / 2);
 }
 
-TEST_CASE("after every message the agents' buffers equal the engine's pending deliveries") {
+TEST_CASE("after_every_message_the_agents_buffers_equal_the_engines_pending_deliveries") {
   std::uint64_t messages = 0;
   for (const cell& where : {small, middle, large}) {
     for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -127,7 +127,7 @@ TEST_CASE("after every message the agents' buffers equal the engine's pending de
   CHECK(messages > 1'000);
 }
 
-TEST_CASE("the engine refuses no message of the world, in any arm") {
+TEST_CASE("the_engine_refuses_no_message_of_the_world_in_any_arm") {
   for (const std::vector<arm>* list : {&arms(), &tried()}) {
     for (const arm& a : *list) {
       INFO(a.name);
@@ -136,7 +136,7 @@ TEST_CASE("the engine refuses no message of the world, in any arm") {
   }
 }
 
-TEST_CASE("an answer is valid if it counts every element, and none twice") {
+TEST_CASE("an_answer_is_valid_if_it_counts_every_element_and_none_twice") {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     for (const char* name : {"observe", "digd"}) {
       const outcome o = played(large, seed, name);
@@ -147,7 +147,7 @@ TEST_CASE("an answer is valid if it counts every element, and none twice") {
   }
 }
 
-TEST_CASE("the control intervenes as often as digd did in the same run, where the run lasts as long") {
+TEST_CASE("the_control_intervenes_as_often_as_digd_did_in_the_same_run_where_the_run_lasts_as_long") {
   std::uint64_t by_digd = 0, by_control = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const outcome model = played(middle, seed, "digd"), control = played(middle, seed, "control");
@@ -158,7 +158,7 @@ TEST_CASE("the control intervenes as often as digd did in the same run, where th
   CHECK(by_control * 3 > by_digd);
 }
 
-TEST_CASE("the agents find in digd's text the sentence that they read it for") {
+TEST_CASE("the_agents_find_in_digds_text_the_sentence_that_they_read_it_for") {
   const request asks =
       in_words_of(rule_id::early_termination, {}, {}, {{"holder", R"("a2")"}, {"free", R"("a3", "a1" and 4 more)"}})
           .asks;
@@ -175,14 +175,14 @@ TEST_CASE("the agents find in digd's text the sentence that they read it for") {
   CHECK((h.asks.wait && !h.asks.count_once && !h.asks.not_wait && h.asks.to.empty() && h.asks.pass_on_to.empty()));
 }
 
-TEST_CASE("each rule's text is read on its own") {
+TEST_CASE("each_rules_text_is_read_on_its_own") {
   paragraphs of("one\n\ntwo");
   CHECK(of.next() == "one");
   CHECK(of.next() == "two");
   CHECK(of.next().empty());
 }
 
-TEST_CASE("the times known_ms and found_ms precede the end of a run") {
+TEST_CASE("the_times_known_ms_and_found_ms_precede_the_end_of_a_run") {
   std::uint64_t found = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const outcome o = played(large, seed, "digd");
@@ -194,13 +194,13 @@ TEST_CASE("the times known_ms and found_ms precede the end of a run") {
   CHECK(found > 0);
 }
 
-TEST_CASE("a result that counts elements twice is recognised") {
+TEST_CASE("a_result_that_counts_elements_twice_is_recognised") {
   cover once(range{0, 10}), twice = once;
   twice.add(cover(range{5, 8}));
   CHECK((twice.repeats() && !once.repeats() && !cover().repeats()));
 }
 
-TEST_CASE("ranges add up, gaps are found") {
+TEST_CASE("ranges_add_up_gaps_are_found") {
   cover c(range{0, 10});
   c.add(cover(range{20, 30}));
   CHECK(c.missing_in({0, 40}) == std::vector<range>{{10, 20}, {30, 40}});
@@ -219,7 +219,7 @@ TEST_CASE("ranges add up, gaps are found") {
   CHECK(halves.is_exactly({0, 30}));
 }
 
-TEST_CASE("a model's count errs more on more data, and not at all without error") {
+TEST_CASE("a_models_count_errs_more_on_more_data_and_not_at_all_without_error") {
   const draws chance(7);
   const problem task(10'000, chance);
   parameters exact;

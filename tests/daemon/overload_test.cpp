@@ -35,7 +35,7 @@ void write(const std::filesystem::path& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("each action begins at its share of the limit and ends five points below it") {
+TEST_CASE("each_action_begins_at_its_share_of_the_limit_and_ends_five_points_below_it") {
   overload_steps steps;
   const overload_settings settings;  // 85, 90, 95, 98
   const auto at = [&](std::uint64_t used) {
@@ -54,7 +54,7 @@ TEST_CASE("each action begins at its share of the limit and ends five points bel
   CHECK(at(849) == strings{});  // and does not begin again before its share
 }
 
-TEST_CASE("without a limit nothing is taken off, and an action at 0 never") {
+TEST_CASE("without_a_limit_nothing_is_taken_off_and_an_action_at_0_never") {
   overload_steps steps;
   steps.update(~std::uint64_t{0}, 0, {});
   CHECK(on(steps) == strings{});
@@ -66,7 +66,7 @@ TEST_CASE("without a limit nothing is taken off, and an action at 0 never") {
   CHECK(on(steps) == strings{});
 }
 
-TEST_CASE("the limit on memory is the least of the cgroups that the process is in, or the machine's") {
+TEST_CASE("the_limit_on_memory_is_the_least_of_the_cgroups_that_the_process_is_in_or_the_machines") {
   const archive::testing::temporary_folder folder;
   const std::filesystem::path root = std::filesystem::path(folder.file()).parent_path() / "root";
   const std::uint64_t machine = memory_limit(root.string());
@@ -83,7 +83,7 @@ TEST_CASE("the limit on memory is the least of the cgroups that the process is i
   CHECK(memory_limit(root.string()) == 3'000);
 }
 
-TEST_CASE("a run that was heard of after it was chosen as quiet is not deleted") {
+TEST_CASE("a_run_that_was_heard_of_after_it_was_chosen_as_quiet_is_not_deleted") {
   one_engine_thread daemon;
   engine_thread& thread = daemon.threads.front();
   join_request request;

@@ -15,7 +15,7 @@ struct recorder {
     std::string text;
   };
   std::vector<frame> sent;
-  strings taken_frames;  // "a 1 event", in the order taken
+  strings taken_frames;  // "a 1 event", in the order of acceptance
   strings detected;      // rules
   std::size_t acks = 0;
 
@@ -77,7 +77,7 @@ const std::string bob_takes_e1 =
 
 }  // namespace
 
-TEST_CASE("a message that names an id not yet seen waits for the session that brings it") {
+TEST_CASE("a_message_that_names_an_id_not_yet_seen_waits_for_the_session_that_brings_it") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
   r.say(b, bob_takes_e1, 1000);
@@ -89,7 +89,7 @@ TEST_CASE("a message that names an id not yet seen waits for the session that br
   CHECK(r.in->sessions()[b].held.empty());
 }
 
-TEST_CASE("later messages of a session wait behind the one that is held") {
+TEST_CASE("later_messages_of_a_session_wait_behind_the_one_that_is_held") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
   r.say(b, bob_takes_e1);
@@ -103,7 +103,7 @@ TEST_CASE("later messages of a session wait behind the one that is held") {
         strings{"a 1 agent_joined", "a 2 event", "b 1 activation_started", "b 2 agent_joined", "b 3 activation_ended"});
 }
 
-TEST_CASE("a held message is released after reorder_ms, and its input becomes a placeholder") {
+TEST_CASE("a_held_message_is_released_after_reorder_ms_and_its_input_becomes_a_placeholder") {
   live_run r;
   r.join(R"(,"session":"a","limits":{"reorder_ms":20})");
   const session_index b = r.join(R"(,"session":"b")");
@@ -115,7 +115,7 @@ TEST_CASE("a held message is released after reorder_ms, and its input becomes a 
   CHECK(r.in->run().graph().event(r.in->run().graph().find_event("e1")).placeholder);
 }
 
-TEST_CASE("two sessions that wait for each other are both released") {
+TEST_CASE("two_sessions_that_wait_for_each_other_are_both_released") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
   r.say(a, R"({"type":"activation_started","seq":1,"activation":"va","agent":"ada","inputs":["eb"]})", 1000);
@@ -128,7 +128,7 @@ TEST_CASE("two sessions that wait for each other are both released") {
   CHECK(r.in->next_due() == r.in->run().next_due());
 }
 
-TEST_CASE("a frame too large to be read waits behind one that is held, and takes the seq after it") {
+TEST_CASE("a_frame_too_large_to_be_read_waits_behind_one_that_is_held_and_takes_the_seq_after_it") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
   r.say(b, bob_takes_e1);
@@ -139,7 +139,7 @@ TEST_CASE("a frame too large to be read waits behind one that is held, and takes
   CHECK(r.in->sessions()[b].taken_seq == 2);
 }
 
-TEST_CASE("held frames of a session that comes back are dropped, as the client sends them again") {
+TEST_CASE("held_frames_of_a_session_that_comes_back_are_dropped_as_the_client_sends_them_again") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
   const std::string agent_joined = R"({"type":"agent_joined","seq":1,"agent":"bob"})";
@@ -157,14 +157,14 @@ TEST_CASE("held frames of a session that comes back are dropped, as the client s
   CHECK(r.out.taken_frames == strings{"b 1 agent_joined", "a 1 event", "b 2 activation_started"});
 }
 
-TEST_CASE("a session alone does not wait") {
+TEST_CASE("a_session_alone_does_not_wait") {
   live_run r;
   const session_index only = r.join("");
   r.say(only, bob_takes_e1);
   CHECK(r.out.taken_frames == strings{"main 1 activation_started"});
 }
 
-TEST_CASE("a repeated frame is answered with the same bytes until it is durable") {
+TEST_CASE("a_repeated_frame_is_answered_with_the_same_bytes_until_it_is_durable") {
   live_run r;
   const session_index s = r.join(R"(,"agents":["ada"])");
   r.say(s, R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})", 5);
@@ -187,7 +187,7 @@ TEST_CASE("a repeated frame is answered with the same bytes until it is durable"
   CHECK(r.out.acks == 4);
 }
 
-TEST_CASE("a client that came back gets its answer again even if its message has become durable") {
+TEST_CASE("a_client_that_came_back_gets_its_answer_again_even_if_its_message_has_become_durable") {
   live_run r;
   const session_index s = r.join("");
   const std::string lost = R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["zed"]}})";
@@ -199,7 +199,7 @@ TEST_CASE("a client that came back gets its answer again even if its message has
   r.say(s, lost);
   CHECK(r.out.to(s) == strings{first[0], first[0]});
   CHECK(r.in->sessions()[s].unacked.empty());
-  // It went on without sending again: nothing is owed any more.
+  // It continued without sending the message again, so no answer is owed.
   r.say(s, R"({"type":"event","seq":2,"event":{"id":"e2","recipients":["zed"]}})");
   r.resume(s);
   r.in->durable(s, 2);
@@ -209,7 +209,7 @@ TEST_CASE("a client that came back gets its answer again even if its message has
   CHECK(r.in->sessions()[s].unacked.empty());
 }
 
-TEST_CASE("a repeated frame without a usable seq is recognised by its place") {
+TEST_CASE("a_repeated_frame_without_a_usable_seq_is_recognised_by_its_place") {
   live_run r;
   const session_index s = r.join(R"(,"limits":{"message_bytes":200})");
   r.say(s, R"({"type":"agent_joined","seq":1,"agent":"ada"})");
@@ -220,23 +220,23 @@ TEST_CASE("a repeated frame without a usable seq is recognised by its place") {
   CHECK(r.in->sessions()[s].taken_seq == 3);
   r.say(s, R"({"type":"agent_joined","seq":4,"agent":"bob"})");
   const strings first = r.out.to(s);
-  // It did not hear that 2 to 4 were taken.
+  // The client does not know that 2 to 4 were accepted.
   r.resume(s);
   r.say(s, "{no json");
   r.say(s, too_large);
   r.say(s, R"({"type":"agent_joined","seq":4,"agent":"bob"})");
   CHECK(r.in->sessions()[s].taken_seq == 4);
   CHECK(r.out.to(s) == strings{first[0], first[1], first[0], first[1]});
-  // From here on all is new.
+  // All messages after this are new.
   r.say(s, "{no json");
   CHECK(r.in->sessions()[s].taken_seq == 5);
-  // An old seq in between is no resending: the next place is still the next one expected.
+  // An old seq does not start a resending: the expected seq stays the same.
   r.say(s, R"({"type":"time","seq":2})");
   r.say(s, "{no json");
   CHECK(r.in->sessions()[s].taken_seq == 6);
 }
 
-TEST_CASE("a second hello, a wrong seq and a frame that is too large are refused") {
+TEST_CASE("a_second_hello_a_wrong_seq_and_a_frame_that_is_too_large_are_refused") {
   live_run r;
   const session_index s = r.join("");
   r.say(s, R"({"type":"hello","protocol":1,"run":"r","seq":1})");
@@ -249,7 +249,7 @@ TEST_CASE("a second hello, a wrong seq and a frame that is too large are refused
   CHECK(r.out.sent.size() == 3);
 }
 
-TEST_CASE("a session that asks for what the run cannot give is refused") {
+TEST_CASE("a_session_that_asks_for_what_the_run_cannot_give_is_refused") {
   live_run r;
   r.join(R"(,"session":"a","mode":"shadow","limits":{"sessions":2})");
   const inbox::joined conflict = r.in->join(r.greeting(R"(,"session":"b","mode":"enforce")"), r.policy);
@@ -261,7 +261,7 @@ TEST_CASE("a session that asks for what the run cannot give is refused") {
   CHECK(r.in->sessions().size() == 2);
 }
 
-TEST_CASE("interventions go to every session that named a recipient, or to all if none did") {
+TEST_CASE("interventions_go_to_every_session_that_named_a_recipient_or_to_all_if_none_did") {
   const auto addressed = [](const std::string& a, const std::string& b) {
     live_run r;
     const session_index first = r.join(R"(,"session":"a","rules":{"deadlock":{"window_ms":10}})" + a),
@@ -271,7 +271,7 @@ TEST_CASE("interventions go to every session that named a recipient, or to all i
     return std::to_string(r.out.to(first, 40).size() - 1) +
            std::to_string(r.out.to(second, 40).size());  // less the verdict
   };
-  CHECK(addressed(R"(,"agents":["ada"])", R"(,"agents":["bob"])") == "11");  // a deadlock is told to the whole roster
+  CHECK(addressed(R"(,"agents":["ada"])", R"(,"agents":["bob"])") == "11");  // a deadlock goes to the whole roster
   CHECK(addressed(R"(,"agents":["ada"])", R"(,"agents":[])") == "10");
   CHECK(addressed("", R"(,"agents":["ada"])") == "01");
   CHECK(addressed("", "") == "11");
@@ -280,7 +280,7 @@ TEST_CASE("interventions go to every session that named a recipient, or to all i
         "00");
 }
 
-TEST_CASE("an intervention is sent again after each welcome until its addressees have answered") {
+TEST_CASE("an_intervention_is_sent_again_after_each_welcome_until_its_addressees_have_answered") {
   live_run r;
   const session_index a = r.join(
                           R"(,"session":"a","rules":{"deadlock":{"window_ms":10,"max_attempts":1}},"agents":["ada"])"),
@@ -314,7 +314,7 @@ TEST_CASE("an intervention is sent again after each welcome until its addressees
   CHECK(r.out.sent.empty());
 }
 
-TEST_CASE("only sessions that asked for witnesses get them") {
+TEST_CASE("only_sessions_that_asked_for_witnesses_get_them") {
   live_run r;
   const session_index a = r.join(R"(,"session":"a","witness":true,"rules":{"deadlock":{"window_ms":10}})"),
                       b = r.join(R"(,"session":"b")");
@@ -324,7 +324,7 @@ TEST_CASE("only sessions that asked for witnesses get them") {
   CHECK(r.out.to(b).back().find("witness") == std::string::npos);
 }
 
-TEST_CASE("with the wall clock the daemon's stamp counts, and never goes back") {
+TEST_CASE("with_the_wall_clock_the_daemons_stamp_counts_and_never_goes_back") {
   live_run r;
   const session_index s = r.join(R"(,"rules":{"deadlock":{"window_ms":10}})");
   r.say(s, R"({"type":"event","seq":1,"ts":777777,"event":{"id":"e1","recipients":["ada"]}})", 1000);
@@ -338,7 +338,7 @@ TEST_CASE("with the wall clock the daemon's stamp counts, and never goes back") 
   CHECK(r.out.detected == strings{"deadlock"});
 }
 
-TEST_CASE("a session that comes back keeps its place and may have lost a capability") {
+TEST_CASE("a_session_that_comes_back_keeps_its_place_and_may_have_lost_a_capability") {
   live_run r;
   const session_index s = r.join(R"(,"agents":["ada"])");
   r.say(s, R"({"type":"activation_started","seq":1,"activation":"v1","agent":"ada"})");
@@ -347,7 +347,7 @@ TEST_CASE("a session that comes back keeps its place and may have lost a capabil
   CHECK(r.out.to(s).back().find(R"("cause":"unsupported")") != std::string::npos);
 }
 
-TEST_CASE("the effects of a call are in order: an item for the record, then the frames that it brings about") {
+TEST_CASE("the_effects_of_a_call_are_in_order_an_item_for_the_record_then_the_frames_that_it_brings_about") {
   live_run r;
   const session_index s = r.join("");
   std::string order;
@@ -358,7 +358,7 @@ TEST_CASE("the effects of a call are in order: an item for the record, then the 
   CHECK(order == "keep event;send;");
 }
 
-TEST_CASE("a limit that degrades the run is an item of its own before the message") {
+TEST_CASE("a_limit_that_degrades_the_run_is_an_item_of_its_own_before_the_message") {
   live_run r;
   const session_index s = r.join(R"(,"limits":{"live_events":1},"over_limit":{"live_events":"observe"})");
   r.say(s, event_e1);

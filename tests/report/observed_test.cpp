@@ -53,7 +53,7 @@ gathered gather_lines(const std::vector<std::string>& lines, const graph_bounds&
 
 }  // namespace
 
-TEST_CASE("what agents did and what was found is counted") {
+TEST_CASE("what_agents_did_and_what_was_found_is_counted") {
   const observed seen = observe(picture::troubled);
   CHECK(seen.run == "r1");
   CHECK(seen.messages == 6);
@@ -77,7 +77,7 @@ TEST_CASE("what agents did and what was found is counted") {
   CHECK(seen.leading()->recipients == std::vector<std::string>{"planner"});
 }
 
-TEST_CASE("reactions are counted for the agent, and for the pair that gave and got") {
+TEST_CASE("reactions_are_counted_for_the_agent_and_for_the_pair_that_gave_and_got") {
   const observed seen = observe(picture::reactions);
   const agent_facts& a = agent(seen, "a");
   CHECK(a.waited == 1);
@@ -98,7 +98,7 @@ TEST_CASE("reactions are counted for the agent, and for the pair that gave and g
   CHECK(outside_to_a);
 }
 
-TEST_CASE("an outcome finds the detection that it is about") {
+TEST_CASE("an_outcome_finds_the_detection_that_it_is_about") {
   std::vector<std::string> lines = picture::troubled;
   lines.insert(
       lines.end(),
@@ -118,7 +118,7 @@ TEST_CASE("an outcome finds the detection that it is about") {
   CHECK(counted == known);
 }
 
-TEST_CASE("a long run takes no more than its bounds, and what is over them is counted") {
+TEST_CASE("a_long_run_takes_no_more_than_its_bounds_and_what_is_over_them_is_counted") {
   const observe_bounds most{
       .agents = 5, .flows = 4, .spans = 6, .detections = 7, .of_a_rule = 7, .bins = 8, .pending = 3, .notes = 2};
   const observed seen = observe(crowd(40), most);
@@ -143,7 +143,7 @@ TEST_CASE("a long run takes no more than its bounds, and what is over them is co
   CHECK(seen.pending.size() <= 3);
 }
 
-TEST_CASE("bins widen until a time fits, and keep what they counted") {
+TEST_CASE("bins_widen_until_a_time_fits_and_keep_what_they_counted") {
   time_bins bins{.start = 100, .width = 1, .most = 4};
   CHECK(bins.doublings_for(103) == 0);
   const int times = bins.doublings_for(116);
@@ -158,7 +158,7 @@ TEST_CASE("bins widen until a time fits, and keep what they counted") {
         40);
 }
 
-TEST_CASE("the lit path goes from where it came from, by the suspect, to what was found") {
+TEST_CASE("the_lit_path_goes_from_where_it_came_from_by_the_suspect_to_what_was_found") {
   const gathered run = gather_lines(picture::troubled);
   REQUIRE(run.problem.empty());
   const detection& orphan = run.seen.leading()->detection;
@@ -184,7 +184,7 @@ TEST_CASE("the lit path goes from where it came from, by the suspect, to what wa
   CHECK(place != by.stops.end());
 }
 
-TEST_CASE("of a long run only the part about the leading detection is kept") {
+TEST_CASE("of_a_long_run_only_the_part_about_the_leading_detection_is_kept") {
   std::vector<std::string> lines{R"({"type":"hello","protocol":1,"run":"long","clock":"trace","agents":["a"]})"};
   for (int i = 0; i < 500; ++i) {
     lines.push_back(fmt::format(R"({{"type":"event","seq":{},"ts":{},"event":{{"id":"e{}","recipients":["{}"]}}}})",
@@ -197,7 +197,7 @@ TEST_CASE("of a long run only the part about the leading detection is kept") {
   CHECK(run.graph.model.find_event("e100") == picture::none);
 }
 
-TEST_CASE("a limit that made the run give way is noted, and is no message") {
+TEST_CASE("a_limit_that_made_the_run_give_way_is_noted_and_is_no_message") {
   const observed seen = observe({R"({"type":"hello","protocol":1,"run":"r","clock":"trace","agents":["a"]})",
                                  R"({"type":"event","seq":1,"ts":1,"event":{"id":"e1","recipients":["a"]}})",
                                  R"({"type":"limit","limit":"live_events","policy":"gap","ts":2})",
@@ -208,7 +208,7 @@ TEST_CASE("a limit that made the run give way is noted, and is no message") {
   CHECK(seen.notes[1].text == "the limit live_events was reached; from here on nothing is judged");
 }
 
-TEST_CASE("what is no trace is told") {
+TEST_CASE("what_is_no_trace_is_told") {
   CHECK(gather_lines({R"({"type":"event"})"}).problem.find("hello") != std::string::npos);
   CHECK(gather_lines({}).problem.find("no trace") != std::string::npos);
 }

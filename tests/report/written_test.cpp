@@ -59,7 +59,7 @@ bool balanced(std::string_view html) {
 
 }  // namespace
 
-TEST_CASE("the verdict is two sentences") {
+TEST_CASE("the_verdict_is_two_sentences") {
   const whole r = report_of(picture::troubled);
   REQUIRE(r.document.verdict.size() == 2);
   CHECK(r.document.verdict[0] ==
@@ -90,7 +90,7 @@ TEST_CASE(
   CHECK(has(html, "Not run: When."));
 }
 
-TEST_CASE("the page is whole, asks for nothing, and names its parts for those who do not see it") {
+TEST_CASE("the_page_is_whole_asks_for_nothing_and_names_its_parts_for_those_who_do_not_see_it") {
   const whole r = report_of(picture::troubled);
   const std::string html = to_html(r.document);
   CHECK(balanced(html));
@@ -106,7 +106,7 @@ TEST_CASE("the page is whole, asks for nothing, and names its parts for those wh
   }
 }
 
-TEST_CASE("hostile names form no markup in any format") {
+TEST_CASE("hostile_names_form_no_markup_in_any_format") {
   const whole r = report_of(picture::hostile());
   const std::string html = to_html(r.document), md = to_markdown(r.document),
                     json = to_json(r.from, r.parts, r.document);
@@ -120,7 +120,7 @@ TEST_CASE("hostile names form no markup in any format") {
   CHECK_NOTHROW(boost::json::parse(json));
 }
 
-TEST_CASE("the JSON of a small run is this") {
+TEST_CASE("the_JSON_of_a_small_run_is_this") {
   const whole r = report_of(picture::troubled);
   std::ifstream file(DIGD_SOURCE_DIR "/tests/report/troubled.json");
   std::stringstream expected;
@@ -131,7 +131,7 @@ TEST_CASE("the JSON of a small run is this") {
   CHECK(object == boost::json::parse(expected.str()));
 }
 
-TEST_CASE("a name can be typed as it is told") {
+TEST_CASE("a_name_can_be_typed_as_it_is_told") {
   CHECK(on_command_line("run-1.jsonl") == "run-1.jsonl");
   CHECK(on_command_line("it's; rm -rf /") == "'it'\\''s; rm -rf /'");
   CHECK(on_command_line("-x") == "-- -x");

@@ -39,7 +39,7 @@ std::vector<std::string> frames_of(conversation& c) {
 
 }  // namespace
 
-TEST_CASE("A verdict settles the event's ticket") {
+TEST_CASE("a_verdict_settles_the_events_ticket") {
   conversation c = connected();
   const auto waiting = c.add(event_named("e1"), at(0));
   REQUIRE(frames_of(c).size() == 1);
@@ -56,7 +56,7 @@ TEST_CASE("A verdict settles the event's ticket") {
   CHECK(v.detections.at(0).evidence == std::vector<std::string>{"coder"});
 }
 
-TEST_CASE("An event without a verdict at its deadline goes out unchanged and is reported so") {
+TEST_CASE("an_event_without_a_verdict_at_its_deadline_goes_out_unchanged_and_is_reported_so") {
   conversation c = connected();
   const auto waiting = c.add(event_named("e1"), at(0));
   frames_of(c);
@@ -70,7 +70,7 @@ TEST_CASE("An event without a verdict at its deadline goes out unchanged and is 
         std::vector<std::string>{R"({"type":"delivery","seq":2,"event":"e1","applied":"as_is","reason":"timeout"})"});
 }
 
-TEST_CASE("A second verdict is ignored") {
+TEST_CASE("a_second_verdict_is_ignored") {
   conversation c = connected();
   const auto waiting = c.add(event_named("e1"), at(0));
   frames_of(c);
@@ -79,7 +79,7 @@ TEST_CASE("A second verdict is ignored") {
   CHECK(waiting->verdicts->front().action == action::deliver);
 }
 
-TEST_CASE("After three missed deadlines nothing waits until the daemon answers again") {
+TEST_CASE("after_three_missed_deadlines_nothing_waits_until_the_daemon_answers_again") {
   conversation c = connected();
   for (int i = 0; i < 3; ++i) {
     const auto waiting = c.add(event_named("e" + std::to_string(i)), at(0));
@@ -93,7 +93,7 @@ TEST_CASE("After three missed deadlines nothing waits until the daemon answers a
   CHECK_FALSE(c.add(event_named("e4"), at(300))->verdicts);
 }
 
-TEST_CASE("Before the first connection an event waits for one deadline, and its message is marked") {
+TEST_CASE("before_the_first_connection_an_event_waits_for_one_deadline_and_its_message_is_marked") {
   conversation c(true, 1u << 20);
   const auto waiting = c.add(event_named("e1"), at(0));
   REQUIRE_FALSE(waiting->verdicts);
@@ -108,7 +108,7 @@ TEST_CASE("Before the first connection an event waits for one deadline, and its 
   CHECK(frames[0] == R"({"type":"event","seq":1,"as_is":true,"event":{"id":"e1","recipients":["coder"]}})");
 }
 
-TEST_CASE("After a lost connection the client resumes behind the acknowledged message") {
+TEST_CASE("after_a_lost_connection_the_client_resumes_behind_the_acknowledged_message") {
   conversation c = connected();
   for (const char* id : {"e1", "e2", "e3"}) c.add(event_named(id), at(0));
   const auto first = frames_of(c);
@@ -121,7 +121,7 @@ TEST_CASE("After a lost connection the client resumes behind the acknowledged me
   CHECK(again[1].find(R"("type":"delivery","seq":4,"event":"e1","applied":"as_is")") != std::string::npos);
 }
 
-TEST_CASE("A daemon that lost its data gets the rest under new numbers, after a gap") {
+TEST_CASE("a_daemon_that_lost_its_data_gets_the_rest_under_new_numbers_after_a_gap") {
   conversation c = connected();
   for (const char* id : {"e1", "e2"}) c.add(event_named(id), at(0));
   frames_of(c);
@@ -134,7 +134,7 @@ TEST_CASE("A daemon that lost its data gets the rest under new numbers, after a 
   CHECK(again[1].find(R"("seq":2,"event":{"id":"e2")") != std::string::npos);
 }
 
-TEST_CASE("The client is never further ahead than its credits, and reports what it dropped") {
+TEST_CASE("the_client_is_never_further_ahead_than_its_credits_and_reports_what_it_dropped") {
   conversation c = connected(4);
   CHECK_FALSE(c.add(event_named("e1"), at(0))->verdicts);
   CHECK_FALSE(c.add(event_named("e2"), at(0))->verdicts);
@@ -147,7 +147,7 @@ TEST_CASE("The client is never further ahead than its credits, and reports what 
   CHECK(frames_of(c) == std::vector<std::string>{R"({"type":"gap","seq":3,"dropped":1})"});
 }
 
-TEST_CASE("The buffer's bytes are bounded, but the end of the run always fits") {
+TEST_CASE("the_buffers_bytes_are_bounded_but_the_end_of_the_run_always_fits") {
   conversation c(true, 150);
   c.add(event_named(std::string(60, 'a')), at(0));
   CHECK(c.add(event_named(std::string(60, 'b')), at(0))->verdicts->front().as_is == "credits");
@@ -160,7 +160,7 @@ TEST_CASE("The buffer's bytes are bounded, but the end of the run always fits") 
   CHECK(c.add(event_named("late"), at(0))->verdicts->front().as_is == "error:run_closed");
 }
 
-TEST_CASE("A refused message goes out unchanged with the code") {
+TEST_CASE("a_refused_message_goes_out_unchanged_with_the_code") {
   conversation c = connected();
   const auto waiting = c.add(event_named("e1"), at(0));
   frames_of(c);
@@ -170,7 +170,7 @@ TEST_CASE("A refused message goes out unchanged with the code") {
   CHECK_FALSE(c.take_error());
 }
 
-TEST_CASE("A fatal error ends the conversation") {
+TEST_CASE("a_fatal_error_ends_the_conversation") {
   conversation c(true, 1u << 20);
   const auto waiting = c.add(event_named("e1"), at(0));
   hear(c, R"({"type":"error","code":"hello_conflict","message":"…","fatal":true})");
@@ -178,7 +178,7 @@ TEST_CASE("A fatal error ends the conversation") {
   CHECK(waiting->verdicts->front().as_is == "error:hello_conflict");
 }
 
-TEST_CASE("An intervention is handed on once, however often it comes") {
+TEST_CASE("an_intervention_is_handed_on_once_however_often_it_comes") {
   conversation c = connected();
   const std::string frame = R"({"type":"intervention","id":"sys:1","action":"create","recipients":["coder"]})";
   hear(c, frame);
@@ -190,7 +190,7 @@ TEST_CASE("An intervention is handed on once, however often it comes") {
   CHECK_FALSE(c.take_intervention());
 }
 
-TEST_CASE("Interventions beyond the limit are answered as failed") {
+TEST_CASE("interventions_beyond_the_limit_are_answered_as_failed") {
   conversation c = connected();
   for (std::size_t i = 0; i <= conversation::max_interventions; ++i) {
     hear(c, R"({"type":"intervention","id":"sys:)" + std::to_string(i) + R"(","action":"create","recipients":[]})");

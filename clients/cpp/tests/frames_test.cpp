@@ -25,7 +25,7 @@ struct reader {
 
 }  // namespace
 
-TEST_CASE("A hello declares what the program can carry out") {
+TEST_CASE("a_hello_declares_what_the_program_can_carry_out") {
   options chosen{.agents = {{"planner", "a \"quoted\" one"}},
                  .labels = {{"team", "blue"}},
                  .rules = R"({"deadlock":{"mode":"observe"}})"};
@@ -42,7 +42,7 @@ TEST_CASE("A hello declares what the program can carry out") {
   CHECK(greeting.able.create);
 }
 
-TEST_CASE("The daemon reads each message as it was meant") {
+TEST_CASE("the_daemon_reads_each_message_as_it_was_meant") {
   reader daemon;
   const auto& event = daemon.read(
       event_report({.id = "e1", .recipients = {"a", "b"}, .payload = "{\"n\":1}", .kind = "k", .submit = true}, "v1",
@@ -78,14 +78,14 @@ TEST_CASE("The daemon reads each message as it was meant") {
         digd::run_outcome::failure);
 }
 
-TEST_CASE("A payload above the limit is left out, and the event is reported without it") {
+TEST_CASE("a_payload_above_the_limit_is_left_out_and_the_event_is_reported_without_it") {
   const report large =
       event_report({.id = "e1", .recipients = {"a"}, .payload = '"' + std::string(5000, 'x') + '"'}, {}, 4096);
   CHECK(large.members.find("digd: left out, 5002 bytes") != std::string::npos);
   CHECK(large.members.size() < 200);
 }
 
-TEST_CASE("Bytes that are not UTF-8 are replaced") {
+TEST_CASE("bytes_that_are_not_UTF_8_are_replaced") {
   reader daemon;
   CHECK(daemon.read(agent_report("agent_joined", "a\xff").frame(1, false)).agent == "a\xef\xbf\xbd");
 }

@@ -48,7 +48,7 @@ std::size_t pictures(const part& p) {
 
 }  // namespace
 
-TEST_CASE("Shapley values of a run come as who, when and what, with the numbers below and their sources") {
+TEST_CASE("Shapley_values_of_a_run_come_as_who_when_and_what_with_the_numbers_below_and_their_sources") {
   const part p =
       shapley_part(holds(hand_trace), seen_of(hand_trace), "hand.jsonl", {.budget_seconds = 300, .threads = 2});
   REQUIRE(p.ran);
@@ -61,7 +61,7 @@ TEST_CASE("Shapley values of a run come as who, when and what, with the numbers 
   CHECK(own.at("estimator").as_string() == "exact");
 }
 
-TEST_CASE("A run whose activations add no risk together has nobody to blame by Shapley value") {
+TEST_CASE("a_run_whose_activations_add_no_risk_together_has_nobody_to_blame_by_Shapley_value") {
   const std::string trace = demo();
   const part p = shapley_part(holds(trace), seen_of(trace), "demo.jsonl", {.budget_seconds = 300, .threads = 2});
   REQUIRE(p.ran);
@@ -70,7 +70,7 @@ TEST_CASE("A run whose activations add no risk together has nobody to blame by S
   CHECK(pictures(p) == 0);
 }
 
-TEST_CASE("Shapley values that would take too long are not begun, and the report says what it would take") {
+TEST_CASE("Shapley_values_that_would_take_too_long_are_not_begun_and_the_report_says_what_it_would_take") {
   observed seen = seen_of(demo());
   seen.activations = 100'000;
   seen.replay_seconds = 1;
@@ -85,7 +85,7 @@ TEST_CASE("Shapley values that would take too long are not begun, and the report
   CHECK(p.command == "digctl attribute shapley demo.jsonl");
 }
 
-TEST_CASE("CHIEF's answer comes with its graph, its suspects and its oracles") {
+TEST_CASE("CHIEFs_answer_comes_with_its_graph_its_suspects_and_its_oracles") {
   const std::string trace = demo();
   const part p = chief_part(holds(trace), seen_of(trace), "demo.jsonl", {});
   REQUIRE(p.ran);
@@ -97,7 +97,7 @@ TEST_CASE("CHIEF's answer comes with its graph, its suspects and its oracles") {
   CHECK_FALSE(chief_part(holds(trace), seen_of(trace), "demo.jsonl", {.budget_seconds = 0}).ran);
 }
 
-TEST_CASE("causes over many runs come from a given result") {
+TEST_CASE("causes_over_many_runs_come_from_a_given_result") {
   const part none = causal_part({});
   CHECK_FALSE(none.ran);
   CHECK(none.command.find("digctl causal") == 0);

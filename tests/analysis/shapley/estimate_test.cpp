@@ -20,7 +20,7 @@ double sum(const std::vector<double>& x) { return std::accumulate(x.begin(), x.e
 
 }  // namespace
 
-TEST_CASE("exact values are those of the definition") {
+TEST_CASE("exact_values_are_those_of_the_definition") {
   for (const std::size_t n : {1u, 2u, 3u, 5u, 8u, 11u}) {
     const value_function v = [](const set& s) { return bumpy(s, 3); };
     const estimate_result r = estimate(small_game(n, v), ask(estimator::exact));
@@ -31,7 +31,7 @@ TEST_CASE("exact values are those of the definition") {
   }
 }
 
-TEST_CASE("efficiency: every estimator's values sum to v of all, to 1e-9") {
+TEST_CASE("efficiency_every_estimators_values_sum_to_v_of_all_to_1e_9") {
   for (const estimator e : all_estimators) {
     const small_game g(12, [](const set& s) { return 1000 * bumpy(s, 8); });
     const estimate_result r = estimate(g, ask(e, 60));
@@ -44,7 +44,7 @@ TEST_CASE("efficiency: every estimator's values sum to v of all, to 1e-9") {
   }
 }
 
-TEST_CASE("symmetry: players that add the same to every set get the same") {
+TEST_CASE("symmetry_players_that_add_the_same_to_every_set_get_the_same") {
   // 1 and 4 are interchangeable: the risk sees only how many of them are there.
   const value_function v = [](const set& s) {
     set seen = s;
@@ -61,7 +61,7 @@ TEST_CASE("symmetry: players that add the same to every set get the same") {
   }
 }
 
-TEST_CASE("nullity: a player that changes nothing gets nothing, though nobody said that it is null") {
+TEST_CASE("nullity_a_player_that_changes_nothing_gets_nothing_though_nobody_said_that_it_is_null") {
   const value_function v = [](const set& s) {
     set seen = s;
     seen[3] = false;
@@ -74,7 +74,7 @@ TEST_CASE("nullity: a player that changes nothing gets nothing, though nobody sa
   }
 }
 
-TEST_CASE("linearity: the values of a sum of games are the sums of the values, with the same draws") {
+TEST_CASE("linearity_the_values_of_a_sum_of_games_are_the_sums_of_the_values_with_the_same_draws") {
   const value_function a = [](const set& s) { return bumpy(s, 1); };
   const value_function b = [](const set& s) { return bumpy(s, 2); };
   const value_function both = [=](const set& s) { return 2 * a(s) - 3 * b(s); };
@@ -87,7 +87,7 @@ TEST_CASE("linearity: the values of a sum of games are the sums of the values, w
   }
 }
 
-TEST_CASE("estimates lie within their errors of the truth, and the errors shrink with the root of the samples") {
+TEST_CASE("estimates_lie_within_their_errors_of_the_truth_and_the_errors_shrink_with_the_root_of_the_samples") {
   const value_function v = [](const set& s) { return bumpy(s, 6) + (s[0] && s[5] ? 1 : 0); };
   const small_game g(10, v);
   const estimate_result truth = estimate(g, ask(estimator::exact));
@@ -106,14 +106,14 @@ TEST_CASE("estimates lie within their errors of the truth, and the errors shrink
     CHECK(std::abs(fit.phi.value[p] - truth.phi.value[p]) < 6 * fit.phi.error[p] + 1e-12);
 }
 
-TEST_CASE("a regression with samples for every set is exact") {
+TEST_CASE("a_regression_with_samples_for_every_set_is_exact") {
   const value_function v = [](const set& s) { return bumpy(s, 9); };
   const estimate_result exact = estimate(small_game(8, v), ask(estimator::exact));
   const estimate_result fit = estimate(small_game(8, v), ask(estimator::leverage, 1000));
   for (std::size_t p = 0; p < 8; ++p) CHECK(fit.phi.value[p] == Approx(exact.phi.value[p]).margin(1e-10));
 }
 
-TEST_CASE("the result is the same, bit for bit, for any number of threads") {
+TEST_CASE("the_result_is_the_same_bit_for_bit_for_any_number_of_threads") {
   const generated made = generate({"socialnetwork", 6, 6, 3, 2}, false);
   for (const estimator e : all_estimators) {
     if (e == estimator::exact) continue;
@@ -131,7 +131,7 @@ TEST_CASE("the result is the same, bit for bit, for any number of threads") {
   CHECK(estimate(g, ask(estimator::exact, 1, 1)).phi.value == estimate(g, ask(estimator::exact, 1, 4)).phi.value);
 }
 
-TEST_CASE("a stop keeps what is done: a prefix of the samples, marked") {
+TEST_CASE("a_stop_keeps_what_is_done_a_prefix_of_the_samples_marked") {
   std::atomic<bool> stop{false};
   const small_game g(6, [](const set& s) { return bumpy(s, 7); });
   estimate_options options = ask(estimator::permutation, 100'000);
@@ -147,7 +147,7 @@ TEST_CASE("a stop keeps what is done: a prefix of the samples, marked") {
   CHECK(std::abs(sum(r.phi.value) - r.total) <= 1e-9);
 }
 
-TEST_CASE("permutations do not repeat, whatever else draws numbers") {
+TEST_CASE("permutations_do_not_repeat_whatever_else_draws_numbers") {
   std::set<std::vector<int>> seen;
   for (std::uint64_t k = 0; k < 500; ++k) {
     digd::random_stream draw(1, purpose::permutation, k);
@@ -161,7 +161,7 @@ TEST_CASE("permutations do not repeat, whatever else draws numbers") {
   CHECK(seen.size() == 500);
 }
 
-TEST_CASE("Philox gives the reference numbers") {
+TEST_CASE("Philox_gives_the_reference_numbers") {
   // Random123's known answers for counter and key zero.
   digd::random_stream draw(0, static_cast<purpose>(0), 0);
   CHECK(draw.next32() == 0x6627e8d5u);
@@ -170,7 +170,7 @@ TEST_CASE("Philox gives the reference numbers") {
   CHECK(draw.next32() == 0x9b00dbd8u);
 }
 
-TEST_CASE("too many players for an estimator are refused with the number") {
+TEST_CASE("too_many_players_for_an_estimator_are_refused_with_the_number") {
   const small_game g(30, [](const set& s) { return bumpy(s, 1); });
   const estimate_result r = estimate(g, ask(estimator::exact));
   CHECK_FALSE(r);
@@ -180,7 +180,7 @@ TEST_CASE("too many players for an estimator are refused with the number") {
   CHECK(choose(large, 1000) == estimator::antithetic);
 }
 
-TEST_CASE("a risk that is not a number is refused") {
+TEST_CASE("a_risk_that_is_not_a_number_is_refused") {
   const small_game g(3, [](const set& s) { return s[0] ? std::nan("") : 0; });
   CHECK(estimate(g, ask(estimator::permutation)).problem == "the risk is not a finite number");
 }

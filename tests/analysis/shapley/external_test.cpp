@@ -33,7 +33,7 @@ std::string scratch_file() {
 
 }  // namespace
 
-TEST_CASE("the game of a simulator is attributed like any other, also by several processes") {
+TEST_CASE("the_game_of_a_simulator_is_attributed_like_any_other_also_by_several_processes") {
   const external_result made = make_external_game(simulator("well"));
   REQUIRE(made.problem == "");
   for (const unsigned threads : {1u, 3u}) {
@@ -48,14 +48,14 @@ TEST_CASE("the game of a simulator is attributed like any other, also by several
   CHECK(sampled.phi.value[1] == Approx(1));
 }
 
-TEST_CASE("a simulator that dies is restarted and asked again") {
+TEST_CASE("a_simulator_that_dies_is_restarted_and_asked_again") {
   const external_result made = make_external_game(simulator("dies-each-third"));
   const estimate_result r = estimate(*made.game, ask(estimator::permutation, 10));
   REQUIRE(r);
   CHECK(r.phi.value[3] == Approx(1));
 }
 
-TEST_CASE("a silent simulator is restarted after the timeout") {
+TEST_CASE("a_silent_simulator_is_restarted_after_the_timeout") {
   const std::string file = scratch_file();
   external_options options = simulator("once-silent " + file);
   options.timeout_ms = 5'000;
@@ -66,7 +66,7 @@ TEST_CASE("a silent simulator is restarted after the timeout") {
   std::filesystem::remove(file);
 }
 
-TEST_CASE("a simulator that keeps failing is given up with the reason") {
+TEST_CASE("a_simulator_that_keeps_failing_is_given_up_with_the_reason") {
   CHECK(problem_with("dies-always") == "the simulator failed 4 times: it has ended");
   CHECK(problem_with("garbage") == "the simulator failed 4 times: its answer is no JSON object");
   CHECK(problem_with("wrong-id") == "the simulator failed 4 times: its answer has another id than the question");
@@ -79,7 +79,7 @@ TEST_CASE("a simulator that keeps failing is given up with the reason") {
   std::filesystem::remove(file);
 }
 
-TEST_CASE("a command that cannot be run is an error") {
+TEST_CASE("a_command_that_cannot_be_run_is_an_error") {
   external_options options;
   options.command = "exec /nowhere/at/all 2>/dev/null";
   options.timeout_ms = 5'000;

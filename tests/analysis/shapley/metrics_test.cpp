@@ -29,14 +29,14 @@ const std::vector<double> phi{1, 2, 3, -1, -1, 4};
 
 }  // namespace
 
-TEST_CASE("sums by step, agent and behaviour; an action with two types is split evenly") {
+TEST_CASE("sums_by_step_agent_and_behaviour_an_action_with_two_types_is_split_evenly") {
   const cast c = two_by_three();
   CHECK(by_step(c, phi) == std::vector<double>{3, 2, 3});
   CHECK(by_agent(c, phi) == std::vector<double>{3, 5});
   CHECK(by_behaviour(c, phi) == std::vector<double>{1.5, 6.5, 0});
 }
 
-TEST_CASE("each metric is its formula") {
+TEST_CASE("each_metric_is_its_formula") {
   const metrics m = measure(two_by_three(), phi, 5, 0.9);
   // Running sums 3, 5, 8; the first above 4.5 is at t = 2.
   CHECK(m.formed == 2u);
@@ -52,7 +52,7 @@ TEST_CASE("each metric is its formula") {
   CHECK(m.synchronization == Approx((3.0 / 3 + 2.0 / 4 + 3.0 / 5) / 3));
 }
 
-TEST_CASE("zero denominators give zero") {
+TEST_CASE("zero_denominators_give_zero") {
   const metrics m = measure(two_by_three(), std::vector<double>(6, 0.0), 1);
   CHECK(m.agent_concentration == 0);
   CHECK(m.behaviour_concentration == 0);
@@ -62,17 +62,17 @@ TEST_CASE("zero denominators give zero") {
   CHECK_FALSE(m.formed);
 }
 
-TEST_CASE("the threshold is exceeded, not reached") {
+TEST_CASE("the_threshold_is_exceeded_not_reached") {
   CHECK(measure(two_by_three(), phi, 3, 1.0).formed == 2u);
   CHECK(measure(two_by_three(), phi, 2.99, 1.0).formed == 1u);
 }
 
-TEST_CASE("concentration is 0 for equals and (n-1)/n for one alone") {
+TEST_CASE("concentration_is_0_for_equals_and_n_1_n_for_one_alone") {
   CHECK(gini(std::vector<double>{2, -2, 2, 2}) == Approx(0).margin(1e-15));
   CHECK(gini(std::vector<double>{0, 0, -7, 0}) == Approx(0.75));
 }
 
-TEST_CASE("an action whose share is rounding has no part in any metric") {
+TEST_CASE("an_action_whose_share_is_rounding_has_no_part_in_any_metric") {
   // Step 1 holds only what rounding leaves; the metrics are those of the same values with exact zeros.
   const metrics exact = measure(two_by_three(), std::vector<double>{0, 0, 3, -1, 0, 4}, 5);
   const metrics rounded = measure(two_by_three(), std::vector<double>{3e-16, 2e-16, 3, -1, -1e-16, 4}, 5);
@@ -82,20 +82,20 @@ TEST_CASE("an action whose share is rounding has no part in any metric") {
   CHECK(rounded.instability_correlation == exact.instability_correlation);
 }
 
-TEST_CASE("the rounding of a large risk hides the values below it") {
+TEST_CASE("the_rounding_of_a_large_risk_hides_the_values_below_it") {
   const std::vector<double> rounding{1e-11, 2e-11, -1e-11, 3e-11, 0, 1e-11};
   CHECK(measure(two_by_three(), rounding, 1, usual_share, 1000).synchronization == 0);
   CHECK(measure(two_by_three(), rounding, 1, usual_share, 1000).agent_concentration == 0);
   CHECK(measure(two_by_three(), rounding, 1, usual_share, 1).synchronization > 0);
 }
 
-TEST_CASE("steps in which nothing matters do not count as synchronized") {
+TEST_CASE("steps_in_which_nothing_matters_do_not_count_as_synchronized") {
   const generated made = generate({"socialnetwork", 3, 4, 5, 12}, false);
   const report r = make_report(*made.game, estimate(*made.game, shapley_tests::ask(estimator::exact)), usual_share, 1);
   CHECK(r.metrics.synchronization == Approx(0.390).margin(0.0005));
 }
 
-TEST_CASE("deleting the top actions drops the risk by what they hold together, as a share of the whole risk") {
+TEST_CASE("deleting_the_top_actions_drops_the_risk_by_what_they_hold_together_as_a_share_of_the_whole_risk") {
   // Twelve players; four of them make half of the risk, the baseline has the other half.
   const shapley_tests::small_game g(
       12, [](const shapley_tests::set& s) { return 10.0 + 4 * s[2] + 3 * s[5] + 2 * s[7] + 1 * s[9]; });
@@ -107,7 +107,7 @@ TEST_CASE("deleting the top actions drops the risk by what they hold together, a
   CHECK(f.random[0] == Approx(0.125).margin(0.05));
 }
 
-TEST_CASE("a run without risk has no risk to drop") {
+TEST_CASE("a_run_without_risk_has_no_risk_to_drop") {
   const shapley_tests::small_game g(4, [](const shapley_tests::set& s) { return -5.0 + s[0]; });
   const faithfulness f = judge(g, std::vector<double>{1, 0, 0, 0}, 1);
   CHECK(f.shapley[0] == 0);

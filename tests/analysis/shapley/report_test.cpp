@@ -15,7 +15,7 @@
 using namespace digd::shapley;
 using namespace shapley_tests;
 
-TEST_CASE("the JSON report has the estimate and is marked as synthetic") {
+TEST_CASE("the_JSON_report_has_the_estimate_and_is_marked_as_synthetic") {
   const generated made = generate({"econagent", 4, 5, 0, 1}, false);
   report r = make_report(*made.game, estimate(*made.game, ask(estimator::antithetic, 50)), 0.9, 5);
   r.faithful = judge(*made.game, r.result.phi.value, 1);
@@ -30,7 +30,7 @@ TEST_CASE("the JSON report has the estimate and is marked as synthetic") {
   CHECK(to_table(r, 5).find("SYNTHETIC") != std::string::npos);
 }
 
-TEST_CASE("plots have titles, escape names, and draw error bars where there are errors") {
+TEST_CASE("plots_have_titles_escape_names_and_draw_error_bars_where_there_are_errors") {
   const generated made = generate({"socialnetwork", 5, 6, 3, 1}, false);
   const report r = make_report(*made.game, estimate(*made.game, ask(estimator::antithetic, 50)), 0.9, 5);
   for (const std::string& plot : {plot_steps(r), plot_agents(r), plot_behaviours(r)}) {
@@ -44,13 +44,13 @@ TEST_CASE("plots have titles, escape names, and draw error bars where there are 
   CHECK(hostile.done().find("<script>") == std::string::npos);
 }
 
-TEST_CASE("ticks are round and cover the range") {
+TEST_CASE("ticks_are_round_and_cover_the_range") {
   CHECK(digd::picture::ticks(0, 1, 5) == std::vector<double>{0, 0.2, 0.4, 0.6000000000000001, 0.8, 1});
   CHECK(digd::picture::ticks(-30, 70, 5).front() == -20);
   CHECK(digd::picture::tick_text(0.25, 0.05) == "0.25");
 }
 
-TEST_CASE("an estimate comes back from the cache bit for bit; another question finds nothing") {
+TEST_CASE("an_estimate_comes_back_from_the_cache_bit_for_bit_another_question_finds_nothing") {
   const auto folder = std::filesystem::temp_directory_path() / ("digd_shapley_cache_" + std::to_string(::getpid()));
   const cache kept(folder);
   const generated made = generate({"twinmarket", 4, 5, 0, 1}, false);
@@ -75,7 +75,7 @@ TEST_CASE("an estimate comes back from the cache bit for bit; another question f
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("distances: cosine, relative L2 and the overlap of the highest") {
+TEST_CASE("distances_cosine_relative_L2_and_the_overlap_of_the_highest") {
   const distance d = compare({3, 4, 0}, {4, 3, 0}, 1);
   CHECK(d.cosine == Approx(24.0 / 25));
   CHECK(d.relative_l2 == Approx(std::sqrt(2.0) / 5));
@@ -83,7 +83,7 @@ TEST_CASE("distances: cosine, relative L2 and the overlap of the highest") {
   CHECK(compare({1, 2, 3}, {0.5, 2.5, 3}, 2).top == 1);
 }
 
-TEST_CASE("the default's mean error is below plain permutation's at equal evaluations, in every scenario") {
+TEST_CASE("the_defaults_mean_error_is_below_plain_permutations_at_equal_evaluations_in_every_scenario") {
   study_options options;
   options.runs = 6;
   for (const study_case& c : small_cases()) {

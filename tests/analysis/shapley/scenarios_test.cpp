@@ -68,28 +68,28 @@ void agrees(const game& g, Literal literal) {
 
 }  // namespace
 
-TEST_CASE("econagent's fast replay is the literal one") {
+TEST_CASE("econagents_fast_replay_is_the_literal_one") {
   for (const auto& [agents, steps] : std::vector<std::pair<std::size_t, std::size_t>>{{4, 5}, {10, 34}, {3, 4}}) {
     const econ_trajectory t = generate_econ(agents, steps, 11);
     agrees(*make_econ_game(t), [&](const kept_cells& k) { return literal_econ(t, k); });
   }
 }
 
-TEST_CASE("twinmarket's fast replay is the literal one, with tables and without") {
+TEST_CASE("twinmarkets_fast_replay_is_the_literal_one_with_tables_and_without") {
   for (const auto& [agents, steps] : std::vector<std::pair<std::size_t, std::size_t>>{{4, 5}, {10, 27}, {60, 6}}) {
     const twin_trajectory t = generate_twin(agents, steps, 12);
     agrees(*make_twin_game(t), [&](const kept_cells& k) { return literal_twin(t, k); });
   }
 }
 
-TEST_CASE("socialnetwork's fast replays are the literal one, by sums and by the tree of sums") {
+TEST_CASE("socialnetworks_fast_replays_are_the_literal_one_by_sums_and_by_the_tree_of_sums") {
   for (const auto& [agents, steps] : std::vector<std::pair<std::size_t, std::size_t>>{{4, 5}, {20, 21}, {70, 8}}) {
     const social_trajectory t = generate_social(agents, steps, 5, 13);
     agrees(*make_social_game(t), [&](const kept_cells& k) { return literal_social(t, k); });
   }
 }
 
-TEST_CASE("the actions of the last step of econagent and twinmarket are null players") {
+TEST_CASE("the_actions_of_the_last_step_of_econagent_and_twinmarket_are_null_players") {
   for (const char* name : {"econagent", "twinmarket"}) {
     const generated made = generate({name, 4, 5, 5, 3}, false);
     const estimate_result r = estimate(*made.game, ask(estimator::exact));
@@ -99,7 +99,7 @@ TEST_CASE("the actions of the last step of econagent and twinmarket are null pla
   }
 }
 
-TEST_CASE("players marked as null have no influence") {
+TEST_CASE("players_marked_as_null_have_no_influence") {
   for (const char* name : {"econagent", "twinmarket", "socialnetwork"}) {
     const generated made = generate({name, 6, 8, 2, 3}, false);
     const std::unique_ptr<evaluator> ask = made.game->make_evaluator();
@@ -117,7 +117,7 @@ TEST_CASE("players marked as null have no influence") {
   }
 }
 
-TEST_CASE("a generated trajectory is synthetic, the same again, and extreme at its last step first") {
+TEST_CASE("a_generated_trajectory_is_synthetic_the_same_again_and_extreme_at_its_last_step_first") {
   for (const char* name : {"econagent", "twinmarket", "socialnetwork"}) {
     const generated made = generate({name, 8, 12, 5, 4}, true);
     REQUIRE(made.problem.empty());
@@ -132,7 +132,7 @@ TEST_CASE("a generated trajectory is synthetic, the same again, and extreme at i
   }
 }
 
-TEST_CASE("a trajectory read back is the same game") {
+TEST_CASE("a_trajectory_read_back_is_the_same_game") {
   for (const char* name : {"econagent", "twinmarket", "socialnetwork"}) {
     const generated made = generate({name, 5, 6, 4, 8}, true);
     const trajectory_result back = read_trajectory(made.json);
@@ -145,7 +145,7 @@ TEST_CASE("a trajectory read back is the same game") {
   }
 }
 
-TEST_CASE("an invalid trajectory is refused with its field") {
+TEST_CASE("an_invalid_trajectory_is_refused_with_its_field") {
   const auto problem_of = [](std::string text, const std::string& from, const std::string& to) {
     const std::size_t at = text.find(from);
     REQUIRE(at != std::string::npos);
@@ -163,7 +163,7 @@ TEST_CASE("an invalid trajectory is refused with its field") {
 
 // The risk of each set agrees with the literal replay (above). These values pin the generator and the estimator. The
 // tolerance leaves room for another mathematics library.
-TEST_CASE("golden values of the three scenarios", "[golden]") {
+TEST_CASE("golden_values_of_the_three_scenarios", "[golden]") {
   struct golden {
     const char* name;
     double total, first, last;  // v(Ω); φ of the first and of the last player that is not null

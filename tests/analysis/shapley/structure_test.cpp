@@ -37,7 +37,7 @@ std::string file_text(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a hand trace: each set's risk is firings and unresolved work of the replay with the others doing nothing") {
+TEST_CASE("a_hand_trace_each_sets_risk_is_firings_and_unresolved_work_of_the_replay_with_the_others_doing_nothing") {
   const structure_result made = make_structure_game(hand_trace, {});
   REQUIRE(made.problem == "");
   const game& g = *made.game;
@@ -52,7 +52,7 @@ TEST_CASE("a hand trace: each set's risk is firings and unresolved work of the r
   CHECK(r.phi.value[1] == Approx(0.5));
 }
 
-TEST_CASE("a run with no more risk than one in which nobody acts has no T* and no ranking") {
+TEST_CASE("a_run_with_no_more_risk_than_one_in_which_nobody_acts_has_no_T_and_no_ranking") {
   const structure_result made = make_structure_game(file_text("demo.jsonl"), {});
   const estimate_result result = estimate(*made.game, ask(estimator::exact));
   REQUIRE(result.total == -1.75);
@@ -70,7 +70,7 @@ TEST_CASE("a run with no more risk than one in which nobody acts has no T* and n
   CHECK_FALSE(measure(made.game->players(), result, -10).formed);
 }
 
-TEST_CASE("a run in which the activations cancel out has nothing to attribute, whatever rounding leaves") {
+TEST_CASE("a_run_in_which_the_activations_cancel_out_has_nothing_to_attribute_whatever_rounding_leaves") {
   estimate_result result;
   result.baseline = 7;
   result.total = 3e-15;
@@ -79,7 +79,7 @@ TEST_CASE("a run in which the activations cancel out has nothing to attribute, w
   CHECK(result.adds_risk());
 }
 
-TEST_CASE("a run that adds risk is ranked") {
+TEST_CASE("a_run_that_adds_risk_is_ranked") {
   const structure_result made = make_structure_game(hand_trace, {});
   const report r = make_report(*made.game, estimate(*made.game, ask(estimator::exact)), usual_share, 1);
   CHECK(r.metrics.formed);
@@ -87,7 +87,7 @@ TEST_CASE("a run that adds risk is ranked") {
   CHECK(to_json(r).find("\"adds_risk\":true") != std::string::npos);
 }
 
-TEST_CASE("each weight multiplies its own count") {
+TEST_CASE("each_weight_multiplies_its_own_count") {
   structure_options options;
   options.failure_weight = 10;
   options.unresolved_weight = 0.5;
@@ -95,7 +95,7 @@ TEST_CASE("each weight multiplies its own count") {
   CHECK(risk_of(*made.game, {1, 1}) == Approx(10 + 2 * 0.5));
 }
 
-TEST_CASE("an activation takes place with the inputs that still exist") {
+TEST_CASE("an_activation_takes_place_with_the_inputs_that_still_exist") {
   const std::string more =
       hand_trace +
       R"({"type":"activation_started","seq":6,"ts":50,"activation":"A2","agent":"a","inputs":["z1","task"]}
@@ -109,7 +109,7 @@ TEST_CASE("an activation takes place with the inputs that still exist") {
   CHECK(risk_of(*made.game, {1, 0, 1}) == 3);
 }
 
-TEST_CASE("with all activations kept the replay equals the run") {
+TEST_CASE("with_all_activations_kept_the_replay_equals_the_run") {
   const std::string text = file_text("demo.jsonl");
   double weighted = 0;
   digd::ingest::replay::listener to;
@@ -127,7 +127,7 @@ TEST_CASE("with all activations kept the replay equals the run") {
   CHECK(made.detections == through.counted().detections);
 }
 
-TEST_CASE("an activation marked as null has no influence") {
+TEST_CASE("an_activation_marked_as_null_has_no_influence") {
   const structure_result made = make_structure_game(file_text("demo.jsonl"), {});
   const std::size_t n = made.game->size();
   for (std::size_t p = 0; p < n; ++p) {
@@ -138,7 +138,7 @@ TEST_CASE("an activation marked as null has no influence") {
   }
 }
 
-TEST_CASE("a text that is no trace is refused") {
+TEST_CASE("a_text_that_is_no_trace_is_refused") {
   CHECK(make_structure_game("", {}).problem == "no trace: the file is empty");
   CHECK(make_structure_game("{}\n", {}).problem.find("line 1") == 0);
   CHECK(make_structure_game(hand_trace.substr(0, hand_trace.find('\n') + 1), {}).problem ==

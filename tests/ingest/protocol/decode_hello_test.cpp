@@ -17,7 +17,7 @@ std::string hello_with(std::string_view fields) {
 
 }  // namespace
 
-TEST_CASE("a hello has what it asks for", "[decode][hello]") {
+TEST_CASE("a_hello_has_what_it_asks_for", "[decode][hello]") {
   const hello_reading r(valid_frames[14]);
   CHECK(r.refused.code == refusal::none);
   CHECK(r.out.protocol == 1);
@@ -38,7 +38,7 @@ TEST_CASE("a hello has what it asks for", "[decode][hello]") {
   CHECK(r.out.labels[1].second == "7");
 }
 
-TEST_CASE("a hello that asks for little gets the defaults", "[decode][hello]") {
+TEST_CASE("a_hello_that_asks_for_little_gets_the_defaults", "[decode][hello]") {
   const hello_reading r(R"({"type":"hello","protocol":1,"run":"r1"})");
   CHECK(r.refused.code == refusal::none);
   CHECK(r.out.session == "main");
@@ -48,13 +48,13 @@ TEST_CASE("a hello that asks for little gets the defaults", "[decode][hello]") {
   CHECK_FALSE(r.out.witness);
 }
 
-TEST_CASE("an empty list of agents is given, not missing", "[decode][hello]") {
+TEST_CASE("an_empty_list_of_agents_is_given_not_missing", "[decode][hello]") {
   CHECK(hello_reading(hello_with(R"("agents":[])")).out.agents == names{});
   CHECK(hello_reading(hello_with(R"("agents":["a","b","a"])")).out.agents == names{"a", "b"});
   CHECK_FALSE(hello_reading(hello_with(R"("agents":null)")).out.agents.has_value());
 }
 
-TEST_CASE("a hello needs its protocol and its run", "[decode][hello]") {
+TEST_CASE("a_hello_needs_its_protocol_and_its_run", "[decode][hello]") {
   CHECK(hello_refusal_of(R"({"type":"hello","run":"r1"})") == "bad_message protocol");
   CHECK(hello_refusal_of(R"({"type":"hello","protocol":"1","run":"r1"})") == "bad_message protocol");
   CHECK(hello_refusal_of(R"({"type":"hello","protocol":1.0,"run":"r1"})") == "bad_message protocol");
@@ -65,11 +65,11 @@ TEST_CASE("a hello needs its protocol and its run", "[decode][hello]") {
   CHECK(hello_refusal_of(R"({"protocol":1,"run":"r1"})") == "bad_message type");
 }
 
-TEST_CASE("a bad field is refused before an unsupported protocol", "[decode][hello]") {
+TEST_CASE("a_bad_field_is_refused_before_an_unsupported_protocol", "[decode][hello]") {
   CHECK(hello_refusal_of(R"({"type":"hello","protocol":2,"run":5})") == "bad_message run");
 }
 
-TEST_CASE("a hello's fields are checked and named by their last name", "[decode][hello]") {
+TEST_CASE("a_hellos_fields_are_checked_and_named_by_their_last_name", "[decode][hello]") {
   const std::vector<std::pair<std::string, std::string>> bad{
       {R"("session":"")", "session"},
       {R"("agents":"a")", "agents"},
@@ -110,12 +110,12 @@ TEST_CASE("a hello's fields are checked and named by their last name", "[decode]
   }
 }
 
-TEST_CASE("a refused rule name comes with the list of rules", "[decode][hello]") {
+TEST_CASE("a_refused_rule_name_comes_with_the_list_of_rules", "[decode][hello]") {
   const hello_reading r(hello_with(R"("rules":{"dead\nlock":{}})"));
   CHECK(r.refused.text.starts_with(R"(rules["dead\nlock"] is no rule; the rules are early_termination, )"));
 }
 
-TEST_CASE("an option that a rule does not have is ignored", "[decode][hello]") {
+TEST_CASE("an_option_that_a_rule_does_not_have_is_ignored", "[decode][hello]") {
   const hello_reading r(hello_with(R"("rules":{"early_termination":{"window_ms":"x","max_attempts":7,"more":1}})"));
   CHECK(r.refused.code == refusal::none);
   const rule_request& asked = r.out.rules[index_of(rule_id::early_termination)];
@@ -123,7 +123,7 @@ TEST_CASE("an option that a rule does not have is ignored", "[decode][hello]") {
   CHECK(asked.max_attempts == 7);
 }
 
-TEST_CASE("every limit can be asked for", "[decode][hello]") {
+TEST_CASE("every_limit_can_be_asked_for", "[decode][hello]") {
   const hello_reading r(hello_with(
       R"("limits":{"stalled_ms":1,"settled_events":2,"generators":3,"judging_work":12,"message_bytes":4,)"
       R"("reorder_ms":5,"agents":6,"recipients":7,"inputs":8,"live_events":9,"open_activations":10,"sessions":11,)"
@@ -143,14 +143,14 @@ TEST_CASE("every limit can be asked for", "[decode][hello]") {
   CHECK(r.out.limits.sessions == 11);
 }
 
-TEST_CASE("labels are kept as text", "[decode][hello]") {
+TEST_CASE("labels_are_kept_as_text", "[decode][hello]") {
   const hello_reading r(hello_with(R"("labels":{"s":"x","n":1.50,"b":true,"z":null})"));
   REQUIRE(r.out.labels.size() == 3);
   CHECK(r.out.labels[1].second == "1.50");
   CHECK(r.out.labels[2].second == "true");
 }
 
-TEST_CASE("a hello lists what a client cannot do", "[decode][hello]") {
+TEST_CASE("a_hello_lists_what_a_client_cannot_do", "[decode][hello]") {
   const hello_reading r(hello_with(R"("capabilities":{"reroute":false,"create":null})"));
   CHECK(r.out.able.inject);
   CHECK_FALSE(r.out.able.reroute);

@@ -44,7 +44,7 @@ bool hello_is_consistent(decoder& in, std::string_view frame) {
 
 }  // namespace
 
-TEST_CASE("every beginning of a frame is refused or decoded, as another parser sees it", "[decode][fuzz]") {
+TEST_CASE("every_beginning_of_a_frame_is_refused_or_decoded_as_another_parser_sees_it", "[decode][fuzz]") {
   decoder in;
   for (const std::string& frame : valid_frames) {
     for (std::size_t size = 0; size <= frame.size(); ++size) {
@@ -56,7 +56,7 @@ TEST_CASE("every beginning of a frame is refused or decoded, as another parser s
   }
 }
 
-TEST_CASE("every frame with one byte changed is refused or decoded, as another parser sees it", "[decode][fuzz]") {
+TEST_CASE("every_frame_with_one_byte_changed_is_refused_or_decoded_as_another_parser_sees_it", "[decode][fuzz]") {
   decoder in;
   std::size_t tried = 0;
   for (const std::string& frame : valid_frames) {
@@ -74,7 +74,7 @@ TEST_CASE("every frame with one byte changed is refused or decoded, as another p
   CHECK(tried > 400'000);
 }
 
-TEST_CASE("every frame with one byte missing or doubled is refused or decoded", "[decode][fuzz]") {
+TEST_CASE("every_frame_with_one_byte_missing_or_doubled_is_refused_or_decoded", "[decode][fuzz]") {
   decoder in;
   for (const std::string& frame : valid_frames) {
     for (std::size_t at = 0; at < frame.size(); ++at) {

@@ -46,30 +46,30 @@ using names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("every example of the protocol is accepted", "[decode]") {
+TEST_CASE("every_example_of_the_protocol_is_accepted", "[decode]") {
   for (std::size_t i = 0; i < 14; ++i) CHECK(refusal_of(valid_frames[i]) == "none");
 }
 
-TEST_CASE("an agent that joins is named", "[decode]") {
+TEST_CASE("an_agent_that_joins_is_named", "[decode]") {
   const reading r(valid_frames[0]);
   CHECK(r.out.type == message_type::agent_joined);
   CHECK(r.out.agent == "reviewer");
   CHECK(r.out.seq == 1);
 }
 
-TEST_CASE("escapes in names are undone", "[decode]") {
+TEST_CASE("escapes_in_names_are_undone", "[decode]") {
   const reading r(valid_frames[1]);
   CHECK(r.out.agent == "r\u00e9\U0001F600");
   CHECK(r.out.ts == -5);
 }
 
-TEST_CASE("an escaped key is the key it stands for", "[decode]") {
+TEST_CASE("an_escaped_key_is_the_key_it_stands_for", "[decode]") {
   const reading r(R"({"ty\u0070e":"agent_left","\u0073eq":1,"ag\u0065nt":"a"})");
   CHECK(r.code() == refusal::none);
   CHECK(r.out.agent == "a");
 }
 
-TEST_CASE("a root event has what was announced", "[decode]") {
+TEST_CASE("a_root_event_has_what_was_announced", "[decode]") {
   const reading r(valid_frames[2]);
   REQUIRE(r.out.events.size() == 1);
   CHECK(r.out.events[0].id == "e1");
@@ -78,13 +78,13 @@ TEST_CASE("a root event has what was announced", "[decode]") {
   CHECK_FALSE(r.out.events[0].source.has_value());
 }
 
-TEST_CASE("an output of an open activation names its source", "[decode]") {
+TEST_CASE("an_output_of_an_open_activation_names_its_source", "[decode]") {
   const reading r(valid_frames[4]);
   REQUIRE(r.out.events.size() == 1);
   CHECK(r.out.events[0].source == "v1");
 }
 
-TEST_CASE("an end has its reactions and outputs in order", "[decode]") {
+TEST_CASE("an_end_has_its_reactions_and_outputs_in_order", "[decode]") {
   const reading r(valid_frames[6]);
   REQUIRE(r.out.reactions.size() == 3);
   CHECK(r.out.reactions[0].input == "e2");
@@ -96,38 +96,38 @@ TEST_CASE("an end has its reactions and outputs in order", "[decode]") {
   CHECK(r.out.events[0].submit);
 }
 
-TEST_CASE("a reroute to nobody is a reroute", "[decode]") {
+TEST_CASE("a_reroute_to_nobody_is_a_reroute", "[decode]") {
   const reading r(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"e":{"reroute":[]}}})");
   REQUIRE(r.out.reactions.size() == 1);
   CHECK(r.out.reactions[0].reaction == reaction::reroute);
   CHECK(r.out.reactions[0].targets.empty());
 }
 
-TEST_CASE("an end may have failed", "[decode]") {
+TEST_CASE("an_end_may_have_failed", "[decode]") {
   const reading r(valid_frames[7]);
   CHECK(r.out.failed);
   CHECK(r.out.as_is);
 }
 
-TEST_CASE("a delivery report names its event or intervention and the action", "[decode]") {
+TEST_CASE("a_delivery_report_names_its_event_or_intervention_and_the_action", "[decode]") {
   const reading r(R"({"type":"delivery","seq":9,"event":"e3","of":"sys:1","applied":"unsupported"})");
   CHECK(r.out.event == "e3");
   CHECK(r.out.of == "sys:1");
   CHECK(r.out.applied == applied::unsupported);
 }
 
-TEST_CASE("a gap counts what was lost, if it knows", "[decode]") {
+TEST_CASE("a_gap_counts_what_was_lost_if_it_knows", "[decode]") {
   CHECK(reading(valid_frames[10]).out.dropped == 120);
   CHECK(reading(R"({"type":"gap","seq":10})").out.dropped == 0);
 }
 
-TEST_CASE("the end of a run may have an outcome", "[decode]") {
+TEST_CASE("the_end_of_a_run_may_have_an_outcome", "[decode]") {
   CHECK(reading(valid_frames[12]).out.outcome == run_outcome::success);
   CHECK(reading(R"({"type":"run_ended","seq":1})").out.outcome == run_outcome::none);
   CHECK(reading(R"({"type":"run_ended","seq":1,"outcome":"aborted"})").out.outcome == run_outcome::aborted);
 }
 
-TEST_CASE("fyi on a submit event is ignored", "[decode]") {
+TEST_CASE("fyi_on_a_submit_event_is_ignored", "[decode]") {
   for (const auto* flags : {R"("submit":true,"fyi":true)", R"("fyi":true,"submit":true)"}) {
     const reading r(R"({"type":"event","seq":1,"event":{"id":"e",)" + std::string{flags} + "}}");
     REQUIRE(r.out.events.size() == 1);
@@ -136,13 +136,13 @@ TEST_CASE("fyi on a submit event is ignored", "[decode]") {
   }
 }
 
-TEST_CASE("duplicate names count once, at their first place", "[decode]") {
+TEST_CASE("duplicate_names_count_once_at_their_first_place", "[decode]") {
   const reading r(
       R"({"type":"activation_started","seq":1,"activation":"v","agent":"a","inputs":["b","a","b","c","a"]})");
   CHECK(list_of(r.out.inputs) == names{"b", "a", "c"});
 }
 
-TEST_CASE("duplicate names count once in long lists too", "[decode]") {
+TEST_CASE("duplicate_names_count_once_in_long_lists_too", "[decode]") {
   std::string frame = R"({"type":"event","seq":1,"event":{"id":"e","recipients":[)";
   for (int i = 0; i < 5000; ++i) frame += "\"agent number " + std::to_string(i % 1700) + "\",";
   frame += R"("last"]}})";
@@ -154,7 +154,7 @@ TEST_CASE("duplicate names count once in long lists too", "[decode]") {
   CHECK(got.back() == "last");
 }
 
-TEST_CASE("a name in one list is not missed in the next", "[decode]") {
+TEST_CASE("a_name_in_one_list_is_not_missed_in_the_next", "[decode]") {
   for (const int length : {2, 40}) {
     std::string list = "[";
     for (int i = 0; i < length; ++i) list += "\"a" + std::to_string(i) + "\",";
@@ -175,7 +175,7 @@ TEST_CASE("a name in one list is not missed in the next", "[decode]") {
   }
 }
 
-TEST_CASE("missing lists are empty", "[decode]") {
+TEST_CASE("missing_lists_are_empty", "[decode]") {
   CHECK(reading(R"({"type":"activation_started","seq":1,"activation":"v","agent":"a"})").out.inputs.empty());
   const reading event(R"({"type":"event","seq":1,"event":{"id":"e"}})");
   REQUIRE(event.out.events.size() == 1);
@@ -186,7 +186,7 @@ TEST_CASE("missing lists are empty", "[decode]") {
   CHECK(end.out.reactions.empty());
 }
 
-TEST_CASE("null in an optional field is as if it were missing", "[decode]") {
+TEST_CASE("null_in_an_optional_field_is_as_if_it_were_missing", "[decode]") {
   for (
       const auto* frame :
       {R"({"type":"time","seq":1,"ts":null})", R"({"type":"gap","seq":1,"dropped":null})",
@@ -199,7 +199,7 @@ TEST_CASE("null in an optional field is as if it were missing", "[decode]") {
   }
 }
 
-TEST_CASE("null in a required field is refused", "[decode]") {
+TEST_CASE("null_in_a_required_field_is_refused", "[decode]") {
   CHECK(refusal_of(R"({"type":null,"seq":1})") == "bad_message type");
   CHECK(refusal_of(R"({"type":"time","seq":null})") == "bad_message seq");
   CHECK(refusal_of(R"({"type":"agent_left","seq":1,"agent":null})") == "bad_message agent");
@@ -210,7 +210,7 @@ TEST_CASE("null in a required field is refused", "[decode]") {
         "bad_message reactions");
 }
 
-TEST_CASE("a missing required field is named", "[decode]") {
+TEST_CASE("a_missing_required_field_is_named", "[decode]") {
   CHECK(refusal_of(R"({"seq":1})") == "bad_message type");
   CHECK(refusal_of(R"({"type":"tmie","seq":1})") == "bad_message type");
   CHECK(refusal_of(R"({"type":7,"seq":1})") == "bad_message type");
@@ -227,7 +227,7 @@ TEST_CASE("a missing required field is named", "[decode]") {
   CHECK(refusal_of(R"({"type":"delivery","seq":1,"event":"e"})") == "bad_message applied");
 }
 
-TEST_CASE("a seq is a whole number from 1", "[decode]") {
+TEST_CASE("a_seq_is_a_whole_number_from_1", "[decode]") {
   for (const auto* seq : {"0", "-1", "1.0", "1e2", "\"1\"", "true", "[1]", "{}", "18446744073709551616",
                           "123456789012345678901234567890"}) {
     const reading r(R"({"type":"time","seq":)" + std::string{seq} + "}");
@@ -238,7 +238,7 @@ TEST_CASE("a seq is a whole number from 1", "[decode]") {
   CHECK(reading(R"({"type":"time","seq":18446744073709551615})").result.seq == 18446744073709551615u);
 }
 
-TEST_CASE("the seq is found wherever it stands and whatever else is wrong", "[decode]") {
+TEST_CASE("the_seq_is_found_wherever_it_stands_and_whatever_else_is_wrong", "[decode]") {
   for (const auto* frame : {R"({"type":"agent_left","agent":5,"seq":7})", R"({"type":"what","x":{"seq":3},"seq":7})",
                             R"({"agent":[],"seq":7})", R"({"type":"gap","dropped":-1,"ts":"x","seq":7})"}) {
     const reading r(frame);
@@ -248,21 +248,21 @@ TEST_CASE("the seq is found wherever it stands and whatever else is wrong", "[de
   }
 }
 
-TEST_CASE("of two seqs neither is usable", "[decode]") {
+TEST_CASE("of_two_seqs_neither_is_usable", "[decode]") {
   const reading r(R"({"type":"time","seq":1,"seq":2})");
   CHECK(r.field() == "seq");
   CHECK_FALSE(r.result.has_seq);
   CHECK(r.result.seq == 0);
 }
 
-TEST_CASE("the first bad field in the frame's own order is named", "[decode]") {
+TEST_CASE("the_first_bad_field_in_the_frames_own_order_is_named", "[decode]") {
   CHECK(refusal_of(R"({"type":"activation_started","seq":1,"agent":5,"activation":6})") == "bad_message agent");
   CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":6,"agent":5})") == "bad_message activation");
   CHECK(refusal_of(R"({"activation":6,"agent":5,"seq":0,"type":"activation_started"})") == "bad_message activation");
   CHECK(refusal_of(R"({"type":"agent_left","seq":1,"agent":null,"ts":"x"})") == "bad_message agent");
 }
 
-TEST_CASE("a time is a whole number of 64 bits", "[decode]") {
+TEST_CASE("a_time_is_a_whole_number_of_64_bits", "[decode]") {
   CHECK(reading(R"({"type":"time","seq":1,"ts":-9223372036854775808})").out.ts == INT64_MIN);
   CHECK(reading(R"({"type":"time","seq":1,"ts":9223372036854775807})").out.ts == INT64_MAX);
   for (const auto* ts : {"9223372036854775808", "1.5", "1e3", "\"1\"", "[]"}) {
@@ -270,7 +270,7 @@ TEST_CASE("a time is a whole number of 64 bits", "[decode]") {
   }
 }
 
-TEST_CASE("names have 1 to 256 bytes", "[decode]") {
+TEST_CASE("names_have_1_to_256_bytes", "[decode]") {
   const auto joined = [](const std::string& name) {
     return refusal_of(R"({"type":"agent_joined","seq":1,"agent":")" + name + "\"}");
   };
@@ -283,7 +283,7 @@ TEST_CASE("names have 1 to 256 bytes", "[decode]") {
   CHECK(joined(accented) == "bad_message agent");
 }
 
-TEST_CASE("an intervention's id may be longer than the event's id in it", "[decode]") {
+TEST_CASE("an_interventions_id_may_be_longer_than_the_events_id_in_it", "[decode]") {
   const auto answered = [](std::size_t length) {
     return refusal_of(R"({"type":"delivery","seq":1,"of":"give:)" + std::string(length, 'x') +
                       R"(:12","applied":"as_is"})");
@@ -292,7 +292,7 @@ TEST_CASE("an intervention's id may be longer than the event's id in it", "[deco
   CHECK(answered(512) == "bad_message of");
 }
 
-TEST_CASE("a name is a string", "[decode]") {
+TEST_CASE("a_name_is_a_string", "[decode]") {
   CHECK(refusal_of(R"({"type":"agent_joined","seq":1,"agent":7})") == "bad_message agent");
   CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":{},"agent":"a"})") == "bad_message activation");
   CHECK(refusal_of(R"({"type":"activation_started","seq":1,"activation":"v","agent":"a","inputs":["e",1]})") ==
@@ -306,7 +306,7 @@ TEST_CASE("a name is a string", "[decode]") {
   CHECK(refusal_of(R"({"type":"event","seq":1,"event":"e"})") == "bad_message event");
 }
 
-TEST_CASE("inside an event the field's own name is given, and the path in the text", "[decode]") {
+TEST_CASE("inside_an_event_the_fields_own_name_is_given_and_the_path_in_the_text", "[decode]") {
   const auto with = [](std::string_view field) {
     return reading(R"({"type":"activation_ended","seq":1,"activation":"v","outputs":[{"id":"a"},{"id":"b",)" +
                    std::string{field} + "}]}");
@@ -322,7 +322,7 @@ TEST_CASE("inside an event the field's own name is given, and the path in the te
   CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","outputs":{}})") == "bad_message outputs");
 }
 
-TEST_CASE("a kind has at most 256 bytes", "[decode]") {
+TEST_CASE("a_kind_has_at_most_256_bytes", "[decode]") {
   const auto kind = [](std::size_t size) {
     return refusal_of(R"({"type":"event","seq":1,"event":{"id":"e","kind":")" + std::string(size, 'k') + "\"}}");
   };
@@ -331,7 +331,7 @@ TEST_CASE("a kind has at most 256 bytes", "[decode]") {
   CHECK(kind(257) == "bad_message kind");
 }
 
-TEST_CASE("a reaction is one of four", "[decode]") {
+TEST_CASE("a_reaction_is_one_of_four", "[decode]") {
   for (const auto* reaction : {"\"eat\"", "5", "[]", "{}", R"({"reroute":"a"})", R"({"reroute":[""]})",
                                R"({"reroute":null})", R"({"reroute":[],"reroute":[]})", "\"reroute\"", "\"none\""}) {
     CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"e":)" +
@@ -345,26 +345,26 @@ TEST_CASE("a reaction is one of four", "[decode]") {
         "none");
 }
 
-TEST_CASE("an event reacted to twice is refused", "[decode]") {
+TEST_CASE("an_event_reacted_to_twice_is_refused", "[decode]") {
   CHECK(
       refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{"e":"wait","\u0065":"wait"}})") ==
       "bad_message reactions");
 }
 
-TEST_CASE("a long key is shown cut and quoted", "[decode]") {
+TEST_CASE("a_long_key_is_shown_cut_and_quoted", "[decode]") {
   const reading r(R"({"type":"activation_ended","seq":1,"activation":"v","reactions":{")" + std::string(9000, 'k') +
                   R"(":"wait"}})");
   CHECK(r.text().size() < 200);
 }
 
-TEST_CASE("applied and outcome are words of the protocol", "[decode]") {
+TEST_CASE("applied_and_outcome_are_words_of_the_protocol", "[decode]") {
   CHECK(refusal_of(R"({"type":"delivery","seq":1,"event":"e","applied":"maybe"})") == "bad_message applied");
   CHECK(refusal_of(R"({"type":"delivery","seq":1,"event":"e","applied":["as_is"]})") == "bad_message applied");
   CHECK(refusal_of(R"({"type":"run_ended","seq":1,"outcome":"none"})") == "bad_message outcome");
   CHECK(refusal_of(R"({"type":"run_ended","seq":1,"metrics":3})") == "bad_message metrics");
 }
 
-TEST_CASE("the rest of the typed fields are checked", "[decode]") {
+TEST_CASE("the_rest_of_the_typed_fields_are_checked", "[decode]") {
   CHECK(refusal_of(R"({"type":"gap","seq":1,"dropped":-1})") == "bad_message dropped");
   CHECK(refusal_of(R"({"type":"gap","seq":1,"dropped":1.5})") == "bad_message dropped");
   CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","failed":1})") == "bad_message failed");
@@ -372,7 +372,7 @@ TEST_CASE("the rest of the typed fields are checked", "[decode]") {
   CHECK(refusal_of(R"({"type":"activation_ended","seq":1,"activation":"v","as_is":1})") == "bad_message as_is");
 }
 
-TEST_CASE("a known field given twice is refused", "[decode]") {
+TEST_CASE("a_known_field_given_twice_is_refused", "[decode]") {
   CHECK(refusal_of(R"({"type":"time","type":"time","seq":1})") == "bad_message type");
   CHECK(refusal_of(R"({"type":"agent_left","seq":1,"agent":"a","agent":"a"})") == "bad_message agent");
   CHECK(refusal_of(R"({"type":"agent_left","seq":1,"agent":"a","\u0061gent":"a"})") == "bad_message agent");
@@ -381,7 +381,7 @@ TEST_CASE("a known field given twice is refused", "[decode]") {
   CHECK(refusal_of(R"({"type":"event","seq":1,"event":{"id":"e","payload":1,"payload":1}})") == "bad_message payload");
 }
 
-TEST_CASE("fields that a message type does not have are ignored", "[decode]") {
+TEST_CASE("fields_that_a_message_type_does_not_have_are_ignored", "[decode]") {
   CHECK(refusal_of(R"({"type":"time","seq":1,"agent":5,"event":[],"event":{},"outputs":7,"x":1,"x":2})") == "none");
   const reading r(R"({"agent":"a","event":{"id":"e"},"as_is":true,"type":"gap","seq":1})");
   CHECK(r.code() == refusal::none);
@@ -390,20 +390,20 @@ TEST_CASE("fields that a message type does not have are ignored", "[decode]") {
   CHECK_FALSE(r.out.as_is);
 }
 
-TEST_CASE("ignored fields must be JSON all the same", "[decode]") {
+TEST_CASE("ignored_fields_must_be_JSON_all_the_same", "[decode]") {
   CHECK(refusal_of(R"({"type":"time","seq":1,"x":tru})") == "bad_json");
   CHECK(refusal_of(R"({"type":"time","seq":1,"x":{"y":01}})") == "bad_json");
   CHECK(refusal_of(R"({"type":"time","seq":1,"x":{"y":"\q"}})") == "bad_json");
 }
 
-TEST_CASE("an output's source is its activation, whatever it says", "[decode]") {
+TEST_CASE("an_outputs_source_is_its_activation_whatever_it_says", "[decode]") {
   const reading r(R"({"type":"activation_ended","seq":1,"activation":"v","outputs":[{"id":"e","source":5}]})");
   CHECK(r.code() == refusal::none);
   REQUIRE(r.out.events.size() == 1);
   CHECK_FALSE(r.out.events[0].source.has_value());
 }
 
-TEST_CASE("the type may stand anywhere", "[decode]") {
+TEST_CASE("the_type_may_stand_anywhere", "[decode]") {
   const reading r(R"({"event":"e3","applied":"rerouted","seq":2,"type":"delivery"})");
   CHECK(r.code() == refusal::none);
   CHECK(r.out.event == "e3");
@@ -413,7 +413,7 @@ TEST_CASE("the type may stand anywhere", "[decode]") {
   CHECK(list_of(late.out.events[0].recipients) == names{"a"});
 }
 
-TEST_CASE("a payload is any JSON", "[decode]") {
+TEST_CASE("a_payload_is_any_JSON", "[decode]") {
   for (const auto* payload :
        {"1e400", "-0", "-0.0E-0", "1234567890123456789012345678901234567890", "0.1e+5", "\"\"", "[]", "[[],{}]", "null",
         "true", "{\"a\":{\"a\":{}},\"a\":1}", R"("\ud83d\ude00\u0000")"}) {
@@ -421,7 +421,7 @@ TEST_CASE("a payload is any JSON", "[decode]") {
   }
 }
 
-TEST_CASE("a payload is JSON", "[decode]") {
+TEST_CASE("a_payload_is_JSON", "[decode]") {
   for (const auto* payload : {"01",
                               "1.",
                               ".5",
@@ -468,7 +468,7 @@ TEST_CASE("a payload is JSON", "[decode]") {
   }
 }
 
-TEST_CASE("text that is no JSON is refused with bad_json", "[decode]") {
+TEST_CASE("text_that_is_no_JSON_is_refused_with_bad_json", "[decode]") {
   using namespace std::string_literals;
   for (const std::string& frame :
        {""s, " "s, "\0"s, "{"s, "}"s, "x"s, "{}{}"s, "{} x"s, "{}]"s, R"({"type":"time","seq":1)"s,
@@ -480,7 +480,7 @@ TEST_CASE("text that is no JSON is refused with bad_json", "[decode]") {
   }
 }
 
-TEST_CASE("JSON that is no object is no message", "[decode]") {
+TEST_CASE("JSON_that_is_no_object_is_no_message", "[decode]") {
   for (const auto* frame : {"[]", "[1,{}]", "\"a\"", " 5 ", "null", "true"}) {
     const reading r(frame);
     CHECK(r.code() == refusal::bad_message);
@@ -490,18 +490,18 @@ TEST_CASE("JSON that is no object is no message", "[decode]") {
   }
 }
 
-TEST_CASE("bad JSON comes before a bad message and leaves no seq", "[decode]") {
+TEST_CASE("bad_JSON_comes_before_a_bad_message_and_leaves_no_seq", "[decode]") {
   const reading r(R"({"type":"agent_left","seq":4,"agent":5,"x":nope})");
   CHECK(r.code() == refusal::bad_json);
   CHECK(r.field().empty());
   CHECK_FALSE(r.result.has_seq);
 }
 
-TEST_CASE("a payload may nest a thousand levels", "[decode]") {
+TEST_CASE("a_payload_may_nest_a_thousand_levels", "[decode]") {
   CHECK(refusal_of(with_payload(nested(1000))) == "none");
 }
 
-TEST_CASE("a frame that nests too deep is refused with the bound", "[decode]") {
+TEST_CASE("a_frame_that_nests_too_deep_is_refused_with_the_bound", "[decode]") {
   for (const std::size_t levels : {std::size_t{1100}, std::size_t{200'000}}) {
     const reading r(with_payload(nested(levels)));
     CHECK(r.code() == refusal::bad_json);
@@ -511,7 +511,7 @@ TEST_CASE("a frame that nests too deep is refused with the bound", "[decode]") {
   CHECK(refusal_of(nested(1065)) == "bad_json");
 }
 
-TEST_CASE("a decoder forgets the frame before", "[decode]") {
+TEST_CASE("a_decoder_forgets_the_frame_before", "[decode]") {
   decoder in;
   message out;
   in.decode(valid_frames[6], out);
@@ -522,7 +522,7 @@ TEST_CASE("a decoder forgets the frame before", "[decode]") {
   CHECK(out.activation.empty());
 }
 
-TEST_CASE("names stay readable to the end of a large message", "[decode]") {
+TEST_CASE("names_stay_readable_to_the_end_of_a_large_message", "[decode]") {
   std::string frame = R"({"type":"activation_ended","seq":1,"activation":"v\n1","outputs":[)";
   for (int i = 0; i < 20'000; ++i) {
     frame +=
@@ -539,7 +539,7 @@ TEST_CASE("names stay readable to the end of a large message", "[decode]") {
   }
 }
 
-TEST_CASE("a hello is recognised and left to its own decoder", "[decode]") {
+TEST_CASE("a_hello_is_recognised_and_left_to_its_own_decoder", "[decode]") {
   const reading r(valid_frames[14]);
   CHECK(r.result.type == line_type::hello);
   CHECK(r.code() == refusal::none);
@@ -547,7 +547,7 @@ TEST_CASE("a hello is recognised and left to its own decoder", "[decode]") {
   CHECK(reading(R"({"type":"hello")").result.type == line_type::message);
 }
 
-TEST_CASE("the header of a trace line has its session, main without one", "[decode]") {
+TEST_CASE("the_header_of_a_trace_line_has_its_session_main_without_one", "[decode]") {
   decoder in;
   CHECK(in.header_of(R"({"type":"time","x":{"session":"no"},"session":"s\n2","seq":1})").session == "s\n2");
   CHECK(in.header_of(R"({"type":"time"})").session == "main");
@@ -557,7 +557,7 @@ TEST_CASE("the header of a trace line has its session, main without one", "[deco
   CHECK(in.header_of(R"({"type")").session == "main");
 }
 
-TEST_CASE("the header of a trace line has its type, wherever it stands", "[decode]") {
+TEST_CASE("the_header_of_a_trace_line_has_its_type_wherever_it_stands", "[decode]") {
   decoder in;
   CHECK(in.header_of(R"({"type":"time","seq":1})").type == line_type::message);
   CHECK(in.header_of(R"({"seq":1, "type": "refused", "code":"bad_json"})").type == line_type::refused);
@@ -567,21 +567,21 @@ TEST_CASE("the header of a trace line has its type, wherever it stands", "[decod
   CHECK(in.header_of("no JSON").type == line_type::message);
 }
 
-TEST_CASE("a hello that breaks off is no hello, but keeps its session", "[decode]") {
+TEST_CASE("a_hello_that_breaks_off_is_no_hello_but_keeps_its_session", "[decode]") {
   decoder in;
   CHECK(in.header_of(R"({"type":"hello","run":"r"})").type == line_type::hello);
   const auto broken = in.header_of(R"({"type":"hello","session":"b","run)");
   CHECK(broken.type == line_type::message);
 }
 
-TEST_CASE("a client's frame with the type of an own line is a message", "[decode]") {
+TEST_CASE("a_clients_frame_with_the_type_of_an_own_line_is_a_message", "[decode]") {
   decoder in;
   const auto header = in.header_of(R"({"session":"b","type":"limit","seq":3})");
   CHECK(header.type == line_type::message);
   CHECK(header.session == "b");
 }
 
-TEST_CASE("an own line is decoded to what it did", "[decode]") {
+TEST_CASE("an_own_line_is_decoded_to_what_it_did", "[decode]") {
   decoder in;
   const auto mode = in.own_line_of(R"({"type":"operator_mode","mode":"shadow","ts":7})");
   REQUIRE(mode);
@@ -601,7 +601,7 @@ TEST_CASE("an own line is decoded to what it did", "[decode]") {
   CHECK(semantics->version == 2);
 }
 
-TEST_CASE("an own line that lacks what it did is none", "[decode]") {
+TEST_CASE("an_own_line_that_lacks_what_it_did_is_none", "[decode]") {
   decoder in;
   CHECK_FALSE(in.own_line_of(R"({"type":"operator_mode","ts":7})"));
   CHECK_FALSE(in.own_line_of(R"({"type":"operator_mode","mode":"on","ts":7})"));

@@ -126,30 +126,30 @@ hello decoded_hello(const hello& original, const run_settings& settings) {
 
 }  // namespace
 
-TEST_CASE("an ack is its seq", "[encode]") {
+TEST_CASE("an_ack_is_its_seq", "[encode]") {
   std::string out = "before ";
   encode_ack(out, 5);
   CHECK(out == R"(before {"type":"ack","seq":5})");
 }
 
-TEST_CASE("an error has its code, field and message", "[encode]") {
+TEST_CASE("an_error_has_its_code_field_and_message", "[encode]") {
   std::string out;
   encode_error(out, {refusal::bad_message, "agent", "agent is missing"}, 6, false);
   CHECK(out ==
         R"({"type":"error","code":"bad_message","seq":6,"field":"agent","message":"agent is missing","fatal":false})");
 }
 
-TEST_CASE("an error without seq or field omits them", "[encode]") {
+TEST_CASE("an_error_without_seq_or_field_omits_them", "[encode]") {
   std::string out;
   encode_error(out, {refusal::unauthorized, "", "no"}, 0, true);
   CHECK(out == R"({"type":"error","code":"unauthorized","message":"no","fatal":true})");
 }
 
-TEST_CASE("a detection has its fields in the protocol's order", "[encode]") {
+TEST_CASE("a_detection_has_its_fields_in_the_protocols_order", "[encode]") {
   CHECK(text_of(a_detection()) == detection_text);
 }
 
-TEST_CASE("a window's detection has no message", "[encode]") {
+TEST_CASE("a_windows_detection_has_no_message", "[encode]") {
   detection d = a_detection();
   d.session.reset();
   d.at.reset();
@@ -164,13 +164,13 @@ TEST_CASE("a window's detection has no message", "[encode]") {
       R"("agent":"coder","evidence":["e2"],"healed":false,"healing":null,"cause":"target","reason":"One sentence."})");
 }
 
-TEST_CASE("evidence that was cut gives its total", "[encode]") {
+TEST_CASE("evidence_that_was_cut_gives_its_total", "[encode]") {
   detection d = a_detection();
   d.evidence_total = 4000;
   CHECK(text_of(d).find(R"("evidence":["e2"],"evidence_total":4000,"healed")") != std::string::npos);
 }
 
-TEST_CASE("a detection has a witness only if asked for", "[encode]") {
+TEST_CASE("a_detection_has_a_witness_only_if_asked_for", "[encode]") {
   detection d = a_detection();
   d.witness.activations = {{"v1", "coder"}};
   d.witness.events = {{"e1", ""}, {"e2", "coder"}};
@@ -188,17 +188,17 @@ TEST_CASE("a detection has a witness only if asked for", "[encode]") {
   CHECK(text_of(d, true).ends_with(R"(],"truncated":true}})"));
 }
 
-TEST_CASE("an empty witness is empty lists", "[encode]") {
+TEST_CASE("an_empty_witness_is_empty_lists", "[encode]") {
   CHECK(text_of(a_detection(), true).ends_with(R"("witness":{"activations":[],"events":[],"edges":[]}})"));
 }
 
-TEST_CASE("a delivered event's verdict is short", "[encode]") {
+TEST_CASE("a_delivered_events_verdict_is_short", "[encode]") {
   answer a;
   a.verdicts = {{"e4", action::deliver, {}, "", {}}};
   CHECK(verdicts_of(a) == R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e4","action":"deliver"}]})");
 }
 
-TEST_CASE("verdicts stand in the order judged, with their own detections", "[encode]") {
+TEST_CASE("verdicts_stand_in_the_order_judged_with_their_own_detections", "[encode]") {
   answer a;
   a.detections = {a_detection(), a_detection()};
   a.detections[0].event = "first";
@@ -208,11 +208,11 @@ TEST_CASE("verdicts stand in the order judged, with their own detections", "[enc
                               std::string{detection_text} + "]}]}");
 }
 
-TEST_CASE("no verdicts are an empty list", "[encode]") {
+TEST_CASE("no_verdicts_are_an_empty_list", "[encode]") {
   CHECK(verdicts_of({}) == R"({"type":"verdicts","seq":5,"verdicts":[]})");
 }
 
-TEST_CASE("an intervention that creates has no event", "[encode]") {
+TEST_CASE("an_intervention_that_creates_has_no_event", "[encode]") {
   answer a;
   a.detections = {a_detection()};
   CHECK(
@@ -221,19 +221,19 @@ TEST_CASE("an intervention that creates has no event", "[encode]") {
           std::string{detection_text} + "]}");
 }
 
-TEST_CASE("an intervention that gives back names its event", "[encode]") {
+TEST_CASE("an_intervention_that_gives_back_names_its_event", "[encode]") {
   CHECK(
       text_of({"give:e2:1", action::reroute, "e2", {"planner"}, "do", {}}, {}) ==
       R"({"type":"intervention","id":"give:e2:1","action":"reroute","event":"e2","recipients":["planner"],"inject":"do"})");
 }
 
-TEST_CASE("an outcome names its detection", "[encode]") {
+TEST_CASE("an_outcome_names_its_detection", "[encode]") {
   std::string out;
   encode_outcome(out, {rule_id::deadlock, 20, "sys:1", 10, outcome_kind::recurred});
   CHECK(out == R"({"rule":"deadlock","ts":20,"event":"sys:1","detected_ts":10,"outcome":"recurred"})");
 }
 
-TEST_CASE("a welcome has the settings in effect", "[encode]") {
+TEST_CASE("a_welcome_has_the_settings_in_effect", "[encode]") {
   std::string out;
   encode_welcome(out, {"r1", "main", 41, 250, 1024}, default_settings());
   CHECK(out == R"({"type":"welcome","protocol":1,"run":"r1","session":"main","acked_seq":41,"mode":"enforce","rules":{)"
@@ -251,7 +251,7 @@ TEST_CASE("a welcome has the settings in effect", "[encode]") {
                R"("healing":{"budget":1000,"max_returns_per_agent":5},"verdict_deadline_ms":250,"credits":1024})");
 }
 
-TEST_CASE("every encoded frame is JSON with the values it was given", "[encode]") {
+TEST_CASE("every_encoded_frame_is_JSON_with_the_values_it_was_given", "[encode]") {
   const answer a = a_full_answer();
   std::string text;
   encode_verdicts(text, 5, a, true);
@@ -279,7 +279,7 @@ TEST_CASE("every encoded frame is JSON with the values it was given", "[encode]"
   CHECK(boost::json::parse(text).at("run").as_string() == a.verdicts[0].event);
 }
 
-TEST_CASE("a trace's hello has the settings in effect", "[encode]") {
+TEST_CASE("a_traces_hello_has_the_settings_in_effect", "[encode]") {
   std::string out;
   hello asked;
   asked.run = "r1";
@@ -290,7 +290,7 @@ TEST_CASE("a trace's hello has the settings in effect", "[encode]") {
   CHECK(out.ends_with(R"("capabilities":{"inject":true,"reroute":true,"create":true},"witness":false,"labels":{}})"));
 }
 
-TEST_CASE("a trace's hello decodes to the same settings", "[encode]") {
+TEST_CASE("a_traces_hello_decodes_to_the_same_settings", "[encode]") {
   const run_settings held = unusual_settings();
   run_policy open;
   open.defaults.budget = 77;
@@ -301,7 +301,7 @@ TEST_CASE("a trace's hello decodes to the same settings", "[encode]") {
   CHECK(settle(decoded_hello(a_hello(), default_settings()), {}).limits == default_settings().limits);
 }
 
-TEST_CASE("a trace's hello decodes to the same client", "[encode]") {
+TEST_CASE("a_traces_hello_decodes_to_the_same_client", "[encode]") {
   const hello original = a_hello();
   const hello again = decoded_hello(original, {});
   CHECK(again.run == original.run);
@@ -313,7 +313,7 @@ TEST_CASE("a trace's hello decodes to the same client", "[encode]") {
   CHECK(again.labels == original.labels);
 }
 
-TEST_CASE("a trace's roster stays open where it was", "[encode]") {
+TEST_CASE("a_traces_roster_stays_open_where_it_was", "[encode]") {
   hello original = a_hello();
   original.agents.reset();
   CHECK_FALSE(decoded_hello(original, {}).agents.has_value());
@@ -321,7 +321,7 @@ TEST_CASE("a trace's roster stays open where it was", "[encode]") {
   CHECK(decoded_hello(original, {}).agents.has_value());
 }
 
-TEST_CASE("a trace's hello is marked if the stamps were the daemon's own", "[encode]") {
+TEST_CASE("a_traces_hello_is_marked_if_the_stamps_were_the_daemons_own", "[encode]") {
   run_settings held = default_settings();
   held.clock = clock_kind::wall;
   CHECK(decoded_hello(a_hello(), held).stamped);
@@ -332,7 +332,7 @@ TEST_CASE("a trace's hello is marked if the stamps were the daemon's own", "[enc
   CHECK(decoded_hello(a_hello(), held).stamped);
 }
 
-TEST_CASE("an encoded trace's hello encodes to the same bytes again", "[encode]") {
+TEST_CASE("an_encoded_traces_hello_encodes_to_the_same_bytes_again", "[encode]") {
   run_settings held = unusual_settings();
   held.stamped = true;
   std::string once, twice;
@@ -342,7 +342,7 @@ TEST_CASE("an encoded trace's hello encodes to the same bytes again", "[encode]"
   CHECK(once == twice);
 }
 
-TEST_CASE("a refusal keeps the first in the protocol's order", "[engine]") {
+TEST_CASE("a_refusal_keeps_the_first_in_the_protocols_order", "[engine]") {
   refusal_note note;
   CHECK_FALSE(note);
   note.consider(refusal::run_closed, "a", "closed");
@@ -355,7 +355,7 @@ TEST_CASE("a refusal keeps the first in the protocol's order", "[engine]") {
   CHECK(note.text == "seq");
 }
 
-TEST_CASE("every word of the wire is spelled as the protocol has it", "[engine]") {
+TEST_CASE("every_word_of_the_wire_is_spelled_as_the_protocol_has_it", "[engine]") {
   CHECK(to_string(refusal::bad_json) == "bad_json");
   CHECK(to_string(refusal::settled_event) == "settled_event");
   CHECK(to_string(refusal::submit_without_source) == "submit_without_source");

@@ -37,7 +37,7 @@ hue named(std::string_view name) {
 
 }  // namespace
 
-TEST_CASE("text has the contrast that WCAG AA asks for, on every ground it stands on") {
+TEST_CASE("text_has_the_contrast_that_WCAG_AA_asks_for_on_every_ground_it_stands_on") {
   for (const char* ink : {"ink", "soft", "faint", "fail-ink", "warn-ink", "good-ink", "heal-ink"}) {
     for (const char* ground : {"paper", "panel"}) {
       INFO(ink << " on " << ground);
@@ -55,21 +55,21 @@ TEST_CASE("text has the contrast that WCAG AA asks for, on every ground it stand
   }
 }
 
-TEST_CASE("a style sheet that stands alone has its colours written out, the dark ones in a query") {
+TEST_CASE("a_style_sheet_that_stands_alone_has_its_colours_written_out_the_dark_ones_in_a_query") {
   CHECK(with_colours(".a{fill:var(--paper);r:1}.b{r:2}") ==
         ".a{fill:#ffffff;r:1}.b{r:2}@media (prefers-color-scheme:dark){\n.a{fill:#12161b}\n}\n");
 }
 
-TEST_CASE("every colour that a style names is in the palette") {
+TEST_CASE("every_colour_that_a_style_names_is_in_the_palette") {
   for (const std::string_view css : {svg_style, chart_style})
     CHECK(with_colours(css).find("currentColor") == std::string::npos);
 }
 
-TEST_CASE("a scoped style sheet holds within its prefix only") {
+TEST_CASE("a_scoped_style_sheet_holds_within_its_prefix_only") {
   CHECK(scoped(".a,text{r:1}\n.b .c{r:2}\n", "svg.x") == "svg.x .a,svg.x text{r:1}\nsvg.x .b .c{r:2}\n");
 }
 
-TEST_CASE("a picture in a page has no style of its own and lights what it is told to") {
+TEST_CASE("a_picture_in_a_page_has_no_style_of_its_own_and_lights_what_it_is_told_to") {
   const model m = picture_of(troubled);
   highlight lit{std::vector<bool>(m.events.size(), false), std::vector<bool>(m.activations.size(), false)};
   lit.events[m.find_event("e1")] = lit.activations[0] = true;
@@ -84,7 +84,7 @@ TEST_CASE("a picture in a page has no style of its own and lights what it is tol
   CHECK(draw_svg(m, selections).find("<style>") != std::string::npos);
 }
 
-TEST_CASE("a recorder with a window draws that part of a run, and what it names") {
+TEST_CASE("a_recorder_with_a_window_draws_that_part_of_a_run_and_what_it_names") {
   recorder part({}, {.first_line = 5, .max_rows = 3});
   for (const std::string& line : troubled) {
     if (!part.line(line)) break;
