@@ -311,7 +311,7 @@ def test_the_order_of_spans_does_not_change_the_run(tmp_path, name):
     spans = recorded_spans(name)
     runs = []
     for i, order in enumerate([spans, spans[::-1], spans[::2] + spans[1::2] + spans[::3]]):
-        with Daemon(tmp_path / str(i), QUICK.replace("settle_ms = 50", "settle_ms = 1500")) as daemon:
+        with Daemon(tmp_path / str(i), QUICK.replace("settle_ms = 50", "settle_ms = 3000")) as daemon:
             for span in order:
                 assert post(daemon, span)[0] == 200
             run = wait_until(lambda: get(daemon, "/v1/runs")["runs"], "a run")[0]["run"]
