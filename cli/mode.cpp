@@ -90,7 +90,7 @@ struct shadow_summary {
     if (runs == 0) return;
     const std::string which = runs == 1 ? "the latest run" : "the latest " + std::to_string(runs) + " runs";
     if (counts.empty()) {
-      std::cerr << "In " << which << " no healing was kept back by a mode.\n";
+      std::cerr << "In " << which << " no healing was withheld by a mode.\n";
       return;
     }
     std::cerr << "In " << which << ", shadow would have done:\n";

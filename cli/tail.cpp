@@ -1,8 +1,8 @@
 // digctl tail [RUN]: the feed as it comes, over restarts of the daemon, without a gap and without repeating anything.
 //
-// It keeps the `seq` of the last entry that it was told as a whole, and goes on after that (docs/feed.md). Before the
-// first, it is what the daemon said when it took the connection. An entry that was cut off is told again; what was
-// shown of it is not.
+// It keeps the `seq` of the last complete entry and resumes after it (docs/feed.md). Before the first entry it uses the
+// `seq` that the daemon sent when it accepted the connection. The daemon sends an incomplete entry again; the part that
+// was already printed is not printed twice.
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/json/parse.hpp>

@@ -40,12 +40,12 @@ std::string path_in_words(const lit_path& path) {
   return out;
 }
 
-// The leading one first, then all that are told, failures before warnings.
+// The leading detection first, then the others in the report, failures before warnings.
 std::vector<const detection*> in_order_of_weight(const observed& seen) {
   std::vector<const detection*> detections;
-  if (const told_detection* leads = seen.leading()) detections.push_back(&leads->detection);
+  if (const reported_detection* leads = seen.leading()) detections.push_back(&leads->detection);
   for (const severity weight : {severity::failure, severity::warning}) {
-    for (const told_detection& d : seen.detections) {
+    for (const reported_detection& d : seen.detections) {
       if (d.detection.severity == weight && &d.detection != detections.front()) detections.push_back(&d.detection);
     }
   }
@@ -156,7 +156,7 @@ bool gatherer::pass_again() {
   out_.seen = watch_->finish();
   if (out_.seen.run.empty()) out_.problem = "no trace: there is no hello";
   if (!out_.problem.empty()) return false;
-  const told_detection* leads = out_.seen.leading();
+  const reported_detection* leads = out_.seen.leading();
   const std::uint64_t at = leads == nullptr ? 1 : leads->line;
   out_.graph.whole = out_.seen.lines <= drawn_.rows / 3;  // few messages have more than three rows
   const std::uint64_t first = out_.graph.whole || at <= drawn_.lines_before ? 1 : at - drawn_.lines_before;

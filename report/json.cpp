@@ -101,7 +101,7 @@ json::object witness_of(const witness& w) {
 
 json::array detections_of(const observed& seen) {
   json::array out;
-  for (const told_detection& d : seen.detections) {
+  for (const reported_detection& d : seen.detections) {
     json::object object{{"rule", to_string(d.detection.rule)},
                         {"severity", to_string(d.detection.severity)},
                         {"ts", d.detection.ts},
@@ -125,7 +125,7 @@ json::array detections_of(const observed& seen) {
   return out;
 }
 
-// With the pass's own JSON to the letter, so that its numbers stay as they are.
+// Contains the pass's own JSON unchanged, so that its numbers stay as they are.
 std::string part_of(const part& p) {
   json::object own{{"ran", p.ran}};
   if (!p.ran) own["why_not"] = p.why_not;

@@ -21,7 +21,7 @@ struct name_hash {
 template <class Value>
 using by_name = boost::unordered_flat_map<std::string, Value, name_hash, std::equal_to<>>;
 
-std::string gave_way(const ingest::record& of) {
+std::string limit_effect(const ingest::record& of) {
   if (!of.policy) return "a limit was reached";
   return "the limit " + std::string(to_string(*of.limit)) + " was reached; " +
          (*of.policy == limit_policy::observe ? "from here on nothing is judged"
@@ -55,9 +55,9 @@ std::uint64_t observed::members() const {
          (agents_left_out > 0 ? agents_left_out - 1 : 0);
 }
 
-const told_detection* observed::leading() const {
-  const told_detection* first = nullptr;
-  for (const told_detection& d : detections) {
+const reported_detection* observed::leading() const {
+  const reported_detection* first = nullptr;
+  for (const reported_detection& d : detections) {
     if (d.detection.severity == severity::failure) return &d;
     if (first == nullptr) first = &d;
   }
@@ -205,7 +205,9 @@ void observer::builder::hear(const ingest::record& of) {
       return note(of.ts, "refused: " + std::string(to_string(of.answer.refused.code)) + ": " + of.answer.refused.text);
     case ingest::record_kind::operator_mode:
       return note(of.ts, "the operator switched to " + std::string(to_string(*of.strongest)));
-    case ingest::record_kind::limit: return note(of.ts, gave_way(of));
+    case ingest::record_kind::limit: return note(of.ts, limit_effect(of));
+    case ingest::record_kind::semantics:
+      return note(of.ts, "a newer digd continued the run under its own version of the rules");
     case ingest::record_kind::firing: return;
   }
   ++seen_.messages;
@@ -332,22 +334,22 @@ void observer::builder::found(const ingest::record& of) {
 
 // With the text that went with the healing, and under what the outcome will name.
 void observer::builder::tell(const detection& d, const ingest::record& of, std::size_t place) {
-  told_detection& told_detection = seen_.detections.emplace_back();
-  told_detection.detection = d;
-  told_detection.line = replay_.counted().lines;
+  reported_detection& reported_detection = seen_.detections.emplace_back();
+  reported_detection.detection = d;
+  reported_detection.line = replay_.counted().lines;
   const auto its = [&](const std::vector<std::uint32_t>& values) {
     return std::find(values.begin(), values.end(), place) != values.end();
   };
   std::string label = d.event.value_or(std::string());
   for (const verdict& v : of.answer.verdicts) {
     if (!its(v.detections)) continue;
-    told_detection.inject = v.inject;
-    told_detection.recipients = v.recipients;
+    reported_detection.inject = v.inject;
+    reported_detection.recipients = v.recipients;
   }
   for (const intervention& v : of.answer.interventions) {
     if (!its(v.detections)) continue;
-    told_detection.inject = v.inject;
-    told_detection.recipients = v.recipients;
+    reported_detection.inject = v.inject;
+    reported_detection.recipients = v.recipients;
     if (!d.event) label = v.id;
   }
   if (d.healed)

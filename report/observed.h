@@ -77,7 +77,7 @@ struct span {
   bool open = true, failed = false;
 };
 
-struct told_detection {
+struct reported_detection {
   digd::detection detection;  // with its witness
   std::uint64_t line = 0;     // of the trace
   std::string inject;         // the text that went with the healing; empty: none
@@ -122,7 +122,7 @@ struct observed {
   std::uint64_t flows_left_out = 0;
   std::vector<span> spans;  // empty if there were more than the bound
   std::array<rule_facts, rule_count> rules;
-  std::vector<told_detection> detections;
+  std::vector<reported_detection> detections;
   std::vector<waiting_event> pending;
   std::uint64_t pending_total = 0;
   std::vector<timed_note> notes;
@@ -133,7 +133,7 @@ struct observed {
   // Agents that were in the roster or acted.
   std::uint64_t members() const;
   // The leading detection: the first listed failure, else the first warning; null: none.
-  const told_detection* leading() const;
+  const reported_detection* leading() const;
 };
 
 class observer {

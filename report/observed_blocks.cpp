@@ -87,18 +87,18 @@ std::string list_of(const std::vector<std::string>& names, std::size_t total) {
   return out;
 }
 
-std::string outcome_words(const told_detection& d, const picture::time_scale& time) {
+std::string outcome_words(const reported_detection& d, const picture::time_scale& time) {
   std::string out = picture::finding_outcome(d.detection);
   out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
   if (!d.detection.healed) return out;
   if (!d.recipients.empty()) out += ", to " + list_of(d.recipients, d.recipients.size());
-  if (!d.outcome) return out + "; what came of it is not known yet";
+  if (!d.outcome) return out + "; the outcome is not known yet";
   constexpr const char* words[] = {"the symptom cleared", "the symptom came back", "the symptom stayed to the end"};
   return out +
          fmt::format("; {} ({} {})", words[static_cast<std::size_t>(*d.outcome)], time.at(d.outcome_ts), time.unit());
 }
 
-block detection_block(const told_detection& d, std::size_t number, const picture::time_scale& time) {
+block detection_block(const reported_detection& d, std::size_t number, const picture::time_scale& time) {
   block out{.kind = block::kind::details};
   const std::string code(picture::code_of(d.detection.rule));
   out.badge = code;
@@ -196,7 +196,7 @@ section detections_section(const observed& seen) {
   }
   const picture::time_scale time = time_of(seen);
   std::size_t n = 0;
-  for (const told_detection& d : seen.detections) out.blocks.push_back(detection_block(d, ++n, time));
+  for (const reported_detection& d : seen.detections) out.blocks.push_back(detection_block(d, ++n, time));
   return out;
 }
 

@@ -218,12 +218,12 @@ class timeline {
     to.text(left - 10, y + 13, "end", "small", fmt::format("{} {}", picture::code_of(rule), grouped(facts.found)));
     to.line(left, y + 9, width - 24, y + 9, "grid");
     std::size_t reported = 0;
-    for (const told_detection& d : seen_.detections) reported += d.detection.rule == rule;
+    for (const reported_detection& d : seen_.detections) reported += d.detection.rule == rule;
     if (reported < facts.found) {
       const std::uint32_t most = *std::max_element(facts.over_time.begin(), facts.over_time.end());
       return heat(to, facts.over_time, most, y + 2, 14, "mark fails", std::string(picture::code_of(rule)));
     }
-    for (const told_detection& d : seen_.detections) {
+    for (const reported_detection& d : seen_.detections) {
       if (d.detection.rule != rule) continue;
       const double x = x_(static_cast<double>(d.detection.ts));
       const bool grave = d.detection.severity == severity::failure;

@@ -17,7 +17,7 @@ std::string ending(const observed& seen) {
   return fmt::format("has not ended; it was last heard of after {}", lasted);
 }
 
-// What came of the healings: "of which 5 cleared and 1 came back".
+// The outcomes of the healings: "of which 5 cleared and 1 came back".
 std::string of_the_healed(const observed& seen) {
   std::array<std::uint64_t, 3> sums{};
   for (const rule_facts& r : seen.rules) {
@@ -41,7 +41,7 @@ std::string first_sentence(const observed& seen) {
 }
 
 std::string second_sentence(const observed& seen, const std::vector<part>& parts) {
-  const told_detection* leads = seen.leading();
+  const reported_detection* leads = seen.leading();
   std::string blame;
   for (const part& p : parts) {
     if (p.ran && !p.answer.empty()) blame += (blame.empty() ? "" : ", and ") + p.answer;

@@ -51,7 +51,7 @@ struct app {
   std::optional<caught_signals> signals;
 };
 
-enum class next_step : std::uint8_t { go_on, stop };
+enum class next_step : std::uint8_t { proceed, stop };
 
 // ---- the steps
 
@@ -62,7 +62,7 @@ next_step parse_arguments(app& a) {
   cli.add_option("--listen", a.source.listen, "where to listen: 127.0.0.1:7344, [::1]:7344 or unix:/path; port 0: any");
   cli.add_option("--data-dir", a.source.data_dir, "where the archive is kept");
   cli.add_flag("--check-config", a.only_check,
-               "check the configuration, print what holds or say what is wrong, and exit");
+               "check the configuration, print the effective configuration or what is wrong, and exit");
   bool print_config = false, print_schema = false;
   cli.add_flag("--print-config", print_config, "print the default configuration with its explanations, and exit");
   cli.add_flag("--print-schema", print_schema, "print the JSON schema of the configuration, and exit");
@@ -77,14 +77,14 @@ next_step parse_arguments(app& a) {
   }
   if (print_config) std::cout << commented_config();
   if (print_schema) std::cout << config_schema();
-  return print_config || print_schema ? next_step::stop : next_step::go_on;
+  return print_config || print_schema ? next_step::stop : next_step::proceed;
 }
 
 next_step read_config(app& a) {
   if (const std::string wrong = read_settings(a.source, a.settings); !wrong.empty()) throw wrong_use(wrong);
   std::string why;
   static_cast<void>(parse_address(a.settings.listen, a.where, why));
-  if (!a.only_check) return next_step::go_on;
+  if (!a.only_check) return next_step::proceed;
   for (const std::string& warning : webhook_warnings(a.settings)) std::cerr << "warning: " << warning << '\n';
   std::cout << effective_config(a.settings);
   std::cerr << "the configuration is fine\n";
@@ -95,7 +95,7 @@ next_step begin_log(app& a) {
   expect_signals();
   open_log(a.settings.log);
   for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
-  return next_step::go_on;
+  return next_step::proceed;
 }
 
 next_step make_data_dir(app& a) {
@@ -109,7 +109,7 @@ next_step make_data_dir(app& a) {
   const std::string probe = dir + "/.digd-probe";
   if (!std::ofstream(probe)) throw cannot_use("the data directory " + digd::quoted(dir) + " is not writable");
   std::filesystem::remove(probe, ec);
-  return next_step::go_on;
+  return next_step::proceed;
 }
 
 // A file for each connection, and some for digd. Shells often allow 1,024, fewer than `connections.max` needs.
@@ -127,12 +127,12 @@ void raise_file_limit(const config& settings) {
 
 next_step allow_files(app& a) {
   raise_file_limit(a.settings);
-  return next_step::go_on;
+  return next_step::proceed;
 }
 
 next_step make_server(app& a) {
   a.daemon = std::make_unique<server>(a.settings);
-  return next_step::go_on;
+  return next_step::proceed;
 }
 void unmake_server(app& a) { a.daemon.reset(); }
 
@@ -142,18 +142,18 @@ next_step open_archive(app& a) {
   } else {
     spdlog::warn("archive_off: nothing is durable; digd acknowledges every message at once");
   }
-  return next_step::go_on;
+  return next_step::proceed;
 }
 void close_archive(app& a) { a.daemon->close_archive(); }
 
 next_step make_threads(app& a) {
   a.daemon->make_threads();
-  return next_step::go_on;
+  return next_step::proceed;
 }
 
 next_step recover(app& a) {
   a.daemon->recover();
-  return next_step::go_on;
+  return next_step::proceed;
 }
 
 next_step listen(app& a) {
@@ -164,19 +164,19 @@ next_step listen(app& a) {
   } else {
     a.daemon->adopt(handed_over.front());
   }
-  return next_step::go_on;
+  return next_step::proceed;
 }
 
 next_step catch_signals(app& a) {
   a.signals.emplace();
-  return next_step::go_on;
+  return next_step::proceed;
 }
 
 std::string address_file(const app& a) { return a.settings.data_dir + "/digd.address"; }
 
 next_step start(app& a) {
   a.daemon->start();
-  return next_step::go_on;
+  return next_step::proceed;
 }
 void end_threads(app& a) {
   a.daemon->stop_listening();
@@ -191,7 +191,7 @@ next_step write_address(app& a) {
   if (!(std::ofstream(draft) << bound << '\n')) throw std::runtime_error("cannot write " + digd::quoted(draft));
   std::filesystem::rename(draft, address_file(a));
   spdlog::info("listening address={} data_dir={}", digd::quoted(bound), digd::quoted(a.settings.data_dir));
-  return next_step::go_on;
+  return next_step::proceed;
 }
 void remove_address(app& a) {
   std::error_code ignored;
@@ -231,7 +231,7 @@ next_step wait_for_signal(app& a) {
   supervise(a.manager, heartbeat(a.daemon->loops()),
             {.reload = [&a] { reload(a); }, .status = [&a] { return a.daemon->status(); }}, *a.signals);
   a.signals.reset();  // the next signal ends the process at once
-  return next_step::go_on;
+  return next_step::proceed;
 }
 
 struct step {

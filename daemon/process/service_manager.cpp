@@ -69,7 +69,7 @@ void service_manager::reloading() {
   notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(us) + "\nSTATUS=reading the configuration");
 }
 
-void service_manager::stopping() { notify("STOPPING=1\nSTATUS=saying goodbye, writing what is left"); }
+void service_manager::stopping() { notify("STOPPING=1\nSTATUS=closing connections, writing what is left"); }
 
 void service_manager::status(std::string_view words) { notify("STATUS=" + one_line(words)); }
 

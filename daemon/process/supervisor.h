@@ -42,7 +42,7 @@ struct supervised {
 void expect_signals();
 
 // While it exists, SIGTERM, SIGINT and SIGHUP wait for `supervise`. Made before the first connection, so that every
-// client is told of a stop. Lifetime: one at a time. Afterwards SIGTERM and SIGINT have their default effect, and
+// client learns of a stop. Lifetime: one at a time. Afterwards SIGTERM and SIGINT have their default effect, and
 // SIGHUP has none.
 class caught_signals {
  public:

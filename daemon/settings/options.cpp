@@ -396,7 +396,7 @@ std::string_view section_meaning(std::string_view section) {
            "reports. Verdicts are the same in any case. Ids, names, kinds and labels are always kept unchanged.";
   }
   if (section == "retention") {
-    return "How long runs are kept; by default, for ever. digd deletes runs permanently, oldest first, in small "
+    return "How long runs are kept; by default, forever. digd deletes runs permanently, oldest first, in small "
            "steps between other work, and the file shrinks.";
   }
   if (section == "log")

@@ -15,7 +15,7 @@ namespace digd::picture {
 namespace {
 
 constexpr double title_height = 60, line_height = 18, letter = 6.7;  // of the monospaced labels at 11 px
-constexpr std::size_t max_findings_told = 60;
+constexpr std::size_t max_findings_listed = 60;
 
 constexpr coordinates px = coordinates::short_tenths;
 
@@ -442,9 +442,9 @@ class drawing {
     std::unordered_map<std::string, milliseconds> unordered_map;
     const std::size_t columns = static_cast<std::size_t>((std::min(width_, 1300.0) - 128) / 6.6);
     for (const index f : part_.findings) {
-      if (n++ == max_findings_told) {
+      if (n++ == max_findings_listed) {
         y += line_height;
-        text(76, y, "less", "and " + std::to_string(part_.findings.size() - max_findings_told) + " more");
+        text(76, y, "less", "and " + std::to_string(part_.findings.size() - max_findings_listed) + " more");
         break;
       }
       y += line_height + 4;

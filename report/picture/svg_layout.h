@@ -29,7 +29,7 @@ struct svg_span {
   std::size_t slot = 0;        // beside others of its agent that are open at the same time
   double x = 0;                // middle
   double top = 0, bottom = 0;  // of first and last row
-  bool goes_on = false;        // its end is not in the picture
+  bool is_cut_off = false;     // its end is not in the picture
 };
 
 struct svg_layout {
@@ -44,7 +44,7 @@ struct svg_layout {
   std::vector<index> place;                 // by lane; none: not shown
   double outside_x = 0, outside_width = 0;  // root events and the monitor
   std::map<index, double> row_y;            // by row shown; ends that need no row of their own have none
-  std::map<index, double> pause_y;          // by row: a pause is told above it
+  std::map<index, double> pause_y;          // by row: the label of a pause is above it
   std::vector<svg_span> spans;              // by activation
   std::vector<svg_edge> edges;
   double top = 0, bottom = 0, width = 0;

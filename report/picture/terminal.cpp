@@ -28,7 +28,7 @@ class painter {
     if (!part_.rows.empty()) {
       heads();
       for (const index at : part_.rows) {
-        // What was found is told below the whole message.
+        // Findings are printed below the whole message.
         if (!pending_findings_.empty() && (m_.rows[at].seq == 0 || m_.rows[at].seq != message_)) tell_findings();
         message_ = m_.rows[at].seq;
         paint(m_.rows[at], at);

@@ -41,7 +41,7 @@ bool holds(const std::string& file, const std::string& text) {
   return content.find(text) != std::string::npos;
 }
 
-// Deletions are told by the same callback as what is durable.
+// The callback that reports durable entries also reports deletions.
 struct watched_deletions {
   std::mutex mutex;
   std::condition_variable changed;

@@ -408,9 +408,9 @@ def test_mode_shows_and_sets_the_mode(ask, daemon):
 
 
 def test_mode_lists_the_healings_that_shadow_suppressed(ask, daemon):
-    assert "kept back" not in ask("mode").stderr
+    assert "withheld" not in ask("mode").stderr
     a_run(daemon, "healed")
-    assert "no healing was kept back" in ask("mode").stderr
+    assert "no healing was withheld" in ask("mode").stderr
     a_run(daemon, "r2", mode="shadow")
     a_run(daemon, "r3", mode="shadow")
     got = ask("mode").stderr

@@ -54,7 +54,7 @@ void names_in(const json::object& schema, const std::string& prefix, std::set<st
 }
 
 TEST_CASE("the_files_are_what_the_table_says") {
-  INFO("scripts/write-config writes them anew");
+  INFO("scripts/write-config writes them");
   CHECK(text_of("digd.toml") == commented_config());
   CHECK(text_of("digd.schema.json") == config_schema());
 }

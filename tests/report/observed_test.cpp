@@ -33,9 +33,9 @@ std::vector<std::string> crowd(int n) {
   for (int i = 0; i < n; ++i) {
     out.push_back(fmt::format(R"({{"type":"activation_started","seq":{},"ts":{},"activation":"v{}","agent":"a{}"}})",
                               2 * i + 1, 1000 * i, i, i));
-    out.push_back(fmt::format(
-        R"({{"type":"activation_ended","seq":{},"ts":{},"activation":"v{}","outputs":[{{"id":"e{}","recipients":["gone"]}}]}})",
-        2 * i + 2, 1000 * i + 500, i, i));
+    out.push_back(fmt::format(R"({{"type":"activation_ended","seq":{},"ts":{},"activation":"v{}","outputs":[)"
+                              R"({{"id":"e{}","recipients":["gone"]}}]}})",
+                              2 * i + 2, 1000 * i + 500, i, i));
   }
   return out;
 }
@@ -108,7 +108,7 @@ TEST_CASE("an_outcome_finds_the_detection_that_it_is_about") {
   const observed seen = observe(lines);
   CHECK(seen.ended == run_outcome::failure);
   std::size_t known = 0;
-  for (const told_detection& d : seen.detections) {
+  for (const reported_detection& d : seen.detections) {
     known += d.outcome.has_value();
     if (d.detection.event && *d.detection.event == "e4") CHECK(d.outcome == outcome_kind::cleared);
   }
@@ -134,7 +134,7 @@ TEST_CASE("a_long_run_takes_no_more_than_its_bounds_and_what_is_over_them_is_cou
   CHECK(activations == 40);
   CHECK(seen.flows.size() == 4);
   CHECK(seen.flows_left_out > 0);
-  CHECK(seen.spans.empty());  // more than are told one by one
+  CHECK(seen.spans.empty());  // more than are listed one by one
   CHECK(seen.found >= 40);
   CHECK(seen.detections.size() <= 7 + rule_count);
   std::uint64_t in_bins = 0;
@@ -173,7 +173,7 @@ TEST_CASE("the_lit_path_goes_from_where_it_came_from_by_the_suspect_to_what_was_
   const std::vector<blamed> suspects{{.activation = "v9", .event = {}, .why = "not in the graph"},
                                      {.activation = "v2", .event = {}, .why = "number 1"}};
   std::vector<const detection*> detections;
-  for (const told_detection& d : run.seen.detections) detections.push_back(&d.detection);
+  for (const reported_detection& d : run.seen.detections) detections.push_back(&d.detection);
   const lit_path by = light(run.graph.model, detections, suspects);
   REQUIRE(by.by == &suspects[1]);
   CHECK(by.to->rule == rule_id::early_termination);

@@ -51,22 +51,22 @@ async def test_a_run_reports_events_and_gets_verdicts(daemon):
 @async_test
 async def test_reactions_and_failures_are_reported(daemon):
     async with run_at(daemon, "r1", rules={"excessive_rerouting": {"max_reroutes": 0}}) as run:
-        one, two = await run.emit(["a"]), await run.emit(["a"])
-        async with run.activation("a", [one, two]) as a:
-            a.wait(one)
-            a.reroute(two, ["b"])
+        first, second = await run.emit(["a"]), await run.emit(["a"])
+        async with run.activation("a", [first, second]) as a:
+            a.wait(first)
+            a.reroute(second, ["b"])
         (verdict,) = a.verdicts
-        assert (verdict.event, verdict.action, verdict.recipients) == (two.event, "inject", ("b",))
+        assert (verdict.event, verdict.action, verdict.recipients) == (second.event, "inject", ("b",))
         with pytest.raises(ZeroDivisionError):
-            async with run.activation("b", [two]) as b:
+            async with run.activation("b", [second]) as b:
                 b.output(["a"])
                 1 / 0
         assert b.verdicts == ()
-        started = await run.start_activation("a", [one])
+        started = await run.start_activation("a", [first])
         (early,) = await run.end_activation(
-            started, {one.event: "discard"}, [digd.Event("x", (), submit=True)], inputs=[one]
+            started, {first.event: "discard"}, [digd.Event("x", (), submit=True)], inputs=[first]
         )
-        assert early.given_back and early.detections[0].evidence == (two.event,)  # b failed, so it is still pending
+        assert early.given_back and early.detections[0].evidence == (second.event,)  # b failed, so it is still pending
         with pytest.raises(RuntimeError, match="has ended"):
             await b.emit(["a"])
     assert run.counters.errors == {}
@@ -373,11 +373,11 @@ async def test_a_replaced_session_leaves_the_older_client_unwatched(daemon):
 @async_test
 async def test_two_sessions_feed_one_run(daemon):
     async with (
-        run_at(daemon, "r1", session="one") as one,
-        run_at(daemon, "r1", session="two", end_on_exit=False) as two,
+        run_at(daemon, "r1", session="one") as first,
+        run_at(daemon, "r1", session="two", end_on_exit=False) as second,
     ):
-        task = await one.emit(["b"])
-        async with two.activation("b", [task]) as b:
+        task = await first.emit(["b"])
+        async with second.activation("b", [task]) as b:
             out = b.output(["nobody"])
         assert b.verdict(out).detections[0].session == "two"
         assert b.id.startswith("two/") and task.event.startswith("one/")
