@@ -1,8 +1,8 @@
 // What /v1/pilot is made of: intervals against published figures, the draw of the canary, names and places.
 #include <catch2/catch.hpp>
 
-#include "daemon/settings/canary.h"
 #include "daemon/runs/place.h"
+#include "daemon/settings/canary.h"
 #include "report/stored_runs/intervals.h"
 #include "report/stored_runs/pilot.h"
 
