@@ -4,7 +4,6 @@ import json
 import os
 import socket
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -90,24 +89,27 @@ def test_an_intervention_reaches_the_handler_and_is_reported_as_carried_out(daem
     assert recorded(daemon)[-1]["outcome"] == "aborted"  # the program ended without finishing the run
 
 
+# If each of these events waited for a verdict (250 ms), the program would exceed TIMEOUT_S.
+EVENTS = int(TIMEOUT_S) * 8
+
+
+def verdicts_without_a_daemon(program):
+    """Announces EVENTS events at once and ends the program; its answers."""
+    with program:
+        program.process.stdin.write("".join(f"announce e{i} coder\n" for i in range(EVENTS)))
+    return program.output.splitlines()[:EVENTS]
+
+
 def test_without_a_daemon_events_go_out_unchanged_and_nothing_waits():
-    with Program(NOBODY) as program:
-        began = time.monotonic()
-        for i in range(50):
-            program.ask(f"announce e{i} nobody", f"verdict e{i} deliver disconnected nobody")
-        assert time.monotonic() - began < 2
-    assert time.monotonic() - began < 4
+    program = Program(NOBODY)
+    assert verdicts_without_a_daemon(program) == [f"verdict e{i} deliver disconnected coder" for i in range(EVENTS)]
     assert program.log.count("no daemon at 127.0.0.1:9") == 1
 
 
-def test_a_daemon_that_never_answers_delays_the_run_by_one_deadline():
+def test_a_daemon_that_never_answers_does_not_delay_each_event():
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        with Program("127.0.0.1:%d" % silent.getsockname()[1]) as program:
-            began = time.monotonic()
-            for i in range(5):
-                program.ask(f"announce e{i} coder", f"verdict e{i} deliver disconnected coder")
-            assert time.monotonic() - began < 2
-    assert time.monotonic() - began < 10
+        program = Program("127.0.0.1:%d" % silent.getsockname()[1])
+        assert verdicts_without_a_daemon(program) == [f"verdict e{i} deliver disconnected coder" for i in range(EVENTS)]
 
 
 def test_a_killed_daemon_gets_what_it_missed_when_it_is_back(tmp_path):

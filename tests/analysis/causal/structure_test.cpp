@@ -198,7 +198,7 @@ TEST_CASE("tiers_and_required_edges_are_kept_by_search_sampling_and_pc") {
 }
 
 // Needs published data that is not in the repository; scripts/test runs it where it is present.
-TEST_CASE("the_best_figures_of_other_packages_are_reached", "[.][data]") {
+TEST_CASE("the_best_figures_of_other_packages_are_reached", "[.][data][causal]") {
   const char* folder = std::getenv("DIGD_CAUSAL_DIR");
   REQUIRE(folder != nullptr);
   eval_options options;

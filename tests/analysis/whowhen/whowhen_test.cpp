@@ -116,7 +116,7 @@ TEST_CASE("a_question_left_out_is_not_in_its_training_set") {
 }
 
 // Needs the published logs, which are not in the repository; scripts/test runs it where they are present.
-TEST_CASE("the_default_method_beats_the_baselines_on_the_logs", "[.][data]") {
+TEST_CASE("the_default_method_beats_the_baselines_on_the_logs", "[.][data][whowhen]") {
   const char* folder = std::getenv("DIGD_WHOWHEN_DIR");
   REQUIRE(folder != nullptr);
   std::vector<labelled_log> logs;
