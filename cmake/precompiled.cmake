@@ -26,7 +26,7 @@ digd_precompile(core HEADERS ${standard} ${containers} LIBRARIES Boost::headers
   TARGETS digd_base digd_model digd_graph digd_rules digd_healing digd_engine digd_protocol digd_archive digd_causal
           digd_recorded_run digd_simulation)
 digd_precompile(json HEADERS ${standard} ${containers} <boost/json.hpp> LIBRARIES Boost::headers Boost::json
-  TARGETS digd_importers digd_otlp digd_picture digd_report digd_stored_runs digctl digd_chief digd_chief_llm
+  TARGETS digd_importers digd_otlp digd_picture digd_report digd_stored_runs digctl digctl_passes digd_chief digd_chief_llm
           digd_whowhen digd_report_parts digd_oracle digd_bench_healing)
 digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp> <boost/asio/dispatch.hpp> <boost/asio/io_context.hpp>
     <boost/asio/ip/tcp.hpp> <boost/asio/local/stream_protocol.hpp> <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>
