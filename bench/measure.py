@@ -354,7 +354,8 @@ def growth_picture(stretches):
     x = lambda v: left + (v - xs[0]) / (xs[-1] - xs[0]) * (width - left - 90)  # noqa: E731
     y = lambda ns: height - bottom - (math.log10(max(ns, 100)) - 2) / (top - 2) * (height - bottom - 20)  # noqa: E731
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 0 {width + 16} {height}" font-family="sans-serif" font-size="12" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 0 {width + 16} {height}" '
+        'font-family="sans-serif" font-size="12" role="img">',
         "<title>Nanoseconds an event by the length of the run, with fitted curves</title>",
         f'<rect x="-16" width="{width + 16}" height="{height}" fill="white"/>',
     ]

@@ -17,18 +17,21 @@ function(digd_precompile group)
 endfunction()
 
 # Without <filesystem> and <iomanip>: std::quoted would be found before ours (base/quote.h).
-set(standard <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstdio> <cstring> <deque>
+set(standard
+  <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstdio> <cstring> <deque>
   <fstream> <functional> <iostream> <iterator> <limits> <map> <memory> <mutex> <numeric> <optional> <set> <span>
   <sstream> <string> <string_view> <thread> <unordered_map> <utility> <variant> <vector>)
-set(containers <boost/system/result.hpp> <boost/unordered/unordered_flat_map.hpp> <boost/unordered/unordered_flat_set.hpp>)
+set(containers
+  <boost/system/result.hpp> <boost/unordered/unordered_flat_map.hpp> <boost/unordered/unordered_flat_set.hpp>)
 
 digd_precompile(core HEADERS ${standard} ${containers} LIBRARIES Boost::headers
   TARGETS digd_base digd_model digd_graph digd_rules digd_healing digd_engine digd_protocol digd_archive digd_causal
           digd_recorded_run digd_simulation)
 digd_precompile(json HEADERS ${standard} ${containers} <boost/json.hpp> LIBRARIES Boost::headers Boost::json
-  TARGETS digd_importers digd_otlp digd_picture digd_report digd_stored_runs digctl digctl_passes digd_chief digd_chief_llm
-          digd_whowhen digd_report_parts digd_oracle digd_bench_healing)
-digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp> <boost/asio/dispatch.hpp> <boost/asio/io_context.hpp>
+  TARGETS digd_importers digd_otlp digd_picture digd_report digd_stored_runs digctl digctl_passes digd_chief
+          digd_chief_llm digd_whowhen digd_report_parts digd_oracle digd_bench_healing)
+digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp>
+    <boost/asio/dispatch.hpp> <boost/asio/io_context.hpp>
     <boost/asio/ip/tcp.hpp> <boost/asio/local/stream_protocol.hpp> <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>
     <boost/beast/core/flat_buffer.hpp> <boost/beast/http/message.hpp> <boost/beast/http/parser.hpp>
     <boost/beast/http/read.hpp> <boost/beast/http/string_body.hpp> <boost/beast/http/write.hpp>

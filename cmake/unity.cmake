@@ -1,6 +1,6 @@
-# Unity builds: a target's files are compiled eight at a time, which halves the time from nothing. -DCMAKE_UNITY_BUILD=OFF
-# compiles each alone: then a change costs less. The files below share names with their neighbours, or call quoted() of
-# base/quote.h beside <filesystem>, which declares std::quoted. They are compiled alone.
+# Unity builds compile a target's files eight at a time, which halves the time from nothing. -DCMAKE_UNITY_BUILD=OFF
+# compiles each file alone; a change then costs less. The files below share names with their neighbours, or call
+# quoted() of base/quote.h beside <filesystem>, which declares std::quoted. They are compiled alone.
 function(digd_compile_alone target)
   if(TARGET ${target})
     get_target_property(folder ${target} SOURCE_DIR)
@@ -12,7 +12,8 @@ function(digd_compile_alone target)
   endif()
 endfunction()
 
-set_target_properties(digd_rules digd_otlp_wire digd_dashboard PROPERTIES UNITY_BUILD OFF)  # each rule calls its text `about`
+# Each rule calls its text `about`.
+set_target_properties(digd_rules digd_otlp_wire digd_dashboard PROPERTIES UNITY_BUILD OFF)
 digd_compile_alone(digd_archive callback_reader.cpp)
 digd_compile_alone(digd_otlp span_tree.cpp timeline.cpp)
 digd_compile_alone(digd_report lit_path.cpp observed.cpp pictures.cpp)
@@ -27,6 +28,7 @@ digd_compile_alone(digd_test_main analysis/chief/attribution_test.cpp archive/do
   daemon/access_test.cpp daemon/overload_test.cpp daemon/watching_test.cpp engine/hostile_test.cpp
   engine/memory_test.cpp ingest/importers/whowhen_test.cpp rules/orphaned_event_test.cpp)
 if(TARGET adding_a_rule_test)  # compiles the layers once more, with the rules and Catch2's main
-  file(GLOB alone CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/rules/*.cpp ${CMAKE_BINARY_DIR}/tests/adding_a_rule/overlay/rules/*.cpp)
+  file(GLOB alone CONFIGURE_DEPENDS
+    ${CMAKE_SOURCE_DIR}/rules/*.cpp ${CMAKE_BINARY_DIR}/tests/adding_a_rule/overlay/rules/*.cpp)
   digd_compile_alone(adding_a_rule_test ${alone} ${CMAKE_SOURCE_DIR}/tests/main.cpp)
 endif()

@@ -48,7 +48,9 @@ endforeach()
 if(n EQUAL 0)
   set(table "std::span<const embedded_file> embedded_files() { return {}; }")
 else()
-  set(table "std::span<const embedded_file> embedded_files() {\n  static const embedded_file all[] = {\n${rows}  };\n  return all;\n}")
+  string(CONCAT table "std::span<const embedded_file> embedded_files() {\n"
+    "  static const embedded_file files[] = {\n${rows}  };\n"
+    "  return files;\n}")
 endif()
 file(CONFIGURE OUTPUT ${TO} @ONLY CONTENT [=[
 // Written by daemon/dashboard/embed.cmake.

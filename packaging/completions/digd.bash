@@ -3,7 +3,8 @@ _digd() {
   local cur=${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
   if [[ $cur == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W '-h --help --version --config --listen --data-dir --check-config --print-config --print-schema' -- "$cur")
+    local options='-h --help --version --config --listen --data-dir --check-config --print-config --print-schema'
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
   fi
 }
 complete -o default -F _digd digd
