@@ -15,10 +15,12 @@
 #include <vector>
 
 #include "archive/sqlite.h"
+#include "healing/callback_body.h"
 
 namespace digd::archive {
 
-enum class callback_kind : std::uint8_t { detection, intervention };
+using digd::callback_kind;
+using digd::callback_text;
 
 // A detection or an intervention: its row, and what filters need.
 struct callback_row {
@@ -40,12 +42,6 @@ struct callback_piece {
   std::vector<callback_row> rows;  // ordered by entry; within an entry, detections come first
   callback_position upto;
   bool more = false;  // there may be more rows after it
-};
-
-// The content of a callback.
-struct callback_text {
-  std::string run;   // the run's id
-  std::string json;  // the detection, or the intervention as it was sent
 };
 
 class callback_reader {

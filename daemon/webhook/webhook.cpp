@@ -6,7 +6,7 @@
 #include "base/quote.h"
 #include "base/unix_time.h"
 #include "daemon/webhook/backoff.h"
-#include "daemon/webhook/callback_body.h"
+#include "healing/callback_body.h"
 
 namespace digd::daemon {
 

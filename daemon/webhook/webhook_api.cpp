@@ -6,7 +6,7 @@
 
 #include "base/json_writer.h"
 #include "base/quote.h"
-#include "daemon/webhook/callback_body.h"
+#include "healing/callback_body.h"
 
 namespace digd::daemon {
 
@@ -115,8 +115,10 @@ void retry_dead_letters(webhook_server& server, const std::string& name, const w
     std::uint64_t revived = 0;
     if (const archive::failure why = webhook->revive(revived)) return unreadable(why.words);
     spdlog::info("webhook_dead_retried name={} count={}", digd::quoted(name), revived);
-    return respond_json("{\"retried\":" + std::to_string(revived) +
-                        ",\"dead\":" + std::to_string(webhook->status().dead) + "}\n");
+    std::string body;
+    json_writer to(body);
+    to.open_object().key("retried").integer(revived).key("dead").integer(webhook->status().dead).close_object();
+    return respond_json(body + '\n');
   });
 }
 

@@ -10,9 +10,9 @@
 
 #include "daemon/settings/endpoint.h"
 #include "daemon/webhook/backoff.h"
-#include "daemon/webhook/callback_body.h"
 #include "daemon/webhook/filter.h"
 #include "daemon/webhook/signature.h"
+#include "healing/callback_body.h"
 
 namespace digd::daemon {
 namespace {

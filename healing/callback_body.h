@@ -1,4 +1,5 @@
-// The JSON that digd posts to a webhook's receiver. Pure functions.
+// The body of a callback about a detection or an intervention, as digd posts it to a webhook's receiver. The daemon
+// does the posting (daemon/webhook). Pure functions.
 //
 // Agents chose some of the text in a callback: names, ids, and sentences that contain them. Such text is data. JSON
 // quotes it, and a message for Slack puts it into code spans. It cannot end its span, mention anybody or become a link.
@@ -8,21 +9,26 @@
 #include <string>
 #include <string_view>
 
-#include "archive/callback_reader.h"
+namespace digd {
 
-namespace digd::daemon {
+enum class callback_kind : std::uint8_t { detection, intervention };
 
-std::string_view to_string(archive::callback_kind kind);  // detection, intervention
+std::string_view to_string(callback_kind kind);
+
+struct callback_text {
+  std::string run;   // the run's id
+  std::string json;  // the detection, or the intervention as it was sent
+};
 
 // For example "3f9a1c07b2d4e5f6-intervention-17": the same at every attempt and for every webhook. `archive_prefix`:
-// the random prefix of the archive's callbacks (webhook_store.h).
-std::string callback_id(std::string_view archive_prefix, archive::callback_kind kind, std::int64_t row);
+// the random prefix of the archive's callbacks.
+std::string callback_id(std::string_view archive_prefix, callback_kind kind, std::int64_t row);
 
 // {"id":…,"run":…,"intervention":{…}}, or with "detection".
-std::string generic_body(std::string_view id, archive::callback_kind kind, const archive::callback_text& callback);
+std::string generic_body(std::string_view id, callback_kind kind, const callback_text& callback);
 
 // {"text":…}
-std::string slack_body(archive::callback_kind kind, const archive::callback_text& callback);
+std::string slack_body(callback_kind kind, const callback_text& callback);
 
 // Untrusted text as a code span of Slack's mrkdwn (and of Markdown), on one line, cut after `max_span_bytes`. Escapes
 // &, <, > and control characters, and turns backticks into apostrophes. A zero-width space breaks what Slack could take
@@ -30,4 +36,4 @@ std::string slack_body(archive::callback_kind kind, const archive::callback_text
 std::string slack_code(std::string_view text);
 inline constexpr std::size_t max_span_bytes = 1'500;
 
-}  // namespace digd::daemon
+}  // namespace digd

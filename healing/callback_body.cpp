@@ -1,11 +1,12 @@
-#include "daemon/webhook/callback_body.h"
+#include "healing/callback_body.h"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
+#include "base/json_writer.h"
 #include "base/quote.h"
 
-namespace digd::daemon {
+namespace digd {
 
 namespace {
 
@@ -89,35 +90,35 @@ std::string intervention_text(std::string_view run, const json::object& interven
 
 }  // namespace
 
-std::string_view to_string(archive::callback_kind kind) {
-  return kind == archive::callback_kind::detection ? "detection" : "intervention";
+std::string_view to_string(callback_kind kind) {
+  return kind == callback_kind::detection ? "detection" : "intervention";
 }
 
-std::string callback_id(std::string_view archive_prefix, archive::callback_kind kind, std::int64_t row) {
+std::string callback_id(std::string_view archive_prefix, callback_kind kind, std::int64_t row) {
   std::string id(archive_prefix);
   return id.append("-").append(to_string(kind)).append("-").append(std::to_string(row));
 }
 
-std::string generic_body(std::string_view id, archive::callback_kind kind, const archive::callback_text& callback) {
-  std::string out = "{\"id\":";
-  append_quoted(out, id);
-  out += ",\"run\":";
-  append_quoted(out, callback.run);
-  return out.append(",\"").append(to_string(kind)).append("\":").append(callback.json).append("}");
+std::string generic_body(std::string_view id, callback_kind kind, const callback_text& callback) {
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("id").text(id).key("run").text(callback.run).key(to_string(kind)).raw(callback.json);
+  to.close_object();
+  return out;
 }
 
-std::string slack_body(archive::callback_kind kind, const archive::callback_text& callback) {
+std::string slack_body(callback_kind kind, const callback_text& callback) {
   json::error_code ec;
   const json::value parsed = json::parse(callback.json, ec);
   const json::object* fields = ec ? nullptr : parsed.if_object();
   std::string text = "digd reports on run " + slack_code(callback.run);
   if (fields != nullptr) {
-    text = kind == archive::callback_kind::detection ? detection_text(callback.run, *fields)
-                                                     : intervention_text(callback.run, *fields);
+    text = kind == callback_kind::detection ? detection_text(callback.run, *fields)
+                                            : intervention_text(callback.run, *fields);
   }
-  std::string out = "{\"text\":";
-  append_quoted(out, text);
-  return out + '}';
+  std::string out;
+  json_writer(out).open_object().key("text").text(text).close_object();
+  return out;
 }
 
 std::string slack_code(std::string_view text) {
@@ -148,4 +149,4 @@ std::string slack_code(std::string_view text) {
   return out + '`';
 }
 
-}  // namespace digd::daemon
+}  // namespace digd
