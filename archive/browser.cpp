@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "archive/schema.h"
+#include "archive/trace_export.h"
 
 namespace digd::archive {
 
@@ -181,9 +182,7 @@ boost::system::result<std::optional<run_row>> browser::find(std::string_view run
 namespace {
 
 // A limit may also refuse or forget; only this policy ends the judging.
-bool ends_judging(std::string_view limit_line) {
-  return limit_line.find("\"policy\":\"observe\"") != std::string_view::npos;
-}
+bool ends_judging(std::string_view limit_line) { return member_of(limit_line, "policy") == "\"observe\""; }
 
 }  // namespace
 

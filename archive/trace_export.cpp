@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "base/json_writer.h"
+
 namespace digd::archive {
 
 namespace {
@@ -107,13 +109,26 @@ std::string with_members(std::string_view object, std::string_view members,
   return out + '}';
 }
 
+std::string_view member_of(std::string_view object, std::string_view name) {
+  object = trimmed(object);
+  for (std::size_t at = 1; at + 1 < object.size();) {
+    const std::size_t colon = end_of_value(object, at);
+    const std::size_t end = end_of_value(object, colon + 1);
+    std::string_view key = trimmed(object.substr(at, colon - at));
+    if (key.size() >= 2) key = key.substr(1, key.size() - 2);
+    if (plain_key(key) == name) return trimmed(object.substr(colon + 1, end - colon - 1));
+    at = end + 1;
+  }
+  return {};
+}
+
 void trace_export::take(const stored_entry& e) {
   const std::string stamp = "\"ts\":" + std::to_string(e.ts);
   const bool follows_opening = std::exchange(just_opened_, e.kind == entry_kind::run_opened);
   switch (e.kind) {
     case entry_kind::run_opened:
       first_session_ = e.session;
-      stamped_ = e.frame.find("\"stamped\":true") != std::string::npos;
+      stamped_ = member_of(e.frame, "stamped") == "true";
       to_(e.frame);
       return;
     case entry_kind::operator_mode:
@@ -140,7 +155,7 @@ void trace_export::take(const stored_entry& e) {
   }
   // A frame that was refused before it reached the engine keeps its `ts`, which may be the reason for the refusal. Its
   // line then does not show the time that passed with it.
-  const bool stands_in = e.kind == entry_kind::refused && e.frame.starts_with("{\"type\":\"refused\",\"seq\":");
+  const bool stands_in = e.kind == entry_kind::refused && member_of(e.frame, "type") == "\"refused\"";
   if (stands_in) return take_stand_in(e, stamp);
   const bool unread =
       e.kind == entry_kind::refused && (e.code == "bad_message" || e.code == "bad_json" || e.code == "too_large");
@@ -156,15 +171,17 @@ void trace_export::take_stand_in(const stored_entry& e, const std::string& stamp
   fired_since_ = false;
   last_firing_ts_ = e.ts;
   if (e.session == first_session_) first_session_seq_ = e.seq;
-  const bool has_code = e.frame.find("\"code\":") != std::string::npos;
+  const bool has_code = !member_of(e.frame, "code").empty();
   const std::string code = has_code ? std::string() : ",\"code\":\"" + e.code + '"';
   to_(with_members(e.frame, session_member(e.session) + ',' + stamp + code, {"session", "ts"}));
 }
 
 void trace_export::finish() {
   if (!fired_since_) return;
-  to_("{\"type\":\"time\"," + session_member(first_session_) + ",\"seq\":" + std::to_string(first_session_seq_ + 1) +
-      ",\"ts\":" + std::to_string(last_firing_ts_) + '}');
+  std::string line;
+  json_writer time(line);
+  time.open_object().key("seq").integer(first_session_seq_ + 1).key("ts").integer(last_firing_ts_).close_object();
+  to_(with_members(line, "\"type\":\"time\"," + session_member(first_session_), {}));
 }
 
 }  // namespace digd::archive

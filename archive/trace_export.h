@@ -38,6 +38,10 @@ class trace_export {
 // Replaces line ends between tokens by spaces.
 std::string on_one_line(std::string json);
 
+// The value of a member of a valid JSON object, as it is written there; empty: there is none. If a name occurs twice,
+// its first value.
+std::string_view member_of(std::string_view object, std::string_view name);
+
 // Puts `members` (such as `"ts":5`; may be empty) first in a valid JSON object and removes its members that `drop`
 // names.
 std::string with_members(std::string_view object, std::string_view members,

@@ -1,9 +1,9 @@
 #include "daemon/otlp/span_replayer.h"
 
 #include <spdlog/spdlog.h>
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <charconv>
 #include <chrono>
 #include <utility>
 
@@ -13,19 +13,6 @@
 #include "daemon/runs/run_host.h"
 
 namespace digd::daemon {
-
-namespace {
-
-// The number after `name` in a frame that digd made; 0 if there is none.
-std::uint64_t number_in(std::string_view frame, std::string_view name) {
-  const std::size_t at = frame.find(name);
-  std::uint64_t value = 0;
-  if (at != std::string_view::npos)
-    std::from_chars(frame.data() + at + name.size(), frame.data() + frame.size(), value);
-  return value;
-}
-
-}  // namespace
 
 span_replayer::span_replayer(engine_thread& owner, listener to)
     : owner_(owner), to_(std::move(to)), again_(owner.context().get_executor()) {}
@@ -79,7 +66,7 @@ void span_replayer::on_joined(join_result&& result) {
   if (result.refused && result.refused.code == refusal::over_limit && ++tries_ < max_tries) return join_later();
   if (result.refused) return give_up(result.refused.text);
   if (over_) return run_host::release_slot(std::move(result.host), result.slot);
-  const std::uint64_t acked = number_in(result.welcome, "\"acked_seq\":");
+  const std::uint64_t acked = result.acked_seq;
   if (acked > received_lines_) {
     run_host::release_slot(std::move(result.host), result.slot);
     return give_up("the run has messages made from other spans");
@@ -93,16 +80,18 @@ void span_replayer::on_joined(join_result&& result) {
   pump_soon();
 }
 
-void span_replayer::on_frame(std::string_view frame) {
-  if (frame.starts_with("{\"type\":\"ack\"")) {
-    acked_ = std::max(acked_, number_in(frame, "\"seq\":"));
+void span_replayer::on_frame(const client_frame& frame) {
+  if (frame.type == ingest::frame_type::ack) {
+    acked_ = std::max(acked_, frame.acked_seq);
     to_.durable(acked_);
     return pump_soon();
   }
-  if (!frame.starts_with("{\"type\":\"error\"")) return;
+  if (frame.type != ingest::frame_type::error) return;
   std::uint64_t kept_back = 0;
-  if (owner_.may_log(kept_back)) spdlog::warn("otlp_refused answer={} kept_back={}", digd::quoted(frame), kept_back);
-  if (frame.find("\"run_closed\"") != std::string::npos) give_up("the run has ended");
+  if (owner_.may_log(kept_back)) {
+    spdlog::warn("otlp_refused answer={} kept_back={}", digd::quoted(frame.text), kept_back);
+  }
+  if (frame.code == refusal::run_closed) give_up("the run has ended");
 }
 
 void span_replayer::on_flow_state(const flow_state& now) {

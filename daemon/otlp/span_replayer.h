@@ -35,7 +35,7 @@ class span_replayer final : public run_client, public std::enable_shared_from_th
   void close();
 
   void on_joined(join_result&& result) override;
-  void on_frame(std::string_view frame) override;
+  void on_frame(const client_frame& frame) override;
   void on_flow_state(const flow_state& now) override;
   void on_replaced() override;
   void on_deleted() override;

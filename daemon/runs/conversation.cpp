@@ -178,9 +178,9 @@ void conversation::watch_quiet() {
   });
 }
 
-void conversation::on_frame(std::string_view frame) {
+void conversation::on_frame(const client_frame& frame) {
   if (state_ != state::joined) return;
-  if (const auto session = session_.lock()) session->send(frame);
+  if (const auto session = session_.lock()) session->send(frame.text);
 }
 
 void conversation::on_flow_state(const flow_state& now) {

@@ -44,7 +44,7 @@ class conversation final : public net::websocket_session::listener,
 
   // ---- from the run
   void on_joined(join_result&& result) override;
-  void on_frame(std::string_view frame) override;
+  void on_frame(const client_frame& frame) override;
   void on_flow_state(const flow_state& now) override;
   void on_replaced() override;
   void on_deleted() override;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "ingest/protocol/inbox.h"
 #include "model/error.h"
@@ -30,6 +31,14 @@ struct session_slot {
   std::uint64_t generation = 0;
 };
 
+// A frame for a client, with the parts that clients inside the daemon need, so that none of them parses frames.
+struct client_frame {
+  ingest::frame_type type = ingest::frame_type::error;
+  std::string_view text;         // valid during the call
+  std::uint64_t acked_seq = 0;   // of an ack
+  refusal code = refusal::none;  // of an error
+};
+
 struct join_request {
   hello greeting;
   std::string frame;  // as received
@@ -42,6 +51,7 @@ struct join_result {
   std::shared_ptr<run_host> host;
   session_slot slot;
   std::string welcome;
+  std::uint64_t acked_seq = 0;  // as in the welcome
   std::uint64_t message_bytes = 0;
   std::uint64_t credits = 0;
 };
@@ -53,7 +63,7 @@ class run_client {
  public:
   virtual ~run_client() = default;
   virtual void on_joined(join_result&& result) = 0;
-  virtual void on_frame(std::string_view frame) = 0;  // valid during the call
+  virtual void on_frame(const client_frame& frame) = 0;
   virtual void on_flow_state(const flow_state& now) = 0;
   virtual void on_replaced() = 0;  // by a newer connection of the same session
   virtual void on_deleted() = 0;   // an operator deleted the run

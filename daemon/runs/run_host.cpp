@@ -69,6 +69,7 @@ void run_host::join(join_request&& request) {
   occupy(joined.session, request);
   const ingest::session& s = inbox_.sessions()[joined.session];
   join_result result{.host = shared_from_this(), .slot = {joined.session, slots_[joined.session].generation}};
+  result.acked_seq = s.durable_seq;
   result.credits = granted_->credits;
   result.message_bytes = inbox_.run().settings().limits.message_bytes;
   ingest::encode_welcome(result.welcome,
@@ -180,7 +181,7 @@ void run_host::carry_out(const ingest::effects& effects) {
       case ingest::effect::action::keep: keep(*e.item); break;
       case ingest::effect::action::send:
         if (e.type == ingest::frame_type::verdicts) measure_latency();
-        send(e.session, e.frame);
+        send(e.session, {.type = e.type, .text = e.frame, .code = e.code});
         break;
       case ingest::effect::action::acknowledge:
         if (inbox_.sessions()[e.session].durable_seq > 0) acknowledge(e.session);
@@ -195,12 +196,13 @@ void run_host::measure_latency() {
   read_at_.reset();
 }
 
-void run_host::send(ingest::session_index to, std::string_view frame) {
+void run_host::send(ingest::session_index to, const client_frame& frame) {
   slot& at = slots_[to];
   if (at.home == nullptr) return;  // the client gets it when it resumes, or sends the message again
   touch(to);
   if (at.home != &owner_) {
-    at.outgoing.emplace_back(frame);
+    posted_frame& posted = at.outgoing.emplace_back(frame, std::string(frame.text));
+    posted.head.text = {};
   } else if (const auto client = at.client.lock()) {
     client->on_frame(frame);
   }
@@ -370,7 +372,11 @@ void run_host::flush(ingest::session_index s) {
   boost::asio::post(at.home->context(), [client = at.client, frames = std::exchange(at.outgoing, {}), now] {
     const auto receiver = client.lock();
     if (!receiver) return;
-    for (const std::string& frame : frames) receiver->on_frame(frame);
+    for (const posted_frame& frame : frames) {
+      client_frame head = frame.head;
+      head.text = frame.text;
+      receiver->on_frame(head);
+    }
     receiver->on_flow_state(now);
   });
 }
@@ -383,8 +389,9 @@ void run_host::send_flow_state() {
 
 void run_host::acknowledge(ingest::session_index s) {
   ack_.clear();
-  ingest::encode_ack(ack_, inbox_.sessions()[s].durable_seq);
-  send(s, ack_);
+  const std::uint64_t seq = inbox_.sessions()[s].durable_seq;
+  ingest::encode_ack(ack_, seq);
+  send(s, {.type = ingest::frame_type::ack, .text = ack_, .acked_seq = seq});
 }
 
 void run_host::durable(std::string_view session, std::uint64_t seq) {

@@ -77,6 +77,10 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   std::optional<milliseconds> due;  // for due_index: when it next needs `advance_time`
 
  private:
+  struct posted_frame {
+    client_frame head;  // without its text, which may move
+    std::string text;
+  };
   struct slot {
     std::weak_ptr<run_client> client;
     engine_thread* home = nullptr;  // null: released
@@ -84,14 +88,14 @@ class run_host final : public std::enable_shared_from_this<run_host> {
     std::uint64_t handled = 0;
     std::uint64_t reported_handled = 0;
     bool reported_congested = false;
-    bool touched = false;               // in touched_
-    std::vector<std::string> outgoing;  // frames for another thread's connection
+    bool touched = false;                // in touched_
+    std::vector<posted_frame> outgoing;  // for another thread's connection
   };
 
   // Keeps and sends what a call of the inbox brought about. Not for a run that is read back.
   void carry_out(const ingest::effects& effects);
   void keep(const ingest::record& record);
-  void send(ingest::session_index to, std::string_view frame);
+  void send(ingest::session_index to, const client_frame& frame);
   void measure_latency();
   void count(const ingest::record& record);
   void archive_joining(const hello& greeting, std::string_view frame);

@@ -53,8 +53,8 @@ void effects::keep(record& drafted) {
   list_.push_back({.action = effect::action::keep, .item = &drafted});
 }
 
-void effects::send(session_index to, frame_type type, std::string_view frame) {
-  list_.push_back({.action = effect::action::send, .session = to, .type = type, .frame = frame});
+void effects::send(session_index to, frame_type type, std::string_view frame, refusal code) {
+  list_.push_back({.action = effect::action::send, .session = to, .type = type, .frame = frame, .code = code});
 }
 
 void effects::acknowledge(session_index session) {

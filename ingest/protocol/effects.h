@@ -20,7 +20,8 @@ namespace digd::ingest {
 
 using session_index = std::size_t;
 
-enum class frame_type : std::uint8_t { verdicts, intervention, error };
+// The inbox makes no `ack`: who makes messages durable does.
+enum class frame_type : std::uint8_t { verdicts, intervention, error, ack };
 
 struct effect {
   enum class action : std::uint8_t {
@@ -32,6 +33,7 @@ struct effect {
   session_index session = 0;
   frame_type type = frame_type::error;
   std::string_view frame;
+  refusal code = refusal::none;  // of an error
 };
 
 class effects {
@@ -46,7 +48,7 @@ class effects {
   record& draft();
   void keep(record& drafted);
   // `frame` must live as long as the effects.
-  void send(session_index to, frame_type type, std::string_view frame);
+  void send(session_index to, frame_type type, std::string_view frame, refusal code = refusal::none);
   void acknowledge(session_index session);
   // A text that lives as long as the effects.
   std::string& own(std::string&& text) { return texts_.emplace_back(std::move(text)); }

@@ -168,8 +168,8 @@ void inbox::keep_and_answer(session_index s, record& item) {
   work().effects.keep(item);
   send_interventions(item);
   if (!item.answered.empty()) note_answered(s, item.answered);
-  if (!item.response.empty()) work().effects.send(s, type, item.response);
-  if (options_.keep_replies) from.unacked.push_back({item.seq, type, item.response});
+  if (!item.response.empty()) work().effects.send(s, type, item.response, item.answer.refused.code);
+  if (options_.keep_replies) from.unacked.push_back({item.seq, type, item.response, item.answer.refused.code});
   if (!item.answer.unjudged.empty()) keep_unjudged(item.answer.unjudged);
 }
 
@@ -177,7 +177,7 @@ void inbox::keep_and_answer(session_index s, record& item) {
 void inbox::repeat(session_index s, std::uint64_t seq) {
   effects& out = work().effects;
   for (const session::reply& r : sessions_[s].unacked) {
-    if (r.seq == seq && !r.frame.empty()) out.send(s, r.type, out.own(std::string(r.frame)));
+    if (r.seq == seq && !r.frame.empty()) out.send(s, r.type, out.own(std::string(r.frame)), r.code);
   }
   forget_replies(sessions_[s]);
   out.acknowledge(s);
@@ -192,7 +192,7 @@ void inbox::send_bad_seq(session_index s, std::uint64_t seq) {
   std::string frame;
   encode_error(frame, note, expected, false);
   effects& out = work().effects;
-  out.send(s, frame_type::error, out.own(std::move(frame)));
+  out.send(s, frame_type::error, out.own(std::move(frame)), note.code);
 }
 
 // `as_received`: what the record keeps; empty: a line that stands for the frame. `passes`: the time that passes with

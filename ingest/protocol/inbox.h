@@ -38,6 +38,7 @@ struct session {
     std::uint64_t seq;
     frame_type type;
     std::string frame;  // empty: the message had no answer
+    refusal code = refusal::none;
   };
   boost::container::deque<reply> unacked;  // for a client that reconnects before it got them
   struct held_frame {

@@ -69,3 +69,22 @@ TEST_CASE("windows_that_fired_after_the_last_message_are_reached_by_a_last_time_
   entries.push_back(entry_of(entry_kind::message, 5, "main", R"({"seq":5})", 6000));
   CHECK(exported(entries).back() == R"({"session":"main","ts":6000,"seq":5})");
 }
+
+TEST_CASE("a_member_is_found_by_its_name_at_the_top_of_an_object_alone") {
+  constexpr std::string_view object =
+      R"({"payload":{"policy":"observe","x":"\"policy\":"}, "policy" : "gap","n":[1,2]})";
+  CHECK(member_of(object, "policy") == R"("gap")");
+  CHECK(member_of(object, "n") == "[1,2]");
+  CHECK(member_of(object, "x").empty());
+  CHECK(member_of(R"({"t\u0073":5})", "ts") == "5");
+  for (const std::string_view broken : {"", "{", "}", "no JSON", R"({"type)", R"({"type":)", "[]]]"}) {
+    CHECK(member_of(broken, "policy").empty());
+  }
+}
+
+TEST_CASE("a_line_that_stands_for_a_frame_is_known_by_its_type_wherever_that_is_written") {
+  stored_entry refused = entry_of(entry_kind::refused, 1, "a", R"({"seq":1,"type":"refused","message":"no"})", 9);
+  refused.code = "bad_json";
+  CHECK(exported({refused}).at(0) ==
+        R"({"session":"a","ts":9,"code":"bad_json","seq":1,"type":"refused","message":"no"})");
+}
