@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/json_writer.h"
 #include "cli/commands.h"
 #include "cli/printable.h"
 #include "cli/run_source.h"
@@ -56,7 +57,9 @@ std::optional<mode> mode_in(const json::object& from) {
 
 int set(const net::http_client& daemon, mode to) {
   net::http_answer answer;
-  const std::string why = daemon.ask("PUT", "/v1/mode", "{\"mode\":\"" + std::string(to_string(to)) + "\"}", answer);
+  std::string body;
+  json_writer(body).open_object().key("mode").text(to_string(to)).close_object();
+  const std::string why = daemon.ask("PUT", "/v1/mode", body, answer);
   const auto object = answer_of(daemon, why, answer);
   if (!object) return wrong_use;
   const json::value* switched = object->if_contains("switched");

@@ -1,5 +1,6 @@
 #include <boost/json.hpp>
 
+#include "base/json_writer.h"
 #include "report/picture/model.h"
 #include "report/text.h"
 
@@ -20,6 +21,8 @@ json::array counts(const std::vector<std::uint32_t>& values) {
   for (const std::uint32_t n : values) out.emplace_back(n);
   return out;
 }
+
+std::string_view view_of(json::string_view text) { return {text.data(), text.size()}; }
 
 json::value or_null(const std::string& text) { return text.empty() ? json::value(nullptr) : json::value(text); }
 
@@ -131,9 +134,13 @@ std::string part_of(const part& p) {
   if (!p.ran) own["why_not"] = p.why_not;
   own["command"] = or_null(p.command);
   own["says"] = or_null(p.answer);
-  std::string out = json::serialize(own);
-  out.back() = ',';
-  return out + "\"result\":" + (p.json.empty() ? "null" : p.json) + "}";
+  std::string out;
+  json_writer to(out);
+  to.open_object();
+  for (const auto& [name, value] : own) to.key(view_of(name)).raw(json::serialize(value));
+  p.json.empty() ? to.key("result").null() : to.key("result").raw(p.json);
+  to.close_object();
+  return out;
 }
 
 }  // namespace
@@ -180,11 +187,14 @@ std::string to_json(const gathered& from, const std::vector<part>& parts, const 
       {"waiting_total", seen.pending_total},
       {"notes", std::move(notes)},
       {"notes_left_out", seen.notes_left_out}};
-  std::string out = json::serialize(whole);
-  out.pop_back();
-  out += ",\"passes\":{";
-  for (const part& p : parts) out += (&p == parts.data() ? "\"" : ",\"") + p.id + "\":" + part_of(p);
-  return out + "}}\n";
+  std::string out;
+  json_writer to(out);
+  to.open_object();
+  for (const auto& [name, value] : whole) to.key(view_of(name)).raw(json::serialize(value));
+  to.key("passes").open_object();
+  for (const part& p : parts) to.key(p.id).raw(part_of(p));
+  to.close_object().close_object();
+  return out + '\n';
 }
 
 }  // namespace digd::report

@@ -128,9 +128,13 @@ verdict blocked_event::as_is(std::string_view reason) const {
 }
 
 std::string report::frame(std::uint64_t seq, bool as_is) const {
-  std::string text = "{\"type\":\"" + type + "\",\"seq\":" + std::to_string(seq);
-  if (as_is && !blocked.empty()) text += ",\"as_is\":true";
-  return text + members + "}";
+  std::string text;
+  json_writer to(text);
+  to.open_object().key("type").text(type).key("seq").integer(seq);
+  if (as_is && !blocked.empty()) to.key("as_is").boolean(true);
+  text += members;
+  to.close_object();
+  return text;
 }
 
 std::string hello_frame(const options& from, std::string_view run, std::string_view mode) {

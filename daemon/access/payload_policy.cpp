@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/json_writer.h"
 #include "base/quote.h"
 #include "ingest/protocol/payloads.h"
 
@@ -25,12 +26,14 @@ std::string digest_of(std::string_view value) {
   constexpr char hex[] = "0123456789abcdef";
   unsigned char hash[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(value.data()), value.size(), hash);
-  std::string out = "{\"sha256\":\"";
+  std::string digest;
   for (const unsigned char byte : hash) {
-    out += hex[byte >> 4];
-    out += hex[byte & 15];
+    digest += hex[byte >> 4];
+    digest += hex[byte & 15];
   }
-  return out + "\",\"bytes\":" + std::to_string(value.size()) + '}';
+  std::string out;
+  json_writer(out).open_object().key("sha256").text(digest).key("bytes").integer(value.size()).close_object();
+  return out;
 }
 
 }  // namespace

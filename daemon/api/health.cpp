@@ -3,7 +3,7 @@
 #include <array>
 #include <filesystem>
 
-#include "base/quote.h"
+#include "base/json_writer.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/otlp/otlp_server.h"
@@ -119,15 +119,14 @@ std::vector<reason> why_not_ready(const readiness_sources& from) {
 
 http_response readiness(const readiness_sources& from) {
   const std::vector<reason> why_not = why_not_ready(from);
-  std::string body = why_not.empty() ? "{\"ready\":true,\"reasons\":[" : "{\"ready\":false,\"reasons\":[";
-  for (std::size_t i = 0; i < why_not.size(); ++i) {
-    body.append(i == 0 ? "{\"code\":" : ",{\"code\":");
-    append_quoted(body, why_not[i].code);
-    body += ",\"message\":";
-    append_quoted(body, why_not[i].message);
-    body += '}';
+  std::string body;
+  json_writer to(body);
+  to.open_object().key("ready").boolean(why_not.empty()).key("reasons").open_array();
+  for (const reason& r : why_not) {
+    to.open_object().key("code").text(r.code).key("message").text(r.message).close_object();
   }
-  return respond(why_not.empty() ? status::ok : status::service_unavailable, "application/json", body + "]}\n");
+  to.close_array().close_object();
+  return respond(why_not.empty() ? status::ok : status::service_unavailable, "application/json", body + '\n');
 }
 
 http_response metrics(const metrics_sources& from) {

@@ -5,8 +5,10 @@
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <boost/json/parse.hpp>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "base/unix_time.h"
 #include "daemon/api/health.h"
 #include "daemon/api/judgement.h"
@@ -303,7 +305,15 @@ routed post_traces(call& in) {
 
 // ---- the operator's switch
 
-std::string mode_body(mode m) { return "{\"mode\":\"" + std::string(to_string(m)) + "\""; }
+// `switched`: how many runs a switch changed; nothing: the answer to a question.
+http_response mode_response(mode m, std::optional<std::size_t> switched) {
+  std::string body;
+  json_writer to(body);
+  to.open_object().key("mode").text(to_string(m));
+  if (switched) to.key("switched").integer(*switched);
+  to.close_object();
+  return respond_json(body + '\n');
+}
 
 routed put_mode(call& in) {
   json::error_code ec;
@@ -319,15 +329,13 @@ routed put_mode(call& in) {
     return respond_error(http::status::bad_request, "bad_mode", "mode: expected off, observe, shadow or enforce");
   }
   return deferred_response{[&runs = in.services.runs, m = *strongest](const response_callback& respond_to) {
-    switch_all(runs, m, [m, respond_to](std::size_t changed) {
-      respond_to(respond_json(mode_body(m) + ",\"switched\":" + std::to_string(changed) + "}\n"));
-    });
+    switch_all(runs, m, [m, respond_to](std::size_t changed) { respond_to(mode_response(m, changed)); });
   }};
 }
 
 routed get_or_put_mode(call& in) {
   if (in.request.method() == http::verb::put) return put_mode(in);
-  return respond_json(mode_body(in.services.runs.operator_mode.load()) + "}\n");
+  return mode_response(in.services.runs.operator_mode.load(), {});
 }
 
 // ---- the dashboard

@@ -1,92 +1,82 @@
 #include "daemon/feed/frames.h"
 
-#include "base/quote.h"
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "archive/trace_export.h"
+#include "base/json_writer.h"
 #include "ingest/protocol/payloads.h"
 
 namespace digd::daemon {
 
 namespace {
 
-class frame_maker {
- public:
-  frame_maker(const archive::watched_entry& entry, std::vector<std::string>& out) : entry_(entry), out_(out) {}
-
-  // `members` is JSON, without the braces.
-  void add(std::string_view type, std::string_view members) {
-    std::string& frame = out_.emplace_back("{\"type\":\"");
-    frame.append(type).append("\",\"seq\":").append(std::to_string(entry_.id)).append(",\"run\":");
-    append_quoted(frame, entry_.run);
-    if (!entry_.session.empty()) {
-      frame += ",\"session\":";
-      append_quoted(frame, entry_.session);
-    }
-    frame.append(",\"ts\":").append(std::to_string(entry_.ts)).append(",").append(members).append("}");
-  }
-
-  void add_verdicts() {
-    if (entry_.verdicts.empty()) return;
-    std::string members = "\"of\":" + std::to_string(entry_.seq) + ",\"verdicts\":";
-    if (entry_.verdicts.starts_with('[')) {  // a list of the ids of events that were delivered unchanged
-      members += '[';
-      std::string_view rest(entry_.verdicts);
-      for (std::size_t at = rest.find('"'); at < rest.size(); at = rest.find('"', at)) {
-        const std::size_t end = ingest::end_of_string(rest, at);
-        if (members.back() == '}') members += ',';
-        members.append("{\"event\":").append(rest.substr(at, end - at)).append(",\"action\":\"deliver\"}");
-        at = end;
-      }
-      members += ']';
-    } else {
-      constexpr std::string_view before = "\"verdicts\":[";
-      const std::size_t at = entry_.verdicts.find(before);
-      if (at == std::string::npos) return;
-      members += std::string_view(entry_.verdicts).substr(at + before.size() - 1);
-      members.pop_back();  // the closing brace of the archived frame
-    }
-    add("verdicts", members);
-  }
-
-  void add_outcome(const archive::outcome_row& row) {
-    std::string members = "\"outcome\":{\"rule\":";
-    append_quoted(members, row.rule);
-    members += ",\"ts\":" + std::to_string(row.ts) + ",\"event\":";
-    if (row.event) {
-      append_quoted(members, *row.event);
-    } else {
-      members += "null";
-    }
-    members += ",\"detected_ts\":" + std::to_string(row.detected_ts) + ",\"outcome\":";
-    append_quoted(members, row.outcome);
-    add("outcome", members + '}');
-  }
-
- private:
-  const archive::watched_entry& entry_;
-  std::vector<std::string>& out_;
+struct feed_frame {
+  std::string_view type;
+  std::string json;                 // the value of the member of that name
+  std::optional<std::uint64_t> of;  // of verdicts: the message's seq
 };
+
+// The archive has the `verdicts` frame as sent, or a list of the ids of events that were delivered unchanged.
+std::string verdicts_json(std::string_view archived) {
+  if (!archived.starts_with('[')) return std::string(archive::member_of(archived, "verdicts"));
+  std::string out;
+  json_writer to(out);
+  to.open_array();
+  for (std::size_t at = archived.find('"'); at < archived.size(); at = archived.find('"', at)) {
+    const std::size_t end = ingest::end_of_string(archived, at);
+    to.open_object().key("event").raw(archived.substr(at, end - at)).key("action").text("deliver").close_object();
+    at = end;
+  }
+  to.close_array();
+  return out;
+}
+
+std::string outcome_json(const archive::outcome_row& row) {
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("rule").text(row.rule).key("ts").integer(row.ts).key("event");
+  row.event ? to.text(*row.event) : to.null();
+  to.key("detected_ts").integer(row.detected_ts).key("outcome").text(row.outcome).close_object();
+  return out;
+}
+
+std::vector<feed_frame> frames_of(const archive::watched_entry& entry, bool with_payloads) {
+  std::vector<feed_frame> out;
+  if (entry.kind == archive::entry_kind::message) {
+    out.push_back({.type = entry.type == "delivery" ? "delivery" : "message",
+                   .json = with_payloads ? entry.frame : ingest::without_payloads(entry.frame)});
+  } else if (archive::is_own_line(entry.kind)) {
+    out.push_back({.type = entry.type, .json = entry.frame});
+  }
+  for (const std::string& detection : entry.detections) out.push_back({.type = "detection", .json = detection});
+  if (std::string verdicts = verdicts_json(entry.verdicts); !entry.verdicts.empty() && !verdicts.empty()) {
+    out.push_back({.type = "verdicts", .json = std::move(verdicts), .of = entry.seq});
+  }
+  for (const std::string& intervention : entry.interventions) {
+    out.push_back({.type = "intervention", .json = intervention});
+  }
+  for (const archive::outcome_row& row : entry.outcomes) {
+    out.push_back({.type = "outcome", .json = outcome_json(row)});
+  }
+  return out;
+}
 
 }  // namespace
 
 std::vector<std::string> feed_frames(const archive::watched_entry& entry, bool with_payloads) {
+  const std::vector<feed_frame> frames = frames_of(entry, with_payloads);
   std::vector<std::string> out;
-  frame_maker make(entry, out);
-  if (entry.kind == archive::entry_kind::message) {
-    const bool is_delivery = entry.type == "delivery";
-    const std::string members = is_delivery ? "\"delivery\":" : "\"message\":";
-    make.add(is_delivery ? "delivery" : "message",
-             members + (with_payloads ? entry.frame : ingest::without_payloads(entry.frame)));
-  } else if (archive::is_own_line(entry.kind)) {
-    make.add(entry.type, '"' + entry.type + "\":" + entry.frame);
-  }
-  for (const std::string& detection : entry.detections) make.add("detection", "\"detection\":" + detection);
-  make.add_verdicts();
-  for (const std::string& intervention : entry.interventions) {
-    make.add("intervention", "\"intervention\":" + intervention);
-  }
-  for (const archive::outcome_row& row : entry.outcomes) make.add_outcome(row);
-  if (!out.empty()) {
-    out.back().pop_back();
-    out.back() += ",\"last\":true}";
+  for (const feed_frame& frame : frames) {
+    json_writer to(out.emplace_back());
+    to.open_object().key("type").text(frame.type).key("seq").integer(entry.id).key("run").text(entry.run);
+    if (!entry.session.empty()) to.key("session").text(entry.session);
+    to.key("ts").integer(entry.ts);
+    if (frame.of) to.key("of").integer(*frame.of);
+    to.key(frame.type).raw(frame.json);
+    if (&frame == &frames.back()) to.key("last").boolean(true);
+    to.close_object();
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/json_writer.h"
 #include "base/quote.h"
 
 namespace digd::daemon {
@@ -28,12 +29,11 @@ http_response respond_text(std::string body) {
 http_response respond_nothing() { return respond(http::status::no_content, {}, {}); }
 
 http_response respond_error(http::status status, std::string_view code, std::string_view message) {
-  std::string body = "{\"error\":{\"code\":";
-  append_quoted(body, code);
-  body += ",\"message\":";
-  append_quoted(body, message);
-  body += "}}\n";
-  return respond(status, "application/json", std::move(body));
+  std::string body;
+  json_writer to(body);
+  to.open_object().key("error").open_object().key("code").text(code).key("message").text(message);
+  to.close_object().close_object();
+  return respond(status, "application/json", body + '\n');
 }
 
 http_response bad_parameter(std::string_view name, std::string_view message) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "base/quote.h"
 #include "report/picture/dot.h"
 #include "report/picture/selection.h"
@@ -145,71 +146,57 @@ std::string write_graph(const recorded_graph& of, graph_format format) {
 
 namespace {
 
-void append_texts(std::string& out, std::string_view name, const std::string& value) {
-  out.append("\"").append(name).append("\":");
-  append_quoted(out, value);
+void write_event(json_writer& to, const model& m, const event& e, const std::vector<const giving*>& given) {
+  to.open_object().key("id").text(e.id).key("source");
+  e.source == none ? to.null() : to.text(m.activations[e.source].id);
+  if (!e.kind.empty()) to.key("kind").text(e.kind);
+  if (e.submit) to.key("submit").boolean(true);
+  if (e.given_back) to.key("given_back").boolean(true);
+  if (e.fyi) to.key("fyi").boolean(true);
+  if (e.system) to.key("system").boolean(true);
+  if (e.placeholder) to.key("placeholder").boolean(true);
+  if (e.row != none) to.key("ts").integer(m.rows[e.row].ts);
+  to.key("deliveries").open_array();
+  for (const giving* g : given) {
+    to.open_object().key("agent").text(m.lanes[g->lane].name).key("state").text(to_string(g->fate));
+    if (g->by_monitor) to.key("by_monitor").boolean(true);
+    to.close_object();
+  }
+  to.close_array().close_object();
 }
 
-void append_event(std::string& out, const model& m, const event& e,
-                  const std::vector<std::vector<const giving*>>& given, std::size_t at) {
-  out += '{';
-  append_texts(out, "id", e.id);
-  out += ",\"source\":";
-  if (e.source == none) {
-    out += "null";
-  } else {
-    append_quoted(out, m.activations[e.source].id);
-  }
-  if (!e.kind.empty()) {
-    out += ',';
-    append_texts(out, "kind", e.kind);
-  }
-  if (e.submit) out += ",\"submit\":true";
-  if (e.given_back) out += ",\"given_back\":true";
-  if (e.fyi) out += ",\"fyi\":true";
-  if (e.system) out += ",\"system\":true";
-  if (e.placeholder) out += ",\"placeholder\":true";
-  if (e.row != none) out.append(",\"ts\":").append(std::to_string(m.rows[e.row].ts));
-  out += ",\"deliveries\":[";
-  for (std::size_t i = 0; i < given[at].size(); ++i) {
-    const giving& g = *given[at][i];
-    out.append(i == 0 ? "{" : ",{");
-    append_texts(out, "agent", m.lanes[g.lane].name);
-    out.append(",\"state\":\"").append(to_string(g.fate)).append("\"");
-    if (g.by_monitor) out += ",\"by_monitor\":true";
-    out += '}';
-  }
-  out += "]}";
-}
-
-void append_activation(std::string& out, const recorded_graph& of, const activation& a) {
+void write_activation(json_writer& to, const recorded_graph& of, const activation& a) {
   const model& m = of.graph();
-  out += '{';
-  append_texts(out, "id", a.id);
-  out += ',';
-  append_texts(out, "agent", m.lanes[a.lane].name);
-  out.append(",\"started\":").append(std::to_string(a.started)).append(",\"ended\":");
-  out += a.open ? "null" : std::to_string(a.ended);
-  if (a.failed) out += ",\"failed\":true";
+  to.open_object().key("id").text(a.id).key("agent").text(m.lanes[a.lane].name).key("started").integer(a.started);
+  to.key("ended");
+  a.open ? to.null() : to.integer(a.ended);
+  if (a.failed) to.key("failed").boolean(true);
   if (const std::string error = a.failed ? of.error_of(a.id) : std::string(); !error.empty()) {
-    out += ',';
-    append_texts(out, "error", error);
+    to.key("error").text(error);
   }
-  out.append(",\"generating\":").append(a.generating() ? "true" : "false").append(",\"inputs\":[");
-  for (std::size_t i = 0; i < a.inputs.size(); ++i) {
-    out.append(i == 0 ? "{" : ",{");
-    append_texts(out, "event", m.events[a.inputs[i].event].id);
-    out += ",\"reaction\":";
-    out.append(a.inputs[i].reaction == reaction::none ? "null"
-                                                      : '"' + std::string(to_string(a.inputs[i].reaction)) + '"');
-    out += '}';
+  to.key("generating").boolean(a.generating()).key("inputs").open_array();
+  for (const auto& input : a.inputs) {
+    to.open_object().key("event").text(m.events[input.event].id).key("reaction");
+    input.reaction == reaction::none ? to.null() : to.text(to_string(input.reaction));
+    to.close_object();
   }
-  out += "],\"outputs\":[";
-  for (std::size_t i = 0; i < a.outputs.size(); ++i) {
-    if (i > 0) out += ',';
-    append_quoted(out, m.events[a.outputs[i]].id);
+  to.close_array().key("outputs").open_array();
+  for (const index output : a.outputs) to.text(m.events[output].id);
+  to.close_array().close_object();
+}
+
+// A list with a line for each of `count` values, as long as the whole text has at most `max_bytes`.
+template <class Write>
+void write_lines(json_writer& to, std::string& out, std::size_t count, std::size_t max_bytes, const Write& write) {
+  to.open_array();
+  std::string line;
+  for (std::size_t i = 0; i < count && out.size() <= max_bytes; ++i) {
+    line.assign(i == 0 ? "" : "\n");
+    json_writer value(line);
+    write(value, i);
+    to.raw(line);
   }
-  out += "]}";
+  to.close_array();
 }
 
 // Everything that was given to somebody, by event.
@@ -227,27 +214,21 @@ std::vector<std::vector<const giving*>> givings_of(const model& m) {
 std::string write_json(const recorded_graph& of) {
   const model& m = of.graph();
   const auto given = givings_of(m);
-  std::string out = "{\"run\":";
-  append_quoted(out, m.run);
-  out += ",\"mode\":";
-  append_quoted(out, m.mode);
-  out += ",\"agents\":[";
-  for (std::size_t i = 0; i < m.lanes.size(); ++i) {
-    out.append(i == 0 ? "{" : ",{");
-    append_texts(out, "name", m.lanes[i].name);
-    out.append(",\"member\":").append(m.lanes[i].member ? "true}" : "false}");
+  const std::size_t max_bytes = of.bounds().bytes;
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("run").text(m.run).key("mode").text(m.mode).key("agents").open_array();
+  for (const auto& lane : m.lanes) {
+    to.open_object().key("name").text(lane.name).key("member").boolean(lane.member).close_object();
   }
-  out += "],\"events\":[";
-  for (std::size_t i = 0; i < m.events.size() && out.size() <= of.bounds().bytes; ++i) {
-    if (i > 0) out += ",\n";
-    append_event(out, m, m.events[i], given, i);
-  }
-  out += "],\"activations\":[";
-  for (std::size_t i = 0; i < m.activations.size() && out.size() <= of.bounds().bytes; ++i) {
-    if (i > 0) out += ",\n";
-    append_activation(out, of, m.activations[i]);
-  }
-  return out + "]}\n";
+  to.close_array().key("events");
+  write_lines(to, out, m.events.size(), max_bytes,
+              [&](json_writer& line, std::size_t i) { write_event(line, m, m.events[i], given[i]); });
+  to.key("activations");
+  write_lines(to, out, m.activations.size(), max_bytes,
+              [&](json_writer& line, std::size_t i) { write_activation(line, of, m.activations[i]); });
+  to.close_object();
+  return out + '\n';
 }
 
 // ---- DOT and GraphML: nodes are numbered, so that no name is more than a label
