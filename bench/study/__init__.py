@@ -1,0 +1,1 @@
+"""The study with real agents: docs/study/plan.md."""

@@ -1,0 +1,91 @@
+// Serves a GGUF model on loopback with the part of OpenAI's API that the study needs:
+// POST /v1/chat/completions with messages, seed, temperature, max_tokens and response_format json_schema.
+//
+//   node server.mjs MODEL     prints {"port": N} when it is ready
+//
+// One request at a time, each from an empty context: the same request gives the same answer.
+import http from "node:http";
+import {getLlama, LlamaChatSession} from "node-llama-cpp";
+
+const CONTEXT = 4096;
+const MAX_BODY = 1 << 20;
+
+const llama = await getLlama({gpu: false, build: "never", progressLogs: false, logLevel: "error", maxThreads: 2});
+const model = await llama.loadModel({modelPath: process.argv[2]});
+const context = await model.createContext({contextSize: CONTEXT, threads: 2});
+const sequence = context.getSequence();
+const grammars = new Map(); // by schema, as JSON; the study has a handful
+
+async function grammarOf(schema) {
+  const key = JSON.stringify(schema);
+  if (!grammars.has(key)) grammars.set(key, await llama.createGrammarForJsonSchema(schema));
+  return grammars.get(key);
+}
+
+async function complete(request) {
+  const started = performance.now();
+  await sequence.clearHistory();
+  const before = {input: sequence.tokenMeter.usedInputTokens, output: sequence.tokenMeter.usedOutputTokens};
+  const messages = request.messages;
+  const session = new LlamaChatSession({contextSequence: sequence, autoDisposeSequence: false});
+  session.setChatHistory(messages.slice(0, -1).map(({role, content}) => {
+    if (role === "assistant") return {type: "model", response: [content]};
+    return {type: role === "system" ? "system" : "user", text: content};
+  }));
+  const schema = request.response_format?.json_schema?.schema;
+  const text = await session.prompt(messages.at(-1).content, {
+    grammar: schema && await grammarOf(schema),
+    seed: request.seed ?? 1,
+    temperature: request.temperature ?? 0,
+    maxTokens: request.max_tokens ?? 256,
+    trimWhitespaceSuffix: true
+  });
+  session.dispose({disposeSequence: false});
+  const used = sequence.tokenMeter;
+  return {
+    id: "chatcmpl-study",
+    object: "chat.completion",
+    created: 0,
+    model: request.model ?? "study",
+    choices: [{index: 0, finish_reason: "stop", message: {role: "assistant", content: text}}],
+    usage: {
+      prompt_tokens: used.usedInputTokens - before.input,
+      completion_tokens: used.usedOutputTokens - before.output,
+      total_tokens: used.usedInputTokens - before.input + used.usedOutputTokens - before.output
+    },
+    duration_ms: Math.round(performance.now() - started)
+  };
+}
+
+function body(request) {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    request.setEncoding("utf8");
+    request.on("data", part => {
+      text += part;
+      if (text.length > MAX_BODY) reject(new Error(`the body is over ${MAX_BODY} bytes`));
+    });
+    request.on("end", () => resolve(text));
+    request.on("error", reject);
+  });
+}
+
+let turn = Promise.resolve();
+const server = http.createServer(async (request, response) => {
+  const reply = (status, value) => {
+    response.writeHead(status, {"content-type": "application/json"});
+    response.end(JSON.stringify(value));
+  };
+  if (request.method !== "POST" || request.url !== "/v1/chat/completions") {
+    return reply(404, {error: {message: "only POST /v1/chat/completions is served"}});
+  }
+  try {
+    const wanted = JSON.parse(await body(request));
+    const answer = turn.then(() => complete(wanted));
+    turn = answer.catch(() => {});
+    reply(200, await answer);
+  } catch (error) {
+    reply(400, {error: {message: String(error)}});
+  }
+});
+server.listen(0, "127.0.0.1", () => console.log(JSON.stringify({port: server.address().port})));

@@ -1,0 +1,187 @@
+"""Writes the page of the study with real agents from its results: `python bench/study/study_page.py RESULTS PAGE`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from study_run import ARMS, CELLS, read_results  # noqa: E402
+
+spec = importlib.util.spec_from_file_location("intervals", Path(__file__).parents[1] / "healing/intervals.py")
+assert spec is not None and spec.loader is not None
+intervals = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(intervals)
+
+PRIMARY = (("enforce", "plain"), ("enforce", "blind"))
+NOT_EXCLUDED = -0.10  # harm is not excluded if the interval reaches below this
+Line = dict[str, Any]
+
+
+def pairs(results: dict[tuple[str, int, str], Line], cell: str) -> list[dict[str, Line]]:
+    """The seeds of a cell for which every arm was run."""
+    seeds = sorted({seed for name, seed, _ in results if name == cell})
+    complete = [{arm: results.get((cell, seed, arm)) for arm in ARMS} for seed in seeds]
+    return [pair for pair in complete if all(pair.values())]  # type: ignore[misc]
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """p values, corrected for their number (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, p_values[index] * (len(p_values) - rank)))
+        corrected[index] = largest
+    return corrected
+
+
+def percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def points(difference: tuple[float, float, float]) -> str:
+    return "{:+.0f} ({:+.0f} to {:+.0f})".format(*(100 * value for value in difference))
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *rows])
+
+
+def comparisons(by_cell: dict[str, list[dict[str, Line]]]) -> list[dict[str, Any]]:
+    found = []
+    for cell, complete in by_cell.items():
+        for first, second in PRIMARY:
+            a, b = ([bool(pair[arm]["valid"]) for pair in complete] for arm in (first, second))
+            found.append(
+                {
+                    "cell": cell,
+                    "arms": f"{first} – {second}",
+                    "difference": intervals.paired_difference(a, b),
+                    "p": intervals.mcnemar(a, b),
+                    "pairs": len(complete),
+                }
+            )
+    for row, p in zip(found, holm([row["p"] for row in found])):
+        row["corrected"] = p
+    return found
+
+
+def precision_rows(lines: list[Line]) -> list[list[str]]:
+    """Detections in observe against what the runs truly lacked: one count a run and rule."""
+    truths = {
+        "early_termination": lambda line: any(answer["lacking"] for answer in line["answers"]),
+        "orphaned_event": lambda line: line["sent_to_nobody"] > 0,
+        "missing_termination": lambda line: line["rested_without_answer"],
+        "deadlock": lambda line: line["rested_without_answer"],
+    }
+    rows = []
+    for rule in sorted({d["rule"] for line in lines for d in line["detections"]} | set(truths)):
+        fired = [any(d["rule"] == rule for d in line["detections"]) for line in lines]
+        truth = truths.get(rule)
+        if truth is None:
+            rows.append([rule, str(sum(fired)), "–", "no truth known", "–"])
+            continue
+        true = [bool(truth(line)) for line in lines]
+        both = sum(f and t for f, t in zip(fired, true))
+        rows.append([rule, str(sum(fired)), str(sum(true)), f"{both} of {sum(fired)}", f"{both} of {sum(true)}"])
+    return rows
+
+
+def against(by_cell: dict[str, list[dict[str, Line]]], compared: list[dict[str, Any]]) -> list[str]:
+    """What fell against digd, worst first."""
+    said = []
+    for row in sorted(compared, key=lambda row: row["difference"][0]):
+        low = row["difference"][1]
+        if row["difference"][0] < 0 or low < NOT_EXCLUDED:
+            kind = "fewer valid answers" if row["difference"][0] < 0 else "harm is not excluded"
+            said.append(f"- `{row['cell']}`, {row['arms']}: {kind}; {points(row['difference'])} points.")
+    lines = [pair for complete in by_cell.values() for pair in complete]
+    lost = sum(pair["plain"]["valid"] and not pair["enforce"]["valid"] for pair in lines)
+    said.append(
+        f"- {lost} of {sum(pair['plain']['valid'] for pair in lines)} runs that were valid in plain "
+        "were not in enforce."
+    )
+    returned = sum(answer["correct"] for pair in lines for answer in pair["enforce"]["answers"][:-1])
+    said.append(f"- In enforce, {returned} correct answers were not the last answer of their run.")
+    texts = sum(pair["enforce"]["texts_with_data_lacking"] for pair in lines)
+    heeded = sum(pair["enforce"]["texts_heeded"] for pair in lines)
+    said.append(f"- Agents that lacked data heeded {heeded} of {texts} texts.")
+    without = [cell for cell, row in ((r["cell"], r) for r in compared) if row["corrected"] >= 0.05]
+    said.append(f"- Comparisons without a significant difference: {len(without)} of {len(compared)}.")
+    return said
+
+
+def page(results: dict[tuple[str, int, str], Line]) -> str:
+    by_cell = {cell: complete for cell in CELLS if (complete := pairs(results, cell))}
+    if not by_cell:
+        raise SystemExit("There is no pair yet for which every arm was run.")
+    compared = comparisons(by_cell)
+    parts = [
+        "# Results of the study with real agents",
+        "[The plan](plan.md) says what was run. `scripts/study-real --page` writes this page from `results.jsonl`.",
+        "Complete pairs: "
+        + ", ".join(f"`{cell}` {len(complete)}" for cell, complete in by_cell.items())
+        + ". The plan has 30 in each cell.",
+        "## What fell against digd",
+        "\n".join(against(by_cell, compared)),
+        "## Primary comparisons",
+        "Differences of valid answers in percentage points, with Newcombe's paired 95 % interval.",
+        table(
+            ["cell", "arms", "pairs", "difference", "McNemar p", "corrected"],
+            [
+                [
+                    f"`{r['cell']}`",
+                    r["arms"],
+                    str(r["pairs"]),
+                    points(r["difference"]),
+                    f"{r['p']:.3f}",
+                    f"{r['corrected']:.3f}",
+                ]
+                for r in compared
+            ],
+        ),
+        "## Arms",
+        "Means for each run.",
+        table(
+            ["cell", "arm", "valid", "answered", "calls", "tokens in", "tokens out", "model s", "texts"],
+            [
+                [
+                    f"`{cell}`",
+                    arm,
+                    percent(mean([pair[arm]["valid"] for pair in complete])),
+                    percent(mean([pair[arm]["answered"] for pair in complete])),
+                    *(
+                        f"{mean([pair[arm][key] for pair in complete]):.0f}"
+                        for key in ("calls", "tokens_in", "tokens_out")
+                    ),
+                    f"{mean([pair[arm]['model_ms'] for pair in complete]) / 1000:.0f}",
+                    f"{mean([pair[arm]['texts'] for pair in complete]):.1f}",
+                ]
+                for cell, complete in by_cell.items()
+                for arm in ARMS
+            ],
+        ),
+        "## Precision and recall in observe",
+        "One count for each run.",
+        table(
+            ["rule", "runs in which it fired", "runs that truly had it", "precision", "recall"],
+            precision_rows([pair["observe"] for complete in by_cell.values() for pair in complete]),
+        ),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def main() -> None:
+    results, target = map(Path, sys.argv[1:])
+    target.write_text(page(read_results(results)))
+
+
+if __name__ == "__main__":
+    main()
