@@ -96,26 +96,26 @@ def precision_rows(lines: list[Line]) -> list[list[str]]:
 
 def against(by_cell: dict[str, list[dict[str, Line]]], compared: list[dict[str, Any]]) -> list[str]:
     """What fell against digd, worst first."""
-    said = []
+    findings = []
     for row in sorted(compared, key=lambda row: row["difference"][0]):
         low = row["difference"][1]
         if row["difference"][0] < 0 or low < NOT_EXCLUDED:
             kind = "fewer valid answers" if row["difference"][0] < 0 else "harm is not excluded"
-            said.append(f"- `{row['cell']}`, {row['arms']}: {kind}; {points(row['difference'])} points.")
+            findings.append(f"- `{row['cell']}`, {row['arms']}: {kind}; {points(row['difference'])} points.")
     lines = [pair for complete in by_cell.values() for pair in complete]
     lost = sum(pair["plain"]["valid"] and not pair["enforce"]["valid"] for pair in lines)
-    said.append(
+    findings.append(
         f"- {lost} of {sum(pair['plain']['valid'] for pair in lines)} runs that were valid in plain "
         "were not in enforce."
     )
     returned = sum(answer["correct"] for pair in lines for answer in pair["enforce"]["answers"][:-1])
-    said.append(f"- In enforce, {returned} correct answers were not the last answer of their run.")
+    findings.append(f"- In enforce, {returned} correct answers were not the last answer of their run.")
     texts = sum(pair["enforce"]["texts_with_data_lacking"] for pair in lines)
-    heeded = sum(pair["enforce"]["texts_heeded"] for pair in lines)
-    said.append(f"- Agents that lacked data heeded {heeded} of {texts} texts.")
+    followed = sum(pair["enforce"]["texts_followed"] for pair in lines)
+    findings.append(f"- Agents that lacked data followed {followed} of {texts} texts.")
     without = [cell for cell, row in ((r["cell"], r) for r in compared) if row["corrected"] >= 0.05]
-    said.append(f"- Comparisons without a significant difference: {len(without)} of {len(compared)}.")
-    return said
+    findings.append(f"- Comparisons without a significant difference: {len(without)} of {len(compared)}.")
+    return findings
 
 
 def page(results: dict[tuple[str, int, str], Line]) -> str:

@@ -206,11 +206,11 @@ def code(team: tuple[str, ...], rng: random.Random) -> Task:
             return f"{signature} {specification}.", ("the specification",)
         if agent in owners["the examples"] and ("def " in argument or "lambda" in argument):
             results, error = passes(argument, name, [list(case) for case in shown])
-            told = error or ", ".join(
+            outcome = error or ", ".join(
                 f"{name}{case[0]!r} {'is right' if ok else f'should be {case[1]!r}'}"
                 for case, ok in zip(shown, results)
             )
-            return f"Tried: {told}."[:MAX_OUTPUT], ("the examples",)
+            return f"Tried: {outcome}."[:MAX_OUTPUT], ("the examples",)
         mine = [piece for piece in owners if agent in owners[piece]]
         return f"You can use: {', '.join(mine) or 'nothing'}.", ()
 
