@@ -16,7 +16,9 @@ void add_attribute_shapley(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);  // and chief-train
 void add_completion(CLI::App& app, int& status);
 void add_delete(CLI::App& app, int& status);
+void add_demo(CLI::App& app, int& status);
 void add_export(CLI::App& app, int& status);
+void add_health(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
 void add_import_otlp(CLI::App& import, int& status);
 void add_judge(CLI::App& app, int& status);

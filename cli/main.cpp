@@ -50,6 +50,7 @@ int main(int argc, char** argv) {
       "Machine formats go to standard output, all else to standard error.\n"
       "Exit status: 0 done, 1 found what it was asked to find, 2 wrong use or bad input.");
   int status = digd::cli::done;
+  digd::cli::add_demo(app, status);
   digd::cli::add_replay(app, status);
   digd::cli::add_show(app, status);
   digd::cli::add_report(app, status);
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
   digd::cli::add_pilot(app, status);
   digd::cli::add_judge(app, status);
   digd::cli::add_mode(app, status);
+  digd::cli::add_health(app, status);
   digd::cli::add_import(app, status);
   digd::cli::add_send(app, status);
   digd::cli::add_rules(app, status);

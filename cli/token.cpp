@@ -1,19 +1,18 @@
 // digctl token: makes a bearer token. The token goes to standard output and nowhere else; what digd keeps of it, its
 // SHA-256 with name, rights and runs, goes to the tokens file.
-#include <openssl/rand.h>
-#include <openssl/sha.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/quote.h"
 #include "cli/commands.h"
+#include "net/new_token.h"
 
 namespace digd::cli {
 
@@ -25,17 +24,6 @@ struct token_options {
   std::uint64_t rate = 0;
 };
 
-template <std::size_t N>
-std::string hex_of(const std::array<unsigned char, N>& bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  for (const unsigned char byte : bytes) {
-    out += digits[byte >> 4];
-    out += digits[byte & 15];
-  }
-  return out;
-}
-
 std::string list_of(const std::vector<std::string>& texts) {
   std::string out = "[";
   for (const std::string& text : texts) {
@@ -45,10 +33,8 @@ std::string list_of(const std::vector<std::string>& texts) {
   return out + ']';
 }
 
-std::string entry_of(const token_options& asked, const std::string& token) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash;
-  SHA256(reinterpret_cast<const unsigned char*>(token.data()), token.size(), hash.data());
-  std::string out = "[[token]]\nname = " + digd::quoted(asked.name) + "\nsha256 = \"" + hex_of(hash) +
+std::string entry_of(const token_options& asked, const net::new_token& token) {
+  std::string out = "[[token]]\nname = " + digd::quoted(asked.name) + "\nsha256 = \"" + token.sha256 +
                     "\"\nrights = " + list_of(asked.rights) + '\n';
   if (!asked.runs.empty()) out += "runs = " + list_of(asked.runs) + '\n';
   if (asked.rate > 0) out += "rate = " + std::to_string(asked.rate) + '\n';
@@ -64,13 +50,12 @@ bool append(const std::string& file, const std::string& entry) {
 }
 
 int make_token(const token_options& asked) {
-  std::array<unsigned char, 32> random;
-  if (RAND_bytes(random.data(), static_cast<int>(random.size())) != 1) {
+  const std::optional<net::new_token> token = net::make_token();
+  if (!token) {
     std::cerr << "digctl: the system gives no random numbers\n";
     return wrong_use;
   }
-  const std::string token = hex_of(random);
-  const std::string entry = entry_of(asked, token);
+  const std::string entry = entry_of(asked, *token);
   if (asked.file.empty()) {
     std::cerr << "# Put this into the file that `tokens` in digd.toml names, then reload digd:\n" << entry;
   } else if (append(asked.file, entry)) {
@@ -79,7 +64,7 @@ int make_token(const token_options& asked) {
     std::cerr << "digctl: cannot write " << digd::quoted(asked.file) << '\n';
     return wrong_use;
   }
-  std::cout << token << '\n';
+  std::cout << token->secret << '\n';
   return done;
 }
 

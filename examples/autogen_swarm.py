@@ -1,14 +1,14 @@
 """Three agents of an AutoGen swarm hand a task around. digd asks one of them to handle it.
 
     build/release/bin/digd --data-dir /tmp/digd &
-    pip install './clients/python[autogen]' autogen-ext
     python examples/autogen_swarm.py
 
-The models are replayed, so the example needs no key. Replace them with your own model clients. DIGD_URL selects another
-daemon.
+Needs the packages `digd`, `autogen-agentchat` and `autogen-ext`. The models are replayed, so the example needs no key.
+Replace them with your own model clients. DIGD_URL selects another daemon.
 """
 
 import asyncio
+import os
 
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
@@ -47,7 +47,8 @@ async def main():
     ring = {"ann": "bob", "bob": "cid", "cid": "ann"}
     agents = [AssistantAgent(name, Model(name, to), handoffs=[to]) for name, to in ring.items()]
     done = TextMentionTermination("DONE") | MaxMessageTermination(16)
-    async with digd.Run(agents=list(ring), mode="enforce") as run:  # without mode= digd reports and changes nothing
+    # With the mode "shadow" digd reports and changes nothing.
+    async with digd.Run(agents=list(ring), mode=os.environ.get("DIGD_MODE", "enforce")) as run:
         swarm = digd.autogen.instrument(Swarm(agents, termination_condition=done), run)
         result = await swarm.run(task="Who does this?")
     print("the end:", f"{result.messages[-1].source}: {result.messages[-1].content}")

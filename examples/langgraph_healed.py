@@ -3,10 +3,11 @@
 
 The supervisor's model answers with the name of an agent that does not exist. Without a daemon, LangGraph drops the
 message and the graph ends there. With a daemon, the supervisor runs again, reads which agents exist, and chooses one.
-Needs `pip install './clients/python[langgraph]'`. The model is a fake that reads the last message.
+Needs the packages `digd` and `langgraph`. The model is a fake that reads the last message.
 """
 
 import logging
+import os
 
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
@@ -31,7 +32,8 @@ builder = StateGraph(MessagesState)
 builder.add_node("supervisor", supervisor)
 builder.add_node("coder", coder)
 builder.add_edge(START, "supervisor")
-digd.langgraph.instrument(builder, mode="enforce")  # without a mode digd only reports
+# Without a mode digd only reports.
+digd.langgraph.instrument(builder, mode=os.environ.get("DIGD_MODE", "enforce"))
 
 if __name__ == "__main__":
     logging.basicConfig(format="%(message)s")

@@ -1,14 +1,16 @@
 """An OpenAI Agents SDK writer answers although its researcher failed. digd gives the answer back; the run continues.
 
     build/release/bin/digd --data-dir /tmp/digd &
-    pip install './clients/python[openai-agents]' && python examples/openai_agents_early_answer.py
+    python examples/openai_agents_early_answer.py
 
-The models are scripted, so the example needs no key; omit `model=` for real ones. DIGD_URL selects another daemon.
-Without `mode="enforce"` digd changes nothing: it reports the early answer and logs the healing that it would have done.
+Needs the packages `digd` and `openai-agents`. The models are scripted, so the example needs no key; omit `model=` for
+real ones. DIGD_URL selects another daemon.
+With `DIGD_MODE=shadow` digd changes nothing: it reports the early answer and logs what it would have done.
 """
 
 import asyncio
 import json
+import os
 
 from agents import Agent, Runner, set_tracing_disabled
 from agents.testing import ModelStep, ScriptedModel, assistant_message, function_call
@@ -46,7 +48,7 @@ writer = Agent(
 
 async def main():
     set_tracing_disabled(True)
-    async with digd.Run(mode="enforce") as run:
+    async with digd.Run(mode=os.environ.get("DIGD_MODE", "enforce")) as run:
         with digd.openai_agents.attach(run):
             result = await Runner.run(writer, "Write a report.")
     for call in writer.model.calls:

@@ -3,11 +3,12 @@
 
 The planner sends a part of the work to "tester", which does not exist. Without a daemon that part is lost. With a
 daemon it comes back to the planner with the names of the existing agents, and the planner sends it to one of them.
-Needs `pip install ./clients/python`.
+Needs the package `digd`.
 """
 
 import asyncio
 import logging
+import os
 
 import digd
 
@@ -38,7 +39,7 @@ async def main() -> None:
         for event, text in sent.items():
             deliver(a.verdict(event), text)
 
-    async with digd.Run(agents=AGENTS, mode="enforce") as run:
+    async with digd.Run(agents=AGENTS, mode=os.environ.get("DIGD_MODE", "enforce")) as run:
         deliver(await run.emit(["planner"], payload={"text": "Write a parser."}), "Write a parser.")
         await act("planner", {"coder": "write it", "tester": "try it"})
         await act("planner", {"reviewer": "try it"})

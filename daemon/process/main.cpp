@@ -18,6 +18,7 @@
 #include "base/quote.h"
 #include "daemon/process/failures.h"
 #include "daemon/process/log.h"
+#include "daemon/process/new_setup.h"
 #include "daemon/process/server.h"
 #include "daemon/process/service_manager.h"
 #include "daemon/process/supervisor.h"
@@ -67,6 +68,10 @@ next_step parse_arguments(app& a) {
   cli.add_flag("--print-config", print_config, "print the default configuration with its explanations, and exit");
   cli.add_flag("--print-schema", print_schema, "print the JSON schema of the configuration, and exit");
   cli.set_version_flag("--version", "digd " DIGD_VERSION);
+  new_setup setup;
+  CLI::App* init = cli.add_subcommand("init", "Write a configuration, a token and a systemd user unit, and exit");
+  init->add_option("FOLDER", setup.folder, "where to write them")->required();
+  init->add_option("--listen", setup.listen, "the address for the configuration")->capture_default_str();
   try {
     cli.parse(a.argc, a.argv);
   } catch (const CLI::Success& e) {
@@ -74,6 +79,13 @@ next_step parse_arguments(app& a) {
     return next_step::stop;
   } catch (const CLI::ParseError& e) {
     throw wrong_use(std::string(e.what()) + "\ndigd --help tells how it is used");
+  }
+  if (init->parsed()) {
+    listen_address where;
+    std::string why;
+    if (!parse_address(setup.listen, where, why)) throw wrong_use("digd init: --listen: " + why);
+    if (why = write_setup(setup, std::cout); !why.empty()) throw wrong_use("digd init: " + why);
+    return next_step::stop;
   }
   if (print_config) std::cout << commented_config();
   if (print_schema) std::cout << config_schema();

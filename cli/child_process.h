@@ -1,0 +1,44 @@
+// A program that digctl starts and ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace digd::cli {
+
+struct child_command {
+  std::vector<std::string> words;                              // the program, looked up in PATH, and its arguments
+  std::vector<std::pair<std::string, std::string>> variables;  // added to the environment
+  bool inherits_digd_variables = true;                         // false: without the DIGD_* variables of this process
+  std::string log;                                             // a file for both outputs; empty: those of this process
+};
+
+// Owns one process: the destructor ends it. The process has its own process group, so that Ctrl-C in the terminal
+// reaches only digctl. Linux sends it SIGTERM if digctl dies. Thread: the one that made it.
+class child_process {
+ public:
+  child_process() = default;
+  ~child_process() { end(); }
+  child_process(const child_process&) = delete;
+  child_process& operator=(const child_process&) = delete;
+
+  // Returns an error sentence; empty on success.
+  std::string start(const child_command& command);
+  // The exit status once the process has ended; 128 and the signal's number after a signal.
+  std::optional<int> ended();
+  // SIGTERM, and after `max_end_time` SIGKILL. Does nothing if the process has ended.
+  void end();
+
+  static constexpr std::chrono::seconds max_end_time{25};  // digd needs at most 20 s (systemd/digd.service)
+
+ private:
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+};
+
+}  // namespace digd::cli

@@ -1,0 +1,17 @@
+// New bearer tokens. digd keeps only the SHA-256 of a token (docs/security.md).
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace digd::net {
+
+struct new_token {
+  std::string secret;  // 64 hex digits, from the system's random numbers
+  std::string sha256;  // of the secret, in hex: for the tokens file
+};
+
+// nullopt: the system gives no random numbers.
+std::optional<new_token> make_token();
+
+}  // namespace digd::net
