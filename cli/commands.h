@@ -14,6 +14,7 @@ void add_causal(CLI::App& app, int& status);
 void add_attribute_chief(CLI::App& app, int& status);  // shares `attribute` with other methods
 void add_attribute_shapley(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);  // and chief-train
+void add_check(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);
 void add_delete(CLI::App& app, int& status);
 void add_demo(CLI::App& app, int& status);

@@ -1,5 +1,5 @@
-// digctl completion bash|zsh|man: what completes the command line, and the commands' part of the manual page; from the
-// commands themselves, so that neither can lack one. Not shown by --help: packages call it.
+// digctl completion bash|zsh|fish|man: what completes the command line, and the commands' part of the manual page. Both
+// come from the commands themselves, so that neither can lack one. Not shown by --help: packages call it.
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -158,6 +158,42 @@ void print_zsh(const CLI::App& root) {
   std::cout << "_digctl \"$@\"\n";
 }
 
+// ---- fish
+
+// True where the words before the cursor lead to this command, and, if `is_open`, to none of its subcommands.
+std::string fish_condition(const CLI::App& app, const std::string& path, bool is_open) {
+  std::istringstream words(path);
+  std::string condition, word;
+  for (words >> word; words >> word;) {
+    condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + word);
+  }
+  names subcommands;
+  for (const CLI::App* sub : commands_of(app)) subcommands.push_back(sub->get_name());
+  if (!is_open || subcommands.empty()) return condition;
+  return condition + (condition.empty() ? "" : "; and ") + "not __fish_seen_subcommand_from " + joined(subcommands);
+}
+
+void print_fish(const CLI::App& root) {
+  std::cout << "# fish completion for digctl; written by `digctl completion fish`\n";
+  walk(root, "digctl", [](const CLI::App& app, const std::string& path) {
+    const std::string open = shell_quoted(fish_condition(app, path, true));
+    for (const CLI::App* sub : commands_of(app)) {
+      std::cout << "complete -c digctl -f -n " << open << " -a " << sub->get_name() << " -d "
+                << shell_quoted(first_line(sub->get_description())) << '\n';
+    }
+    const std::string inside = fish_condition(app, path, false);
+    for (const CLI::Option* option : options_of(app, false)) {
+      std::cout << "complete -c digctl" << (inside.empty() ? "" : " -n " + shell_quoted(inside));
+      for (const std::string& name : option->get_snames()) std::cout << " -s " << name;
+      for (const std::string& name : option->get_lnames()) std::cout << " -l " << name;
+      const names choices = choices_of(*option);
+      if (!choices.empty()) std::cout << " -x -a " << shell_quoted(joined(choices));
+      if (choices.empty() && takes_value(*option)) std::cout << " -r";
+      std::cout << " -d " << shell_quoted(first_line(option->get_description())) << '\n';
+    }
+  });
+}
+
 // ---- the manual page, mdoc(7)
 
 void print_roff(const std::string& text) {
@@ -215,16 +251,17 @@ void print_man(const CLI::App& root) {
 }  // namespace
 
 void add_completion(CLI::App& app, int& status) {
-  auto basic_string = std::make_shared<std::string>();
+  auto shell = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("completion", "Prints what completes the command line in a shell");
   sub->group("");  // not in --help
-  sub->add_option("SHELL", *basic_string, "bash, zsh, or man")
+  sub->add_option("SHELL", *shell, "bash, zsh, fish, or man")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "man"}));
-  sub->callback([basic_string, &app, &status] {
-    if (*basic_string == "bash") print_bash(app);
-    if (*basic_string == "zsh") print_zsh(app);
-    if (*basic_string == "man") print_man(app);
+      ->check(CLI::IsMember({"bash", "zsh", "fish", "man"}));
+  sub->callback([shell, &app, &status] {
+    if (*shell == "bash") print_bash(app);
+    if (*shell == "zsh") print_zsh(app);
+    if (*shell == "fish") print_fish(app);
+    if (*shell == "man") print_man(app);
     status = done;
   });
 }

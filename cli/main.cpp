@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
+#include <initializer_list>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -40,6 +41,16 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return {};
 }
 
+// Adds commands under a heading of --help.
+void add_to_group(CLI::App& app, const std::string& heading, int& status,
+                  std::initializer_list<void (*)(CLI::App&, int&)> commands) {
+  const apps before = commands_of(app);
+  for (const auto add : commands) add(app, status);
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    if (std::find(before.begin(), before.end(), command) == before.end()) command->group(heading);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -50,29 +61,16 @@ int main(int argc, char** argv) {
       "Machine formats go to standard output, all else to standard error.\n"
       "Exit status: 0 done, 1 found what it was asked to find, 2 wrong use or bad input.");
   int status = digd::cli::done;
-  digd::cli::add_demo(app, status);
-  digd::cli::add_replay(app, status);
-  digd::cli::add_show(app, status);
-  digd::cli::add_report(app, status);
-  digd::cli::add_runs(app, status);
-  digd::cli::add_tail(app, status);
-  digd::cli::add_export(app, status);
-  digd::cli::add_delete(app, status);
-  digd::cli::add_pilot(app, status);
-  digd::cli::add_judge(app, status);
-  digd::cli::add_mode(app, status);
-  digd::cli::add_health(app, status);
-  digd::cli::add_import(app, status);
-  digd::cli::add_send(app, status);
-  digd::cli::add_rules(app, status);
-  digd::cli::add_token(app, status);
+  using namespace digd::cli;
+  add_to_group(app, "Begin", status, {add_demo});
+  add_to_group(app, "Look at runs", status,
+               {add_runs, add_show, add_report, add_tail, add_pilot, add_judge, add_rules});
+  add_to_group(app, "Operate a daemon", status, {add_health, add_mode, add_export, add_delete, add_token});
+  add_to_group(app, "Work with traces", status, {add_replay, add_check, add_send, add_import});
 #ifdef DIGD_ANALYSIS
-  digd::cli::add_causal(app, status);
-  digd::cli::add_attribute_chief(app, status);
-  digd::cli::add_eval(app, status);
-  digd::cli::add_attribute_shapley(app, status);
+  add_to_group(app, "Find causes", status, {add_attribute_chief, add_attribute_shapley, add_causal, add_eval});
 #endif
-  digd::cli::add_completion(app, status);
+  add_completion(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -5,8 +5,10 @@
 
 #include "base/quote.h"
 #include "cli/commands.h"
+#include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/frame_rows.h"
+#include "cli/refused_lines.h"
 #include "cli/terminal_options.h"
 #include "ingest/protocol/encode.h"
 #include "ingest/protocol/replay.h"
@@ -52,6 +54,10 @@ class printer {
       to.frame = [this](std::string_view frame) { frames_.frame(frame); };
     }
     to.record = [this](const ingest::record& record) { take(record); };
+    to.refused = [this](std::uint64_t line, const ingest::record& record) {
+      const refusal_note& note = record.answer.refused;
+      refusals_.add(line, to_string(note.code), note.field, note.text);
+    };
     return to;
   }
 
@@ -61,6 +67,7 @@ class printer {
     std::cout.flush();
   }
   bool found() const { return found_; }
+  const refused_lines& refusals() const { return refusals_; }
 
  private:
   static constexpr std::size_t rows_at_once = 4096;
@@ -89,6 +96,7 @@ class printer {
   const replay_options& options_;
   table table_;
   frame_printer frames_;
+  refused_lines refusals_;
   std::string line_;
   bool found_ = false;
 };
@@ -97,11 +105,8 @@ int replay(const replay_options& options) {
   printer print(options);
   ingest::replay through(run_policy{}, print.listener());
   const ingest::replayed result = ingest::replay_file(options.trace, through);
-  print.finish();
-  if (!result.problem.empty()) {
-    std::cerr << "digctl replay: " << shown(options.trace) << ": " << result.problem << '\n';
-    return wrong_use;
-  }
+  if (through.run() != nullptr) print.finish();
+  if (!result.problem.empty()) return complain("replay", shown(options.trace) + ": " + result.problem);
   if (through.semantics() != semantics_version) {
     std::cerr << "digctl replay: this run began under version " << through.semantics()
               << " of the semantics; the answers here follow version " << semantics_version << "\n";
@@ -109,11 +114,7 @@ int replay(const replay_options& options) {
   const ingest::replay::counts& c = result.counted;
   std::cerr << c.messages << " messages, " << c.refused << " refused, " << c.detections << " detections, " << c.healed
             << " healed\n";
-  if (c.broken > 0) {
-    std::cerr << "digctl replay: " << shown(options.trace) << ": " << c.broken
-              << " lines are no JSON: this is no trace, or a damaged one\n";
-    return wrong_use;
-  }
+  if (c.rejected > 0) return print.refusals().report("replay", options.trace);
   return print.found() ? found : done;
 }
 

@@ -3,8 +3,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_writer.h"
+#include "base/nearest.h"
+#include "base/quote.h"
 #include "cli/commands.h"
 #include "rules/rule.h"
 
@@ -59,11 +62,29 @@ void append_rule(json_writer& json, const rule& r) {
   json.close_object();
 }
 
-void print_json() {
+// All rules if the name is empty; none if no rule has that name or code.
+std::vector<const rule*> rules_named(std::string_view name) {
+  std::vector<const rule*> chosen;
+  for (const rule* r : catalog()) {
+    if (name.empty() || name == to_string(r->id) || name == r->doc.code) chosen.push_back(r);
+  }
+  return chosen;
+}
+
+std::string check_rule_name(const std::string& name) {
+  if (!rules_named(name).empty()) return {};
+  const rule* const* near =
+      nearest(name, catalog(), [](const rule* r) -> std::string_view { return to_string(r->id); });
+  return "there is no rule " + digd::quoted(name) +
+         (near == nullptr ? "; digctl rules lists them"
+                          : "; did you mean " + digd::quoted(to_string((*near)->id)) + '?');
+}
+
+void print_json(const std::vector<const rule*>& rules) {
   std::string out;
   json_writer json(out);
   json.open_array();
-  for (const rule* r : catalog()) append_rule(json, *r);
+  for (const rule* r : rules) append_rule(json, *r);
   json.close_array();
   std::cout << out << '\n';
 }
@@ -76,11 +97,15 @@ void add_rules(CLI::App& app, int& status) {
   sub->add_option("--format", *format, "text for people, json for programs: one object for each rule")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
-  sub->callback([&status, format] {
+  const auto name = std::make_shared<std::string>();
+  sub->add_option("RULE", *name, "only this rule, by its name or code (deadlock, DL); default: all")
+      ->check(CLI::Validator(check_rule_name, "NAME"));
+  sub->callback([&status, format, name] {
+    const std::vector<const rule*> chosen = rules_named(*name);
     if (*format == "json") {
-      print_json();
+      print_json(chosen);
     } else {
-      for (const rule* r : catalog()) print_text(*r);
+      for (const rule* r : chosen) print_text(*r);
     }
     status = done;
   });

@@ -8,6 +8,7 @@
 #include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/frame_rows.h"
+#include "cli/refused_lines.h"
 #include "cli/terminal_options.h"
 #include "net/trace_player.h"
 
@@ -52,7 +53,13 @@ int send(const send_options& options) {
   }
   std::istream& in = options.trace == "-" ? std::cin : file;
   frame_printer print(options.format == "jsonl", look_of(options.terminal));
+  refused_lines refusals;
   net::trace_player player(play, {.frame = [&](std::string_view frame) { print.frame(frame); },
+                                  .refused =
+                                      [&](std::uint64_t line, const net::daemon_frame& error) {
+                                        refusals.add(line, error.code, net::text_of(error.body, "field"),
+                                                     error.message);
+                                      },
                                   .notice = [](std::string_view text) { std::cerr << "digctl send: " << text << '\n'; },
                                   .idle = [&] { print.flush(); }});
   std::string line;
@@ -66,7 +73,8 @@ int send(const send_options& options) {
   if (!good) std::cerr << "digctl send: " << shown(options.trace) << ": " << player.problem() << '\n';
   if (good && !any) std::cerr << "digctl send: " << shown(options.trace) << ": no trace: the file is empty\n";
   if (good && any) report(player.counted());
-  return good && any ? done : wrong_use;
+  if (!good || !any) return wrong_use;
+  return refusals.empty() ? done : refusals.report("send", options.trace);
 }
 
 }  // namespace

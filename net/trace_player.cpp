@@ -89,8 +89,9 @@ std::optional<std::size_t> trace_player::find_session(std::string_view name) con
 // Foresees what the daemon does with a line: the seq it uses up, and whether it is held for an answer.
 trace_player::entry trace_player::entry_of(std::size_t session, std::string_view text) {
   session_state& s = sessions_[session];
-  entry e{.session = session, .text = std::string(text)};
+  entry e{.session = session, .line = lines_, .text = std::string(text)};
   const ingest::decoded d = decoder_.decode(text, scratch_);
+  e.records_refusal = d.type == ingest::line_type::refused;
   const std::uint64_t expected = s.used + 1;
   const bool too_large = text.size() > s.message_bytes;
   if (!too_large && d.has_seq && d.seq < expected) return e;
@@ -403,7 +404,18 @@ bool trace_player::hear_answer(session_state& s, const daemon_frame& answer) {
     s.printed = std::max(s.printed, answer.seq);
   }
   ++(is_error ? counts_.errors : counts_.verdicts);
+  if (is_error) hear_refusal(s, answer);
   return true;
+}
+
+void trace_player::hear_refusal(const session_state& s, const daemon_frame& error) {
+  const std::size_t session = static_cast<std::size_t>(&s - sessions_.data());
+  const auto from = std::find_if(unacked_.begin(), unacked_.end(), [&](const entry& e) {
+    return e.session == session && (error.code == "bad_seq" ? e.misplaced : e.seq == error.seq);
+  });
+  if (from != unacked_.end() && from->records_refusal) return;
+  ++counts_.rejected;
+  if (to_.refused) to_.refused(from == unacked_.end() ? 0 : from->line, error);
 }
 
 bool trace_player::is_news(session_state& s, const std::string& id) {

@@ -41,8 +41,9 @@ struct play_counts {
   std::uint64_t verdicts = 0;  // `verdicts` frames
   std::uint64_t interventions = 0;
   std::uint64_t errors = 0;
-  std::uint64_t acked = 0;  // messages
-  std::uint64_t known = 0;  // messages that the daemon already had; not sent
+  std::uint64_t rejected = 0;  // refused messages; `errors` also counts lines that record an earlier refusal
+  std::uint64_t acked = 0;     // messages
+  std::uint64_t known = 0;     // messages that the daemon already had; not sent
   std::uint64_t reconnects = 0;
   std::uint64_t unheard = 0;  // held messages whose answer was lost with a connection
 };
@@ -52,6 +53,8 @@ class trace_player {
   struct listener {
     // All frames but welcome and ack. With several sessions each begins with the session it came to.
     std::function<void(std::string_view frame)> frame;
+    // A message of the trace that the daemon refused. Not called for a line that records an earlier refusal.
+    std::function<void(std::uint64_t line, const daemon_frame& error)> refused;
     std::function<void(std::string_view notice)> notice;  // for people
     std::function<void()> idle;                           // before it waits for the time of the next message
   };
@@ -90,7 +93,9 @@ class trace_player {
 
   struct entry {
     std::size_t session = 0;
+    std::uint64_t line = 0;  // in the trace
     std::uint64_t seq = 0;   // that it uses up; 0: none
+    bool records_refusal = false;
     bool misplaced = false;  // its own seq is too high: answered, never recorded
     bool expects = false;    // an answer
     std::optional<milliseconds> ts;
@@ -115,6 +120,7 @@ class trace_player {
   void hear_frame(session_state& s, const std::string& text);
   void hear_welcome(session_state& s, const daemon_frame& welcome);
   bool hear_answer(session_state& s, const daemon_frame& answer);
+  void hear_refusal(const session_state& s, const daemon_frame& error);
   void hand_on(const session_state& s, std::string_view frame);
   bool is_news(session_state& s, const std::string& id);
   bool fail(std::string text);

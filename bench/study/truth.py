@@ -12,8 +12,8 @@ def measures(task: Task, log: Log, answer: str | None) -> dict[str, Any]:
     """Counts of what happened.
 
     answers: for each answer that an agent gave, in order: whether it lacked data, and whether it was correct.
-    texts: how many texts agents read. followed: of those that lacked data when they read one, how many had more of it, or
-    had asked a team mate, before they answered again.
+    texts: how many texts agents read. followed: of those that lacked data when they read one, how many had more of it,
+    or had asked a team mate, before they answered again.
     """
     answers = [{"lacking": len(e["lacking"]), "correct": e["correct"]} for e in log.entries if e["what"] == "answered"]
     texts = [(i, e) for i, e in enumerate(log.entries) if e["what"] == "text"]

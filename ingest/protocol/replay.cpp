@@ -1,5 +1,6 @@
 #include "ingest/protocol/replay.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <utility>
@@ -7,6 +8,14 @@
 #include "base/quote.h"
 
 namespace digd::ingest {
+
+namespace {
+
+bool is_rejected(const record& item, line_type type) {
+  return item.kind == record_kind::refused && type != line_type::refused;
+}
+
+}  // namespace
 
 replay::replay(const run_policy& policy, listener to) : policy_(policy), to_(std::move(to)) {}
 
@@ -38,6 +47,7 @@ void replay::hand_on(const effects& of, line_type type) {
       case effect::action::keep:
         count(*e.item, type);
         if (to_.record) to_.record(*e.item);
+        if (is_rejected(*e.item, type) && to_.refused) to_.refused(counts_.lines, *e.item);
         break;
       case effect::action::send: hand_on_frame(e.session, e.frame); break;
       case effect::action::acknowledge: ++counts_.repeated; break;
@@ -48,8 +58,7 @@ void replay::hand_on(const effects& of, line_type type) {
 void replay::count(const record& item, line_type type) {
   counts_.messages += item.kind == record_kind::message;
   counts_.refused += item.kind == record_kind::refused;
-  // The line that stands for a frame that was no JSON is JSON itself.
-  counts_.broken += item.answer.refused.code == refusal::bad_json && type != line_type::refused;
+  counts_.rejected += is_rejected(item, type);
   counts_.detections += item.answer.detections.size();
   for (const detection& d : item.answer.detections) counts_.healed += d.healed;
 }
@@ -100,7 +109,8 @@ replayed replay_file(const std::string& path, replay& through) {
   std::ifstream file;
   if (path != "-") {
     file.open(path, std::ios::binary);
-    if (!file) return {"cannot read " + path, {}};
+    if (std::error_code none; std::filesystem::is_directory(path, none)) return {"it is a folder", {}};
+    if (!file) return {"there is no such file, or it cannot be read", {}};
   }
   std::istream& in = path == "-" ? std::cin : file;
   std::string text;

@@ -23,10 +23,12 @@ class replay {
     // An item of the record, before the frames that it brings about. A line that hits a limit makes two; both come when
     // the line has been applied.
     std::function<void(const ingest::record& item)> record;
+    // A client's message that was refused, with its line in the trace. Not a line that records an earlier refusal.
+    std::function<void(std::uint64_t line, const ingest::record& item)> refused;
   };
   struct counts {
     std::uint64_t lines = 0, messages = 0, refused = 0, repeated = 0, detections = 0, healed = 0;
-    std::uint64_t broken = 0;  // refused lines that are no JSON
+    std::uint64_t rejected = 0;  // refused messages; `refused` also counts lines that record an earlier refusal
   };
 
   replay(const run_policy& policy, listener to);

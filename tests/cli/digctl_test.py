@@ -273,7 +273,7 @@ def test_a_trace_with_invalid_json_lines_is_answered_and_exits_with_2(digctl, tm
     got = digctl("replay", trace, "--output", "messages", "--format", "jsonl")
     assert got.returncode == 2
     assert json.loads(got.stdout)["code"] == "bad_json"
-    assert "2 messages, 1 refused" in got.stderr and "1 lines are no JSON" in got.stderr
+    assert "2 messages, 1 refused" in got.stderr and "line 3: bad_json: " in got.stderr
 
 
 def test_a_stand_in_line_for_a_broken_frame_is_valid_input(digctl, tmp_path):

@@ -152,7 +152,7 @@ def test_broken_lines_use_up_their_seq_and_are_answered(digctl, trace):
         text = trace.read_text().replace('"type":"activation_started","seq":2', '"type":"nonsense","seq":2')
         trace.write_text(text)
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl")
-    assert got.returncode == 0, got.stderr
+    assert got.returncode == 2 and "line 3: bad_message" in got.stderr
     assert [f["type"] for f in lines(got.stdout)] == ["verdicts", "error", "verdicts", "verdicts"]
 
 

@@ -1,0 +1,168 @@
+// digctl check TRACE|RUN...: whether runs show the failures that are expected, for tests and CI.
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/quote.h"
+#include "cli/commands.h"
+#include "cli/daemon_options.h"
+#include "cli/files.h"
+#include "cli/trace_input.h"
+#include "ingest/protocol/replay.h"
+
+namespace digd::cli {
+
+namespace {
+
+struct check_options {
+  std::vector<std::string> runs;
+  std::vector<std::string> expect{"none"};
+  std::string junit;
+  daemon_options daemon;
+};
+
+struct checked_run {
+  std::string name;
+  std::map<rule_id, std::string> fired;  // with where it fired first, and why
+  std::vector<std::string> failures;     // sentences; empty: as expected
+  std::string error;                     // it could not be checked
+};
+
+constexpr std::string_view none = "none";
+
+std::string first_place(const detection& d) {
+  return std::string(d.at ? "seq " + std::to_string(*d.at) : "time " + std::to_string(d.ts)) + ": " + d.reason;
+}
+
+void compare(checked_run& run, const std::vector<std::string>& expect) {
+  const bool wants_none = expect.size() == 1 && expect.front() == none;
+  for (const auto& [rule, place] : run.fired) {
+    if (wants_none || std::find(expect.begin(), expect.end(), to_string(rule)) == expect.end())
+      run.failures.push_back(std::string(to_string(rule)) + " fired, at " + place);
+  }
+  if (wants_none) return;
+  for (const std::string& name : expect) {
+    if (!run.fired.contains(*rule_from(name))) run.failures.push_back(name + " was expected and did not fire");
+  }
+}
+
+checked_run check_run(const std::string& name, const check_options& options) {
+  checked_run run{.name = name, .fired = {}, .failures = {}, .error = {}};
+  const auto input = trace_input::open("check", name, options.daemon);
+  if (!input) {
+    run.error = "there is no such trace or run";
+    return run;
+  }
+  ingest::replay::listener to;
+  to.record = [&](const ingest::record& record) {
+    for (const detection& d : record.answer.detections) run.fired.try_emplace(d.rule, first_place(d));
+  };
+  to.refused = [&](std::uint64_t line, const ingest::record& record) {
+    if (!run.error.empty()) return;
+    const refusal_note& note = record.answer.refused;
+    run.error =
+        "line " + std::to_string(line) + " was refused: " + std::string(to_string(note.code)) + ": " + note.text;
+  };
+  ingest::replay through(run_policy{}, to);
+  std::string problem = input->lines([&](std::string_view line) { return through.line(line); });
+  if (problem.empty()) problem = through.problem();
+  if (problem.empty() && through.run() == nullptr) problem = "no trace: it is empty";
+  if (run.error.empty()) run.error = problem;
+  if (run.error.empty()) compare(run, options.expect);
+  return run;
+}
+
+std::string xml_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\n': out += "&#10;"; break;
+      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? '?' : c;  // XML 1.0 cannot have the others
+    }
+  }
+  return out;
+}
+
+// JUnit's format as CI servers read it: a test case for each run.
+std::string junit_of(const std::vector<checked_run>& runs) {
+  std::size_t failures = 0, errors = 0;
+  std::string cases;
+  for (const checked_run& run : runs) {
+    cases += "  <testcase classname=\"digctl check\" name=\"" + xml_text(run.name) + "\"";
+    failures += !run.failures.empty();
+    errors += !run.error.empty();
+    if (run.failures.empty() && run.error.empty()) {
+      cases += "/>\n";
+      continue;
+    }
+    cases += ">\n";
+    if (!run.error.empty()) cases += "    <error message=\"" + xml_text(run.error) + "\"/>\n";
+    for (const std::string& sentence : run.failures) cases += "    <failure message=\"" + xml_text(sentence) + "\"/>\n";
+    cases += "  </testcase>\n";
+  }
+  return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"digctl check\" tests=\"" +
+         std::to_string(runs.size()) + "\" failures=\"" + std::to_string(failures) + "\" errors=\"" +
+         std::to_string(errors) + "\">\n" + cases + "</testsuite>\n";
+}
+
+void print(const checked_run& run) {
+  const std::string name = shown(run.name);
+  if (!run.error.empty()) {
+    complain("check", name + ": " + run.error);
+    return;
+  }
+  if (run.failures.empty()) std::cout << "ok      " << name << '\n';
+  for (const std::string& sentence : run.failures) std::cout << "FAILED  " << name << ": " << sentence << '\n';
+}
+
+int check(const check_options& options) {
+  std::vector<checked_run> runs;
+  bool failed = false, unreadable = false;
+  for (const std::string& name : options.runs) {
+    runs.push_back(check_run(name, options));
+    print(runs.back());
+    failed = failed || !runs.back().failures.empty();
+    unreadable = unreadable || !runs.back().error.empty();
+  }
+  if (!options.junit.empty()) {
+    if (const std::string why = write_file(options.junit, junit_of(runs)); !why.empty())
+      return complain("check", shown(options.junit) + ": " + why);
+  }
+  if (unreadable) return wrong_use;
+  return failed ? found : done;
+}
+
+std::string check_expectation(const std::string& text) {
+  if (text == none || rule_from(text)) return {};
+  return "expected none or a rule's name (see digctl rules), got " + digd::quoted(text);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app, int& status) {
+  auto options = std::make_shared<check_options>();
+  CLI::App* sub = app.add_subcommand("check", "Checks that runs show no failure, or exactly the expected ones");
+  sub->add_option("RUN", options->runs, "traces (files, or - for standard input), or runs of the daemon")->required();
+  sub->add_option("--expect", options->expect, "none, or the rules that must fire; all others must not")
+      ->delimiter(',')
+      ->check(CLI::Validator(check_expectation, "KIND"))
+      ->capture_default_str();
+  sub->add_option("--junit", options->junit, "writes the result as JUnit XML, too");
+  add_daemon_options(*sub, options->daemon);
+  add_data_dir_option(*sub, options->daemon);
+  sub->footer("Exit status: 0 as expected, 1 not as expected, 2 a run that cannot be read or has refused messages.");
+  sub->callback([options, &status] {
+    const bool has_none = std::find(options->expect.begin(), options->expect.end(), none) != options->expect.end();
+    if (has_none && options->expect.size() > 1) throw CLI::ValidationError("--expect", "none stands alone");
+    status = check(*options);
+  });
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,140 @@
+"""digctl check, and what replay and send say of refused messages."""
+
+import json
+import sys
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
+
+from live import Daemon  # noqa: E402
+
+CLEAN = [
+    {"type": "hello", "protocol": 1, "run": "clean", "agents": ["a"], "clock": "trace"},
+    {"type": "event", "seq": 1, "ts": 1, "event": {"id": "e1", "recipients": ["a"]}},
+    {"type": "activation_started", "seq": 2, "ts": 2, "activation": "v1", "agent": "a", "inputs": ["e1"]},
+    {"type": "activation_ended", "seq": 3, "ts": 3, "activation": "v1",
+     "outputs": [{"id": "e2", "recipients": [], "submit": True}]},
+    {"type": "run_ended", "seq": 4, "ts": 4, "outcome": "success"},
+]
+ORPHAN = [CLEAN[0], {"type": "event", "seq": 1, "ts": 1, "event": {"id": "e1", "recipients": ["nobody <&>"]}}]
+
+
+def write(path, messages):
+    path.write_text("".join((m if isinstance(m, str) else json.dumps(m)) + "\n" for m in messages))
+    return path
+
+
+@pytest.fixture
+def clean(tmp_path):
+    return write(tmp_path / "clean.jsonl", CLEAN)
+
+
+@pytest.fixture
+def orphan(tmp_path):
+    return write(tmp_path / "orphan.jsonl", ORPHAN)
+
+
+def test_a_clean_run_passes(digctl, clean):
+    got = digctl("check", clean)
+    assert got.returncode == 0 and got.stdout.startswith("ok ")
+
+
+def test_an_unexpected_failure_is_named_with_its_place(digctl, orphan):
+    got = digctl("check", orphan, "--expect", "none")
+    assert got.returncode == 1
+    assert "orphaned_event fired, at seq 1: " in got.stdout
+
+
+def test_an_expected_failure_passes_and_a_missing_one_fails(digctl, orphan):
+    assert digctl("check", orphan, "--expect", "orphaned_event").returncode == 0
+    got = digctl("check", orphan, "--expect", "orphaned_event,deadlock")
+    assert got.returncode == 1 and "deadlock was expected and did not fire" in got.stdout
+
+
+def test_several_runs_are_checked_and_written_as_junit(digctl, clean, orphan, tmp_path):
+    file = tmp_path / "result.xml"
+    got = digctl("check", clean, orphan, tmp_path / "missing.jsonl", "--junit", file)
+    assert got.returncode == 2
+    suite = xml.parse(file).getroot()
+    assert suite.attrib["tests"] == "3" and suite.attrib["failures"] == "1" and suite.attrib["errors"] == "1"
+    good, failed, unreadable = suite
+    assert len(good) == 0
+    assert 'nobody <&>' in failed[0].attrib["message"]
+    assert unreadable[0].tag == "error"
+
+
+def test_wrong_expectations_are_refused(digctl, clean):
+    for expectation in ("nonsense", "none,deadlock"):
+        got = digctl("check", clean, "--expect", expectation)
+        assert got.returncode == 2 and "none" in got.stderr
+
+
+def test_a_run_of_a_daemon_is_checked(digctl, clean, tmp_path):
+    with Daemon(tmp_path / "daemon") as daemon:
+        assert digctl("send", clean, "--to", daemon.address).returncode == 0
+        assert digctl("check", "clean", "--to", daemon.address).returncode == 0
+
+
+def test_replay_names_each_refused_line(digctl, tmp_path):
+    trace = write(tmp_path / "t.jsonl", [*CLEAN[:2], "{no json", {**CLEAN[2], "seq": 3, "agent": 7}])
+    got = digctl("replay", trace)
+    assert got.returncode == 2
+    assert "line 3: bad_json: " in got.stderr
+    assert 'line 4: bad_message (field "agent"): ' in got.stderr
+
+
+def test_replay_shows_the_first_refused_lines_and_counts_the_rest(digctl, tmp_path):
+    trace = write(tmp_path / "t.jsonl", [CLEAN[0], *["{"] * 30])
+    got = digctl("replay", trace)
+    assert got.stderr.count(": bad_json: ") == 20 and "10 more messages were refused" in got.stderr
+
+
+def test_a_recorded_refusal_is_no_error_of_the_trace(digctl, tmp_path):
+    trace = write(tmp_path / "t.jsonl", [CLEAN[0], "{no json", *[{**m, "seq": m["seq"] + 1} for m in CLEAN[1:]]])
+    with Daemon(tmp_path / "daemon") as daemon:
+        assert digctl("send", trace, "--to", daemon.address).returncode == 2
+        exported = tmp_path / "exported.jsonl"
+        assert digctl("export", "clean", "--format", "trace", "-o", exported, "--to", daemon.address).returncode == 0
+        assert digctl("replay", exported).returncode == 0
+        again = digctl("send", exported, "--to", daemon.address, "--run", "again")
+        assert again.returncode == 0, again.stderr
+
+
+def test_send_names_each_refused_line(digctl, tmp_path):
+    trace = write(tmp_path / "t.jsonl", [*CLEAN[:2], {**CLEAN[2], "agent": 7}])
+    with Daemon(tmp_path / "daemon") as daemon:
+        got = digctl("send", trace, "--to", daemon.address)
+    assert got.returncode == 2
+    assert 'line 3: bad_message (field "agent"): ' in got.stderr
+
+
+@pytest.mark.parametrize("command", ["replay", "check", "show"])
+def test_folders_and_missing_files_are_named_before_any_table(digctl, tmp_path, command):
+    got = digctl(command, tmp_path)
+    assert got.returncode == 2 and "folder" in got.stderr and got.stdout == ""
+    got = digctl(command, tmp_path / "missing.jsonl")
+    assert got.returncode == 2 and "missing.jsonl" in got.stderr and got.stdout == ""
+
+
+def test_one_rule_is_explained_by_name_and_by_code(digctl):
+    assert digctl("rules", "deadlock").stdout == digctl("rules", "DL").stdout
+    assert digctl("rules", "deadlock").stdout.startswith("deadlock (DL)")
+    assert [r["rule"] for r in json.loads(digctl("rules", "DL", "--format", "json").stdout)] == ["deadlock"]
+    got = digctl("rules", "deadlok")
+    assert got.returncode == 2 and 'did you mean "deadlock"' in got.stderr
+
+
+def test_commands_are_grouped_in_the_help(digctl):
+    text = digctl("--help").stdout
+    for heading in ("Begin:", "Look at runs:", "Operate a daemon:", "Work with traces:"):
+        assert heading in text
+    assert "completion" not in text
+
+
+def test_fish_completes_commands_and_choices(digctl):
+    text = digctl("completion", "fish").stdout
+    assert "-a replay" in text
+    assert "complete -c digctl -n '__fish_seen_subcommand_from replay' -l format -x -a 'table jsonl'" in text
