@@ -22,7 +22,9 @@ void append_number(std::string& out, value_type value) {
 
 void json_writer::begin_value() {
   if (needs_comma_) out_ += ',';
+  if (needs_new_line_) out_ += '\n';
   needs_comma_ = true;
+  needs_new_line_ = false;
 }
 
 json_writer& json_writer::open(char bracket) {
@@ -35,6 +37,11 @@ json_writer& json_writer::open(char bracket) {
 json_writer& json_writer::close(char bracket) {
   out_ += bracket;
   needs_comma_ = true;
+  return *this;
+}
+
+json_writer& json_writer::new_line() {
+  needs_new_line_ = true;
   return *this;
 }
 

@@ -1,4 +1,5 @@
-// Writes JSON at the end of a string: keys in the order of the calls, without spaces. Same calls, same bytes.
+// Writes JSON at the end of a string: keys in the order of the calls, without spaces or line ends, unless
+// `new_line` is called. Same calls, same bytes.
 //
 // Texts are escaped by `append_quoted` (base/quote.h). A number is the shortest text that reads back as the same
 // double; infinity and NaN, which JSON does not have, become null. The writer puts the commas. It does not check that
@@ -43,6 +44,8 @@ class json_writer {
   }
   json_writer& boolean(bool value) { return raw(value ? "true" : "false"); }
   json_writer& null() { return raw("null"); }
+  // The next member or value begins on a line of its own, after the comma if it needs one.
+  json_writer& new_line();
   // A value that is JSON already; it is neither checked nor changed.
   json_writer& raw(std::string_view json);
 
@@ -55,6 +58,7 @@ class json_writer {
 
   std::string& out_;
   bool needs_comma_ = false;
+  bool needs_new_line_ = false;
 };
 
 }  // namespace digd

@@ -185,20 +185,6 @@ void write_activation(json_writer& to, const recorded_graph& of, const activatio
   to.close_array().close_object();
 }
 
-// A list with a line for each of `count` values, as long as the whole text has at most `max_bytes`.
-template <class Write>
-void write_lines(json_writer& to, std::string& out, std::size_t count, std::size_t max_bytes, const Write& write) {
-  to.open_array();
-  std::string line;
-  for (std::size_t i = 0; i < count && out.size() <= max_bytes; ++i) {
-    line.assign(i == 0 ? "" : "\n");
-    json_writer value(line);
-    write(value, i);
-    to.raw(line);
-  }
-  to.close_array();
-}
-
 // Everything that was given to somebody, by event.
 std::vector<std::vector<const giving*>> givings_of(const model& m) {
   std::vector<std::vector<const giving*>> by_event(m.events.size());
@@ -221,12 +207,17 @@ std::string write_json(const recorded_graph& of) {
   for (const auto& lane : m.lanes) {
     to.open_object().key("name").text(lane.name).key("member").boolean(lane.member).close_object();
   }
-  to.close_array().key("events");
-  write_lines(to, out, m.events.size(), max_bytes,
-              [&](json_writer& line, std::size_t i) { write_event(line, m, m.events[i], given[i]); });
-  to.key("activations");
-  write_lines(to, out, m.activations.size(), max_bytes,
-              [&](json_writer& line, std::size_t i) { write_activation(line, of, m.activations[i]); });
+  to.close_array().key("events").open_array();
+  for (std::size_t i = 0; i < m.events.size() && out.size() <= max_bytes; ++i) {
+    if (i > 0) to.new_line();
+    write_event(to, m, m.events[i], given[i]);
+  }
+  to.close_array().key("activations").open_array();
+  for (std::size_t i = 0; i < m.activations.size() && out.size() <= max_bytes; ++i) {
+    if (i > 0) to.new_line();
+    write_activation(to, of, m.activations[i]);
+  }
+  to.close_array();
   to.close_object();
   return out + '\n';
 }

@@ -3,8 +3,9 @@
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "base/quote.h"
+#include "base/json_writer.h"
 #include "report/picture/export.h"
 
 namespace digd::picture {
@@ -37,14 +38,9 @@ std::string_view label_of(reaction reaction) {
   return "pending";
 }
 
-void append_record(std::string& out, const recipient& r) {
-  out.append("{\"label\":\"").append(r.label).append("\",\"routed_by\":");
-  if (r.routed_by.empty()) {
-    out += "null";
-  } else {
-    append_quoted(out, r.routed_by);
-  }
-  out += ",\"metadata\":{}}";
+void write_record(json_writer& to, const recipient& r) {
+  to.open_object().key("label").text(r.label).key("routed_by").text_or_null(r.routed_by);
+  to.key("metadata").open_object().close_object().close_object();
 }
 
 class dig_writer {
@@ -54,38 +50,40 @@ class dig_writer {
   std::string write() {
     for (const activation& a : m_.activations) taken_ids_.insert(a.id);
     for (const row& r : m_.rows) take(r);
-    std::string out = "{\"schema\":\"dig.graph.v2\",\"created_at\":";
-    out += seconds(m_.rows.empty() ? 0 : m_.rows.front().ts);
-    out += ",\"event_counter\":" + std::to_string(m_.events.size());
-    out += ",\"activation_counter\":" + std::to_string(m_.activations.size() + systems_.size());
-    out += ",\"events\":{";
+    std::string out;
+    json_writer to(out);
+    to.open_object().key("schema").text("dig.graph.v2");
+    to.key("created_at").raw(seconds(m_.rows.empty() ? 0 : m_.rows.front().ts));
+    to.key("event_counter").integer(m_.events.size());
+    to.key("activation_counter").integer(m_.activations.size() + systems_.size());
+    to.key("events").open_object();
     for (index e = 0; e < m_.events.size() && within(out); ++e) {
       events_[e].text = event_text(e);
-      if (e > 0) out += ",\n";
-      append_quoted(out, m_.events[e].id);
-      out.append(":").append(events_[e].text);
+      if (e > 0) to.new_line();
+      to.key(m_.events[e].id).raw(events_[e].text);
     }
-    out += "},\n\"activations\":{";
+    to.close_object().new_line().key("activations").open_object();
     bool first = true;
     for (index v = 0; v < m_.activations.size() && within(out); ++v) {
-      out += std::exchange(first, false) ? "" : ",\n";
-      append_activation(out, v);
+      if (!std::exchange(first, false)) to.new_line();
+      write_activation(to, out, v);
     }
     for (const system_act& system_act : systems_) {
       if (!within(out)) break;
-      out += std::exchange(first, false) ? "" : ",\n";
-      append_system(out, system_act);
+      if (!std::exchange(first, false)) to.new_line();
+      write_system(to, out, system_act);
     }
-    return out + "}}\n";
+    to.close_object().close_object();
+    return out + '\n';
   }
 
  private:
   struct event_facts {
     std::map<index, recipient> recipients;  // by lane
     std::map<index, std::string> before;    // of a reroute under way: the recipients as they were, by who reroutes
-    std::string stamps;                     // JSON, comma after comma
+    std::vector<std::string> stamps;        // JSON
     std::string system;                     // the activation of the monitor that made it
-    std::string intervention;               // metadata of that
+    std::string intervention;               // the rule of that, for its metadata; set with `system`
     std::string text;
   };
   struct system_act {
@@ -102,34 +100,37 @@ class dig_writer {
     return name == system_agent ? "system (agent)" : name;
   }
 
-  void stamp(index e, std::string_view label, milliseconds ts, std::string_view members) {
-    std::string& out = events_[e].stamps;
-    if (!out.empty()) out += ',';
-    out.append("{\"label\":\"").append(label).append("\",\"at\":").append(seconds(ts)).append(members).append("}");
+  // `write` adds the members that follow the time.
+  template <class Write>
+  void stamp(index e, std::string_view label, milliseconds ts, const Write& write) {
+    json_writer to(events_[e].stamps.emplace_back());
+    to.open_object().key("label").text(label).key("at").raw(seconds(ts));
+    write(to);
+    to.close_object();
   }
+  static void no_metadata(json_writer& to) { to.key("metadata").open_object().close_object(); }
 
   void delivered(index e, index lane, milliseconds ts) {
-    std::string members = ",\"to\":";
-    append_quoted(members, agent_name(lane));
-    stamp(e, "delivered", ts, members + ",\"metadata\":{}");
+    stamp(e, "delivered", ts, [&](json_writer& to) {
+      to.key("to").text(agent_name(lane));
+      no_metadata(to);
+    });
   }
 
   std::string snapshot(index e) const {
-    std::string out = "{";
-    for (const auto& [lane, record] : events_[e].recipients) {
-      if (out.size() > 1) out += ',';
-      append_quoted(out, agent_name(lane));
-      out += ':';
-      append_record(out, record);
-    }
-    return out + '}';
+    std::string out;
+    json_writer to(out);
+    to.open_object();
+    for (const auto& [lane, record] : events_[e].recipients) write_record(to.key(agent_name(lane)), record);
+    to.close_object();
+    return out;
   }
 
   void modified(index e, milliseconds ts, const std::string& by, const std::string& before) {
-    std::string members = ",\"activation_id\":";
-    append_quoted(members, by);
-    members += ",\"metadata\":{\"change\":\"reroute\",\"previous_recipient_reactions\":" + before;
-    stamp(e, "modified", ts, members + ",\"recipients\":" + snapshot(e) + '}');
+    stamp(e, "modified", ts, [&](json_writer& to) {
+      to.key("activation_id").text(by).key("metadata").open_object().key("change").text("reroute");
+      to.key("previous_recipient_reactions").raw(before).key("recipients").raw(snapshot(e)).close_object();
+    });
   }
 
   void give(const row& r) {
@@ -150,7 +151,7 @@ class dig_writer {
   void take(const row& r) {
     switch (r.kind) {
       case row_kind::event:
-        stamp(r.event, "generated", r.ts, ",\"metadata\":{}");
+        stamp(r.event, "generated", r.ts, no_metadata);
         for (const giving& g : r.to) events_[r.event].recipients.try_emplace(g.lane);
         return give(r);
       case row_kind::start: return take_start(r);
@@ -167,7 +168,7 @@ class dig_writer {
     const activation& a = m_.activations[r.activation];
     for (const input& in : a.inputs) {
       event_facts& e = events_[in.event];
-      if (e.stamps.empty()) stamp(in.event, "generated", r.ts, ",\"metadata\":{}");
+      if (e.stamps.empty()) stamp(in.event, "generated", r.ts, no_metadata);
       if (e.recipients.try_emplace(a.lane).second) delivered(in.event, a.lane, r.ts);
     }
   }
@@ -181,12 +182,11 @@ class dig_writer {
       if (in.reaction == reaction::reroute) e.before[a.lane] = snapshot(in.event);
       record.label = label_of(in.reaction);
       if (in.reaction == reaction::reroute) record.routed_by = a.id;
-      std::string members = ",\"activation_id\":";
-      append_quoted(members, a.id);
-      members += ",\"agent_id\":";
-      append_quoted(members, agent_name(a.lane));
-      members.append(",\"reaction_label\":\"").append(record.label).append("\",\"metadata\":{}");
-      stamp(in.event, "reacted", r.ts, members);
+      stamp(in.event, "reacted", r.ts, [&](json_writer& to) {
+        to.key("activation_id").text(a.id).key("agent_id").text(agent_name(a.lane));
+        to.key("reaction_label").text(record.label);
+        no_metadata(to);
+      });
     }
   }
 
@@ -207,104 +207,88 @@ class dig_writer {
       modified(r.event, r.ts, new_system_act(r.ts, none), before);
       return give(r);
     }
-    stamp(r.event, "generated", r.ts, ",\"metadata\":{}");
+    stamp(r.event, "generated", r.ts, no_metadata);
     for (const giving& g : r.to) e.recipients.try_emplace(g.lane);
     e.system = new_system_act(r.ts, r.event);
-    e.intervention = "\"intervention_type\":";
-    append_quoted(e.intervention, r.findings.empty() ? "" : to_string(m_.findings[r.findings.front()].rule));
-    e.intervention += ",\"message\":";
-    append_quoted(e.intervention, m_.events[r.event].text);
+    e.intervention = r.findings.empty() ? "" : to_string(m_.findings[r.findings.front()].rule);
     give(r);
   }
 
   std::string event_text(index i) const {
     const event& e = m_.events[i];
     const event_facts& facts = events_[i];
-    std::string out = "{\"id\":";
-    append_quoted(out, e.id);
+    std::string out;
+    json_writer to(out);
+    to.open_object().key("id").text(e.id).key("payload");
     const std::string* payload = of_.payload_of(e.id);
-    const bool is_object = payload != nullptr && payload->starts_with('{');
-    out += ",\"payload\":";
-    if (payload == nullptr) {
-      out += "{}";
+    if (payload != nullptr && payload->starts_with('{')) {
+      to.raw(*payload);
     } else {
-      out += is_object ? *payload : "{\"value\":" + *payload + '}';
+      to.open_object();
+      if (payload != nullptr) to.key("value").raw(*payload);
+      to.close_object();
     }
-    out.append(",\"label\":\"").append(e.kind == "tool" ? "tool" : "communication").append("\"");
-    out += ",\"source_activation_id\":";
+    to.key("label").text(e.kind == "tool" ? "tool" : "communication").key("source_activation_id");
     if (!facts.system.empty()) {
-      append_quoted(out, facts.system);
+      to.text(facts.system);
     } else if (e.source != none) {
-      append_quoted(out, m_.activations[e.source].id);
+      to.text(m_.activations[e.source].id);
     } else {
-      out += "null";
+      to.null();
     }
-    out += ",\"metadata\":{" + facts.intervention;
-    if (!e.kind.empty() && e.kind != "tool" && e.kind != "communication") {
-      out.append(facts.intervention.empty() ? "" : ",").append("\"kind\":");
-      append_quoted(out, e.kind);
-    }
-    out += "},\"recipients\":" + snapshot(i) + ",\"timestamps\":[" + facts.stamps;
-    return out + "],\"delivery_policy\":{\"mode\":\"immediate\"}}";
+    to.key("metadata").open_object();
+    if (!facts.system.empty()) to.key("intervention_type").text(facts.intervention).key("message").text(e.text);
+    if (!e.kind.empty() && e.kind != "tool" && e.kind != "communication") to.key("kind").text(e.kind);
+    to.close_object().key("recipients").raw(snapshot(i)).key("timestamps").open_array();
+    for (const std::string& stamp : facts.stamps) to.raw(stamp);
+    to.close_array().key("delivery_policy").open_object().key("mode").text("immediate").close_object().close_object();
+    return out;
   }
 
-  void append_events(std::string& out, const std::vector<index>& which) const {
-    out += '[';
-    for (std::size_t i = 0; i < which.size() && within(out); ++i) {
-      if (i > 0) out += ',';
-      out += events_[which[i]].text;
-    }
-    out += ']';
+  // `out`: what `to` writes to.
+  void write_events(json_writer& to, const std::string& out, const std::vector<index>& events) const {
+    to.open_array();
+    for (std::size_t i = 0; i < events.size() && within(out); ++i) to.raw(events_[events[i]].text);
+    to.close_array();
   }
 
-  void append_activation(std::string& out, index v) const {
+  void write_activation(json_writer& to, const std::string& out, index v) const {
     const activation& a = m_.activations[v];
     std::vector<index> inputs;
     for (const input& in : a.inputs) inputs.push_back(in.event);
-    append_quoted(out, a.id);
-    out += ":{\"id\":";
-    append_quoted(out, a.id);
-    out += ",\"agent_id\":";
-    append_quoted(out, agent_name(a.lane));
-    out += ",\"inputs\":";
-    append_events(out, inputs);
-    out += ",\"outputs\":";
-    append_events(out, a.outputs);
-    out += ",\"native_input\":null,\"native_output\":null,\"started_at\":" + seconds(a.started) + ",\"ended_at\":";
-    out += a.open ? "null" : seconds(a.ended);
-    out += ",\"tool_calls\":[],\"input_reactions\":{";
+    to.key(a.id).open_object().key("id").text(a.id).key("agent_id").text(agent_name(a.lane)).key("inputs");
+    write_events(to, out, inputs);
+    to.key("outputs");
+    write_events(to, out, a.outputs);
+    to.key("native_input").null().key("native_output").null().key("started_at").raw(seconds(a.started));
+    to.key("ended_at").raw(a.open ? "null" : seconds(a.ended));
+    to.key("tool_calls").open_array().close_array().key("input_reactions").open_object();
     for (std::size_t i = 0; i < a.inputs.size() && !a.failed; ++i) {
-      if (i > 0) out += ',';
-      append_quoted(out, m_.events[a.inputs[i].event].id);
-      out += ':';
-      append_record(out,
-                    {label_of(a.inputs[i].reaction), a.inputs[i].reaction == reaction::reroute ? a.id : std::string()});
+      const bool rerouted = a.inputs[i].reaction == reaction::reroute;
+      to.key(m_.events[a.inputs[i].event].id);
+      write_record(to, {label_of(a.inputs[i].reaction), rerouted ? a.id : std::string()});
     }
-    out.append("},\"metadata\":{\"dig\":{\"structural\":\"problem-");
-    out.append(a.generating() ? "generating" : "reducing").append("\"");
+    to.close_object().key("metadata").open_object().key("dig").open_object();
+    to.key("structural").text(a.generating() ? "problem-generating" : "problem-reducing");
     const bool submits = std::any_of(a.outputs.begin(), a.outputs.end(),
                                      [&](index e) { return m_.events[e].submit && !m_.events[e].given_back; });
-    if (submits) out += ",\"submitting\":true";
+    if (submits) to.key("submitting").boolean(true);
     if (a.failed) {
       const std::string error = of_.error_of(a.id);
-      out += ",\"failed\":{\"error\":";
-      append_quoted(out, error);
-      out += ",\"message\":";
-      append_quoted(out, error);
-      out += '}';
+      to.key("failed").open_object().key("error").text(error).key("message").text(error).close_object();
     }
-    out += "}}}";
+    to.close_object().close_object().close_object();
   }
 
-  void append_system(std::string& out, const system_act& system_act) const {
-    append_quoted(out, system_act.id);
-    out += ":{\"id\":";
-    append_quoted(out, system_act.id);
-    out += ",\"agent_id\":\"system\",\"inputs\":[],\"outputs\":";
-    append_events(out, system_act.output == none ? std::vector<index>{} : std::vector<index>{system_act.output});
-    out += ",\"native_input\":null,\"native_output\":null,\"started_at\":" + seconds(system_act.ts) +
-           ",\"ended_at\":" + seconds(system_act.ts) +
-           ",\"tool_calls\":[],\"input_reactions\":{},\"metadata\":{\"dig\":{\"intervention\":true}}}";
+  void write_system(json_writer& to, const std::string& out, const system_act& system_act) const {
+    to.key(system_act.id).open_object().key("id").text(system_act.id).key("agent_id").text(system_agent);
+    to.key("inputs").open_array().close_array().key("outputs");
+    write_events(to, out, system_act.output == none ? std::vector<index>{} : std::vector<index>{system_act.output});
+    to.key("native_input").null().key("native_output").null();
+    to.key("started_at").raw(seconds(system_act.ts)).key("ended_at").raw(seconds(system_act.ts));
+    to.key("tool_calls").open_array().close_array().key("input_reactions").open_object().close_object();
+    to.key("metadata").open_object().key("dig").open_object().key("intervention").boolean(true);
+    to.close_object().close_object().close_object();
   }
 
   const recorded_graph& of_;

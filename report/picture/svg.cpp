@@ -7,6 +7,7 @@
 #include "report/picture/palette.h"
 #include "report/picture/svg_builder.h"
 #include "report/picture/svg_layout.h"
+#include "report/picture/svg_pieces.h"
 #include "report/picture/svg_style.h"
 #include "report/picture/text.h"
 
@@ -14,16 +15,14 @@ namespace digd::picture {
 
 namespace {
 
-constexpr double title_height = 60, line_height = 18, letter = 6.7;  // of the monospaced labels at 11 px
+constexpr double title_height = 60, line_height = 18;
 constexpr std::size_t max_findings_listed = 60;
 
-constexpr coordinates px = coordinates::short_tenths;
+std::size_t letters_in(double width) {
+  return width < svg_pieces::letter ? 1 : static_cast<std::size_t>(width / svg_pieces::letter);
+}
 
-svg_path path() { return svg_path(px); }
-
-std::size_t letters_in(double width) { return width < letter ? 1 : static_cast<std::size_t>(width / letter); }
-
-class drawing {
+class drawing : private svg_pieces {
  public:
   drawing(const model& m, const selection& part, const svg_look& look)
       : m_(m),
@@ -41,47 +40,12 @@ class drawing {
     nodes();
     tips();
     findings();
-    legend();
+    height_ = draw_legend(*this, below_ + 34, width_, look_.lit != nullptr);
     return head() + body_ + "</svg>\n";
   }
 
  private:
   std::size_t note_count() const { return part_.notes.size() + 1; }  // room for one more: lanes left out
-
-  // ---- pieces
-
-  void text(double x, double y, std::string_view style, std::string_view given_text, std::string_view anchor = {}) {
-    to_.open("text").attribute("x", x).attribute("y", y).attribute("class", style);
-    if (!anchor.empty()) to_.attribute("text-anchor", anchor);
-    to_.content(given_text);
-  }
-
-  void line(double x0, double y0, double x1, double y1, std::string_view style) {
-    to_.open("line").attribute("x1", x0).attribute("y1", y0).attribute("x2", x1).attribute("y2", y1);
-    to_.attribute("class", style).empty();
-  }
-
-  void circle(double x, double y, double r, std::string_view style) {
-    to_.open("circle").attribute("cx", x).attribute("cy", y).attribute("r", r).attribute("class", style).empty();
-  }
-
-  void box(double x, double y, double w, double h, double round, std::string_view style) {
-    to_.open("rect").attribute("x", x).attribute("y", y).attribute("width", w).attribute("height", h);
-    to_.attribute("rx", round).attribute("class", style).empty();
-  }
-
-  void shape(const svg_path& way, std::string_view style) {
-    to_.open("path").attribute("d", way.text()).attribute("class", style).empty();
-  }
-
-  // A group with a tool tip and, for those who listen, a description.
-  void open_group(std::string_view title, std::string_view description) {
-    to_.open("g").children().element("title", title);
-    if (!description.empty()) to_.element("desc", description);
-    to_.line_end();
-  }
-
-  void close_group() { to_.close("g"); }
 
   // ---- the sheet
 
@@ -465,63 +429,11 @@ class drawing {
     below_ = part_.findings.empty() ? at_.bottom + 6 : y;
   }
 
-  void legend() {
-    double x = 28, y = below_ + 34;
-    // Makes room for a symbol and its meaning; gives the symbol's place.
-    const auto next = [&](double symbol, std::string_view meaning) {
-      const double whole = symbol + 8 + static_cast<double>(width_of(meaning)) * letter;
-      if (x + whole > width_ - 20) {
-        x = 28;
-        y += 26;
-      }
-      const double at = x;
-      text(x + symbol + 8, y + 4, "less", meaning);
-      x += whole + 22;
-      return at;
-    };
-    const auto squares = [&](std::string_view cls, std::string_view meaning) {
-      const double at = next(11, meaning);
-      box(at, y - 5.5, 11, 11, 2, cls);
-    };
-    const auto lines = [&](std::string_view cls, std::string_view meaning) {
-      const double at = next(24, meaning);
-      line(at, y, at + 24, y, cls);
-    };
-    const auto rings = [&](std::string_view cls, std::string_view meaning) {
-      const double at = next(20, meaning);
-      box(at, y - 10, 20, 20, 5, cls);
-    };
-    open_group("legend", "");
-    circle(next(18, "activation") + 9, y, 9, "span");
-    const double many = next(18, "with more outputs than inputs") + 9;
-    circle(many, y, 9, "span many");
-    shape(path().move(many, y - 4).relative("l4.2 7h-8.4z"), "glyph");
-    squares("square", "event");
-    squares("square answer", "answer");
-    squares("square again", "given on");
-    lines("works", "taken up");
-    lines("idles", "waits ⋯  discarded ✗  rerouted ↪");
-    lines("heals", "by digd, ✚ with a text");
-    const double never = next(8, "never taken up") + 4;
-    circle(never, y, 4, "stop");
-    rings("ring fails", "failure");
-    rings("ring warns", "warning");
-    rings("ring named", "named in a finding");
-    if (look_.lit != nullptr) {
-      const double path = next(16, "on the lit path");
-      box(path, y - 8, 16, 16, 3, "glow whole");
-    }
-    close_group();
-    height_ = y + 30;
-  }
-
   const model& m_;
   const selection& part_;
   const svg_look look_;
   const time_scale scale_;
   const svg_layout at_;
-  std::string body_;
-  svg_builder to_{body_, px};
   double width_ = 0, height_ = 0, below_ = 0;
 };
 
