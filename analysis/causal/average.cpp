@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/random.h"
+#include "analysis/causal/random.h"
 
 namespace digd::causal {
 

@@ -14,7 +14,7 @@
 #include "analysis/causal/analyse.h"
 #include "analysis/causal/factors/csv.h"
 #include "analysis/causal/pc.h"
-#include "base/random.h"
+#include "analysis/causal/random.h"
 
 namespace digd::causal {
 

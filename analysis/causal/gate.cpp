@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "analysis/causal/embedding.h"
-#include "base/random.h"
+#include "analysis/causal/random.h"
 
 namespace digd::causal {
 

@@ -6,7 +6,7 @@
 
 #include "analysis/causal/boundary.h"
 #include "analysis/causal/embedding.h"
-#include "base/random.h"
+#include "analysis/causal/random.h"
 
 namespace digd::causal {
 

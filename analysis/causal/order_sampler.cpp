@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/random.h"
+#include "analysis/causal/random.h"
 
 namespace digd::causal {
 

@@ -4,7 +4,7 @@
 #include <deque>
 #include <limits>
 
-#include "base/random.h"
+#include "analysis/causal/random.h"
 
 namespace digd::causal {
 

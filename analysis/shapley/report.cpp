@@ -6,12 +6,14 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/json_writer.h"
 #include "base/quote.h"
 
 namespace digd::shapley {
 
 namespace {
 
+// As {fmt} prints it: stored reports have such numbers.
 std::string number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : "null"; }
 
 // Aligns cells in columns: the first to the left, the others to the right.
@@ -62,6 +64,19 @@ std::string ranked(const char* head, const scored& of, std::size_t max_rows, Nam
     t.row({name(i), fmt::format("{:.5g}", of.value[i]), of.error[i] > 0 ? fmt::format("{:.2g}", of.error[i]) : "0"});
   }
   return t.text() + '\n';
+}
+
+void write_faithfulness(json_writer& to, const faithfulness& f) {
+  const auto pair = [&](const char* name, const std::array<double, 2>& x) {
+    to.key(name).open_array().raw(number(x[0])).raw(number(x[1])).close_array();
+  };
+  to.new_line().key("faithfulness").open_object().key("deleted").open_array();
+  to.integer(deleted_counts[0]).integer(deleted_counts[1]).close_array();
+  pair("shapley", f.shapley);
+  pair("leave_one_out", f.leave_one_out);
+  pair("random", f.random);
+  pair("random_error", f.random_error);
+  to.close_object();
 }
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
@@ -126,54 +141,53 @@ std::string to_json(const report& r) {
   const cast& players = r.game.players();
   const estimate_result& e = r.result;
   const metrics& m = r.metrics;
-  std::string out = fmt::format(
-      "{{\"format\":\"digd.shapley\",\"version\":1,\"game\":{},\"title\":{},\"synthetic\":{},\"agents\":{},\"steps\":{}"
-      ",\n"
-      "\"estimator\":\"{}\",\"samples\":{},\"wanted\":{},\"interrupted\":{},\"evaluations\":{},\"seed\":{},\n"
-      "\"baseline\":{},\"total\":{},\"adds_risk\":{},\"gap\":{},\"threshold\":{},\"q\":{}",
-      digd::quoted(r.game.kind()), digd::quoted(r.game.title()), r.game.synthetic(), players.agent_names.size(),
-      players.steps, to_string(e.estimator), e.samples, e.wanted, e.interrupted, e.evaluations, r.seed,
-      number(e.baseline), number(e.total), e.adds_risk(), number(e.gap), number(r.threshold), number(r.q));
-  if (!r.weights.empty()) out += fmt::format(",\"weights\":{}", digd::quoted(r.weights));
-  out += fmt::format(",\n\"metrics\":{{\"L_tm\":{},\"T_star\":{},\"G_ag\":{},\"C_ag\":{},\"Z_ag\":{},\"G_be\":{}}}",
-                     number(m.latency), m.formed ? std::to_string(*m.formed) : "null", number(m.agent_concentration),
-                     number(m.instability_correlation), number(m.synchronization), number(m.behaviour_concentration));
-  if (r.faithful) {
-    const auto pair = [](const std::array<double, 2>& x) { return fmt::format("[{},{}]", number(x[0]), number(x[1])); };
-    out += fmt::format(
-        ",\n\"faithfulness\":{{\"deleted\":[{},{}],\"shapley\":{},\"leave_one_out\":{},\"random\":{},\"random_error\":{"
-        "}}}",
-        deleted_counts[0], deleted_counts[1], pair(r.faithful->shapley), pair(r.faithful->leave_one_out),
-        pair(r.faithful->random), pair(r.faithful->random_error));
-  }
-  out += ",\n\"by_step\":[";
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("format").text("digd.shapley").key("version").integer(1).key("game").text(r.game.kind());
+  to.key("title").text(r.game.title()).key("synthetic").boolean(r.game.synthetic());
+  to.key("agents").integer(players.agent_names.size()).key("steps").integer(players.steps);
+  to.new_line().key("estimator").text(to_string(e.estimator)).key("samples").integer(e.samples);
+  to.key("wanted").integer(e.wanted).key("interrupted").boolean(e.interrupted);
+  to.key("evaluations").integer(e.evaluations).key("seed").integer(r.seed);
+  to.new_line().key("baseline").raw(number(e.baseline)).key("total").raw(number(e.total));
+  to.key("adds_risk").boolean(e.adds_risk()).key("gap").raw(number(e.gap));
+  to.key("threshold").raw(number(r.threshold)).key("q").raw(number(r.q));
+  if (!r.weights.empty()) to.key("weights").text(r.weights);
+  to.new_line().key("metrics").open_object().key("L_tm").raw(number(m.latency)).key("T_star").integer_or_null(m.formed);
+  to.key("G_ag").raw(number(m.agent_concentration)).key("C_ag").raw(number(m.instability_correlation));
+  to.key("Z_ag").raw(number(m.synchronization)).key("G_be").raw(number(m.behaviour_concentration)).close_object();
+  if (r.faithful) write_faithfulness(to, *r.faithful);
+  const auto scores = [&](const char* label, const std::string& name, const scored& of, std::size_t i) {
+    to.new_line().open_object().key(label).text(name);
+    to.key("phi").raw(number(of.value[i])).key("error").raw(number(of.error[i]));
+  };
+  to.new_line().key("by_step").open_array();
   double running = 0;
   for (std::size_t t = 0; t < players.steps; ++t) {
     running += e.by_step.value[t];
-    out += fmt::format("{}\n{{\"step\":{},\"phi\":{},\"error\":{},\"cumulative\":{}", t > 0 ? "," : "", t + 1,
-                       number(e.by_step.value[t]), number(e.by_step.error[t]), number(running));
-    if (t < r.risk_curve.size()) out += fmt::format(",\"risk\":{}", number(r.risk_curve[t]));
-    out += '}';
+    to.new_line().open_object().key("step").integer(t + 1).key("phi").raw(number(e.by_step.value[t]));
+    to.key("error").raw(number(e.by_step.error[t])).key("cumulative").raw(number(running));
+    if (t < r.risk_curve.size()) to.key("risk").raw(number(r.risk_curve[t]));
+    to.close_object();
   }
-  out += "],\n\"by_agent\":[";
+  to.close_array().new_line().key("by_agent").open_array();
   for (std::size_t i = 0; i < players.agent_names.size(); ++i) {
-    out += fmt::format("{}\n{{\"agent\":{},\"phi\":{},\"error\":{},\"instability\":{}}}", i > 0 ? "," : "",
-                       digd::quoted(players.agent_names[i]), number(e.by_agent.value[i]), number(e.by_agent.error[i]),
-                       number(m.instability[i]));
+    scores("agent", players.agent_names[i], e.by_agent, i);
+    to.key("instability").raw(number(m.instability[i])).close_object();
   }
-  out += "],\n\"by_behaviour\":[";
+  to.close_array().new_line().key("by_behaviour").open_array();
   for (std::size_t k = 0; k < players.behaviour_names.size(); ++k) {
-    out += fmt::format("{}\n{{\"behaviour\":{},\"phi\":{},\"error\":{}}}", k > 0 ? "," : "",
-                       digd::quoted(players.behaviour_names[k]), number(e.by_behaviour.value[k]),
-                       number(e.by_behaviour.error[k]));
+    scores("behaviour", players.behaviour_names[k], e.by_behaviour, k);
+    to.close_object();
   }
-  out += "],\n\"players\":[";
+  to.close_array().new_line().key("players").open_array();
   for (player_index p = 0; p < players.size(); ++p) {
-    out += fmt::format("{}\n{{\"agent\":{},\"step\":{},\"name\":{},\"phi\":{},\"error\":{}}}", p > 0 ? "," : "",
-                       players.agent[p], players.step[p] + 1, digd::quoted(players.name_of(p)), number(e.phi.value[p]),
-                       number(e.phi.error[p]));
+    to.new_line().open_object().key("agent").integer(players.agent[p]).key("step").integer(players.step[p] + 1);
+    to.key("name").text(players.name_of(p)).key("phi").raw(number(e.phi.value[p]));
+    to.key("error").raw(number(e.phi.error[p])).close_object();
   }
-  return out + "]}\n";
+  to.close_array().close_object();
+  return out + '\n';
 }
 
 }  // namespace digd::shapley

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "analysis/causal/analyse.h"
+#include "analysis/causal/random.h"
 #include "analysis/causal/report.h"
-#include "base/random.h"
 
 using namespace digd::causal;
 

@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "analysis/causal/ci_test.h"
+#include "analysis/causal/random.h"
 #include "analysis/causal/verify.h"
-#include "base/random.h"
 
 using namespace digd::causal;
 

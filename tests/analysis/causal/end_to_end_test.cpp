@@ -12,9 +12,9 @@
 #include "analysis/causal/analyse.h"
 #include "analysis/causal/beliefs.h"
 #include "analysis/causal/factors/factor_table.h"
+#include "analysis/causal/random.h"
 #include "analysis/causal/verify.h"
 #include "archive/archive.h"
-#include "base/random.h"
 
 using namespace digd::causal;
 namespace arch = digd::archive;

@@ -11,7 +11,7 @@
 #include "analysis/causal/eval.h"
 #include "analysis/causal/explain.h"
 #include "analysis/causal/pc.h"
-#include "base/random.h"
+#include "analysis/causal/random.h"
 
 using namespace digd::causal;
 
