@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
 from live import TIMEOUT_S, Daemon, wait_until  # noqa: E402
 from scripted_daemon import unused_port  # noqa: E402
+from tail_helpers import DIGCTL, Tail, is_harmless  # noqa: E402
 
-DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
 EVIL = 'a"\x1b[2J\x1b]0;owned\x07\x9b31m\u202eb\\'
 
 
@@ -53,10 +53,6 @@ def a_run(daemon, run="r1", n=2, end=None, **hello):
 
 def lines(text):
     return [json.loads(line) for line in text.splitlines()]
-
-
-def is_harmless(text):
-    return not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]", text)
 
 
 # ---- runs
@@ -256,36 +252,6 @@ def test_a_stored_archive_is_migrated_and_its_runs_continue(digctl, tmp_path):
 # ---- tail
 
 
-class Tail:
-    def __init__(self, daemon, *args, to=None):
-        self.process = subprocess.Popen(
-            [DIGCTL, "tail", "--to", to or daemon.address, *map(str, args)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            encoding="utf-8",
-        )
-
-    def take(self, n):
-        return [self.process.stdout.readline() for _ in range(n)]
-
-    def until(self, text):
-        got = []
-        while not got or text not in got[-1]:
-            line = self.process.stdout.readline()
-            assert line, (got, self.process.stderr.read())
-            got.append(line)
-        return got
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait(TIMEOUT_S)
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-
 def test_tail_prints_events_as_sentences(ask, daemon):
     a_run(daemon, n=1, end="success")
     with Tail(daemon, "r1", "--since", 0) as tail:
@@ -476,180 +442,3 @@ def run_on_terminal(daemon, command):
     process.wait(TIMEOUT_S)
     os.close(ours)
     return output.decode().replace("\r\n", "\n")
-
-
-# ---- the daemon's address, and tokens
-
-
-@pytest.mark.parametrize(
-    "command", [["runs"], ["show", "r1"], ["tail"], ["export", "r1"], ["delete", "r1", "-y"], ["mode"], ["mode", "off"]]
-)
-def test_without_a_listening_daemon_it_tells_how_to_start_one(digctl, command):
-    got = digctl(*command, "--to", f"127.0.0.1:{unused_port()}")
-    assert got.returncode == 2 and got.stdout == ""
-    assert "nobody listens" in got.stderr and "start the daemon with `digd`" in got.stderr
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        ["runs", "--limit", "0"],
-        ["runs", "--format", "xml"],
-        ["runs", "extra"],
-        ["runs", "--token-file", "/nowhere"],
-        ["show"],
-        ["export"],
-        ["export", "r", "--format", "png"],
-        ["delete"],
-        ["mode", "loud"],
-        ["tail", "--since", "-1"],
-        ["tail", "--since", "x"],
-        ["tail", "--timeout", "0"],
-        ["export", "r", "--data-dir", "/nowhere"],
-    ],
-)
-def test_wrong_usage_is_refused(digctl, args):
-    got = digctl(*args)
-    assert got.returncode == 2 and got.stderr and got.stdout == "", args
-
-
-def test_the_daemon_is_named_by_the_environment_and_over_a_unix_socket(digctl, tmp_path):
-    with Daemon(tmp_path, "", listen=f"unix:{tmp_path}/s") as daemon:
-        with daemon.client(agents=["a"]) as c:
-            c.event("e1", ["a"])
-            c.wait_acked()
-        for args, env in ((["--to", f"unix:{tmp_path}/s"], {}), ([], {"DIGD_URL": f"unix:{tmp_path}/s"})):
-            assert "r1" in digctl("runs", *args, env=env).stdout
-            assert digctl("export", "r1", *args, env=env).stdout
-        with Tail(daemon, "--since", 0, to=f"unix:{tmp_path}/s") as tail:
-            tail.until("e1")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "localhost",
-        ":7344",
-        "localhost:",
-        "localhost:0",
-        "localhost:65536",
-        "localhost:http",
-        "http://localhost:7344",
-        "https://localhost:7344",
-        "ws://localhost",
-        "ws://localhost:7344/",
-        "ws://localhost:7344/v1/ingest",
-        "ws://u@localhost:1",
-        "ws://localhost:7344?run=r",
-        "ws:/localhost:1",
-        "//localhost:1",
-        "a b:1",
-        "::1:7344",
-        "unix:",
-        "unix:digd",
-        "unix:///run/digd",
-        "ws+unix:/run/digd",
-        "unix:/" + "x" * 107,
-        " localhost:1",
-        "localhost:1\n",
-    ],
-)
-def test_a_malformed_address_is_refused_with_the_valid_forms(digctl, text):
-    """The Python client's tests use the same texts: all clients share one grammar."""
-    for command in (["runs"], ["tail"], ["send", "/dev/null"]):
-        got = digctl(*command, "--to", text)
-        assert got.returncode == 2 and got.stdout == ""
-        assert "expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH" in got.stderr
-    if text:
-        assert "DIGD_URL" in digctl("runs", env={"DIGD_URL": text}).stderr
-
-
-def test_the_four_forms_of_an_address_reach_a_daemon(digctl, tmp_path):
-    with Daemon(tmp_path / "tcp", "") as daemon:
-        for form in (daemon.address, f"ws://{daemon.address}"):
-            assert digctl("runs", "--to", form).returncode == 0
-        assert "TLS" in digctl("runs", "--to", f"wss://{daemon.address}").stderr
-    with Daemon(tmp_path / "local", "", listen=f"unix:{tmp_path}/s"):
-        assert digctl("runs", "--to", f"unix:{tmp_path}/s").returncode == 0
-
-
-class FakeDaemon:
-    """Answers every request with the same bytes; keeps the requests."""
-
-    def __init__(self, answer):
-        import socket
-        import threading
-
-        self.requests = []
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.listener.settimeout(TIMEOUT_S)
-        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
-
-        def serve():
-            try:
-                while True:
-                    s, _ = self.listener.accept()
-                    with s:
-                        request = b""
-                        while b"\r\n\r\n" not in request and (part := s.recv(4096)):
-                            request += part
-                        self.requests.append(request.decode())
-                        s.sendall(answer)
-            except OSError:
-                pass
-
-        self.thread = threading.Thread(target=serve)
-        self.thread.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        import socket
-
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-        self.thread.join()
-
-
-def answer(status, body, head=""):
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{head}\r\n{body}".encode()
-
-
-def test_a_token_is_sent(digctl, tmp_path):
-    (tmp_path / "token").write_text("from-file\n")
-    with FakeDaemon(answer("200 OK", '{"runs":[],"next":null}')) as fake:
-        digctl("runs", "--to", fake.address, "--token-file", tmp_path / "token")
-        digctl("runs", "--to", fake.address, env={"DIGD_TOKEN": "from-environment"})
-    assert "Authorization: Bearer from-file\r\n" in fake.requests[0]
-    assert "Authorization: Bearer from-environment\r\n" in fake.requests[1]
-
-
-@pytest.mark.parametrize(
-    "bytes, words",
-    [
-        (answer("401 Unauthorized", ""), "--token-file"),
-        (
-            answer("403 Forbidden", '{"error":{"code":"host","message":"Host is \x1b[2J"}}'.replace("\x1b", "\\u001b")),
-            "Host is \\u001b[2J",
-        ),
-        (answer("500 Oops", "<html>"), "answered 500; is that digd?"),
-        (answer("200 OK", "<html>"), "no JSON object"),
-        (answer("200 OK", "{}"), "no list of runs"),
-        (answer("200 OK", '{"runs":[],"next":"7"}'), "does not end"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "broke off"),
-        (b"SSH-2.0-OpenSSH\r\n", "broke off"),
-    ],
-)
-def test_answers_of_other_servers_are_refused(digctl, bytes, words):
-    with FakeDaemon(bytes) as fake:
-        got = digctl("runs", "--to", fake.address)
-    assert got.returncode == 2 and words in got.stderr and is_harmless(got.stderr.replace("\n", "")), got.stderr
-
-
-def test_a_truncated_trace_is_refused(digctl, tmp_path):
-    with FakeDaemon(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n") as fake:
-        got = digctl("export", "r1", "--to", fake.address, "-o", tmp_path / "t")
-    assert got.returncode == 2 and "broke off" in got.stderr
-    assert not (tmp_path / "t").exists()
