@@ -142,7 +142,7 @@ class client final : public websocket_client {
  private:
   std::shared_ptr<client> mine() { return std::static_pointer_cast<client>(shared_from_this()); }
 
-  void set_up(std::string_view token);
+  void set_up(const server_address& to, std::string_view token);
   std::string refused(const server_address& to, error_code ec, const websocket::response_type& response) const;
 
   void read() {
@@ -193,25 +193,25 @@ class client final : public websocket_client {
   std::string why_ = "it was never open";
 };
 
-void client::set_up(std::string_view token) {
+void client::set_up(const server_address& to, std::string_view token) {
   websocket::stream_base::timeout limits{};
   limits.handshake_timeout = std::chrono::seconds(30);  // also of closing; opening has its own deadline
   limits.idle_timeout = websocket::stream_base::none();
   ws_.set_option(limits);
   ws_.read_message_max(max_frame_bytes);
-  ws_.set_option(websocket::stream_base::decorator(
-      [token = std::string(token), offer = subprotocol_](websocket::request_type& request) {
-        request.set(beast::http::field::sec_websocket_protocol, offer);
-        request.set(beast::http::field::user_agent, "digctl");
-        if (!token.empty()) request.set(beast::http::field::authorization, "Bearer " + token);
-      }));
+  ws_.set_option(websocket::stream_base::decorator([token = std::string(token), offer = subprotocol_,
+                                                    agent = to.program.user_agent](websocket::request_type& request) {
+    request.set(beast::http::field::sec_websocket_protocol, offer);
+    request.set(beast::http::field::user_agent, agent);
+    if (!token.empty()) request.set(beast::http::field::authorization, "Bearer " + token);
+  }));
 }
 
 std::string client::refused(const server_address& to, error_code ec, const websocket::response_type& response) const {
   const std::string who = to.shown();
   if (ec != websocket::error::upgrade_declined) return who + " does not speak WebSocket: " + ec.message();
   const unsigned status = response.result_int();
-  if (status == 401) return who + " wants a token; give it with --token-file or DIGD_TOKEN";
+  if (status == 401) return who + " wants a token; give it with " + to.program.token_option;
   if (const std::string message = error_message(response.body()); !message.empty())
     return who + " refused: " + harmless(message);
   return who + " refused: " + std::to_string(status) + " " +
@@ -231,7 +231,7 @@ std::string client::open(const server_address& to, std::string_view target, std:
     error_code ec;
     websocket::response_type response;
   };
-  set_up(token);
+  set_up(to, token);
   const auto upgrading = std::make_shared<progress>();
   ws_.async_handshake(upgrading->response, host_of(to), std::string(target), [self, upgrading](error_code result) {
     upgrading->ec = result;

@@ -1,4 +1,4 @@
-// A client's WebSocket connection to a daemon, for `digctl send` and `digctl tail`.
+// A client's WebSocket connection to a daemon: for `digctl send` and `digctl tail`, and for clients/cpp.
 //
 // It writes queued frames and keeps received ones while the io_context runs; a caller that waits runs it up to a
 // deadline. Several clients may share one io_context.
@@ -18,6 +18,14 @@
 
 namespace digd::net {
 
+// The program that connects: its user agent, and how its user gives what an error message asks for.
+struct client_program {
+  std::string user_agent = "digctl";
+  std::string address_option = "--to";
+  std::string token_option = "--token-file or DIGD_TOKEN";
+  std::string authority_option = "--ca FILE";
+};
+
 // Where a daemon listens: HOST:PORT, ws://HOST:PORT, wss://HOST:PORT (with TLS) or unix:/PATH.
 struct server_address {
   bool local = false;
@@ -26,6 +34,7 @@ struct server_address {
   std::string port = "7344";
   std::string path;       // of the Unix socket
   std::string authority;  // with TLS: the PEM file of the authority; empty: the system's
+  client_program program;
 
   std::string shown() const;  // host and port, or the socket; safe to print
 };

@@ -52,7 +52,7 @@ std::string secure(asio::io_context& io, stream_socket& socket, const server_add
   if (!shaking->ec) socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), shaking->plain, shaking->ec);
   if (!shaking->ec) return {};
   return "no TLS with " + to.shown() + ": " + shaking->ec.message() +
-         "; a certificate that is not the system's to know is trusted with --ca FILE";
+         "; to trust a certificate that the system does not know, use " + to.program.authority_option;
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ std::string connect_to(asio::io_context& io, stream_socket& socket, const server
   }
   if (ec) {
     return "nobody listens on " + to.shown() + " (" + ec.message() +
-           "); start the daemon with `digd`, or name its address with --to";
+           "); start the daemon with `digd`, or name its address with " + to.program.address_option;
   }
   error_code ignored;
   if (!to.local) socket.set_option(asio::ip::tcp::no_delay(true), ignored);

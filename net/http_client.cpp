@@ -89,7 +89,7 @@ std::string http_client::perform(const request& request, http_answer& into) cons
   asked.target({request.target.data(), request.target.size()});
   asked.version(11);
   asked.set(http::field::host, host_of(to_));
-  asked.set(http::field::user_agent, "digctl");
+  asked.set(http::field::user_agent, to_.program.user_agent);
   asked.set(http::field::connection, "close");
   if (!token_.empty()) asked.set(http::field::authorization, "Bearer " + token_);
   if (!request.body.empty()) asked.set(http::field::content_type, "application/json");

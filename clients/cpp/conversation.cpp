@@ -12,7 +12,14 @@ using frame_kind = net::daemon_frame_kind;
 std::shared_ptr<ticket> conversation::add(report message, time_point now) {
   auto waiting = std::make_shared<ticket>();
   waiting->blocked = message.blocked;
-  waiting->deadline = now + deadline_;
+  waiting->fails_closed =
+      policy_.fail_closed.count() > 0 && std::any_of(waiting->blocked.begin(), waiting->blocked.end(),
+                                                     [](const blocked_event& blocked) { return blocked.submit; });
+  waiting->deadline = now + (waiting->fails_closed ? std::max(deadline_, policy_.fail_closed) : deadline_);
+  if (policy_.max_added) {
+    update_added_time(now);
+    waiting->deadline = std::min(waiting->deadline, now + *policy_.max_added - added(now));
+  }
   std::string reason = reason_not_to_wait(*waiting, now);
   if (is_over_ || state_ == connection_state::closed) {
     reason = close_reason_.empty() ? "error:run_closed" : close_reason_;
@@ -32,21 +39,49 @@ std::shared_ptr<ticket> conversation::add(report message, time_point now) {
     waiting->verdicts.emplace();
   } else if (!reason.empty()) {
     settle_as_is(*waiting, reason);
+  } else {
+    open_tickets_.push_back(waiting);
+    if (!held_since_) held_since_ = now;
   }
   return waiting;
 }
 
 // Empty: the message waits for its verdicts.
 std::string conversation::reason_not_to_wait(ticket& waiting, time_point now) {
-  if (!hold_) return "unheld";
+  if (!no_hold_reason_.empty()) return no_hold_reason_;
   switch (state_) {
     case connection_state::connecting:
       if (!connect_deadline_) connect_deadline_ = now + deadline_;
-      waiting.deadline = std::min(waiting.deadline, *connect_deadline_);
+      if (!waiting.fails_closed) waiting.deadline = std::min(waiting.deadline, *connect_deadline_);
       return now >= waiting.deadline ? "disconnected" : "";
-    case connection_state::down: return "disconnected";
-    default: return missed_deadlines_ >= max_missed_deadlines ? "timeout" : "";
+    case connection_state::down: return waiting.fails_closed ? "" : "disconnected";
+    default: return !waiting.fails_closed && missed_deadlines_ >= max_missed_deadlines ? "timeout" : "";
   }
+}
+
+// ---- the time that the program waited
+
+time_point::duration conversation::added(time_point now) const {
+  return held_since_ ? added_ + (now - *held_since_) : added_;
+}
+
+bool conversation::is_added_time_spent(time_point now) const {
+  return policy_.max_added && added(now) >= *policy_.max_added;
+}
+
+// After every change that may end a wait.
+void conversation::update_added_time(time_point now) {
+  if (held_since_ && open_tickets_.empty()) {
+    added_ = added(now);
+    held_since_.reset();
+  }
+  if (is_added_time_spent(now) && no_hold_reason_.empty()) no_hold_reason_ = "max_added_ms";
+}
+
+bool conversation::add_failed_healing() {
+  if (++failed_healings_ != max_failed_healings) return false;
+  if (no_hold_reason_.empty()) no_hold_reason_ = "healing_failed";
+  return true;
 }
 
 bool conversation::has_room(std::size_t bytes) const {
@@ -68,9 +103,14 @@ void conversation::report_gap(bool last) {
 
 void conversation::expire(const std::shared_ptr<ticket>& waiting, time_point now) {
   if (waiting->verdicts || now < waiting->deadline) return;
-  if (state_ == connection_state::up) ++missed_deadlines_;
-  ++counters_.timeouts;
-  deliver_unchanged(*waiting, state_ == connection_state::up ? "timeout" : "disconnected", now);
+  if (is_added_time_spent(now)) {
+    deliver_unchanged(*waiting, "max_added_ms", now);
+  } else {
+    if (state_ == connection_state::up) ++missed_deadlines_;
+    ++counters_.timeouts;
+    deliver_unchanged(*waiting, state_ == connection_state::up ? "timeout" : "disconnected", now);
+  }
+  update_added_time(now);
 }
 
 void conversation::deliver_unchanged(ticket& waiting, std::string_view reason, time_point now) {
@@ -90,7 +130,9 @@ void conversation::settle(ticket& waiting, std::vector<verdict> verdicts) {
       std::any_of(verdicts.begin(), verdicts.end(), [](const verdict& v) { return !v.as_is.empty(); });
   if (is_as_is) ++counters_.as_is;
   waiting.verdicts = std::move(verdicts);
-  sent_tickets_.erase(waiting.seq);
+  std::erase_if(open_tickets_, [&](const std::shared_ptr<ticket>& open) { return open.get() == &waiting; });
+  const auto sent = sent_tickets_.find(waiting.seq);
+  if (sent != sent_tickets_.end() && sent->second.get() == &waiting) sent_tickets_.erase(sent);
 }
 
 void conversation::settle_as_is(ticket& waiting, std::string_view reason) {
@@ -106,23 +148,18 @@ void conversation::disconnect(time_point now) {
   if (state_ == connection_state::closed) return;
   state_ = connection_state::down;
   wants_reconnect_ = false;
-  std::vector<std::shared_ptr<ticket>> open;  // a copy: reports of deliveries change both tables
-  open.reserve(sent_tickets_.size());
-  for (const auto& [seq, waiting] : sent_tickets_) open.push_back(waiting);
-  for (std::size_t i = sent_; i < window_.size(); ++i) {
-    if (window_[i].waiting && !window_[i].waiting->verdicts) open.push_back(window_[i].waiting);
+  const std::vector<std::shared_ptr<ticket>> open = open_tickets_;  // a copy: reports of deliveries change the table
+  for (const std::shared_ptr<ticket>& waiting : open) {
+    if (!waiting->fails_closed) deliver_unchanged(*waiting, "disconnected", now);
   }
-  for (const std::shared_ptr<ticket>& waiting : open) deliver_unchanged(*waiting, "disconnected", now);
+  update_added_time(now);
 }
 
 void conversation::close(std::string_view reason) {
   if (state_ == connection_state::closed) return;
   state_ = connection_state::closed;
   close_reason_ = reason;
-  for (const queued& message : window_) {
-    if (message.waiting) settle_as_is(*message.waiting, reason);
-  }
-  while (!sent_tickets_.empty()) settle_as_is(*std::shared_ptr(sent_tickets_.begin()->second), reason);
+  while (!open_tickets_.empty()) settle_as_is(*std::shared_ptr(open_tickets_.back()), reason);
 }
 
 // After a welcome: everything above `acked_seq` is sent again. A daemon that names less than it acknowledged has lost
@@ -191,13 +228,14 @@ std::optional<std::string> conversation::take_error() { return std::exchange(err
 void conversation::receive(const net::daemon_frame& frame, time_point now) {
   missed_deadlines_ = 0;
   switch (frame.kind) {
-    case frame_kind::welcome: return on_welcome(frame);
-    case frame_kind::verdicts: return on_verdicts(frame);
-    case frame_kind::intervention: return on_intervention(frame, now);
-    case frame_kind::ack: return drop_acked(frame.seq);
-    case frame_kind::error: return on_error(frame);
-    case frame_kind::other: return;
+    case frame_kind::welcome: on_welcome(frame); break;
+    case frame_kind::verdicts: on_verdicts(frame); break;
+    case frame_kind::intervention: on_intervention(frame, now); break;
+    case frame_kind::ack: drop_acked(frame.seq); break;
+    case frame_kind::error: on_error(frame); break;
+    case frame_kind::other: break;
   }
+  update_added_time(now);
 }
 
 void conversation::on_welcome(const net::daemon_frame& frame) {

@@ -35,19 +35,29 @@ using milliseconds = std::chrono::milliseconds;
 struct ticket {
   std::vector<blocked_event> blocked;
   time_point deadline;
-  std::uint64_t seq = 0;  // 0: not sent
+  bool fails_closed = false;  // a submit event that waits for its deadline even without a connection
+  std::uint64_t seq = 0;      // 0: not sent
   std::optional<std::vector<verdict>> verdicts;
 };
 
 // `connecting`: the first attempt is under way, and events wait for it until their deadline. `closed`: permanently.
 enum class connection_state : std::uint8_t { connecting, up, down, closed };
 
+// How long events may wait.
+struct hold_policy {
+  bool hold = true;                       // false: not at all
+  std::optional<milliseconds> max_added;  // in total; what waits at the same time counts once. None: no limit
+  milliseconds fail_closed{0};            // a submit event, even without a connection. 0: as other events
+};
+
 class conversation {
  public:
+  static constexpr unsigned max_failed_healings = 3;  // then the run follows no more verdicts
   static constexpr std::size_t max_interventions = 1024;
   static constexpr std::size_t max_known = 4096;
 
-  conversation(bool hold, std::size_t max_bytes) : hold_(hold), max_bytes_(max_bytes) {}
+  conversation(hold_policy policy, std::size_t max_bytes)
+      : policy_(policy), max_bytes_(max_bytes), no_hold_reason_(policy.hold ? "" : "unheld") {}
 
   // Adds a message. Its ticket is settled at once if there is nothing to wait for.
   std::shared_ptr<ticket> add(report message, time_point now);
@@ -56,6 +66,12 @@ class conversation {
 
   // The connection is lost, or an attempt failed. Waiting events go out unchanged.
   void disconnect(time_point now);
+  // A verdict or an intervention was not carried out. Returns true once: now the run follows no more verdicts.
+  bool add_failed_healing();
+  bool follows_verdicts() const { return failed_healings_ < max_failed_healings; }
+  // If set, events no longer wait, for this reason.
+  const std::string& no_hold_reason() const { return no_hold_reason_; }
+
   // No connection will follow. From now on events go out unchanged, for this reason.
   void close(std::string_view reason);
 
@@ -88,6 +104,9 @@ class conversation {
   };
 
   std::string reason_not_to_wait(ticket& waiting, time_point now);
+  time_point::duration added(time_point now) const;
+  bool is_added_time_spent(time_point now) const;
+  void update_added_time(time_point now);
   bool has_room(std::size_t bytes) const;
   void keep(queued message);
   void report_gap(bool last);
@@ -102,7 +121,7 @@ class conversation {
   void on_intervention(const net::daemon_frame& frame, time_point now);
   void on_error(const net::daemon_frame& frame);
 
-  const bool hold_;
+  const hold_policy policy_;
   const std::size_t max_bytes_;
   connection_state state_ = connection_state::connecting;
   std::string close_reason_;
@@ -123,7 +142,13 @@ class conversation {
   std::uint64_t unreported_ = 0;  // dropped messages that no gap has reported
   bool was_welcomed_ = false;
 
-  std::map<std::uint64_t, std::shared_ptr<ticket>> sent_tickets_;  // open, by seq
+  std::string no_hold_reason_;
+  time_point::duration added_{0};         // in periods that are over
+  std::optional<time_point> held_since_;  // the period under way
+  unsigned failed_healings_ = 0;
+
+  std::vector<std::shared_ptr<ticket>> open_tickets_;              // one for each of the program's waiting threads
+  std::map<std::uint64_t, std::shared_ptr<ticket>> sent_tickets_;  // of these, by seq
   std::deque<intervention> interventions_;
   std::unordered_set<std::string> known_interventions_;
   std::deque<std::string> known_order_;

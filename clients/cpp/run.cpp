@@ -51,6 +51,10 @@ net::server_address find_address(const options& from) {
   std::optional<net::server_address> address = net::parse_address(text, why);
   if (!address) throw std::invalid_argument(why);
   address->authority = from.ca_file;
+  address->program = {.user_agent = "digd-cpp/" DIGD_VERSION,
+                      .address_option = "the option `url` or DIGD_URL",
+                      .token_option = "the option `token` or DIGD_TOKEN",
+                      .authority_option = "the option `ca_file`"};
   return *address;
 }
 
@@ -79,6 +83,9 @@ class run::connection {
   ~connection() { stop(); }
 
   std::vector<verdict> send(report message, bool wait);
+  // A verdict or an intervention was not carried out.
+  void add_failed_healing(std::string_view reason);
+  std::string redacted(reported_part part, std::string_view text) const;
   bool flush(milliseconds within, bool at_end);
   std::string next_id(char kind, std::uint64_t number) const;
   void name_event(event& announced);
@@ -96,6 +103,7 @@ class run::connection {
 
  private:
   void stop();
+  void ignore_healings(const ticket& waiting, std::vector<verdict>& verdicts);
   void wake_socket();  // with the lock
   void run_socket();
   void drive(net::websocket_client& socket);
@@ -114,6 +122,7 @@ class run::connection {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   conversation conversation_;
+  bool is_unheld_ = false;  // logged
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> is_woken_ = false;
 
@@ -134,7 +143,10 @@ run::connection::connection(options&& from)
       address_(find_address(chosen)),
       token_(from_environment(chosen.token, "DIGD_TOKEN")),
       hello_(hello_frame(chosen, id, mode_)),
-      conversation_(chosen.hold, chosen.max_buffer_bytes) {
+      conversation_({.hold = chosen.hold, .max_added = chosen.max_added_ms, .fail_closed = chosen.fail_closed_ms},
+                    chosen.max_buffer_bytes) {
+  if (chosen.max_added_ms && chosen.max_added_ms->count() < 0) throw std::invalid_argument("max_added_ms is below 0");
+  if (chosen.fail_closed_ms.count() < 0) throw std::invalid_argument("fail_closed_ms is below 0");
   if (mode_ == "off") {
     conversation_.close("off");
     return;
@@ -172,7 +184,48 @@ std::vector<verdict> run::connection::send(report message, bool wait) {
     changed_.wait_until(lock, waiting->deadline);
     conversation_.expire(waiting, steady_clock::now());
   }
-  return waiting->verdicts ? *waiting->verdicts : std::vector<verdict>();
+  if (!waiting->verdicts) return {};
+  const bool is_first_unheld = conversation_.no_hold_reason() == "max_added_ms" && !std::exchange(is_unheld_, true);
+  std::vector<verdict> verdicts = *waiting->verdicts;
+  if (!conversation_.follows_verdicts()) ignore_healings(*waiting, verdicts);
+  lock.unlock();
+  if (is_first_unheld) {
+    log("holding messages has used up the " + std::to_string(chosen.max_added_ms->count()) +
+        " ms that max_added_ms allows; from now on messages are delivered unchanged");
+  }
+  return verdicts;
+}
+
+// With the lock.
+void run::connection::ignore_healings(const ticket& waiting, std::vector<verdict>& verdicts) {
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    if (!verdicts[i].as_is.empty() || verdicts[i].action == action::deliver) continue;
+    conversation_.add(delivery_report(verdicts[i].event, false, "as_is", "healing_failed"), steady_clock::now());
+    std::vector<detection> detections = std::move(verdicts[i].detections);
+    verdicts[i] = waiting.blocked[i].as_is("healing_failed");
+    verdicts[i].detections = std::move(detections);
+  }
+  wake_socket();
+}
+
+void run::connection::add_failed_healing(std::string_view reason) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!conversation_.add_failed_healing()) return;
+  }
+  log(std::to_string(conversation::max_failed_healings) +
+      " of digd's decisions could not be carried out (the last one: " + quoted(reason.substr(0, 500)) +
+      "); from now on messages are delivered unchanged, and still reported");
+}
+
+std::string run::connection::redacted(reported_part part, std::string_view text) const {
+  if (!chosen.redact || text.empty()) return std::string(text);
+  constexpr std::string_view left_out = "digd: left out, the redaction hook threw";
+  try {
+    return chosen.redact(part, text);
+  } catch (...) {
+    return part == reported_part::error ? std::string(left_out) : quoted(left_out);
+  }
 }
 
 // It sends only while the connection is up. At most one handler waits for its thread.
@@ -305,19 +358,22 @@ void run::connection::run_handler() {
 }
 
 void run::connection::handle(const intervention& healing) {
-  const std::string_view done = healing.action == action::reroute ? "rerouted" : "created";
-  if (!chosen.on_intervention) {
-    send(delivery_report(healing.id, true, "unsupported", "no handler"), false);
-    return;
-  }
+  std::string_view applied = healing.action == action::reroute ? "rerouted" : "created";
+  std::string reason;
   try {
-    const bool is_done = chosen.on_intervention(healing);
-    send(delivery_report(healing.id, true, is_done ? done : "unsupported", is_done ? "" : "the handler cannot"), false);
+    if (!chosen.on_intervention || !chosen.on_intervention(healing)) {
+      applied = "unsupported";
+      reason = chosen.on_intervention ? "the handler cannot" : "no handler";
+    }
   } catch (const std::exception& error) {
-    send(delivery_report(healing.id, true, "failed", error.what()), false);
+    applied = "failed";
+    reason = redacted(reported_part::error, error.what());
   } catch (...) {
-    send(delivery_report(healing.id, true, "failed", "the handler threw"), false);
+    applied = "failed";
+    reason = "the handler threw";
   }
+  if (!reason.empty()) add_failed_healing(reason);
+  send(delivery_report(healing.id, true, applied, reason), false);
 }
 
 // ---- the run
@@ -341,6 +397,7 @@ const std::string& run::id() const { return connection_->id; }
 
 verdict run::announce(event announced, std::string_view activation) {
   connection_->name_event(announced);
+  announced.payload = connection_->redacted(reported_part::payload, announced.payload);
   const std::size_t max_bytes = connection_->read([](const conversation& c) { return c.message_bytes(); });
   return connection_->send(event_report(announced, activation, max_bytes), true).front();
 }
@@ -353,19 +410,24 @@ std::string run::start(std::string_view agent, const std::vector<std::string>& i
 
 std::vector<verdict> run::end(std::string_view activation, std::vector<event> outputs,
                               const std::vector<reaction>& reactions) {
-  for (event& output : outputs) connection_->name_event(output);
+  for (event& output : outputs) {
+    connection_->name_event(output);
+    output.payload = connection_->redacted(reported_part::payload, output.payload);
+  }
   const std::size_t max_bytes = connection_->read([](const conversation& c) { return c.message_bytes(); });
   return connection_->send(end_report(activation, outputs, reactions, max_bytes), true);
 }
 
 void run::fail(std::string_view activation, std::string_view error) {
-  connection_->send(failure_report(activation, error), false);
+  connection_->send(failure_report(activation, connection_->redacted(reported_part::error, error)), false);
 }
 
 void run::applied(const verdict& carried_out, std::string_view as_is_reason) {
   if (!carried_out.as_is.empty()) return;
   if (!as_is_reason.empty()) {
-    connection_->send(delivery_report(carried_out.event, false, "as_is", as_is_reason), false);
+    if (carried_out.action != action::deliver) connection_->add_failed_healing(as_is_reason);
+    const std::string reason = connection_->redacted(reported_part::error, as_is_reason);
+    connection_->send(delivery_report(carried_out.event, false, "as_is", reason), false);
   } else if (carried_out.action != action::deliver) {
     const std::string_view done = carried_out.action == action::reroute ? "rerouted" : "injected";
     connection_->send(delivery_report(carried_out.event, false, done, {}), false);
@@ -378,7 +440,7 @@ void run::agent_left(std::string_view agent) { connection_->send(agent_report("a
 
 void run::finish(outcome reached, std::string_view metrics) {
   if (connection_->is_finished.exchange(true)) return;
-  connection_->send(finish_report(reached, metrics), false);
+  connection_->send(finish_report(reached, connection_->redacted(reported_part::metrics, metrics)), false);
 }
 
 bool run::flush(milliseconds within) { return connection_->flush(within, false); }

@@ -16,8 +16,9 @@ NOBODY = "127.0.0.1:9"  # the discard port: nothing listens there
 class Program:
     """The driver: send it commands, read its lines."""
 
-    def __init__(self, url, run="r1", rules="{}", buffer=None):
-        command = [BIN / "digd-cpp-client-driver", url, run, rules, *([str(buffer)] if buffer else [])]
+    def __init__(self, url, run="r1", rules="{}", **options):
+        chosen = [f"{name}={value}" for name, value in options.items()]
+        command = [BIN / "digd-cpp-client-driver", url, run, rules, *chosen]
         env = {k: v for k, v in os.environ.items() if not k.startswith("DIGD_")}
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env
@@ -151,6 +152,61 @@ def test_a_full_buffer_drops_messages_and_reports_the_gap(tmp_path):
             wait_until(lambda: flushes(program), "the connection")
             gaps = [m for m in recorded(daemon) if m["type"] == "gap"]
             assert gaps == [gaps[0]] and gaps[0]["dropped"] == 4
+
+
+def test_after_three_failed_healings_events_go_out_unchanged(daemon):
+    with Program(daemon.address) as program:
+        program.ask("announce task planner", "verdict task deliver - planner")
+        for i in range(3):
+            program.ask(f"start p{i} planner" + (" task" if i == 0 else ""), f"started p{i}")
+            program.ask(f"end p{i} e{i} tester", f"verdict e{i} reroute - planner", f"ended p{i}")
+            program.ask("refuse", f"refused e{i}")
+        program.ask("start p3 planner", "started p3")
+        program.ask("end p3 e3 tester", "verdict e3 deliver healing_failed tester", "ended p3")
+        program.ask("flush", "flushed")
+    assert program.log.count("3 of digd's decisions could not be carried out") == 1
+    lines = recorded(daemon)
+    assert [m["applied"] for m in lines if m["type"] == "delivery"] == ["as_is"] * 3
+    assert next(m for m in lines if m.get("activation") == "p3" and m["type"] == "activation_ended")["as_is"]
+
+
+@pytest.mark.parametrize("hook, seen", [("hidden", "hidden"), ("throw", "digd: left out, the redaction hook threw")])
+def test_the_redaction_hook_decides_what_leaves_the_process(daemon, hook, seen):
+    with Program(daemon.address, redact=hook) as program:
+        program.ask("announce task planner", "verdict task deliver - planner")
+        program.ask("start p1 planner task", "started p1")
+        program.ask("end p1 lost tester", "verdict lost reroute - planner", "ended p1")
+        program.ask("refuse", "refused lost")
+        program.ask("start p2 planner", "started p2")
+        program.ask("fail p2 secret", "failed p2")
+        program.ask("flush", "flushed")
+    lines = recorded(daemon)
+    assert "secret" not in json.dumps(lines)
+    assert next(m for m in lines if m["type"] == "event")["event"]["payload"] == seen
+    assert next(m for m in lines if m["type"] == "delivery")["reason"] == seen
+    assert next(m for m in lines if m.get("failed"))["error"] == seen
+
+
+def test_the_user_agent_and_the_errors_name_this_client():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with Program("127.0.0.1:%d" % server.getsockname()[1]) as program:
+            connection = server.accept()[0]
+            request = b""
+            while b"\r\n\r\n" not in request:
+                request += connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+            wait_until(lambda: ask_as_is(program), "the refusal")
+            connection.close()
+    assert b"user-agent: digd-cpp/" in request.lower()
+    assert "the option `token` or DIGD_TOKEN" in program.log and "--token-file" not in program.log
+
+
+@pytest.mark.parametrize("option", ["max_added_ms", "fail_closed_ms"])
+def test_a_negative_time_is_an_error(option):
+    with Program(NOBODY, **{option: -1}) as program:
+        pass
+    assert program.process.returncode == 2
+    assert f"{option} is below 0" in program.log
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:7344", "localhost", "unix:digd.sock"])

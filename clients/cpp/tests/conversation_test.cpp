@@ -26,7 +26,7 @@ std::string welcome(std::uint64_t acked, std::uint64_t credits = 1024) {
 report event_named(const std::string& id) { return event_report({.id = id, .recipients = {"coder"}}, {}, 1u << 20); }
 
 conversation connected(std::uint64_t credits = 1024, std::size_t max_bytes = 1u << 20) {
-  conversation c(true, max_bytes);
+  conversation c({}, max_bytes);
   hear(c, welcome(0, credits));
   return c;
 }
@@ -94,7 +94,7 @@ TEST_CASE("after_three_missed_deadlines_nothing_waits_until_the_daemon_answers_a
 }
 
 TEST_CASE("before_the_first_connection_an_event_waits_for_one_deadline_and_its_message_is_marked") {
-  conversation c(true, 1u << 20);
+  conversation c({}, 1u << 20);
   const auto waiting = c.add(event_named("e1"), at(0));
   REQUIRE_FALSE(waiting->verdicts);
   CHECK_FALSE(c.take_frame());
@@ -148,7 +148,7 @@ TEST_CASE("the_client_is_never_further_ahead_than_its_credits_and_reports_what_i
 }
 
 TEST_CASE("the_buffers_bytes_are_bounded_but_the_end_of_the_run_always_fits") {
-  conversation c(true, 150);
+  conversation c({}, 150);
   c.add(event_named(std::string(60, 'a')), at(0));
   CHECK(c.add(event_named(std::string(60, 'b')), at(0))->verdicts->front().as_is == "credits");
   c.add(finish_report(outcome::success, {}), at(0));
@@ -171,7 +171,7 @@ TEST_CASE("a_refused_message_goes_out_unchanged_with_the_code") {
 }
 
 TEST_CASE("a_fatal_error_ends_the_conversation") {
-  conversation c(true, 1u << 20);
+  conversation c({}, 1u << 20);
   const auto waiting = c.add(event_named("e1"), at(0));
   hear(c, R"({"type":"error","code":"hello_conflict","message":"…","fatal":true})");
   CHECK(c.state() == connection_state::closed);
@@ -198,4 +198,68 @@ TEST_CASE("interventions_beyond_the_limit_are_answered_as_failed") {
   const auto frames = frames_of(c);
   REQUIRE(frames.size() == 1);
   CHECK(frames[0].find(R"("of":"sys:1024","applied":"failed")") != std::string::npos);
+}
+
+TEST_CASE("messages_are_held_for_max_added_in_total_and_then_not_at_all") {
+  conversation c({.max_added = milliseconds(300)}, 1u << 20);
+  hear(c, welcome(0));
+  const auto first = c.add(event_named("e1"), at(0));
+  const auto second = c.add(event_named("e2"), at(100));
+  frames_of(c);
+  hear(c, R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"deliver"}]})", 150);
+  hear(c, R"({"type":"verdicts","seq":2,"verdicts":[{"event":"e2","action":"deliver"}]})", 200);
+  CHECK(first->verdicts->front().as_is.empty());
+  CHECK(second->verdicts->front().as_is.empty());
+  CHECK(c.no_hold_reason().empty());  // 200 ms: what waits at the same time counts once
+  const auto last = c.add(event_named("e3"), at(1000));
+  CHECK(last->deadline == at(1100));
+  c.expire(last, at(1100));
+  CHECK(last->verdicts->front().as_is == "max_added_ms");
+  CHECK(c.counters().timeouts == 0);
+  CHECK(c.add(event_named("e4"), at(1200))->verdicts->front().as_is == "max_added_ms");
+}
+
+TEST_CASE("a_submit_event_of_a_fail_closed_run_waits_without_a_connection_and_gets_its_verdict_later") {
+  conversation c({.fail_closed = milliseconds(5000)}, 1u << 20);
+  hear(c, welcome(0));
+  const auto other = c.add(event_named("e1"), at(0));
+  const auto answer = c.add(event_report({.id = "e2", .recipients = {}, .submit = true}, "v1", 1u << 20), at(0));
+  frames_of(c);
+  c.disconnect(at(10));
+  CHECK(other->verdicts->front().as_is == "disconnected");
+  REQUIRE_FALSE(answer->verdicts);
+  const auto offline = c.add(event_report({.id = "e3", .recipients = {}, .submit = true}, "v1", 1u << 20), at(20));
+  REQUIRE_FALSE(offline->verdicts);
+  hear(c, welcome(0), 100);
+  frames_of(c);
+  hear(c, R"({"type":"verdicts","seq":2,"verdicts":[{"event":"e2","action":"deliver"}]})", 110);
+  CHECK(answer->verdicts->front().as_is.empty());
+  c.expire(offline, at(5019));
+  REQUIRE_FALSE(offline->verdicts);
+  c.expire(offline, at(5020));
+  CHECK(offline->verdicts->front().as_is == "timeout");
+}
+
+TEST_CASE("closing_settles_a_fail_closed_event_that_was_acknowledged") {
+  conversation c({.fail_closed = milliseconds(5000)}, 1u << 20);
+  hear(c, welcome(0));
+  const auto answer = c.add(event_report({.id = "e1", .recipients = {}, .submit = true}, "v1", 1u << 20), at(0));
+  frames_of(c);
+  hear(c, R"({"type":"ack","seq":1})", 5);
+  c.disconnect(at(10));
+  REQUIRE_FALSE(answer->verdicts);
+  c.close("off");
+  REQUIRE(answer->verdicts);
+  CHECK(answer->verdicts->front().as_is == "off");
+}
+
+TEST_CASE("after_three_failed_healings_nothing_is_held") {
+  conversation c = connected();
+  CHECK_FALSE(c.add_failed_healing());
+  CHECK_FALSE(c.add_failed_healing());
+  CHECK(c.follows_verdicts());
+  CHECK(c.add_failed_healing());
+  CHECK_FALSE(c.follows_verdicts());
+  CHECK_FALSE(c.add_failed_healing());  // once
+  CHECK(c.add(event_named("e1"), at(0))->verdicts->front().as_is == "healing_failed");
 }

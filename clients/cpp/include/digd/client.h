@@ -57,7 +57,7 @@ struct verdict {
   std::string inject;
   std::vector<detection> detections;
   // Empty if the daemon decided. Otherwise why the event goes out unchanged: `timeout`, `disconnected`, `credits`,
-  // `error:CODE`, `off` or `unheld` (docs/clients-cpp.md).
+  // `error:CODE`, `off`, `unheld`, `max_added_ms` or `healing_failed` (docs/clients-cpp.md).
   std::string as_is;
   bool submit = false;
 
@@ -79,6 +79,12 @@ struct intervention {
 // other; a handler that never returns keeps the destructor of the run from returning.
 using intervention_handler = std::function<bool(const intervention&)>;
 
+// What leaves the process in place of a text that the program reported: a payload or metrics (JSON, also the result),
+// or the text of an error. It is called by the program's own thread. If it throws, a text that names the failure
+// goes out instead.
+enum class reported_part : std::uint8_t { payload, metrics, error };
+using redaction = std::function<std::string(reported_part part, std::string_view text)>;
+
 struct options {
   std::string run;                                 // empty: a new id. An id belongs to one run
   std::optional<std::vector<std::string>> agents;  // none: every name can receive
@@ -93,6 +99,12 @@ struct options {
   bool can_inject = true;                // the program can add a text to an event
   bool can_reroute = true;               // the program can change an event's recipients
   bool hold = true;                      // false: wait for no verdict
+  // How long messages may be held in this run in total; messages held at the same time count once. Then nothing is
+  // held any more. None: without a limit.
+  std::optional<std::chrono::milliseconds> max_added_ms;
+  // How long a submit event waits for its verdict, even without a connection. 0: as long as other events.
+  std::chrono::milliseconds fail_closed_ms{0};
+  redaction redact;  // none: everything goes out as reported
   std::size_t max_buffer_bytes = 16u << 20;
   std::chrono::milliseconds linger{2000};  // how long the destructor waits for the last ack
   // Lines for the program's log: connected, no daemon, refused. Called from the client's threads; must not throw.
@@ -151,7 +163,7 @@ class run {
   void fail(std::string_view activation, std::string_view error);
 
   // Reports that a verdict was carried out or, with a reason, that the event went out unchanged. It sends nothing for
-  // verdicts that change nothing.
+  // verdicts that change nothing. After three healings that were not carried out, the run follows no more verdicts.
   void applied(const verdict& carried_out, std::string_view as_is_reason = {});
 
   void agent_joined(std::string_view agent);
