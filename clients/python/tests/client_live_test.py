@@ -320,7 +320,8 @@ async def test_without_a_handler_the_hello_declares_no_create(daemon):
     async with run_at(daemon, "r1", rules=SOON) as run:
         await run.emit(["a"])
         assert await run.flush()
-        assert run._conversation.hello["capabilities"] == {"inject": True, "reroute": True, "create": False}
+        can = {"inject": True, "reroute": True, "create": False, "hold": True, "cancel": False}
+        assert run._conversation.hello["capabilities"] == can
 
 
 # ---- refusals and modes

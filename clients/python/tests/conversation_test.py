@@ -391,6 +391,7 @@ def cyclic():
                 "fyi": False,
                 "submit": False,
                 "source": None,
+                "fingerprint": None,
             },
         ),
     ],

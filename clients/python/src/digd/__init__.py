@@ -6,8 +6,19 @@ docs/clients-python.md describes it.
 from . import sync
 from .activation import Activation
 from .dig import attach
-from .messages import Detection, Event, Intervention, Verdict
+from .messages import Detection, Event, Intervention, Usage, Verdict
 from .run import Run
 from .version import __version__
 
-__all__ = ["Activation", "Detection", "Event", "Intervention", "Run", "Verdict", "__version__", "attach", "sync"]
+__all__ = [
+    "Activation",
+    "Detection",
+    "Event",
+    "Intervention",
+    "Run",
+    "Usage",
+    "Verdict",
+    "__version__",
+    "attach",
+    "sync",
+]

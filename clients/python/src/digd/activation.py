@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
-from .messages import Event, EventLike, Json, Reaction, Verdict, event_id
+from .messages import Event, EventLike, Json, Reaction, Usage, Verdict, event_id
 
 
 class Reporter(Protocol):
@@ -16,13 +16,22 @@ class Reporter(Protocol):
 
     async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
                    id: str | None = None, fyi: bool = False, submit: bool = False,
-                   source: str | None = None) -> Verdict: ...
+                   source: str | None = None, fingerprint: str | None = None) -> Verdict: ...
 
     async def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> str: ...
 
     async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None,
                              outputs: Sequence[Event] = (), *, inputs: Iterable[EventLike] = (),
-                             error: str | None = None) -> tuple[Verdict, ...]: ...
+                             error: str | None = None, usage: Usage | None = None) -> tuple[Verdict, ...]: ...
+
+
+def reaction_of(value: Any) -> Reaction:
+    """Parses a reaction: a word, a list of agents, or the wire format."""
+    if isinstance(value, str):
+        return value  # type: ignore[return-value]
+    if isinstance(value, Mapping):
+        value = value["reroute"]
+    return tuple(value)
 
 
 def error_text(error: BaseException) -> str:
@@ -41,6 +50,7 @@ class ActivationRecord:
         self.outputs: list[Event] = []
         self.verdicts: tuple[Verdict, ...] = ()
         self.ended = False
+        self.used = Usage()
         self._next_id = next_id
 
     def consume(self, event: EventLike) -> None:
@@ -59,10 +69,14 @@ class ActivationRecord:
         """Reacts to an input: it goes to other agents. The verdict names the final recipients."""
         self.reactions[event_id(event)] = tuple(agents)
 
+    def add_usage(self, usage: Usage) -> None:
+        """Adds to what the activation used; reported with its end."""
+        self.used += usage
+
     def output(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
-               id: str | None = None, fyi: bool = False, submit: bool = False) -> str:
+               id: str | None = None, fyi: bool = False, submit: bool = False, fingerprint: str | None = None) -> str:
         """Adds an output, reported with the end of the activation; returns its id. Deliver it after its verdict."""
-        event = Event(id or self._next_id("e"), tuple(recipients), kind, payload, fyi, submit)
+        event = Event(id or self._next_id("e"), tuple(recipients), kind, payload, fyi, submit, fingerprint=fingerprint)
         self.outputs.append(event)
         return event.id
 
@@ -84,11 +98,13 @@ class Activation(ActivationRecord):
         self._run = run
 
     async def emit(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
-                   id: str | None = None, fyi: bool = False, submit: bool = False) -> Verdict:
+                   id: str | None = None, fyi: bool = False, submit: bool = False,
+                   fingerprint: str | None = None) -> Verdict:
         """Reports an output while the activation is open; returns the verdict on it."""
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
-        return await self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id)
+        return await self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id,
+                                    fingerprint=fingerprint)
 
     async def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
         """Ends the activation; later calls do nothing. Leaving the `async with` calls it."""
@@ -96,7 +112,7 @@ class Activation(ActivationRecord):
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error
             self.verdicts = await self._run.end_activation(self.id, self.reactions, self.outputs, inputs=self.inputs,
-                                                           error=text)
+                                                           error=text, usage=self.used or None)
         return self.verdicts
 
     async def __aenter__(self) -> Activation:

@@ -22,6 +22,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from .holds import Hold, decided, timed_out
 from .messages import Blocked, Detection, Intervention, Json, Message, Verdict, delivery_message
 from .window import QueuedMessage, Window
 
@@ -48,6 +49,8 @@ class Ticket:
     fails_closed: bool = False  # a submit event of a fail-closed run waits for its deadline even without a connection
     seq: int = 0
     verdicts: tuple[Verdict, ...] | None = None
+    holds: dict[str, Hold] = field(default_factory=dict)  # by event: those that wait for a person
+    judged: dict[str, Verdict] = field(default_factory=dict)  # by event, while others of the message wait for a person
     queued: QueuedMessage | None = None  # None: the message was dropped
 
 
@@ -106,6 +109,7 @@ class Conversation:
         self._sent_tickets: dict[int, Ticket] = {}  # open tickets of sent messages, by seq
         self._pending: dict[Ticket, None] = {}  # open tickets, in the order of their deadlines
         self._fail_closed: dict[Ticket, None] = {}  # open tickets with `fails_closed`, in the same order
+        self._held: dict[Ticket, None] = {}  # tickets with an event that waits for a person
         self._settled: list[Ticket] = []
         self._interventions: list[Intervention] = []
         self.unhealed: dict[str, int] = {}  # by rule: detections that the daemon would have healed in mode `enforce`
@@ -202,7 +206,7 @@ class Conversation:
         """Ends the conversation permanently. From now on events are delivered unchanged, for this reason."""
         if self.phase is not Phase.CLOSED:
             self.phase, self.close_reason = Phase.CLOSED, reason
-        for ticket in (*self._pending, *self._fail_closed):
+        for ticket in (*self._pending, *self._fail_closed, *self._held):
             self._settle(ticket, tuple(b.as_is(self.close_reason) for b in ticket.blocked))
 
     # ---- time
@@ -210,6 +214,7 @@ class Conversation:
     def next_deadline(self) -> float | None:
         """When `expire` has to be called next."""
         deadlines = [next(iter(tickets)).deadline for tickets in (self._pending, self._fail_closed) if tickets]
+        deadlines += [ticket.deadline for ticket in self._held]
         return min(deadlines, default=None)
 
     def expire(self, now: float) -> None:
@@ -221,7 +226,25 @@ class Conversation:
                 self._missed_deadlines += self.phase is Phase.UP
                 self.counters.timeouts += 1
                 self._deliver_unchanged(ticket, "timeout" if self.phase is Phase.UP else "disconnected", now)
+        for ticket in [t for t in self._held if t.deadline <= now]:
+            self._expire_holds(ticket, now)
         self._update_added_time(now)
+
+    def _expire_holds(self, ticket: Ticket, now: float) -> None:
+        """No decision has arrived in time: does what the hold names for its timeout."""
+        for event, hold in [(e, h) for e, h in ticket.holds.items() if h.deadline <= now]:
+            verdict = timed_out(hold)
+            applied, reason = ("rerouted", "hold_ms") if verdict.action == "reroute" else ("as_is", "hold_ms")
+            self.enqueue(delivery_message(applied, event=event, reason=reason), now)
+            self._end_hold(ticket, event, verdict)
+
+    def _end_hold(self, ticket: Ticket, event: str, verdict: Verdict) -> None:
+        del ticket.holds[event]
+        ticket.judged[event] = verdict
+        if ticket.holds:
+            ticket.deadline = min(h.deadline for h in ticket.holds.values())
+        else:
+            self._settle(ticket, tuple(ticket.judged[b.event] for b in ticket.blocked))
 
     # ---- frames from the daemon
 
@@ -262,9 +285,25 @@ class Conversation:
             self.counters.second_verdicts += 1
             return
         blocked = {b.event: b for b in ticket.blocked}
-        verdicts = [blocked.pop(v["event"]).judged(v) for v in message["verdicts"] if v["event"] in blocked]
+        verdicts: list[Verdict] = []
+        for frame in message["verdicts"]:
+            held = blocked.pop(frame["event"], None)
+            if held is None:
+                continue
+            verdicts.append(held.judged(frame))
+            if frame["action"] == "hold":
+                # The daemon ends the hold; its own clock may be a little behind.
+                deadline = now + float(frame["hold_ms"]) / 1000 + self.deadline_s
+                ticket.holds[held.event] = Hold(str(frame["hold"]), verdicts[-1], frame.get("on_timeout"), deadline)
         verdicts += [b.as_is("error:no_verdict") for b in blocked.values()]
-        self._settle(ticket, tuple(verdicts))
+        if not ticket.holds:
+            self._settle(ticket, tuple(verdicts))
+            return
+        ticket.judged = {v.event: v for v in verdicts}
+        ticket.deadline = min(h.deadline for h in ticket.holds.values())
+        self._pending.pop(ticket, None)
+        self._fail_closed.pop(ticket, None)
+        self._held[ticket] = None
 
     def _count_unhealed(self, verdicts: Iterable[Mapping[str, Json]]) -> None:
         """Counts the detections that the daemon did not heal only because of the mode."""
@@ -275,6 +314,10 @@ class Conversation:
     def _on_intervention(self, message: Mapping[str, Json], now: float) -> None:
         intervention = Intervention.of(message)
         if intervention.id not in self._known_interventions:
+            if intervention.id.startswith("hold:"):
+                self._known_interventions[intervention.id] = None
+                self._on_hold_end(intervention, now)
+                return
             self._known_interventions[intervention.id] = None
             while len(self._known_interventions) > MAX_KNOWN_INTERVENTIONS:
                 self._known_interventions.popitem(last=False)
@@ -284,6 +327,16 @@ class Conversation:
         outcome = self._known_interventions[intervention.id]
         if outcome is not None:  # the window had no room for the earlier answer
             self.answer(intervention.id, *outcome, now)
+
+    def _on_hold_end(self, intervention: Intervention, now: float) -> None:
+        for ticket in list(self._held):
+            for event, hold in list(ticket.holds.items()):
+                if hold.id == intervention.id:
+                    verdict = decided(hold, intervention)
+                    self._end_hold(ticket, event, verdict)
+                    self.answer(hold.id, "rerouted" if verdict.action == "reroute" else "released", None, now)
+                    return
+        self.answer(intervention.id, "unsupported", "the event is not held any more", now)
 
     def _on_ack(self, message: Mapping[str, Json], now: float) -> None:
         self.window.ack(int(message["seq"]))
@@ -357,6 +410,7 @@ class Conversation:
         ticket.verdicts = verdicts
         self._pending.pop(ticket, None)
         self._fail_closed.pop(ticket, None)
+        self._held.pop(ticket, None)
         if self._sent_tickets.get(ticket.seq) is ticket:
             del self._sent_tickets[ticket.seq]
         if any(v.as_is for v in verdicts):

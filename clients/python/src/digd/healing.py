@@ -55,6 +55,15 @@ class HealingRecord:
             self._logged.add(name)
             log.warning("digd: run %s: " + text, self._run_id, *values)
 
+    def log_unheld(self, max_added_s: float) -> None:
+        """Logs, once, that messages are not held any more."""
+        self.log_once(
+            "max_added_ms",
+            "holding messages has used up the %g ms that max_added_ms allows; from now on messages are delivered "
+            "unchanged",
+            max_added_s * 1000,
+        )
+
     def log_summary(self, unhealed: Mapping[str, int]) -> None:
         """Logs one line if digd healed something, or would have in `enforce`; nothing for any other run.
 

@@ -23,7 +23,7 @@ It returns None or True for success, False if it cannot carry the intervention o
 `applied`. An exception counts as `failed`.
 """
 
-APPLIED_BY_ACTION = {"create": "created", "inject": "injected", "reroute": "rerouted"}
+APPLIED_BY_ACTION = {"create": "created", "inject": "injected", "reroute": "rerouted", "cancel": "cancelled"}
 
 
 class InterventionQueue:
@@ -45,6 +45,10 @@ class InterventionQueue:
 
     def handler(self, action: str) -> Handler | None:
         return self._handlers.get(action) or self._handlers.get("*")
+
+    def handles(self, action: str) -> bool:
+        """Whether a handler was registered for this very action."""
+        return action in self._handlers
 
     def put(self, intervention: Intervention) -> tuple[str, str] | None:
         """Queues an intervention for its handler. Call it on the event loop.

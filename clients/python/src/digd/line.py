@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from .activation import Activation, error_text
-from .messages import Intervention, Json, Verdict, event_id
+from .messages import Intervention, Json, Usage, Verdict, event_id
 from .run import Run
 
 MAX_MAIL = 64  # events that wait for one agent; the oldest is dropped first
@@ -107,6 +107,7 @@ class Line:
         self.activation: Activation | None = None
         self.agent = ""  # the agent that acts, or acted last
         self.notes: list[str] = []  # the monitor's texts for the open activation
+        self._used = Usage()  # before the next activation begins
         self._next_inputs: dict[str, str | None] = {}  # inputs of the next activation, with their notes
 
     def add_input(self, event: str, note: str | None = None) -> None:
@@ -122,8 +123,17 @@ class Line:
             self.notes = [note for note in self._next_inputs.values() if note]
             self.activation = self.run.activation(agent, self._next_inputs)
             self._next_inputs = {}
+            self.activation.add_usage(self._used)
+            self._used = Usage()
             await self.activation.__aenter__()
         return self.activation
+
+    def add_usage(self, usage: Usage) -> None:
+        """Adds to what the open activation used, or the next one if none is open."""
+        if self.activation is not None:
+            self.activation.add_usage(usage)
+        else:
+            self._used += usage
 
     @property
     def has_inputs(self) -> bool:

@@ -25,6 +25,30 @@ Reaction = Union[Literal["consume", "wait", "discard"], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
+class Usage:
+    """What one or more calls used. Each report adds to the totals of the run and of the activation's agent.
+
+    `cost` is in the user's currency. Counts are whole numbers; a daemon accepts each from 0 to 10⁹.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float = 0.0
+    model_calls: int = 0
+    tool_calls: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other))))
+
+    def __bool__(self) -> bool:
+        return any(dataclasses.astuple(self))
+
+    def members(self) -> dict[str, Json]:
+        """The wire format, without zeros."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value}
+
+
+@dataclass(frozen=True)
 class Detection:
     """A report that a rule fired. `evidence` lists the ids that made it fire; `cause` says why it was not healed."""
 
@@ -78,6 +102,8 @@ class Verdict:
     detections: tuple[Detection, ...] = ()
     as_is: str | None = None
     submit: bool = False
+    hold: str | None = None
+    """The hold in which the event waited for a person. The verdict is what the person decided, or the timeout."""
 
     @property
     def given_back(self) -> bool:
@@ -87,7 +113,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Intervention:
-    """Healing without a blocked event: `create` the event `id` for `recipients`, or `reroute` `event` to them."""
+    """Healing without a blocked event: `create` the event `id` for `recipients`, `reroute` `event` to them, or
+    `cancel` these activations. `inject` says why."""
 
     id: str
     action: str
@@ -95,6 +122,7 @@ class Intervention:
     inject: str | None = None
     event: str | None = None
     detections: tuple[Detection, ...] = ()
+    activations: tuple[str, ...] = ()
 
     @staticmethod
     def of(frame: Mapping[str, Json]) -> Intervention:
@@ -105,6 +133,7 @@ class Intervention:
             inject=frame.get("inject"),
             event=frame.get("event"),
             detections=tuple(Detection.of(d) for d in frame.get("detections") or ()),
+            activations=tuple(frame.get("activations") or ()),
         )
 
 
@@ -158,6 +187,7 @@ class Event:
     fyi: bool = False
     submit: bool = False
     source: str | None = None
+    fingerprint: str | None = None  # what makes it a repetition of another; None: its payload
 
     def blocked(self) -> Blocked:
         return Blocked(self.id, self.recipients, self.submit)
@@ -173,6 +203,8 @@ class Event:
             members["submit"] = True
         if self.fyi:
             members["fyi"] = True
+        if self.fingerprint is not None:
+            members["fingerprint"] = self.fingerprint
         if self.payload is not None:
             members["payload"] = redacted(self.payload, redact)
         return members
@@ -278,6 +310,7 @@ def ended_message(
     redact: Redact | None = None,
     limit_bytes: int = 1 << 20,
     ts: int | None = None,
+    usage: Usage | None = None,
 ) -> Message:
     """Builds the end of an activation. It blocks first the rerouted inputs, then the outputs, each in their order."""
     outputs = list(outputs)
@@ -294,17 +327,29 @@ def ended_message(
         activation=activation,
         reactions=encoded_reactions or None,
         outputs=encoded if outputs else None,
+        usage=usage.members() if usage else None,
     )
 
 
-def failed_message(activation: str, error: str | None, redact: Redact | None = None, ts: int | None = None) -> Message:
+def failed_message(
+    activation: str,
+    error: str | None,
+    redact: Redact | None = None,
+    ts: int | None = None,
+    usage: Usage | None = None,
+) -> Message:
     return message(
         "activation_ended",
         ts=ts,
         activation=activation,
         failed=True,
         error=None if error is None else str(redacted(error[:2000], redact)),
+        usage=usage.members() if usage else None,
     )
+
+
+def usage_message(activation: str, usage: Usage, ts: int | None = None) -> Message:
+    return message("usage", ts=ts, activation=activation, usage=usage.members())
 
 
 def delivery_message(

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Union, overload
 
-from .activation import Activation
-from .conversation import Conversation, Counters, Phase, count
+from .activation import Activation, reaction_of
+from .conversation import Conversation, count
 from .healing import HealingRecord
 from .interventions import APPLIED_BY_ACTION, Handler, InterventionQueue
 from .messages import (
@@ -28,6 +28,7 @@ from .messages import (
     Outcome,
     Reaction,
     Redact,
+    Usage,
     Verdict,
     delivery_message,
     ended_message,
@@ -38,24 +39,17 @@ from .messages import (
     message,
     redacted,
     started_message,
+    usage_message,
 )
 from .options import daemon_address, requested_mode
+from .run_state import RunState
 from .session import Session, Target
 from .version import __version__
 
 MAX_UNANNOUNCED = 4096  # activations whose start did not fit into the window; it is reported later
 
 
-def reaction_of(value: Any) -> Reaction:
-    """Parses a reaction: a word, a list of agents, or the wire format."""
-    if isinstance(value, str):
-        return value  # type: ignore[return-value]
-    if isinstance(value, Mapping):
-        value = value["reroute"]
-    return tuple(value)
-
-
-class Run:
+class Run(RunState):
     """`async with digd.Run(agents=[…]) as run:` — one session of one run, on one event loop.
 
     The run connects in the background. A message waits for its verdict until the daemon's deadline (250 ms by default).
@@ -70,7 +64,7 @@ class Run:
     session: the name of this process within the run, if several processes feed it.
     mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else the adapter's default, else the daemon's. `off`
         leaves no trace.
-    rules, healing, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
+    rules, healing, guards, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
     max_returns_per_agent: how often healing may make the same agent act again in this run.
     max_added_ms: limit on the total time that messages are held in this run; then events are delivered unchanged.
     redact: returns the part of a payload, an error text or metrics that may leave the process.
@@ -94,6 +88,7 @@ class Run:
         clock: str = "wall",
         rules: Mapping[str, Json] | None = None,
         healing: Mapping[str, Json] | None = None,
+        guards: Mapping[str, Json] | None = None,
         limits: Mapping[str, Json] | None = None,
         capabilities: Mapping[str, bool] | None = None,
         labels: Mapping[str, str] | None = None,
@@ -124,6 +119,7 @@ class Run:
         self._linger_s = linger_s
         self._end_on_exit = end_on_exit
         self._has_client_name = client is not None
+        self._has_adapter = False
         self._healing = HealingRecord(self.id)
         self._interventions = InterventionQueue(self._on_intervention_outcome, redact)
         self._is_shadow_late = False  # an adapter was attached after the hello had gone out in a stronger mode
@@ -136,11 +132,20 @@ class Run:
             "mode": self._mode,
             "rules": rules,
             "healing": healing,
+            "guards": guards,
             "limits": limits,
             "labels": labels,
             "witness": witness or None,
         }
-        hello = self._hello(clock, client or {"name": "digd-python", "version": __version__}, optional)
+        hello = {
+            "type": "hello",
+            "protocol": 1,
+            "run": self.id,
+            "session": session,
+            "clock": clock,
+            "client": dict(client or {"name": "digd-python", "version": __version__}),
+            **{name: value for name, value in optional.items() if value is not None},
+        }
         self._conversation = Conversation(
             hello,
             hold=hold,
@@ -154,21 +159,6 @@ class Run:
         self._session = Session(target, self._conversation, self._intervene)
         if self._mode == "off":
             self._conversation.close("off")
-
-    def _hello(
-        self, clock: str, client: Mapping[str, Json], optional: Mapping[str, Json | None]
-    ) -> dict[str, Json]:
-        """The hello, without the optional members that are None."""
-        hello: dict[str, Json] = {
-            "type": "hello",
-            "protocol": 1,
-            "run": self.id,
-            "session": self.session_name,
-            "clock": clock,
-            "client": dict(client),
-        }
-        hello.update((name, value) for name, value in optional.items() if value is not None)
-        return hello
 
     # ---- opening and closing
 
@@ -280,6 +270,7 @@ class Run:
         After the hello the daemon keeps the run's mode; then this client follows no verdict.
         """
         hello = self._conversation.hello
+        self._has_adapter = True
         if not self._has_client_name:
             hello["client"] = {"name": f"digd-{name}", "version": __version__}
         if self._mode is not None:
@@ -289,52 +280,6 @@ class Run:
             hello["mode"] = "shadow"
         else:
             self._is_shadow_late = True
-
-    @property
-    def mode(self) -> Mode | None:
-        """The requested mode; None leaves it to the daemon. `welcome["mode"]` is the mode in force."""
-        return self._mode
-
-    @property
-    def heals(self) -> bool:
-        """Whether a verdict may still change what this run does.
-
-        The welcome's mode decides: an operator's canary enforces some of the runs that requested `shadow`.
-        """
-        is_stopped = self._healing.is_stopped or self._conversation.no_hold_reason == "max_added_ms"
-        if self._is_shadow_late or self._mode == "off" or self._conversation.closed or is_stopped:
-            return False
-        mode = self._mode if self.welcome is None else self.welcome.get("mode", self._mode)
-        return mode in (None, "enforce")
-
-    @property
-    def is_shadow_late(self) -> bool:
-        """Whether this client ignores verdicts because an adapter was attached after a hello with a stronger mode."""
-        return self._is_shadow_late
-
-    @property
-    def verdict_deadline_s(self) -> float:
-        """The longest time that a message waits for its verdict."""
-        return self._conversation.deadline_s
-
-    @property
-    def connected(self) -> bool:
-        return self._conversation.phase is Phase.UP
-
-    @property
-    def welcome(self) -> Mapping[str, Json] | None:
-        """The mode, rules and limits in force, from the daemon's welcome; None before it."""
-        return self._conversation.welcome
-
-    @property
-    def counters(self) -> Counters:
-        """Counts of timeouts, of refusals by code, and of messages delivered unchanged."""
-        return self._conversation.counters
-
-    @property
-    def dropped(self) -> int:
-        """The number of messages dropped because the window was full."""
-        return self._conversation.window.dropped
 
     def next_id(self, kind: str) -> str:
         """An id that this session has not used: `e` for events, `v` for activations."""
@@ -353,10 +298,15 @@ class Run:
         fyi: bool = False,
         submit: bool = False,
         source: str | None = None,
+        fingerprint: str | None = None,
         ts: int | None = None,
     ) -> Verdict:
-        """Reports an event; returns its verdict. `source` is an open activation; without it this is a root event."""
-        event = Event(id or self.next_id("e"), tuple(dict.fromkeys(recipients)), kind, payload, fyi, submit, source)
+        """Reports an event; returns its verdict. `source` is an open activation; without it this is a root event.
+
+        fingerprint: events with the same one count as repetitions; else the payload decides.
+        """
+        to = tuple(dict.fromkeys(recipients))
+        event = Event(id or self.next_id("e"), to, kind, payload, fyi, submit, source, fingerprint)
         if source is not None:
             self._announce(source)
         report = event_message(event, self._redact, self._conversation.message_bytes, ts)
@@ -385,6 +335,7 @@ class Run:
         *,
         inputs: Iterable[EventLike] = (),
         error: str | None = None,
+        usage: Usage | None = None,
         ts: int | None = None,
     ) -> tuple[Verdict, ...]:
         """Ends an activation. Returns verdicts on rerouted inputs, then on outputs, each in their order.
@@ -393,7 +344,7 @@ class Run:
         """
         self._announce(activation)
         if error is not None:
-            self._send(failed_message(activation, error, self._redact, ts))
+            self._send(failed_message(activation, error, self._redact, ts, usage))
             return ()
         reactions = {e: reaction_of(r) for e, r in (reactions or {}).items()}
         report = ended_message(
@@ -404,8 +355,18 @@ class Run:
             self._redact,
             self._conversation.message_bytes,
             ts,
+            usage,
         )
         return await self._report_and_wait(report)
+
+    def usage(self, activation: str, usage: Usage, *, ts: int | None = None) -> None:
+        """Reports what an activation used since the last report, also after its end.
+
+        A daemon that does not know `usage` would refuse the message: its welcome names no guards.
+        """
+        if usage and (self.welcome is None or "guards" in self.welcome):
+            self._announce(activation)
+            self._send(usage_message(activation, usage, ts))
 
     async def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
         self._send(message("agent_joined", ts=ts, agent=agent))
@@ -418,8 +379,8 @@ class Run:
 
         Sends nothing for the verdict `deliver`, or for a verdict that the client made without the daemon.
         """
-        if verdict.as_is is not None:
-            return
+        if verdict.as_is is not None or (verdict.hold is not None and as_is is None):
+            return  # the end of a hold is reported already
         if as_is is not None and verdict.action != "deliver":
             self._healing.remove(verdict.detections)
             self._add_failed_healing(as_is)
@@ -460,6 +421,9 @@ class Run:
 
     def _before_hello(self) -> None:
         can = {"inject": True, "reroute": True, "create": self._interventions.handler("create") is not None}
+        # A call waits for its verdict, however long. An adapter says itself whether its framework can wait.
+        can["hold"] = self._conversation.no_hold_reason is None and not self._has_adapter
+        can["cancel"] = self._interventions.handles("cancel")
         self._conversation.hello["capabilities"] = {**can, **(self._capabilities or {})}
 
     def _intervene(self, intervention: Intervention) -> None:
@@ -487,12 +451,7 @@ class Run:
         ticket = self._session.enqueue(report)
         verdicts = await self._session.verdicts(ticket)
         if self._conversation.no_hold_reason == "max_added_ms":
-            self._healing.log_once(
-                "max_added_ms",
-                "holding messages has used up the %g ms that max_added_ms allows; from now on messages are delivered "
-                "unchanged",
-                (self._conversation.max_added_s or 0) * 1000,
-            )
+            self._healing.log_unheld(self._conversation.max_added_s or 0)
         if self._is_shadow_late or self._healing.is_stopped:
             verdicts = tuple(map(self._without_healing, ticket.blocked, verdicts))
         for verdict in verdicts:

@@ -19,7 +19,7 @@ from . import run as asynchronous
 from .activation import ActivationRecord, error_text
 from .conversation import Counters
 from .interventions import Applied, Handler
-from .messages import Event, EventLike, Intervention, Json, Mode, Outcome, Verdict
+from .messages import Event, EventLike, Intervention, Json, Mode, Outcome, Usage, Verdict
 
 T = TypeVar("T")
 _lock = threading.Lock()
@@ -65,11 +65,14 @@ class Activation(ActivationRecord):
         id: str | None = None,
         fyi: bool = False,
         submit: bool = False,
+        fingerprint: str | None = None,
     ) -> Verdict:
         """Reports an output while the activation is open; returns the verdict on it."""
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
-        return self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id)
+        return self._run.emit(
+            recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id, fingerprint=fingerprint
+        )
 
     def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
         """Ends the activation; later calls do nothing. Leaving the `with` calls it."""
@@ -77,7 +80,7 @@ class Activation(ActivationRecord):
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error
             self.verdicts = self._run.end_activation(
-                self.id, self.reactions, self.outputs, inputs=self.inputs, error=text
+                self.id, self.reactions, self.outputs, inputs=self.inputs, error=text, usage=self.used or None
             )
         return self.verdicts
 
@@ -180,11 +183,20 @@ class Run:
         fyi: bool = False,
         submit: bool = False,
         source: str | None = None,
+        fingerprint: str | None = None,
         ts: int | None = None,
     ) -> Verdict:
         return self._run_on_loop(
             self.aio.emit(
-                recipients, payload, kind=kind, id=id or self.next_id("e"), fyi=fyi, submit=submit, source=source, ts=ts
+                recipients,
+                payload,
+                kind=kind,
+                id=id or self.next_id("e"),
+                fyi=fyi,
+                submit=submit,
+                source=source,
+                fingerprint=fingerprint,
+                ts=ts,
             )
         )
 
@@ -204,10 +216,14 @@ class Run:
         *,
         inputs: Iterable[EventLike] = (),
         error: str | None = None,
+        usage: Usage | None = None,
         ts: int | None = None,
     ) -> tuple[Verdict, ...]:
-        work = self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, ts=ts)
+        work = self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, usage=usage, ts=ts)
         return self._run_on_loop(work)
+
+    def usage(self, activation: str, usage: Usage, *, ts: int | None = None) -> None:
+        self._call_on_loop(lambda: self.aio.usage(activation, usage, ts=ts))
 
     def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
         self._run_on_loop(self.aio.agent_joined(agent, ts=ts))

@@ -9,12 +9,15 @@ from typing import Any
 
 from autogen_agentchat import conditions
 from autogen_agentchat.base import AndTerminationCondition, OrTerminationCondition, TaskResult, Team
-from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage, ToolCallExecutionEvent
+from autogen_agentchat.messages import (BaseChatMessage, HandoffMessage, TextMessage, ToolCallExecutionEvent,
+                                        ToolCallRequestEvent)
 from autogen_agentchat.teams._group_chat._events import GroupChatAgentResponse, GroupChatStart
 from autogen_agentchat.teams._group_chat._swarm_group_chat import SwarmGroupChatManager
 
 from ..line import NOTE, text_payload
+from ..messages import Usage
 from ..session import log
+from ..usage import model_call, total
 from .flow import AgentLine
 
 TEAM_SUFFIX = 37  # characters: `_` and the team's UUID end the types of a chat
@@ -66,6 +69,15 @@ def has_worked(message: GroupChatAgentResponse) -> bool:
     inner = message.response.inner_messages or []
     results = sum(len(m.content) for m in inner if isinstance(m, ToolCallExecutionEvent))
     return bool(getattr(handoff, "context", None)) or results > 1
+
+
+def usage_of(message: GroupChatAgentResponse) -> Usage:
+    """What the models of a participant used for its turn, as AutoGen reports it."""
+    parts = [*(message.response.inner_messages or ()), message.response.chat_message]
+    calls = [(part.models_usage, part) for part in parts if getattr(part, "models_usage", None) is not None]
+    return total(
+        model_call(usage, len(part.content) if isinstance(part, ToolCallRequestEvent) else 0) for usage, part in calls
+    )
 
 
 def text_before_turn(text: str) -> GroupChatStart:

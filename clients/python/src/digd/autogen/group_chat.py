@@ -28,7 +28,7 @@ from ..line import MAX_ROUNDS, NOTE, InputEvent, text_payload
 from ..messages import Intervention, Verdict, event_id
 from .conversation import (Utterance, emit_as_notices, fail, has_worked, is_swarm, name_of_speaker, reads_text,
                            takes_for_answer, text_before_turn, text_of_messages, text_of_response, text_of_result,
-                           would_stop)
+                           usage_of, would_stop)
 from .flow import AgentLine, consume_without_call
 from .host import Host
 from .speaking import Turn, current_turn
@@ -231,6 +231,8 @@ class Chats:
         turn = current_turn.get()
         if turn is not None:
             turn.has_spoken = True
+            if isinstance(message, GroupChatAgentResponse):
+                turn.line.add_usage(usage_of(message))
             utterance = Utterance(turn.line, text_of_response(message))
             handoff = message.response.chat_message if isinstance(message, GroupChatAgentResponse) else None
             if isinstance(handoff, HandoffMessage):

@@ -23,8 +23,9 @@ from ..options import daemon_address
 from ..version import __version__
 from . import internals
 from .node import WatchedNode, current_watch
+from .steps import drive, drive_async
 from .text import Inject, add_text
-from .watch import Options, Watch, drive, drive_async
+from .watch import Options, Watch
 
 G = TypeVar("G")
 CLIENT = {"name": "digd-langgraph", "version": __version__}

@@ -13,8 +13,9 @@ from langgraph.types import Command
 
 from . import internals
 from .mail import NodeExecution
+from .steps import drive, drive_async
 from .text import current_notes
-from .watch import Watch, drive, drive_async
+from .watch import Watch
 
 current_watch: contextvars.ContextVar[Watch | None] = contextvars.ContextVar("digd_watch", default=None)
 

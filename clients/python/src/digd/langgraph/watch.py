@@ -6,11 +6,10 @@ a verdict is a generator of futures, so that threads and event loops drive the s
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Generator, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,34 +25,14 @@ from ..messages import Event, Intervention, Outcome, Verdict
 from . import internals
 from .internals import SENDS, TO, Write
 from .mail import NodeExecution, EndedBranch, MailItem, Mailbox, Plan
+from .steps import Steps, Verdicts
 from .text import Inject, Notes, add_text
+from .usage import usage_of
 
 log = logging.getLogger("digd")
 
 MAX_ANSWER_INPUTS = 1000  # an answer names the latest ended branches
 CANNOT_READ = "the node's input is not a list of messages, and the node does not call notes()"
-
-Verdicts = tuple[Verdict, ...]
-Steps = Generator["Future[Verdicts]", Verdicts, None]
-
-
-def drive(steps: Steps) -> None:
-    try:
-        future = next(steps)
-        while True:
-            future = steps.send(future.result())
-    except StopIteration:
-        pass
-
-
-async def drive_async(steps: Steps) -> None:
-    try:
-        future = next(steps)
-        while True:
-            future = steps.send(await asyncio.wrap_future(future))
-    except StopIteration:
-        pass
-
 
 @dataclass(frozen=True)
 class Options:
@@ -217,7 +196,13 @@ class Watch:
                 future = self._emit_from_start(plan.outputs)
             else:
                 future = self._submit(
-                    self.run.aio.end_activation(execution.id, plan.reactions, plan.outputs, inputs=execution.inputs)
+                    self.run.aio.end_activation(
+                        execution.id,
+                        plan.reactions,
+                        plan.outputs,
+                        inputs=execution.inputs,
+                        usage=usage_of(value, execution.task.input),
+                    )
                 )
         verdicts = (yield future) if self.run.heals else None
         with self.lock:

@@ -13,6 +13,7 @@ from agents.tool import default_tool_error_function
 from agents.tool_context import ToolContext
 
 from ..messages import Json, Verdict
+from ..usage import model_call
 from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
 from .steps import State, Steps
 from .turns import Turns, input_from_verdict, has_no_arguments, is_rerouted
@@ -256,6 +257,8 @@ class Conversation(RunHooks[Any]):
     async def _after_model(self, agent: Agent[Any], response: ModelResponse) -> None:
         handoffs = {h.tool_name if isinstance(h, Handoff) else handoff_tool_name(h.name) for h in agent.handoffs}
         calls = [item for item in response.output if item.type == "function_call"]
+        worked = sum(call.name not in handoffs for call in calls)
+        self.turns.add_usage(model_call(response.usage, worked))
         if calls:
             await self.settle_requests()
         first = next((call for call in calls if call.name in handoffs), None)

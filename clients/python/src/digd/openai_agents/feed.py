@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from .. import sync
 from ..activation import Activation
-from ..messages import Blocked, Event, EventLike, Json, Verdict, event_id
+from ..messages import Blocked, Event, EventLike, Json, Usage, Verdict, event_id
 from ..run import Run
 
 MAX_LOOP_DELAY_S = 1.0  # after the verdict deadline; a loop that is later may be waiting for the calling thread
@@ -58,10 +58,11 @@ class Feed:
 
     async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
                    id: str | None = None, fyi: bool = False, submit: bool = False, source: str | None = None,
-                   hold: bool = True) -> Verdict:
+                   fingerprint: str | None = None, hold: bool = True) -> Verdict:
         """As `Run.emit`. Without `hold` the event waits for no verdict and is delivered unchanged."""
         to, event = tuple(recipients), id or self.next_id("e")
-        work = self.run.emit(to, payload, kind=kind, id=event, fyi=fyi, submit=submit, source=source)
+        work = self.run.emit(to, payload, kind=kind, id=event, fyi=fyi, submit=submit, source=source,
+                             fingerprint=fingerprint)
         unheld = Blocked(event, to, submit).as_is("unheld")
         if hold:
             return await self._report(work, unheld)
@@ -73,11 +74,12 @@ class Feed:
 
     async def end_activation(self, activation: str, reactions: Mapping[str, Any] | None = None,
                              outputs: Sequence[Event] = (), *, inputs: Iterable[EventLike] = (),
-                             error: str | None = None) -> tuple[Verdict, ...]:
+                             error: str | None = None, usage: Usage | None = None) -> tuple[Verdict, ...]:
         order, reactions = [event_id(e) for e in inputs], dict(reactions or {})
         rerouted = [Blocked(e, tuple(reactions[e])) for e in order if not isinstance(reactions.get(e, ""), str)]
         unheld = tuple(blocked.as_is("unheld") for blocked in (*rerouted, *(output.blocked() for output in outputs)))
-        work = self.run.end_activation(activation, reactions, tuple(outputs), inputs=order, error=error)
+        work = self.run.end_activation(activation, reactions, tuple(outputs), inputs=order, error=error,
+                                       usage=usage)
         if not rerouted and all(output.fyi for output in outputs):
             return self._report_unheld(work, unheld, None)  # a verdict could change nothing
         return await self._report(work, unheld)

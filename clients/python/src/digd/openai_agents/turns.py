@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..activation import Activation, error_text
-from ..messages import Json, Verdict
+from ..messages import Json, Usage, Verdict
 from .feed import Feed
 from .notes import InputEvent, Mail
 
@@ -30,6 +30,11 @@ class Turns:
         self._next_inputs[input.event] = input if known is None or input.text is not None else known
         if input.fyi:
             self._fyi_inputs.add(input.event)
+
+    def add_usage(self, usage: Usage) -> None:
+        """Adds to what the open activation used."""
+        if self.activation is not None:
+            self.activation.add_usage(usage)
 
     async def begin(self, agent: str) -> Activation:
         """Returns the open activation. If none is open, begins one with all waiting inputs."""

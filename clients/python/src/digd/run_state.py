@@ -1,0 +1,64 @@
+"""What a program can read of its run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .conversation import Conversation, Counters, Phase
+from .healing import HealingRecord
+from .messages import Json, Mode
+
+
+class RunState:
+    """The read-only part of `Run`."""
+
+    _mode: Mode | None
+    _conversation: Conversation
+    _healing: HealingRecord
+    _is_shadow_late: bool
+
+    @property
+    def mode(self) -> Mode | None:
+        """The requested mode; None leaves it to the daemon. `welcome["mode"]` is the mode in force."""
+        return self._mode
+
+    @property
+    def heals(self) -> bool:
+        """Whether a verdict may still change what this run does.
+
+        The welcome's mode decides: an operator's canary enforces some of the runs that requested `shadow`.
+        """
+        is_stopped = self._healing.is_stopped or self._conversation.no_hold_reason == "max_added_ms"
+        if self._is_shadow_late or self._mode == "off" or self._conversation.closed or is_stopped:
+            return False
+        mode = self._mode if self.welcome is None else self.welcome.get("mode", self._mode)
+        return mode in (None, "enforce")
+
+    @property
+    def is_shadow_late(self) -> bool:
+        """Whether this client ignores verdicts because an adapter was attached after a hello with a stronger mode."""
+        return self._is_shadow_late
+
+    @property
+    def verdict_deadline_s(self) -> float:
+        """The longest time that a message waits for its verdict."""
+        return self._conversation.deadline_s
+
+    @property
+    def connected(self) -> bool:
+        return self._conversation.phase is Phase.UP
+
+    @property
+    def welcome(self) -> Mapping[str, Json] | None:
+        """The mode, rules and limits in force, from the daemon's welcome; None before it."""
+        return self._conversation.welcome
+
+    @property
+    def counters(self) -> Counters:
+        """Counts of timeouts, of refusals by code, and of messages delivered unchanged."""
+        return self._conversation.counters
+
+    @property
+    def dropped(self) -> int:
+        """The number of messages dropped because the window was full."""
+        return self._conversation.window.dropped

@@ -1,0 +1,36 @@
+"""Reads token counts that frameworks report. What is missing or no number counts as zero; nothing here raises.
+
+No price is built in: without a cost from the framework, digd computes one from the configuration's `[prices]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .messages import Usage
+
+MAX_COUNT = 10**9  # of one report; the daemon refuses more
+
+
+def token_count(source: Any, *names: str) -> int:
+    """The first of these members, of an object or a mapping, that is a count."""
+    for name in names:
+        value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT:
+            return value
+    return 0
+
+
+def model_call(usage: Any, tool_calls: int = 0) -> Usage:
+    """One call of a model: its counts, by any name that the frameworks use, and the tool calls in its answer."""
+    return Usage(
+        input_tokens=token_count(usage, "input_tokens", "prompt_tokens"),
+        output_tokens=token_count(usage, "output_tokens", "completion_tokens"),
+        model_calls=1,
+        tool_calls=tool_calls,
+    )
+
+
+def total(parts: Iterable[Usage]) -> Usage:
+    return sum(parts, Usage())
