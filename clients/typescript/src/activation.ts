@@ -1,7 +1,7 @@
 // An activation: one span of an agent acting, with its inputs, its reactions to them, and its outputs.
 import type { Run } from "./run.js";
 import { eventId, type EventLike, type Verdict } from "./verdict.js";
-import type { Reaction, WireEvent } from "./wire.js";
+import type { Reaction, Usage, WireEvent } from "./wire.js";
 
 export interface OutputOptions {
   /** Generated if missing. */
@@ -12,6 +12,8 @@ export interface OutputOptions {
   fyi?: boolean;
   /** The final answer. */
   submit?: boolean;
+  /** Events with the same one count as repetitions; without one the payload decides. */
+  fingerprint?: string;
 }
 
 /** An output that is announced when its activation ends. */
@@ -31,6 +33,8 @@ export class Activation {
   private readonly reactions = new Map<string, Reaction>();
   private readonly outputs: PendingOutput[] = [];
   private ended = false;
+  /** @internal */
+  readonly used: Usage = {};
 
   /** @internal */
   constructor(
@@ -42,6 +46,12 @@ export class Activation {
 
   get isOpen(): boolean {
     return !this.ended;
+  }
+
+  /** Adds to what the activation used; reported with its end. */
+  addUsage(usage: Usage): void {
+    for (const [name, n] of Object.entries(usage) as [keyof Usage, number][])
+      this.used[name] = (this.used[name] ?? 0) + n;
   }
 
   /** The agent used the inputs. This is the default for an input without a reaction. */

@@ -23,6 +23,7 @@ import {
 import { Mailbox, payloadOf, unchanged } from "./langgraph-mail.js";
 import type { EndedBranch, MailItem, NodeExecution, Plan } from "./langgraph-mail.js";
 import { addTexts, notesByTask } from "./langgraph-text.js";
+import { usageOf } from "./langgraph-usage.js";
 import type { Run } from "./run.js";
 import type { Verdict } from "./verdict.js";
 import type { Outcome } from "./wire.js";
@@ -246,6 +247,7 @@ export class Watch {
       return this.applyVerdicts(execution, plan, this.run.heals ? await pendingVerdicts : unchanged(plan, [], ids));
     }
     const plan = this.plan(execution, value, startingWrites, payload);
+    execution.activation.addUsage(usageOf(value, execution.task.input));
     const pendingVerdicts = execution.activation.end();
     const inputs = plan.reroutedWrites.length > 0 ? execution.activation.inputs : [];
     const verdicts = this.run.heals ? await pendingVerdicts : unchanged(plan, inputs, [...plan.outputs.keys()]);

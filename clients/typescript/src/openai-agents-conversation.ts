@@ -72,6 +72,13 @@ export function reachable(first: AnyAgent): AnyAgent[] {
   return [...found];
 }
 
+/** The SDK's counts of a run so far. */
+interface SdkUsage {
+  requests: number;
+  inputTokens: number;
+  outputTokens: number;
+}
+
 /** One run of the SDK within a watched run: the agent whose turn it is, and its activation. */
 export class Conversation {
   activation: Activation;
@@ -82,6 +89,8 @@ export class Conversation {
   requestCount = 0; // requests to other agents in this activation
   failedRequests: Activation[] = []; // runs of other agents that threw; the current agent has not reacted yet
   responses: InputEvent[] = [];
+  runContext: any; // of the SDK; undefined: no model was called yet
+  private countedUsage: SdkUsage = { requests: 0, inputTokens: 0, outputTokens: 0 };
   private readonly unresolved: Activation[] = [];
 
   constructor(
@@ -104,9 +113,24 @@ export class Conversation {
     if (this.responses.length === 0) return;
     const inputs = this.responses.splice(0);
     const texts = this.texts;
+    this.countUsage();
     await this.watched.ifHealing(this.activation.end());
     this.activation = this.begin(this.agent, inputs);
     this.texts = [...texts, ...this.texts];
+  }
+
+  /** Adds to the open activation what the SDK has counted since the last call. */
+  countUsage(): void {
+    const { requests = 0, inputTokens = 0, outputTokens = 0 } = (this.runContext?.usage ?? {}) as Partial<SdkUsage>;
+    const isNewRun = requests < this.countedUsage.requests;
+    const before = isNewRun ? { requests: 0, inputTokens: 0, outputTokens: 0 } : this.countedUsage;
+    this.countedUsage = { requests, inputTokens, outputTokens };
+    if (requests === before.requests) return;
+    this.activation.addUsage({
+      input_tokens: Math.max(0, inputTokens - before.inputTokens),
+      output_tokens: Math.max(0, outputTokens - before.outputTokens),
+      model_calls: requests - before.requests,
+    });
   }
 
   /** Settles the requests whose runs threw. `unresolved`: the agent ignored the error; else it has handled it. */

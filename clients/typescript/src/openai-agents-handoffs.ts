@@ -31,6 +31,7 @@ async function handOff(conversation: Conversation, target: AnyAgent, args: strin
   const { watched, activation, agent } = conversation;
   watched.addReachable(target, true);
   conversation.settleFailed(false);
+  conversation.countUsage();
   // A handoff without work, back to an agent that has had the same task, is a reroute. Every other handoff is a new
   // event.
   const before = conversation.modelCallsBefore;

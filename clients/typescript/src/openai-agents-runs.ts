@@ -132,8 +132,10 @@ async function runRounds(conversation: Conversation, call: RunCall): Promise<Any
       result = await conversations.run(conversation, () =>
         original.call(runner, agent, input, filteredOptions(watched, call)),
       );
+      conversation.countUsage();
     } catch (error) {
       failure = error;
+      conversation.countUsage();
       conversation.settleFailed(false);
       conversation.activation.fail(error);
     }
@@ -225,6 +227,7 @@ async function runStreamed(conversation: Conversation, call: RunCall): Promise<A
   }
   const watchEnd = async (): Promise<void> => {
     await result.completed;
+    conversation.countUsage();
     if (result.interruptions?.length > 0) return pause(conversation, result);
     await conversation.takeResponses();
     conversation.settleFailed(ignoredError(result));

@@ -56,6 +56,7 @@ function patch(): void {
     const handoffs = await originalHandoffs.call(this, runContext);
     const conversation = conversations.getStore();
     if (conversation?.agent.name !== this.name) return handoffs;
+    conversation.runContext = runContext;
     if (conversation.modelCallsBefore < 0) conversation.modelCallsBefore = modelCalls(runContext);
     await conversation.takeResponses();
     return handoffs.map((handoff: Handoff<any, any>) => watchedHandoff(handoff, this));

@@ -2,7 +2,7 @@
 import { checkTarget, defaultMode, defaultToken, defaultUrl } from "#transport";
 import type { Target } from "./transport.js";
 import { version } from "./version.generated.js";
-import type { Applied, Capabilities, Hello, Intervention, Mode, RuleName, RuleSettings } from "./wire.js";
+import type { Applied, Capabilities, Hello, Intervention, Json, Mode, RuleName, RuleSettings } from "./wire.js";
 
 /** Changes a value before it leaves the process; `where` is its kind. If it throws, the value is left out. */
 export type Redact = (value: unknown, where: "payload" | "error" | "reason") => unknown;
@@ -38,6 +38,8 @@ export interface RunOptions {
   maxReturnsPerAgent?: number;
   /** The total time for which this run may hold messages, in milliseconds; afterwards they go out unchanged. */
   maxAddedMs?: number;
+  /** Limits of the guards for this run, as in `hello`. */
+  guards?: Record<string, Record<string, Json>>;
   limits?: Record<string, number>;
   labels?: Record<string, string>;
   /** The actions that this system can carry out. `create` is true by default if there is an intervention handler. */
@@ -51,6 +53,8 @@ export interface RunOptions {
   /** False: never wait for a verdict. */
   hold?: boolean;
   onIntervention?: InterventionHandler;
+  /** Carries out interventions that cancel activations. Without it the client declares that it cannot cancel. */
+  onCancel?: InterventionHandler;
   /** The verdict deadline in milliseconds, until the daemon sends its own. */
   deadlineMs?: number;
   /** How long a final answer waits for its verdict, even without a connection; milliseconds. 0: as any other event. */
@@ -71,6 +75,8 @@ export interface Settings {
   mode: Mode | undefined;
   /** The client's name in the hello. */
   client: string;
+  /** An adapter feeds the run: it says itself, in `capabilities`, whether its framework can wait for a person. */
+  hasAdapter: boolean;
   target: Target;
   session: string;
   log: (line: string) => void;
@@ -116,6 +122,7 @@ export function resolveOptions(options: RunOptions): Settings {
     options,
     mode: requestedMode(options.mode),
     client: "digd-typescript",
+    hasAdapter: false,
     target,
     session: options.session ?? "main",
     log: options.log ?? ((line) => console.warn(line)),
@@ -143,8 +150,16 @@ export function helloOf(settings: Settings, agents: ReadonlySet<string> | null, 
         ? undefined
         : { ...optional("budget", options.budget), ...optional("max_returns_per_agent", options.maxReturnsPerAgent) },
     ),
+    ...optional("guards", options.guards),
     ...optional("limits", options.limits),
-    capabilities: { inject: true, reroute: true, create: canCreate, ...options.capabilities },
+    capabilities: {
+      inject: true,
+      reroute: true,
+      create: canCreate,
+      hold: options.hold !== false && !settings.hasAdapter,
+      cancel: options.onCancel !== undefined,
+      ...options.capabilities,
+    },
     ...optional("witness", options.witness),
     client: { name: settings.client, version },
     ...optional("labels", options.labels),

@@ -14,11 +14,23 @@ import {
 } from "./options.js";
 import { Session, type Answer, type Blocked, type Counters } from "./session.js";
 import { eventId, verdictsOf, type EventLike, type Verdict } from "./verdict.js";
-import type { Applied, Detection, Intervention, Message, Mode, Outcome, Reaction, Welcome, WireEvent } from "./wire.js";
+import type {
+  Applied,
+  Detection,
+  Intervention,
+  Message,
+  Mode,
+  Outcome,
+  Reaction,
+  Usage,
+  Welcome,
+  WireEvent,
+} from "./wire.js";
 
 export type EmitOptions = Omit<OutputOptions, "submit">;
 
 const maxHandlerMs = 30_000;
+const appliedByAction = { create: "created", reroute: "rerouted", release: "released", cancel: "cancelled" } as const;
 const maxFailedHealings = 3; // from then on, everything in the run goes out unchanged
 
 /**
@@ -136,6 +148,7 @@ export class Run {
   /** For adapters, before the hello is sent: names the client, and makes `shadow` the mode if none was chosen. */
   adapterDefaults(name: string): void {
     this.settings.client = `digd-${name}`;
+    this.settings.hasAdapter = true;
     if (this.settings.mode === undefined && this.helloSent) this.adapterCameLate = true;
     this.settings.mode ??= "shadow";
   }
@@ -173,6 +186,14 @@ export class Run {
     return value;
   }
 
+  /** Reports what an activation used since the last report, also after its end. */
+  usage(activation: Activation | string, used: Usage): void {
+    // A daemon that does not know `usage` would refuse the message.
+    if (isUnused(used) || (this.welcome && this.welcome.guards === undefined)) return;
+    const id = typeof activation === "string" ? activation : activation.id;
+    this.send({ type: "usage", activation: id, usage: used });
+  }
+
   agentJoined(agent: string): void {
     this.agents?.add(agent);
     this.send({ type: "agent_joined", agent });
@@ -196,6 +217,7 @@ export class Run {
   /** Reports that a verdict was applied or, with `asIs`, the reason why it was not. `deliver` needs no report. */
   applied(verdict: Verdict, asIs?: string): void {
     if (verdict.asIs !== undefined || (verdict.action === "deliver" && asIs === undefined)) return;
+    if (verdict.hold !== undefined && asIs === undefined) return; // the end of a hold is reported already
     if (asIs !== undefined && verdict.action !== "deliver") this.countFailedHealing(asIs);
     const applied: Applied = asIs !== undefined ? "as_is" : verdict.action === "inject" ? "injected" : "rerouted";
     this.send({
@@ -252,6 +274,7 @@ export class Run {
       ...(options.kind === undefined ? {} : { kind: options.kind }),
       ...(options.submit ? { submit: true } : {}),
       ...(options.fyi ? { fyi: true } : {}),
+      ...(options.fingerprint === undefined ? {} : { fingerprint: options.fingerprint }),
       ...(options.payload === undefined ? {} : { payload: this.redactValue(options.payload, "payload") }),
     };
   }
@@ -275,6 +298,7 @@ export class Run {
       activation: activation.id,
       ...(Object.keys(reactions).length > 0 ? { reactions } : {}),
       ...(events.length > 0 ? { outputs: events } : {}),
+      ...usageOf(activation),
     };
     return this.sendBlocked(message, [...rerouted, ...outputs].map(blockedBy));
   }
@@ -287,6 +311,7 @@ export class Run {
       activation: activation.id,
       failed: true,
       ...(text === undefined ? {} : { error: this.redactText(text, "error") }),
+      ...usageOf(activation),
     });
   }
 
@@ -311,7 +336,7 @@ export class Run {
     const from = clock();
     return new Promise((resolve) => {
       const settle = (answer: Answer): void => {
-        this.countAdded(clock() - from);
+        this.countAdded(clock() - from - (answer.heldMs ?? 0));
         resolve(verdictsOf(blocked, answer));
       };
       this.session.say(message, from, blocked, settle, (this.settings.options.maxAddedMs ?? Infinity) - this.addedMs);
@@ -384,9 +409,10 @@ export class Run {
     let applied: Applied = "unsupported";
     let reason: string | undefined;
     try {
-      const done = this.handler && this.heals ? await withTimeout(this.handler(intervention), maxHandlerMs) : false;
+      const handler = intervention.action === "cancel" ? (this.settings.options.onCancel ?? null) : this.handler;
+      const done = handler && this.heals ? await withTimeout(handler(intervention), maxHandlerMs) : false;
       if (typeof done === "string") applied = done;
-      else if (done !== false) applied = intervention.action === "create" ? "created" : "rerouted";
+      else if (done !== false) applied = appliedByAction[intervention.action];
     } catch (error) {
       applied = "failed";
       reason = error instanceof Error ? error.message : String(error);
@@ -430,6 +456,14 @@ async function withTimeout(handled: Handled | Promise<Handled>, ms: number): Pro
   } finally {
     clearTimeout(timer);
   }
+}
+
+function isUnused(used: Usage): boolean {
+  return !Object.values(used).some((n) => n > 0);
+}
+
+function usageOf({ used }: Activation): { usage?: Usage } {
+  return isUnused(used) ? {} : { usage: used };
 }
 
 function blockedBy(event: WireEvent): Blocked {

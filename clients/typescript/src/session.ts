@@ -8,6 +8,7 @@
 // Bounds: the queue holds at most `keep` messages, and at most the daemon's `credits` once they are known, and
 // `maxBufferBytes`. Beyond these limits it drops messages, counts them, and reports them with one `gap` as soon as
 // there is room. It remembers `maxKnownInterventions` interventions and forgets the oldest first.
+import { Holds } from "./holds.js";
 import type { Applied, DaemonError, Frame, Hello, Intervention, Message, Welcome, WireVerdict } from "./wire.js";
 
 /** An event for which a message requests a verdict, with its recipients if the verdict is `deliver`. */
@@ -26,6 +27,8 @@ export interface Answer {
   verdicts: readonly WireVerdict[] | null;
   asIs?: AsIsReason;
   error?: DaemonError;
+  /** How long an event of the message waited for a person, in milliseconds. */
+  heldMs?: number;
 }
 
 export interface SessionOptions {
@@ -68,6 +71,7 @@ interface QueuedMessage {
   blocked: readonly Blocked[];
   deadline: number;
   settle: ((answer: Answer) => void) | null; // null: no caller waits
+  holds: Holds | null; // events that wait for a person
 }
 
 const maxKnownInterventions = 1024;
@@ -113,7 +117,7 @@ export class Session {
     this.state = "down";
     this.outbox = [];
     for (const queued of [...this.held]) {
-      if (this.failsClosed(queued) && queued.deadline > now) continue;
+      if ((queued.holds !== null || this.failsClosed(queued)) && queued.deadline > now) continue;
       this.deliverAsIs(queued, "disconnected");
     }
   }
@@ -196,7 +200,9 @@ export class Session {
   /** Releases the held messages whose deadline has passed. */
   tick(now: number): void {
     for (const queued of [...this.held]) {
-      if (queued.deadline <= now) this.deliverAsIs(queued, this.state === "open" ? "timeout" : "disconnected");
+      if (queued.deadline > now) continue;
+      if (queued.holds !== null) this.expireHolds(queued, queued.holds, now);
+      else this.deliverAsIs(queued, this.state === "open" ? "timeout" : "disconnected");
     }
   }
 
@@ -224,7 +230,7 @@ export class Session {
       case "welcome":
         return this.onWelcome(frame);
       case "verdicts":
-        return this.onAnswer(frame.seq, { verdicts: frame.verdicts });
+        return this.onAnswer(frame.seq, { verdicts: frame.verdicts }, now);
       case "ack":
         return this.onAck(frame.seq);
       case "intervention":
@@ -286,13 +292,43 @@ export class Session {
     this.reportGap();
   }
 
-  private onAnswer(seq: number, answer: Answer): void {
+  private onAnswer(seq: number, answer: Answer, now: number): void {
     if (answer.verdicts && seq > this.lastAnswered) {
       this.lastAnswered = seq;
       this.events.verdicts?.(answer.verdicts);
     }
     const queued = this.bySeq.get(seq);
-    if (queued) this.settle(queued, answer);
+    if (!queued) return;
+    const holds = new Holds(answer.verdicts ?? [], now, this.lastWelcomeFrame?.verdict_deadline_ms ?? 0);
+    if (holds.isOver) return this.settle(queued, answer);
+    this.bySeq.delete(seq);
+    queued.holds = holds;
+    queued.deadline = holds.nextDeadline;
+  }
+
+  private onHoldEnd(end: Intervention, now: number): void {
+    this.interventions.set(end.id, null);
+    for (const queued of this.held) {
+      const verdict = queued.holds?.end(end) ?? null;
+      if (verdict === null) continue;
+      this.updateHolds(queued, now);
+      return this.answerIntervention(end.id, verdict.action === "reroute" ? "rerouted" : "released", now);
+    }
+    this.answerIntervention(end.id, "unsupported", now, "the event is not held any more");
+  }
+
+  private expireHolds(queued: QueuedMessage, holds: Holds, now: number): void {
+    for (const { event, action } of holds.expire(now)) {
+      const applied: Applied = action === "reroute" ? "rerouted" : "as_is";
+      this.say({ type: "delivery", event, applied, reason: "hold_ms" }, now);
+    }
+    this.updateHolds(queued, now);
+  }
+
+  private updateHolds(queued: QueuedMessage, now: number): void {
+    const { holds } = queued;
+    if (holds?.isOver) this.settle(queued, { verdicts: holds.answer, heldMs: now - holds.since });
+    else if (holds) queued.deadline = holds.nextDeadline;
   }
 
   private onError(error: DaemonError): void {
@@ -320,8 +356,9 @@ export class Session {
       const [oldest] = this.interventions.keys();
       this.interventions.delete(oldest as string);
     }
+    if (intervention.id.startsWith("hold:")) return this.onHoldEnd(intervention, now);
     this.interventions.set(intervention.id, null);
-    this.events.intervention(intervention);
+    this.events.intervention({ ...intervention, recipients: intervention.recipients ?? [] });
   }
 
   // ---- the queue
@@ -358,6 +395,7 @@ export class Session {
       blocked,
       deadline: Infinity,
       settle: null,
+      holds: null,
     };
     this.queue.push(queued);
     this.queuedBytes += queued.bytes;

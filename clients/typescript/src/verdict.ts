@@ -15,6 +15,8 @@ export interface Verdict {
   readonly givenBack: boolean;
   /** The reason, if the event is delivered without a verdict. */
   readonly asIs?: AsIsReason;
+  /** The hold in which the event waited for a person. The verdict is what the person decided, or the timeout. */
+  readonly hold?: string;
   /** The daemon refused the message that announced it. */
   readonly error?: DaemonError;
 }
@@ -46,11 +48,12 @@ export function verdictsOf(blocked: readonly Blocked[], answer: Answer): Verdict
     }
     return {
       event,
-      action: verdict.action,
+      action: verdict.action === "hold" ? "deliver" : verdict.action,
       recipients: verdict.action === "reroute" ? (verdict.recipients ?? []) : recipients,
       ...(verdict.inject === undefined ? {} : { inject: verdict.inject }),
       detections: verdict.detections ?? [],
       givenBack: submit === true && verdict.action === "reroute",
+      ...(verdict.hold === undefined ? {} : { hold: verdict.hold }),
     };
   });
 }

@@ -22,6 +22,17 @@ export interface Capabilities {
   inject: boolean;
   reroute: boolean;
   create: boolean;
+  hold: boolean;
+  cancel: boolean;
+}
+
+/** What calls used: increments, which the daemon adds up. `cost` is in the user's currency. */
+export interface Usage {
+  input_tokens?: number;
+  output_tokens?: number;
+  cost?: number;
+  model_calls?: number;
+  tool_calls?: number;
 }
 
 export interface Hello {
@@ -34,6 +45,7 @@ export interface Hello {
   clock: "wall" | "trace";
   rules?: Partial<Record<RuleName, RuleSettings>>;
   healing?: { budget?: number; max_returns_per_agent?: number };
+  guards?: Record<string, Record<string, Json>>;
   limits?: Record<string, number>;
   capabilities: Partial<Capabilities>;
   witness?: boolean;
@@ -48,6 +60,8 @@ export interface Welcome {
   acked_seq: number;
   mode: Mode;
   rules: Partial<Record<RuleName, RuleSettings>>;
+  /** Missing: the daemon knows no guards. */
+  guards?: Record<string, Record<string, Json>>;
   limits: Record<string, number>;
   verdict_deadline_ms: number;
   credits: number;
@@ -61,12 +75,15 @@ export interface WireEvent {
   kind?: string;
   submit?: boolean;
   fyi?: boolean;
+  /** Events with the same one count as repetitions; without one the payload decides. */
+  fingerprint?: string;
   payload?: unknown;
 }
 
 export type Reaction = "consume" | "wait" | "discard" | { reroute: readonly string[] };
 export type Outcome = "success" | "failure" | "aborted";
-export type Applied = "as_is" | "injected" | "rerouted" | "created" | "unsupported" | "failed";
+export type Applied =
+  "as_is" | "injected" | "rerouted" | "created" | "released" | "cancelled" | "unsupported" | "failed";
 
 /** A message of the client, without `seq`. The session assigns it when it first sends the message. */
 export interface Message {
@@ -76,6 +93,7 @@ export interface Message {
     | "event"
     | "activation_started"
     | "activation_ended"
+    | "usage"
     | "delivery"
     | "gap"
     | "time"
@@ -98,19 +116,26 @@ export interface Detection {
 
 export interface WireVerdict {
   event: string;
-  action: "deliver" | "inject" | "reroute";
+  action: "deliver" | "inject" | "reroute" | "hold";
   recipients?: string[];
   inject?: string;
   detections?: Detection[];
+  /** The hold in which the event waits or has waited for a person. */
+  hold?: string;
+  /** Only for `hold`: how long it waits, and what happens then. */
+  hold_ms?: number;
+  on_timeout?: "release" | "return";
 }
 
 export interface Intervention {
   type: "intervention";
   id: string;
-  action: "create" | "reroute";
-  /** Only for `reroute`: the event to deliver again. */
+  action: "create" | "reroute" | "release" | "cancel";
+  /** Only for `reroute` and `release`: the event to deliver again, or that is not held any more. */
   event?: string;
   recipients: string[];
+  /** Only for `cancel`: the activations to end; `inject` says why. */
+  activations?: string[];
   inject?: string;
   detections?: Detection[];
 }
