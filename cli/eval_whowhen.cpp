@@ -8,6 +8,7 @@
 #include <set>
 
 #include "analysis/whowhen/planted.h"
+#include "analysis/whowhen/structure_game.h"
 #include "analysis/whowhen/validate.h"
 #include "cli/commands.h"
 #include "cli/files.h"
@@ -25,7 +26,7 @@ struct eval_options {
   std::vector<std::string> methods{"chief"};
   std::string format = "table", svg;
   bool cv = false, nested = false;
-  std::size_t runs = 400, seed = 1;
+  std::size_t runs = 400, structure_runs = 25, seed = 1;
   llm_options llm;
 };
 
@@ -127,6 +128,10 @@ int eval_planted(const eval_options& options) {
       whowhen::add_constants(r, *current_labelled_log);
       whowhen::add(r.at(current_labelled_log->subset, "chief"), *current_labelled_log, a);
     }
+    if (i >= options.structure_runs) continue;
+    if (const std::string why = whowhen::add_structure(r, options.seed + i); !why.empty()) {
+      return complain("eval planted", "seed " + std::to_string(options.seed + i) + ": " + why);
+    }
   }
   return print(options, r, "eval planted");
 }
@@ -182,8 +187,14 @@ void add_eval(CLI::App& app, int& status) {
   add_llm_options(*logs, options->llm);
   logs->callback([options, &status] { status = eval_whowhen(*options); });
 
-  CLI::App* planted = eval->add_subcommand("planted", "on runs of a simulated desk with one planted fault each");
+  CLI::App* planted = eval->add_subcommand(
+      "planted", "on simulated runs with one planted fault each: chief at a desk, the structure game");
   planted->add_option("--runs", options->runs, "how many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  planted
+      ->add_option("--structure-runs", options->structure_runs,
+                   "of the runs, the first so many also measure the structure game: one of each rule and a clean one")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
   planted->add_option("--seed", options->seed, "of the first; the next has the next")->capture_default_str();
   add_output(*planted, *options);
   planted->callback([options, &status] { status = eval_planted(*options); });

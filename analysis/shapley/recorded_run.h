@@ -42,9 +42,6 @@ struct recorded_activation {
   milliseconds started = 0;
   std::size_t inputs = 0, outputs = 0;
   bool ended = false, failed = false, submits = false, reroutes = false, discards = false, consumes = false;
-
-  // Whether the replay is the same with and without it.
-  bool does_nothing() const { return outputs == 0 && (!ended || (!failed && !reroutes && !discards && !consumes)); }
 };
 
 class recorded_run {

@@ -1,10 +1,10 @@
 // The structure game: which activations of a recorded run caused its failures. Works on any trace.
 //
-// v(S): the run is replayed through the engine, and the activations outside S do nothing: all their inputs wait and
-// they have no outputs. An activation, kept or not, takes place if it had no inputs or at least one input still exists.
-// Missing inputs are dropped; an id that was an input before it was announced exists. Other messages that the engine
-// refuses in such a replay are left out; a refused end becomes an end that does nothing. Risk = Σ weight × detections +
-// weight × unresolved work at the end (R of docs/semantics.md).
+// v(S): the run is replayed through the engine, and healthy counterparts replace the activations outside S
+// (counterpart.h, docs/shapley.md). An activation, kept or not, takes place if it had no inputs or at least one input
+// still exists. Missing inputs are dropped; an id that was an input before it was announced exists. Other messages that
+// the engine refuses in such a replay are left out; a refused end becomes that of the counterpart without outputs.
+// Risk = Σ weight × detections + weight × unresolved work at the end. What a submitted answer builds on is resolved.
 #pragma once
 
 #include <cstddef>

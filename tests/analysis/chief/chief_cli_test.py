@@ -412,7 +412,8 @@ def test_a_refused_key_stops_the_evaluation(digctl, logs):
 
 
 def test_planted_faults_are_found_and_depend_only_on_the_seed(digctl):
-    runs = [digctl("eval", "planted", "--runs", 120, "--seed", seed, "--format", "json") for seed in (5, 5, 6)]
+    options = ("--runs", 120, "--structure-runs", 3, "--format", "json")
+    runs = [digctl("eval", "planted", "--seed", seed, *options) for seed in (5, 5, 6)]
     figures = [json.loads(r.stdout) for r in runs]
     for f in figures[:2]:
         for subset in f.values():
@@ -420,7 +421,8 @@ def test_planted_faults_are_found_and_depend_only_on_the_seed(digctl):
                 method.pop("ms_per_case")
     assert figures[0] == figures[1]
     assert figures[0]["all"]["chief"]["agent"] >= 0.9 and figures[0]["all"]["chief"]["step"] >= 0.9
-    assert len(figures[0]) == 9
+    assert len(figures[0]) == 9 + 8
+    assert figures[0]["deadlock"]["structure game"]["n"] == 3
 
 
 def test_training_writes_every_evaluators_weight_and_no_text_of_the_logs(digctl, logs, tmp_path):

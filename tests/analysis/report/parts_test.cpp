@@ -62,8 +62,14 @@ TEST_CASE("Shapley_values_of_a_run_come_as_who_when_and_what_with_the_numbers_be
 }
 
 TEST_CASE("a_run_whose_activations_add_no_risk_together_has_nobody_to_blame_by_Shapley_value") {
-  const std::string trace = demo();
-  const part p = shapley_part(holds(trace), seen_of(trace), "demo.jsonl", {.budget_seconds = 300, .threads = 2});
+  // One activation answers the task.
+  const std::string trace =
+      R"({"type":"hello","protocol":1,"run":"clean","agents":["a"],"clock":"trace","mode":"observe"}
+{"type":"event","seq":1,"ts":0,"event":{"id":"task","recipients":["a"]}}
+{"type":"activation_started","seq":2,"ts":10,"activation":"A1","agent":"a","inputs":["task"]}
+{"type":"activation_ended","seq":3,"ts":20,"activation":"A1","outputs":[{"id":"answer","recipients":[],"submit":true}]}
+)";
+  const part p = shapley_part(holds(trace), seen_of(trace), "clean.jsonl", {.budget_seconds = 300, .threads = 2});
   REQUIRE(p.ran);
   CHECK(p.answer.find("nothing to attribute") != std::string::npos);
   CHECK(p.blamed.empty());

@@ -13,6 +13,13 @@ DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
 ROOT = Path(__file__).resolve().parents[3]
 SIMULATOR = f"exec {sys.executable} {ROOT}/examples/shapley_simulator.py"
 
+CLEAN = """\
+{"type":"hello","protocol":1,"run":"clean","agents":["a"],"clock":"trace","mode":"observe"}
+{"type":"event","seq":1,"ts":0,"event":{"id":"task","recipients":["a"]}}
+{"type":"activation_started","seq":2,"ts":10,"activation":"A1","agent":"a","inputs":["task"]}
+{"type":"activation_ended","seq":3,"ts":20,"activation":"A1","outputs":[{"id":"answer","recipients":[],"submit":true}]}
+"""
+
 
 def shapley(digctl, *args, **options):
     return digctl("attribute", "shapley", *args, **options)
@@ -31,13 +38,14 @@ def test_the_risk_of_a_trace_is_attributed_to_its_activations(digctl, trace, tmp
 
 
 def test_a_run_that_adds_no_risk_is_not_ranked(digctl, tmp_path):
-    demo = ROOT / "tests/traces/demo.jsonl"
-    got = shapley(digctl, demo, "--no-cache", "--faithfulness", "--plots", tmp_path / "plots")
+    clean = tmp_path / "clean.jsonl"
+    clean.write_text(CLEAN)
+    got = shapley(digctl, clean, "--no-cache", "--faithfulness", "--plots", tmp_path / "plots")
     assert got.returncode == 0, got.stderr
-    assert "nothing to attribute: the risk is 5.25 with every action kept and 7 with none" in got.stdout
-    assert "T* =" not in got.stdout and "writer" not in got.stdout
+    assert "nothing to attribute: the risk is 0 with every action kept and 0 with none" in got.stdout
+    assert "T* =" not in got.stdout and "A1" not in got.stdout
     assert "no plots" in got.stderr and not (tmp_path / "plots").exists()
-    report = json.loads(shapley(digctl, demo, "--no-cache", "--faithfulness", "--format", "json").stdout)
+    report = json.loads(shapley(digctl, clean, "--no-cache", "--faithfulness", "--format", "json").stdout)
     assert report["adds_risk"] is False and report["metrics"]["T_star"] is None and "faithfulness" not in report
 
 

@@ -2,9 +2,14 @@
 
 #include <boost/json.hpp>
 #include <cstdlib>
+#include <set>
+#include <sstream>
 
 #include "analysis/whowhen/planted.h"
+#include "analysis/whowhen/planted_structure.h"
+#include "analysis/whowhen/structure_game.h"
 #include "analysis/whowhen/validate.h"
+#include "ingest/protocol/replay.h"
 
 using namespace digd::whowhen;
 
@@ -97,6 +102,39 @@ TEST_CASE("planted_faults_are_found") {
   }
   CHECK(t.agent / 400 >= 0.9);
   CHECK(t.step / 400 >= 0.9);
+}
+
+TEST_CASE("the_structure_game_ranks_the_planted_activation_first_and_blames_nobody_in_clean_runs") {
+  constexpr std::size_t runs = 10;
+  results r;
+  for (std::uint64_t seed = 1; seed <= runs; ++seed) REQUIRE(add_structure(r, seed) == "");
+  REQUIRE(r.by_subset.size() == digd::rule_count + 1);
+  for (const auto& [subset, methods] : r.by_subset) {
+    INFO(subset);
+    const tally& t = methods.at("structure game");
+    CHECK(t.n == runs);
+    CHECK(t.step / runs >= (subset.starts_with("clean") ? 0.95 : 0.8));
+  }
+}
+
+TEST_CASE("each_planted_structure_shows_its_rule_and_a_clean_one_none") {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    for (std::size_t k = 0; k <= digd::rule_count; ++k) {
+      const std::optional<digd::rule_id> rule =
+          k < digd::rule_count ? std::optional(static_cast<digd::rule_id>(k)) : std::nullopt;
+      INFO(seed << ' ' << (rule ? to_string(*rule) : "clean"));
+      std::set<digd::rule_id> fired;
+      digd::ingest::replay::listener to;
+      to.record = [&](const digd::ingest::record& record) {
+        CHECK_FALSE(record.answer.refused);
+        for (const digd::detection& d : record.answer.detections) fired.insert(d.rule);
+      };
+      digd::ingest::replay through(digd::run_policy{}, std::move(to));
+      std::istringstream lines(plant_structure(rule, seed).trace);
+      for (std::string line; std::getline(lines, line);) REQUIRE(through.line(line));
+      CHECK((rule ? fired.count(*rule) == 1 : fired.empty()));
+    }
+  }
 }
 
 TEST_CASE("a_planted_run_is_the_same_for_the_same_seed") {

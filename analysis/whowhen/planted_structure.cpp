@@ -1,0 +1,233 @@
+#include "analysis/whowhen/planted_structure.h"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+namespace digd::whowhen {
+
+namespace {
+
+// SplitMix64 (Steele, Lea, Flood 2014).
+class random_choices {
+ public:
+  explicit random_choices(std::uint64_t seed) : state_(seed) {}
+  std::size_t below(std::size_t n) {
+    state_ += 0x9E3779B97F4A7C15u;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return static_cast<std::size_t>((z ^ (z >> 31)) % n);
+  }
+  bool chance(std::size_t percent) { return below(100) < percent; }
+
+ private:
+  std::uint64_t state_;
+};
+
+std::string quoted(const std::string& name) { return '"' + name + '"'; }
+
+std::string list(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& n : names) out += (out.empty() ? "" : ",") + quoted(n);
+  return '[' + out + ']';
+}
+
+struct sent {
+  std::string id;
+  std::vector<std::string> to;
+  std::string flags;
+};
+
+class structure_writer {
+ public:
+  structure_writer(std::optional<rule_id> rule, std::uint64_t seed) : rule_(rule), random_(seed) {
+    workers_ = 2 + random_.below(3);
+    culprit_ = random_.below(workers_);
+    variant_ = random_.below(2);
+    joins_one_by_one_ = random_.chance(50);
+    has_writer_ = random_.chance(50);
+    helped_ = random_.below(workers_ + 1);  // the worker that asks the helper; beyond the last: none
+  }
+
+  planted_trace write() {
+    std::vector<std::string> agents{"planner", "writer", "helper", "log", "editor"};
+    for (std::size_t i = 0; i < workers_; ++i) agents.push_back(worker(i));
+    agents.push_back("spare");
+    line(fmt::format(R"("type":"hello","protocol":1,"run":"planted","agents":{},"clock":"trace","mode":"observe")",
+                     list(agents)));
+    root("task", "planner");
+    std::vector<sent> parts;
+    for (std::size_t i = 0; i < workers_; ++i) parts.push_back({part(i), {worker(i)}, ""});
+    if (is(rule_id::repeated_subproblem) && variant_ == 1) parts[culprit_].to.push_back("spare");
+    act("planner", {"task"}, {}, parts);
+    if (is(rule_id::cross_lineage_aggregation)) second_task();
+    for (std::size_t i = 0; i < workers_; ++i) work(i);
+    finish();
+    out_.activations = activations_;
+    return std::move(out_);
+  }
+
+ private:
+  bool is(rule_id r) const { return rule_ == r; }
+  bool is(rule_id r, std::size_t worker) const { return rule_ == r && worker == culprit_; }
+  static std::string worker(std::size_t i) { return "worker" + std::to_string(i + 1); }
+  static std::string part(std::size_t i) { return "part" + std::to_string(i + 1); }
+  static std::string result(std::size_t i) { return "result" + std::to_string(i + 1); }
+
+  void line(const std::string& members) { out_.trace += '{' + members + "}\n"; }
+
+  void message(const std::string& type, const std::string& members) {
+    line(fmt::format(R"("type":"{}","seq":{},"ts":{},{})", type, ++seq_, now_, members));
+    now_ += 50 + static_cast<long>(random_.below(200));
+  }
+
+  static std::string event(const sent& e) {
+    return fmt::format(R"({{"id":{},"recipients":{}{}}})", quoted(e.id), list(e.to), e.flags);
+  }
+
+  void root(const std::string& id, const std::string& to) { message("event", R"("event":)" + event({id, {to}, ""})); }
+
+  // `reactions`: by input, as JSON; an input without one is consumed. Returns the activation.
+  std::string act(const std::string& agent, const std::vector<std::string>& inputs,
+                  const std::vector<std::string>& reactions, std::vector<sent> outputs, bool failed = false) {
+    const std::string id = "a" + std::to_string(++activations_);
+    message("activation_started",
+            fmt::format(R"("activation":"{}","agent":"{}","inputs":{})", id, agent, list(inputs)));
+    now_ += 200 + static_cast<long>(random_.below(800));
+    if (!failed && random_.chance(15)) outputs.push_back({"note" + id, {"log"}, R"(,"fyi":true)"});
+    std::string reacts, sends;
+    for (std::size_t k = 0; k < reactions.size(); ++k) {
+      if (!reactions[k].empty()) reacts += (reacts.empty() ? "" : ",") + quoted(inputs[k]) + ':' + reactions[k];
+    }
+    for (const sent& e : outputs) sends += (sends.empty() ? "" : ",") + event(e);
+    message("activation_ended",
+            failed ? fmt::format(R"("activation":"{}","failed":true)", id)
+                   : fmt::format(R"("activation":"{}","reactions":{{{}}},"outputs":[{}])", id, reacts, sends));
+    return id;
+  }
+
+  void plant(const std::string& activation, const std::string& agent) {
+    out_.activation = activation;
+    out_.agent = agent;
+  }
+
+  void second_task() {
+    root("task2", "editor");
+    act("editor", {"task2"}, {}, {{"side1", {"helper"}, ""}, {"side2", {"spare"}, ""}});
+    // The planted fault: the helper's answer goes to a worker that still holds a part of the first task.
+    const std::string at = act("helper", {"side1"}, {}, {{"answer1", {worker(culprit_)}, ""}});
+    plant(at, "helper");
+    act("spare", {"side2"}, {}, {{"answer2", {"editor"}, ""}});
+    act("editor", {"answer2"}, {}, {});
+  }
+
+  void work(std::size_t i) {
+    std::vector<std::string> inputs{part(i)};
+    if (is(rule_id::cross_lineage_aggregation, i)) inputs.emplace_back("answer1");
+    if (is(rule_id::excessive_rerouting, i)) return hand_on(i);
+    if (is(rule_id::orphaned_event, i) && variant_ == 0) {
+      plant(act(worker(i), inputs, {R"("discard")"}, {}), worker(i));
+      now_ += 6000;
+      return;
+    }
+    if (is(rule_id::deadlock, i)) return stop(i, inputs);
+    if (random_.chance(20)) act(worker(i), inputs, {}, {}, true);  // a failed attempt that is repeated
+    if (i == helped_ && !is(rule_id::cross_lineage_aggregation)) {
+      act(worker(i), inputs, {R"("wait")"}, {{"question", {"helper"}, ""}});
+      act("helper", {"question"}, {}, {{"advice", {worker(i)}, ""}});
+      inputs.emplace_back("advice");
+    }
+    std::string to = "planner";
+    if (is(rule_id::orphaned_event, i)) to = "nobody";
+    const std::string at = act(worker(i), inputs, {}, {{result(i), {to}, ""}});
+    if (is(rule_id::orphaned_event, i)) return plant(at, worker(i));
+    results_.push_back(result(i));
+    if (is(rule_id::repeated_subproblem, i)) {
+      const std::string who = variant_ == 1 ? "spare" : worker(i);
+      plant(act(who, {part(i)}, {}, {{"again", {"planner"}, ""}}), who);
+      results_.emplace_back("again");
+    }
+    if (is(rule_id::early_termination, i) && i + 1 < workers_) early();
+    if (joins_one_by_one_ && !out_of_order_ && i + 1 < workers_) {
+      act("planner", {result(i)}, {R"("wait")"}, {});
+    }
+  }
+
+  // A part is handed on from agent to agent; the third hand-over is one too many.
+  void hand_on(std::size_t i) {
+    const std::vector<std::string> ring{worker(i), "spare", "editor", "helper"};
+    std::string at;
+    for (std::size_t k = 0; k + 1 < ring.size(); ++k) {
+      at = act(ring[k], {part(i)}, {fmt::format(R"({{"reroute":["{}"]}})", ring[k + 1])}, {});
+    }
+    plant(at, ring[ring.size() - 2]);
+    act(ring.back(), {part(i)}, {}, {{result(i), {"planner"}, ""}});
+    results_.push_back(result(i));
+  }
+
+  // Two ways to bring a run to rest: to wait for nothing, or to fail and not try again.
+  void stop(std::size_t i, const std::vector<std::string>& inputs) {
+    plant(act(worker(i), inputs, {R"("wait")"}, {}, variant_ == 1), worker(i));
+    stopped_ = true;
+  }
+
+  void early() {
+    plant(act("planner", {result(culprit_)}, {}, {{"answer", {}, R"(,"submit":true)"}}), "planner");
+    out_of_order_ = true;
+  }
+
+  void finish() {
+    if (is(rule_id::early_termination) && out_.activation.empty()) {
+      // The culprit is the last worker: the planner leaves out another result.
+      const std::string at = act("planner", {result(culprit_)}, {}, {{"answer", {}, R"(,"submit":true)"}});
+      plant(at, "planner");
+      out_of_order_ = true;
+    }
+    if (out_of_order_) return rest();
+    if (stopped_) {
+      if (!results_.empty() && random_.chance(60)) {
+        act("planner", results_, std::vector<std::string>(results_.size(), R"("wait")"), {});
+      }
+      return rest();
+    }
+    const bool forgets = is(rule_id::missing_termination);
+    const sent answer{"answer", {}, R"(,"submit":true)"};
+    if (has_writer_) {
+      act("planner", results_, {}, {{"brief", {"writer"}, ""}});
+      const bool writer_forgets = forgets && variant_ == 0;
+      const std::string written = act(
+          "writer", {"brief"}, {}, writer_forgets ? std::vector<sent>{} : std::vector<sent>{{"text", {"planner"}, ""}});
+      if (writer_forgets) {
+        plant(written, "writer");
+        return rest();
+      }
+      results_ = {"text"};
+    }
+    const std::string last = act("planner", results_, {}, forgets ? std::vector<sent>{} : std::vector<sent>{answer});
+    if (forgets) plant(last, "planner");
+    rest();
+  }
+
+  void rest() {
+    now_ += 20'000;
+    message("time", R"("inferred":["ts"])");
+  }
+
+  std::optional<rule_id> rule_;
+  random_choices random_;
+  std::size_t workers_, culprit_, variant_, helped_;
+  bool joins_one_by_one_ = false, has_writer_ = false, out_of_order_ = false, stopped_ = false;
+  std::vector<std::string> results_;
+  std::size_t seq_ = 0, activations_ = 0;
+  long now_ = 0;
+  planted_trace out_;
+};
+
+}  // namespace
+
+planted_trace plant_structure(std::optional<rule_id> rule, std::uint64_t seed) {
+  return structure_writer(rule, seed).write();
+}
+
+}  // namespace digd::whowhen
