@@ -121,8 +121,8 @@ def help_of(program, *commands, cache={}):  # noqa: B006
 
 
 def subcommands(text):
-    part = re.split(r"^(?:Subcommands|SUBCOMMANDS):\s*$", text, flags=re.MULTILINE)
-    return re.findall(r"^  ([a-z][\w-]*)", part[1].split("\n\n")[0], re.MULTILINE) if len(part) > 1 else []
+    """Help lists them in groups, two columns in; options begin with a dash, arguments are in capitals."""
+    return re.findall(r"^  ([a-z][\w-]*)(?:\s{2,}|$)", text, re.MULTILINE)
 
 
 def command_lines():
