@@ -49,12 +49,19 @@ node_if_missing() {
   packages+=(nodejs npm)
 }
 
+# The npm 9 of Debian 12 fails on a lock file whose overrides name another package, as the dashboard's do.
+current_npm() {
+  local version
+  version=$(npm --version)
+  if [ "${version%%.*}" -ge 10 ]; then npm "$@"; else npx --yes npm@10.9.4 "$@"; fi
+}
+
 # npm_packages FOLDER: installs the versions of its lock file, unless they are installed already.
 npm_packages() {
   local stamp=$1/node_modules/.installed
   cmp -s "$stamp" "$1/package-lock.json" && return
   say "Setting up npm packages: ${1#"$root"/}"
-  npm --prefix "$1" ci --loglevel=error --no-audit --no-fund >&2
+  current_npm --prefix "$1" ci --loglevel=error --no-audit --no-fund >&2
   cp "$1/package-lock.json" "$stamp"
 }
 
