@@ -19,8 +19,8 @@ namespace digd {
 // numbers of its own cannot make permutations repeat (docs/shapley.md, "Traps").
 class random_stream {
  public:
-  // `purpose` is a value of the caller's own enum, so that no two uses of one seed share a stream. Callers that use
-  // the same seed together number their purposes apart.
+  // `purpose` is a value of the caller's own enum, so that no two uses of one seed share a stream. Callers that share a
+  // seed use different numbers for their purposes.
   template <class purpose_enum>
     requires std::is_enum_v<purpose_enum>
   random_stream(std::uint64_t seed, purpose_enum purpose, std::uint64_t index)
@@ -49,7 +49,8 @@ class random_stream {
     }
     return static_cast<std::uint32_t>(product >> 32);
   }
-  // Standard normal, by Box and Muller. The second value of the pair is dropped, so that every call draws as much.
+  // Standard normal, by Box and Muller. The second value of the pair is dropped, so that every call draws the same
+  // number of values.
   double normal() {
     const double u = 1.0 - uniform();
     const double v = uniform();

@@ -1,4 +1,4 @@
-// Counts something of which there may be only so many at once: a ticket is one of them for as long as it exists.
+// Counts things of which only a limited number may exist at once. Each ticket counts as one for as long as it exists.
 #pragma once
 
 #include <atomic>

@@ -34,7 +34,7 @@ class batched_stream {
   next_layer_type& next_layer() noexcept { return socket_; }
   const next_layer_type& next_layer() const noexcept { return socket_; }
 
-  // Hands the bytes that were read ahead and not asked for yet to the caller.
+  // Moves the bytes that were read ahead and not requested yet to the caller.
   std::string take_unread() {
     std::string rest(ahead_.get() + begin_, end_ - begin_);
     begin_ = end_ = 0;

@@ -18,7 +18,7 @@
 
 namespace digd::net {
 
-// The program that connects: its user agent, and how its user gives what an error message asks for.
+// The program that connects: its user agent, and the options that error messages suggest to its user.
 struct client_program {
   std::string user_agent = "digctl";
   std::string address_option = "--to";
@@ -39,7 +39,7 @@ struct server_address {
   std::string shown() const;  // host and port, or the socket; safe to print
 };
 
-// Nothing if the text has none of these four forms; `why` then names the text and the forms.
+// nullopt if the text has none of these four forms; `why` then names the text and the forms.
 std::optional<server_address> parse_address(std::string_view text, std::string& why);
 // Path and query for a session of the run.
 std::string ingest_target(std::string_view run);
@@ -64,10 +64,10 @@ class websocket_client : public std::enable_shared_from_this<websocket_client> {
   virtual void send(std::string_view frame) = 0;  // ignored once closed
   virtual std::size_t unwritten() const = 0;      // bytes
   virtual std::optional<std::string> take() = 0;  // the next frame received, also after the connection was closed
-  // Why it is no longer open: the peer's code (0: none came), and a text.
+  // Why the connection is no longer open: the peer's close code (0: none received), and a text.
   virtual std::uint16_t close_code() const = 0;
   virtual const std::string& why_closed() const = 0;
-  // Of the feed: the entry after which it begins, from the daemon's answer to the upgrade; empty: none.
+  // For the feed: the entry after which it begins, from the daemon's answer to the upgrade; empty: none.
   virtual const std::string& feed_seq() const = 0;
   virtual void close() = 0;  // sends a close frame, without waiting for the answer
   virtual void abort() = 0;  // closes the socket at once

@@ -1,8 +1,8 @@
 // Frames of a daemon, as its clients read them: the trace player of digctl, and clients/cpp.
 //
 // Ownership: a frame owns everything it has. Thread: pure functions. Bounds: those of the frame; nesting at most 32.
-// Failure: nothing is returned for what is no JSON object. Members that are missing or of another type keep their
-// defaults, because a newer daemon may send frames that this client does not know.
+// Failure: nullopt if the text is no JSON object. Members that are missing or of another type keep their defaults,
+// because a newer daemon may send frames that this client does not know.
 #pragma once
 
 #include <boost/json/object.hpp>

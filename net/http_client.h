@@ -1,12 +1,12 @@
 // A blocking HTTP client of a daemon: one request a connection.
 //
-// The daemon's webhooks have a client of their own (daemon/webhook/post_attempt.h). It is asynchronous with one
-// deadline for all, resolves names on another thread, and reports the verification of certificates. This client blocks
-// with a deadline a step, hands a body on in pieces, and speaks to Unix sockets. Both leave HTTP to Beast: nothing else
-// is common to them.
+// The daemon's webhooks have a client of their own (daemon/webhook/post_attempt.h). It is asynchronous, has one
+// deadline for the whole request, resolves names on another thread, and reports failures of certificates. This client
+// blocks with a deadline for each step, passes on a body in pieces, and can use Unix sockets. Both use Beast for HTTP,
+// and have nothing else in common.
 //
 // Thread: one at a time, any. Bounds: `patience` for a connection and for each part of an answer; `max_body_bytes` for
-// a body that is kept; a body that is handed on is not kept. Failure: a sentence that says what to do.
+// a body that is kept; a body that is passed on is not kept. Failure: a sentence that says what to do.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace digd::net {
 
 struct http_answer {
   unsigned status = 0;
-  std::string body;  // empty if the body was handed on
+  std::string body;  // empty if the body was passed on
   bool good() const { return status >= 200 && status < 300; }
 };
 
@@ -31,10 +31,11 @@ class http_client {
 
   http_client(server_address to, std::string token, std::chrono::milliseconds patience);
 
-  // Returns an empty string if there is an answer, with any status; else why there is none.
+  // Returns an empty string if there is an answer, with any status; otherwise the reason why there is none.
   std::string ask(std::string_view method, std::string_view target, std::string_view body, http_answer& into) const;
   std::string get(std::string_view target, http_answer& into) const { return ask("GET", target, {}, into); }
-  // Hands the body of a good answer on to `each` in pieces, until it returns false. Keeps the body of another answer.
+  // Passes the body of a successful answer to `each` in pieces, until `each` returns false. Keeps the body of any other
+  // answer.
   std::string download(std::string_view target, const std::function<bool(std::string_view)>& each,
                        http_answer& into) const;
 

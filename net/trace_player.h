@@ -1,9 +1,9 @@
-// Plays a trace to a daemon as its client would: one connection a session, in the order of the trace.
+// Plays a trace to a daemon as its client would: one connection for each session, in the order of the trace.
 //
-// It sends a message once the answer to the held message before it has come. So the answers and their order do not
-// depend on timing: with one session they are what a replay prints. Before a message of another session it waits until
-// the daemon has acked the messages of the session before. At most `credits` messages are unacked. It reconnects a few
-// times after a lost connection and sends unacked messages again; it hands no answer on twice.
+// It sends a message only after the answer to the previous held message. So the answers and their order do not depend
+// on timing; with one session they equal those of a replay. Before it changes to another session, it waits until the
+// daemon has acked the messages of the previous session. At most `credits` messages are unacked. It reconnects a few
+// times after a lost connection and sends unacked messages again; it passes on no answer twice.
 //
 // Thread: one; it blocks. Memory: the unacked messages, the state of their answers, the latest ids of interventions.
 #pragma once
@@ -30,7 +30,7 @@ struct play_options {
   server_address to;
   std::string token;
   std::string run;                             // another name for the run; empty: the trace's
-  double speed = 0;                            // 1: as the messages' ts say; 0: as fast as it goes
+  double speed = 0;                            // 1: the speed of the messages' ts; 0: as fast as possible
   std::chrono::milliseconds patience{30'000};  // for an answer, an ack, a connection
   unsigned tries = 8;                          // to reconnect, from `backoff` on, each time twice as long up to 2 s
   std::chrono::milliseconds backoff{100};
@@ -51,7 +51,8 @@ struct play_counts {
 class trace_player {
  public:
   struct listener {
-    // All frames but welcome and ack. With several sessions each begins with the session it came to.
+    // All frames except welcome and ack. With several sessions, each frame begins with the session to which the daemon
+    // sent it.
     std::function<void(std::string_view frame)> frame;
     // A message of the trace that the daemon refused. Not called for a line that records an earlier refusal.
     std::function<void(std::uint64_t line, const daemon_frame& error)> refused;

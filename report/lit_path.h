@@ -22,7 +22,7 @@ struct lit_path {
   const blamed* by = nullptr;     // the responsible place on it; null: none
 };
 
-// The path through the first suspect that a detection descends from, to the first such detection. Without such a
+// The path through the first suspect from which a detection descends, to the first such detection. Without such a
 // suspect, the path to the first detection. `found` begins with the leading detection. Empty: the model has no node of
 // it.
 lit_path light(const picture::model& graph, const std::vector<const detection*>& found,

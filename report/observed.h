@@ -53,7 +53,7 @@ void halve(std::vector<std::uint32_t>& bins, int times);
 
 struct agent_facts {
   std::string name;
-  bool member = false;  // was in the roster, as far as it was named while it was
+  bool member = false;  // was in the roster at a time when the run named it
   std::uint64_t activations = 0, failed = 0, open = 0;
   milliseconds busy_ms = 0;  // sum over ended activations
   std::uint64_t inputs = 0, consumed = 0, waited = 0, discarded = 0, rerouted = 0;

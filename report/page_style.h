@@ -61,14 +61,14 @@ figure,tr,summary{break-inside:avoid}h2{break-after:avoid}
 }
 )css";
 
-// Opens what is closed, at a button and before printing; the page is whole without it.
+// A script that unfolds all sections, on a button and before printing. The page is complete without it.
 inline constexpr std::string_view page_script =
     "\"use strict\";const all=[...document.querySelectorAll(\"details\")],button=document.getElementById(\"open-all\");"
     "if(button){button.hidden=false;button.addEventListener(\"click\",()=>{const "
     "open=all.some(d=>!d.open);all.forEach(d=>{d.open=open});"
     "button.textContent=open?\"Close all\":\"Open all\"})}"
     "addEventListener(\"beforeprint\",()=>all.forEach(d=>{d.open=true}));";
-// Of the script: the page allows no other.
+// The hash of the script; the page allows no other script.
 inline constexpr std::string_view page_script_sha256 = "JjnIOQ5pnVsaA+EvXq2PD2I+2thsWQ7cxKgY2vqXHwk=";
 
 }  // namespace digd::report

@@ -88,7 +88,7 @@ enum class place_kind : std::uint8_t {
   delivery,  // the detection's agent, else the recipients that the witness shows as pending
 };
 
-// What the machinery knows of a rule beside its judgement. The rest of digd depends on these, never on a rule's name.
+// What other code knows of a rule besides its judgement. The rest of digd depends on these, never on a rule's name.
 struct rule_traits {
   bool kinds = false;            // has the option `kinds`
   scope window = scope::none;    // judges by time: has `window_ms`; at most one rule with windows of events

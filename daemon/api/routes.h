@@ -1,4 +1,4 @@
-// Which request gets which response: the one table of paths. No I/O: what takes time is returned as work.
+// The table of all paths and their handlers. No I/O: a handler that takes time is returned as work.
 //
 // Thread: any; called on a connection's thread.
 #pragma once

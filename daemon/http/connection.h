@@ -1,4 +1,4 @@
-// The connections whose sockets live on one event loop, whatever they speak.
+// The connections whose sockets belong to one event loop, of any protocol.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -12,7 +12,7 @@ class connection {
   virtual ~connection() = default;
   // The daemon stops: write what waits, close with a reason.
   virtual void shut_down() = 0;
-  // The time for that is over: close the socket.
+  // The time for an orderly close is over: close the socket.
   virtual void abort() = 0;
 };
 

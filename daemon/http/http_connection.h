@@ -1,8 +1,8 @@
 // An HTTP connection, until it ends or becomes a WebSocket. Reads one request after another, has the handler answer it,
 // and writes the response.
 //
-// Thread: that of its socket. Lifetime: its pending operations hold it, and so do responses that are being made
-// elsewhere. Bounds: 10 s to receive a request; 60 s to make a response, or a piece of one; 30 s for the client to take
+// Thread: that of its socket. Lifetime: its pending operations hold it, and so do responses in progress on other
+// threads. Bounds: 10 s to receive a request; 60 s to make a response, or a piece of one; 30 s for the client to take
 // it; 16 KiB of header; the handler's limit of the body; `max_requests` a connection.
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace digd::daemon {
 
-// The thread that a connection lives on, and who answers its requests. All of it outlives the connection.
+// The thread of a connection, and the handler of its requests. Both outlive the connection.
 struct http_home {
   boost::asio::io_context& context;
   connection_set& connections;

@@ -1,5 +1,5 @@
-// What an HTTP connection asks of the rest of the daemon: a response to a request, now, later or in pieces; or another
-// owner for the socket.
+// The interface between an HTTP connection and the rest of the daemon. A handler gives a response now, later or in
+// pieces, or becomes the new owner of the socket.
 //
 // Thread: a handler is called on its connection's thread and must not wait.
 #pragma once

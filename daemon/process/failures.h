@@ -1,4 +1,4 @@
-// What can be wrong with what the daemon was given at start.
+// Errors in what the daemon was given at start.
 #pragma once
 
 #include <stdexcept>

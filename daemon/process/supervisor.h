@@ -37,8 +37,8 @@ struct supervised {
   std::function<std::string()> status;  // one line for people
 };
 
-// Until `caught_signals` exists: SIGTERM and SIGINT end the process at once, because nothing needs an orderly stop yet;
-// SIGHUP waits for `supervise`.
+// Call before `caught_signals` exists. SIGTERM and SIGINT then end the process at once, because nothing needs an
+// orderly stop yet. SIGHUP waits for `supervise`.
 void expect_signals();
 
 // While it exists, SIGTERM, SIGINT and SIGHUP wait for `supervise`. Made before the first connection, so that every

@@ -45,15 +45,15 @@ class engine_thread {
   // Whether to log now what a client or a run did wrong; `suppressed` as in base/log_rate_limit.h.
   bool may_log(std::uint64_t& suppressed) { return log_limit_.allows(suppressed); }
 
-  // Sets when the run next needs `advance_time`; nothing: not at all.
+  // Sets when the run next needs `advance_time`; nullopt: never.
   void watch(run_host& host, std::optional<milliseconds> at) { due_.watch(host, at); }
 
-  // What the archive made durable in one commit, of this thread's runs.
+  // Takes what one commit of the archive made durable for this thread's runs.
   void durable(std::span<const archive::durable> progress);
 
   // Lets the thread end once its entries are in the archive's queue.
   void finish();
-  // Lets it end without waiting for the archive.
+  // Lets the thread end without waiting for the archive.
   void give_up_backlog();
 
  private:

@@ -13,7 +13,7 @@ class pending_writes {
   // `on_durable` is called once, on the thread that reports the write.
   void expect(std::uint64_t key, std::function<void()> on_durable);
   void complete(std::uint64_t key);
-  // The daemon stops: nobody is called any more.
+  // The daemon stops: drops the callbacks without calling them.
   void abandon();
 
  private:

@@ -18,7 +18,7 @@ class engine_thread;
 class run_host;
 class run_client;
 
-// How far the run is with a client's frames; it bounds how far the client is read.
+// How many of a client's frames the run has handled. From this, the client decides whether to read on.
 struct flow_state {
   std::uint64_t handled = 0;      // frames that the run has received
   std::uint64_t outstanding = 0;  // messages accepted or held that are not durable

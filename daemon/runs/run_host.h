@@ -47,7 +47,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   // `read_at`: when the frame was read from its socket.
   void receive(session_slot from, std::string_view frame, std::chrono::steady_clock::time_point read_at);
   void receive_too_large(session_slot from, std::size_t bytes);
-  // The client has gone. Any thread; releases `host` on the run's thread.
+  // The client is disconnected. Any thread; releases `host` on the run's thread.
   static void release_slot(std::shared_ptr<run_host> host, session_slot slot);
 
   void advance_time();
@@ -92,7 +92,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
     std::vector<posted_frame> outgoing;  // for another thread's connection
   };
 
-  // Keeps and sends what a call of the inbox brought about. Not for a run that is read back.
+  // Archives and sends the effects of a call of the inbox. Not for a run that is read back.
   void carry_out(const ingest::effects& effects);
   void keep(const ingest::record& record);
   void send(ingest::session_index to, const client_frame& frame);

@@ -1,4 +1,4 @@
-// What engine threads use that is not their own. The server owns all of it, and it outlives the engine threads.
+// The parts of the daemon that engine threads share. The server owns them, and they outlive the engine threads.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,7 @@
 // Graphs of the paper's Python library (`HappyEureka/dig`, JSON schema `dig.graph.v2`) into digd traces.
 //
-// The mapping both ways, field by field: docs/importers.md. A graph is a state with a log of time stamps in
-// it; the importer puts what happened back into order and says, in the messages and the counts, what it had
-// to infer.
+// The mapping both ways, field by field: docs/importers.md. Such a graph is a final state with time stamps. The
+// importer restores the order of what happened. The messages and the counts show what it inferred.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +18,7 @@ struct dig_graph_options {
   std::size_t max_items = 1'000'000;   // events and activations together
 };
 
-// Never throws. O(n log n) in the number of events, activations, links and stamps.
+// Throws nothing. O(n log n) in the number of events, activations, links and stamps.
 import_outcome import_dig_graph(std::string_view json_text, const dig_graph_options& options = {});
 
 }  // namespace digd::importers

@@ -1,6 +1,6 @@
-// A `dig.graph.v2` document as plain tables: its shape is checked, ids and names are made valid for the protocol, and
-// cross references resolved to ids. Times are microseconds since 1970. The tables have no order and no times but the
-// stamps; dig_replay makes the order.
+// Reads a `dig.graph.v2` document into plain tables. Checks its shape, makes ids and names valid for the protocol, and
+// resolves cross references to ids. Times are microseconds since 1970. The tables are not in order of time; dig_replay
+// makes that order from the stamps.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -19,7 +19,7 @@
 
 namespace digd::importers {
 
-// The library's reserved agent for what its healers do.
+// The library's reserved agent, to which it attributes the actions of its healers.
 inline constexpr std::string_view dig_system_agent = "system";
 
 enum class dig_reaction { pending, consume, wait, discard, reroute };
@@ -27,7 +27,7 @@ enum class dig_reaction { pending, consume, wait, discard, reroute };
 // One rewriting of an event's routing (a `modified` stamp with `change: reroute`).
 struct dig_rerouting {
   std::int64_t at_us = 0;
-  std::string_view by;                     // activation; empty: not said
+  std::string_view by;                     // activation; empty: not recorded
   std::vector<std::string_view> before;    // recipients until then
   std::vector<std::string_view> diverted;  // recipients that no longer get it
   std::vector<std::string_view> targets;   // recipients that get it from then on
@@ -76,7 +76,7 @@ class dig_graph_reader {
   dig_graph_reader(json_reader& reader, name_table& agents, name_table& events, name_table& activations,
                    import_counts& counts);
 
-  // Valid as long as the document and the name tables are. What is wrong is in the reader.
+  // Valid as long as the document and the name tables. The reader has the failure, if there is one.
   dig_tables read(const boost::json::object& top, std::size_t max_items);
 
  private:

@@ -1,7 +1,7 @@
 // Turns the tables of a dig graph into the messages of a trace, in the order of time.
 //
-// It keeps just enough of the engine's state (pending deliveries, settled events) to write nothing that the engine
-// would refuse. The tables must outlive it; one replay a graph.
+// It tracks pending deliveries and settled events as the engine does, so that it writes no message that the engine
+// would refuse. The tables must outlive it. Use one replay for each graph.
 #pragma once
 
 #include <cstdint>

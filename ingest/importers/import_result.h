@@ -18,8 +18,8 @@ namespace digd::importers {
 enum class import_errc {
   bad_json = 1,        // not JSON, or nested deeper than `max_json_depth`
   too_large,           // over the importer's `max_bytes` or `max_items`
-  wrong_shape,         // a member is missing or of another type than the format says
-  wrong_value,         // a member's value is none of those the format knows
+  wrong_shape,         // a member is missing or of a type that the format does not allow
+  wrong_value,         // a member has a value that the format does not define
   unsupported_schema,  // a dig graph of another version
   bad_option,          // the caller's options are out of range
   internal,            // out of memory, or a fault of the importer
@@ -28,8 +28,7 @@ enum class import_errc {
 const boost::system::error_category& import_category() noexcept;
 boost::system::error_code make_error_code(import_errc) noexcept;
 
-// `message` says what, where and what was expected; text from the file is quoted in it, escaped and cut
-// short.
+// `message` has the fault, its place and the expected value. It quotes text of the file, escaped and cut.
 struct import_failure {
   boost::system::error_code code;
   std::string message;
@@ -61,12 +60,12 @@ struct import_counts {
   std::size_t remembered_inputs = 0;    // inputs inferred for an agent that acted with nothing new
   std::size_t late_outputs = 0;         // dig: outputs recorded after their activation's end
   std::size_t system_activations = 0;   // dig: the library's own healing, not imported as activations
-  std::size_t system_reroutes = 0;      // dig: routing rewritten by no recipient, imported as the recipients' own
-  std::size_t dropped_reroutes = 0;     // dig: reroutes that the engine would refuse or that had nothing to move
+  std::size_t system_reroutes = 0;      // dig: reroutes by others, imported as the recipients' own
+  std::size_t dropped_reroutes = 0;     // dig: reroutes that the engine would refuse, or without effect
   std::size_t unknown_inputs = 0;       // dig: inputs that the graph does not hold (placeholders)
   std::size_t unknown_sources = 0;      // dig: events whose source the graph does not hold (imported as roots)
-  std::size_t reordered = 0;            // dig: starts moved behind the events they were given
-  std::size_t renamed = 0;              // ids and names that the protocol does not allow as they are
+  std::size_t reordered = 0;            // dig: starts delayed until their inputs exist
+  std::size_t renamed = 0;              // ids and names changed because the protocol does not allow them
   std::size_t cut_payloads = 0;         // payloads cut to fit into a message
 
   link_counts links() const;  // recipients, inputs, reactions, sources and submits together
@@ -80,10 +79,10 @@ struct import_result {
 
 using import_outcome = boost::system::result<import_result, import_failure>;
 
-// One sentence or two for people: sizes, then how much is stated and how much inferred.
+// One or two sentences for people: the sizes, then how many links are stated and how many inferred.
 std::string describe(const import_counts&);
 
-// What `import_outcome::value()` does where there is none (found by argument-dependent lookup).
+// Called by `import_outcome::value()` on a failure (found by argument-dependent lookup).
 [[noreturn]] void throw_exception_from_error(const import_failure&, const boost::source_location&);
 
 }  // namespace digd::importers

@@ -1,7 +1,7 @@
 // Reads foreign JSON by its expected shape and keeps the first failure, with its place.
 //
-// After a failure every further result is empty; the caller checks `failed()` where it matters. The values belong to
-// the parsed document, which the caller keeps. One reader a document; not thread-safe.
+// After a failure every further result is empty. The caller checks `failed()` before it uses results. The values belong
+// to the parsed document, which the caller keeps. One reader a document; not thread-safe.
 #pragma once
 
 #include <boost/json/value.hpp>

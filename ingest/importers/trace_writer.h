@@ -18,7 +18,7 @@
 namespace digd::importers {
 
 inline constexpr std::size_t max_name_bytes = 256;
-// The payloads of one message together, as written. With what surrounds them a message of up to some hundred
+// The total bytes of a message's payloads, as written in JSON. With this limit, a message with up to some hundred
 // recipients stays under the engine's default `limits.message_bytes` (1 MiB).
 inline constexpr std::size_t max_payload_bytes = 900'000;
 
@@ -31,7 +31,7 @@ class name_table {
   explicit name_table(kind kind) : kind_(kind) {}
   // A view that lives as long as the table.
   std::string_view safe(std::string_view name);
-  // A name that the importer makes, different from all names so far.
+  // A new name that differs from all names so far.
   std::string_view fresh(std::string wanted);
   std::size_t renamed() const { return renamed_; }
 
@@ -46,8 +46,8 @@ class name_table {
 
 class trace_writer {
  public:
-  // Writes the first line. Imported runs are over: they are observed, and nothing can be delivered in them. With agents
-  // the roster is closed, without it is open. It names the version of the semantics, as an exported trace does.
+  // Writes the first line. Imported runs have ended, so digd only observes them. If agents are given, the roster is
+  // closed; otherwise it is open. The line names the version of the semantics, as an exported trace does.
   void hello(std::string_view run, const std::optional<std::vector<std::string_view>>& agents, std::string_view client,
              boost::json::object labels, const std::vector<std::string_view>& inferred, boost::json::object rules = {});
 
@@ -74,7 +74,8 @@ std::string shortened(std::string_view name, std::size_t max_bytes);
 // A run id that is safe in a path: letters, digits, `.`, `_`, `-`; anything else becomes `_`.
 std::string run_id(std::string_view wanted);
 
-// FNV-1a, 64 bits, as 16 hexadecimal digits: tells names and files apart, protects nothing.
+// FNV-1a, 64 bits, as 16 hexadecimal digits: distinguishes names and files; it is no protection against collisions on
+// purpose.
 std::string short_hash(std::string_view text);
 
 boost::json::array string_array(const std::vector<std::string_view>& names);

@@ -19,16 +19,17 @@ namespace digd::importers {
 struct whowhen_options {
   // The run's id; empty: `whowhen-ag-…` or `whowhen-hc-…` with the question's id.
   std::string run;
-  // The log has no times: step k lasts from k to k+1 times this. 1 to 60,000, so that no step seems to stall.
+  // The log has no times: step k lasts from k to k+1 times this. 1 to 60,000, so that no activation counts as stalled.
   std::int64_t step_ms = 1000;
-  // The silence after a log that stops without an answer (a `time` message), so that the rules by time report what its
-  // end shows. Above the longest default window (10,000). 0: the log was cut off; no such message, outcome `aborted`.
+  // The silence after a log that stops without an answer (a `time` message), so that the rules that judge by time can
+  // fire at its end. It is longer than the longest default window (10,000). 0: treat the log as cut off: no `time`
+  // message, and the outcome `aborted`.
   std::int64_t quiet_ms = 15'000;
   std::size_t max_bytes = 256u << 20;  // of the file
   std::size_t max_items = 100'000;     // steps
 };
 
-// Never throws. Time and memory are linear in the file, except that texts are searched for each agent's name.
+// Throws nothing. Time and memory are linear in the file, except that texts are searched for each agent's name.
 import_outcome import_whowhen(std::string_view json_text, const whowhen_options& options = {});
 
 }  // namespace digd::importers

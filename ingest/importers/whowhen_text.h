@@ -1,5 +1,4 @@
-// What the text of a Who&When step says about its place in the conversation. Pure functions; the text is
-// data.
+// Classifies a Who&When step by its text: its kind, addressees, and end of the run. Pure functions; the text is data.
 #pragma once
 
 #include <optional>
@@ -16,8 +15,8 @@ enum class step_form {
   termination,  // `Orchestrator (termination condition)`
 };
 
-// A Hand-Crafted role taken apart: `Orchestrator (-> WebSurfer)` is the agent `Orchestrator` addressing
-// `WebSurfer`. A trailing parenthesis of any other kind is dropped from the agent's name and means nothing.
+// A Hand-Crafted role taken apart: `Orchestrator (-> WebSurfer)` is the agent `Orchestrator` addressing `WebSurfer`.
+// Any other parenthesis at the end is removed from the agent's name and ignored.
 struct role_parts {
   std::string_view agent;
   std::string_view addressee;  // empty: none
@@ -25,16 +24,17 @@ struct role_parts {
 };
 role_parts parse_role(std::string_view role);
 
-// "There is no code from the last 1 message for me to execute …": what AutoGen's terminal says when it is
-// given the word and has nothing to run. It takes nothing up and asks nothing.
+// "There is no code from the last 1 message for me to execute …": the reply of AutoGen's terminal when it has the turn
+// and finds no code to run. It handles nothing and requests nothing.
 bool is_no_code_notice(std::string_view text);
 
-// A code executor's report ("exitcode: …"): tells which agent runs code.
+// A code executor's report ("exitcode: …"). It shows which agent runs code.
 bool is_execution_report(std::string_view text);
 
 bool has_code_block(std::string_view text);
 
-// Ends with a bare TERMINATE (emphasis and full stops around it allowed, quotes not: those speak about it).
+// Ends with a bare TERMINATE (with emphasis or full stops around it, but not in quotes: a quoted word is only
+// mentioned).
 bool ends_with_terminate(std::string_view text);
 
 // Has a line that begins with `FINAL ANSWER:`.

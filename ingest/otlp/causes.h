@@ -1,4 +1,4 @@
-// The causes of the turns of a run: as the spans state them, else by their times.
+// Finds the causes of the turns of a run: from what the spans state, otherwise from their times.
 #pragma once
 
 #include <vector>
@@ -14,7 +14,7 @@ struct placed_spans {
   const std::vector<std::size_t>& holders;  // the turn that a span is part of, or `none`
 };
 
-// Adds passings and losses to the run, whose turns are there. Turns that were called have a caller and no other cause.
+// Adds passings and losses to a run that has its turns. Turns that were called have a caller and no other cause.
 void find_causes(const placed_spans& spans, run_of_turns& into);
 
 }  // namespace digd::otlp

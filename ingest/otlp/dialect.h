@@ -1,9 +1,9 @@
-// The dialects of spans that are understood: one table a dialect and version, in dialects/*.inc, listed in
+// The dialects of spans that digd understands: one table for each dialect and version, in dialects/*.inc, listed in
 // dialects.inc.
 //
-// A table is data. It says by what a span of the dialect is known, which role a span has in the run, and in which
-// attributes its agent, its texts and what ties it to others are found. The code knows roles, not frameworks.
-// Constant data; any thread.
+// A table is data. It defines how to recognise a span of the dialect, and which role a span has in the run. It names
+// the attributes with the span's agent, its texts and its relations to other spans. The code knows roles, not
+// frameworks. Constant data; any thread.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@ namespace digd::otlp {
 
 // What a span is in a run.
 enum class role : std::uint8_t {
-  none,      // nothing of the run: looked through, from its parent to its children
-  workflow,  // holds a run or a part of it; looked through, but says that this trace is one of agents
-  node,      // an agent's turn, given by the place it has in a graph; an `agent` right beneath is the same turn
-  agent,     // an agent's turn; beneath another turn it was called by that
+  none,      // not part of the run: skipped, so its children count as children of its parent
+  workflow,  // encloses a run or a part of it: skipped, but shows that the trace has agents
+  node,      // an agent's turn, as a node of a graph; an `agent` span directly beneath is the same turn
+  agent,     // an agent's turn; if it is beneath another turn, that turn called it
   model,     // a call of a language model: part of the turn it is in
   tool,      // a call of a tool: likewise
   handoff,   // a turn passes the work on, to an agent it names
-  message,   // a turn sends something; who links to it has received that
-  route,     // a message on its way: says whether anybody was given it
+  message,   // a turn sends something; turns that link to this span received it
+  route,     // the transport of a message: shows whether any agent received it
 };
 std::string_view to_string(role);
 
@@ -73,10 +73,10 @@ struct dialect {
   bool calls_within_tools = false;  // an agent called by a tool lies within the tool's time, not beneath its span
 };
 
-// All, the most particular first.
+// All dialects, the most specific first.
 std::span<const dialect> dialects();
 
-// The first that knows the span; null: none.
+// The first dialect that recognises the span; null: none.
 const dialect* dialect_of(const span& s);
 role role_of(const dialect& d, const span& s);
 
@@ -86,9 +86,9 @@ std::optional<std::string> text_of(const span& s, std::string_view key);
 std::optional<std::string> first_of(const span& s, const key_list& keys);
 
 inline constexpr std::string_view error_type_key = "error.type";
-// Whether the span was cancelled: nobody wanted its result any more.
+// Whether the span was cancelled: its result was no longer needed.
 bool was_cancelled(const span& s);
-// Whether the span failed, as its dialect understands it. A cancelled span did not. `in` may be null.
+// Whether the span failed, by the rules of its dialect. A cancelled span did not fail. `in` may be null.
 bool has_failed(const dialect* in, const span& s);
 // Whether a `route` of this dialect lost its message by mistake. A route that its author closed on purpose did not.
 bool has_lost(const dialect& in, const span& route);

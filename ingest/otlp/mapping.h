@@ -1,4 +1,4 @@
-// Spans into the messages that a client of the multi-agent system would have sent: the messages of a run.
+// Maps the spans of a run to messages, as a client of the multi-agent system would have sent them.
 //
 // Pure: no I/O, no clock, no state; any thread; only lack of memory throws. Neither the order of the spans nor
 // duplicates change the messages. docs/otlp.md has the table of the mapping.
@@ -33,16 +33,15 @@ struct mapped_run {
 
 // Whether more spans may come.
 enum class span_set : std::uint8_t {
-  partial,  // turns whose output nobody is known to have read do not end yet
+  partial,  // turns do not end yet if no reader of their output is known
   complete,
 };
 
 // All spans of one run, from however many traces. Spans without turns give no messages.
 mapped_run map_spans(std::span<const span> spans, span_set known);
 
-// The `rules` of a hello for runs made of spans. Spans show no pauses: what happened between two turns is unknown, and
-// whatever followed a pause shows that the run had not stopped. So the rules that wait for a window report at the end
-// only.
+// The `rules` of a hello for runs made of spans. Spans do not show what happened between two turns, and a later turn
+// proves that the run had not stopped. So the rules that judge by time report only at the end.
 boost::json::object rules_for_spans();
 
 }  // namespace digd::otlp

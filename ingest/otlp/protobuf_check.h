@@ -1,4 +1,5 @@
-// Finds where a protobuf message is broken, which libprotobuf's parser does not tell, and bounds its unfolded size.
+// Finds the place of an error in a protobuf message, which libprotobuf's parser does not report. Also bounds the size
+// of the decoded message.
 #pragma once
 
 #include <google/protobuf/descriptor.h>

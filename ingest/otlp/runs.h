@@ -1,6 +1,6 @@
 // Groups traces into runs. A trace is a run; traces that spans of agents link together are one run.
 //
-// (AutoGen's runtime begins a trace with every message and links it to the one that sent it.) Pure; any thread.
+// (AutoGen's runtime begins a trace with every message, and links it to the trace of the sender.) Pure; any thread.
 #pragma once
 
 #include <span>
@@ -23,8 +23,8 @@ struct run_of_spans {
 };
 std::vector<run_of_spans> split_runs(std::vector<span>&& spans);
 
-// "otlp-" and the least of its traces.
+// "otlp-" and the smallest of its trace ids.
 std::string run_id_of(std::string_view least_trace);
-std::string trace_of_run(std::string_view run_id);  // back from it; empty if it is none
+std::string trace_of_run(std::string_view run_id);  // the inverse; empty if the id is not of this form
 
 }  // namespace digd::otlp

@@ -1,4 +1,4 @@
-// The messages of a run that were sent already. Spans that come later add messages; what was sent stands.
+// The messages of a run that were already sent. Later spans add messages and never change sent ones.
 //
 // An event of an activation that has ended meanwhile is sent as an event from outside. An activation that was sent with
 // fewer inputs keeps these. Both are marked and counted. One object a run; not thread-safe; grows with the run.

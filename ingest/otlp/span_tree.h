@@ -11,8 +11,8 @@
 
 namespace digd::otlp {
 
-// Views into the spans it was made from. Of several spans with one id in a trace, the first in order of their ids,
-// times and names is in it: which came first does not matter. Spans that are each other's ancestors are cut loose.
+// Views into the spans it was made from. If several spans of a trace have the same id, it keeps the first in order of
+// ids, times and names, whichever arrived first. It removes the parents of spans that are each other's ancestors.
 class span_tree {
  public:
   explicit span_tree(std::span<const span> spans);

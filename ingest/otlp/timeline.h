@@ -1,5 +1,6 @@
-// The turns of a run as activations and events in one order of time. An agent that calls others acts in several
-// activations, one up to each round of calls and one from the answers on: an activation has its inputs when it starts.
+// Orders the turns of a run as activations and events by time. An agent that calls others acts in several activations,
+// because an activation has all its inputs when it starts: one ends with each round of calls, and the next begins with
+// the answers.
 //
 // Effects come after their causes, whatever the clocks of the machines that wrote the spans show.
 #pragma once
@@ -54,11 +55,11 @@ struct timeline {
   bool answered = false;  // one of the outputs is the run's answer
 };
 
-// The agent of the activation that gives the run's input to its first turns, where these are several. It ties them
-// together: they work on one problem, so reading from two of them mixes nothing.
+// The agent of the activation that passes the run's input to the first turns, if there are several. Their outputs then
+// share this origin, so an agent that reads two of them does not combine different lineages.
 inline constexpr const char* start_agent = "START";
 
-// `is_over`: nothing more will come; else acts whose outputs nobody is known to have read do not end.
+// `is_over`: no more spans will come. Otherwise acts without a known reader of their outputs do not end yet.
 timeline lay_out(const run_of_turns& run, bool is_over);
 
 }  // namespace digd::otlp

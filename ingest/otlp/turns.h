@@ -19,9 +19,9 @@
 namespace digd::otlp {
 
 inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-inline constexpr std::size_t max_call_depth = 64;     // agents called by agents; deeper ones are part of their caller
+inline constexpr std::size_t max_call_depth = 64;     // levels of calls; a deeper agent is part of its caller
 inline constexpr std::size_t max_steps_back = 1'000;  // spans visited to find the cause of a turn
-inline constexpr std::size_t max_causes = 100;        // turns that one turn is taken to have read from: the latest
+inline constexpr std::size_t max_causes = 100;        // most turns that one turn counts as having read from: the latest
 
 struct turn {
   const span* of = nullptr;
@@ -38,14 +38,13 @@ struct turn {
   bool cancelled = false;
 };
 
-// A turn read what another had passed on.
+// A turn read the output of another turn.
 struct passing {
   std::size_t from = none, to = none;
-  const span* by =
-      nullptr;          // the span in `from` that stands for what was passed: a message, a handoff, or the turn's own
-  bool stated = false;  // by links or a handoff; else inferred from times
+  const span* by = nullptr;  // the span in `from` that represents the output: a message, a handoff, or the turn itself
+  bool stated = false;       // by links or a handoff; else inferred from times
 };
-// A turn passed something on, and the spans say that nobody received it, or that nobody acted on it.
+// A turn sent something, and the spans state that no agent received it or acted on it.
 struct loss {
   std::size_t from = none;
   const span* by = nullptr;

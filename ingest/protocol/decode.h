@@ -1,7 +1,8 @@
-// Frames into messages, and the lines of records and traces into what they say: JSON text, checked in full, refused
-// with a code, the field and what was expected.
+// Decodes frames into messages, and lines of records and traces. Checks the whole JSON text. A refusal has a code, the
+// field and the expected value.
 //
-// One decoder a thread; not thread-safe. A small message allocates nothing once the buffers have grown.
+// One decoder a thread; not thread-safe. After its buffers have grown, it decodes a small message without an
+// allocation.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ namespace digd::ingest {
 
 // What a line is, by its `type`.
 enum class line_type : std::uint8_t {
-  message,  // a client's message, and whatever is none of the others
+  message,  // a client's message, or any line of no other type
   hello,
   refused,        // it stands for a refused frame
   operator_mode,  // own lines
@@ -58,7 +59,7 @@ class decoder {
   // Decodes any message but `hello` into `out`, whose views live until the next call. `frame` need not be padded.
   // Bounds: nesting at most 64 levels above the payload's own 1,000; deeper is bad_json. Of several bad fields it names
   // the first in the frame, then missing ones. JSON that is no object is bad_message without a field. bad_json anywhere
-  // comes before all and leaves no seq.
+  // in the frame comes before other errors, and the frame then has no seq.
   decoded decode(std::string_view frame, message& out);
 
   // Decodes a hello; `out` owns its strings. Refuses with unsupported_protocol if nothing else is wrong.
@@ -67,7 +68,7 @@ class decoder {
   // Type and session of a line of a trace. A hello is one only if it is JSON to its end. A line with a session is a
   // client's: an own line has none. Of a line that cannot be read: a message of "main".
   line_header header_of(std::string_view line);
-  // Nothing if it is no such line.
+  // Nothing if the line is no refusal line.
   std::optional<refused_line> refused_line_of(std::string_view line);
   std::optional<own_line> own_line_of(std::string_view line);
 

@@ -1,9 +1,9 @@
-// What a call of the inbox brought about: items for the run's record and frames for clients, in order.
+// The effects of a call of the inbox, in order: items for the run's record and frames for clients.
 //
 //   for (const effect& e : inbox.receive(session, frame, now)) …
 //
-// Ownership and lifetime: as for `record`. Thread: that of the inbox. Bounds: what one message brings about, and what
-// each held frame that it releases does. Memory is used again: a small message allocates nothing here.
+// Ownership and lifetime: as for `record`. Thread: that of the inbox. Bounds: the effects of one message, and of each
+// held frame that it releases. It reuses memory: a small message allocates nothing here.
 #pragma once
 
 #include <cstddef>
@@ -20,14 +20,14 @@ namespace digd::ingest {
 
 using session_index = std::size_t;
 
-// The inbox makes no `ack`: who makes messages durable does.
+// The inbox makes no `ack`: the code that makes messages durable does.
 enum class frame_type : std::uint8_t { verdicts, intervention, error, ack };
 
 struct effect {
   enum class action : std::uint8_t {
     keep,         // `item` belongs into the record
     send,         // `frame` goes to `session`
-    acknowledge,  // `session` sent a frame again: tell it what is durable
+    acknowledge,  // `session` repeated a frame: send it an ack
   } action = action::keep;
   const record* item = nullptr;
   session_index session = 0;
@@ -59,7 +59,7 @@ class effects {
   std::vector<effect> list_;
   std::vector<std::unique_ptr<record>> items_;  // behind pointers: effects refer to them
   std::size_t used_ = 0;                        // of items_
-  std::deque<std::string> texts_;               // of which growth moves none
+  std::deque<std::string> texts_;               // a deque does not move its elements when it grows
 };
 
 }  // namespace digd::ingest

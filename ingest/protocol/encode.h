@@ -1,6 +1,6 @@
-// Answers into frames: the only writer of what a client is sent, and of digd's own lines in a record. Pure functions:
-// same answer, same bytes. Every function appends one JSON object without a line end to `out`; base/quote.h escapes its
-// strings.
+// Encodes answers as frames. Only this code writes the frames that digd sends to clients, and digd's own lines in a
+// record. Pure functions: same answer, same bytes. Every function appends one JSON object without a line end to `out`;
+// base/quote.h escapes its strings.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bo
 void encode_intervention(std::string& out, const intervention& intervention, const answer& from, bool with_witness);
 void encode_ack(std::string& out, std::uint64_t seq);
 void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal);  // seq 0: none
-// The line that stands for a refused frame in the record; a replay answers it as the frame was answered.
+// The line that replaces a refused frame in the record. A replay gives the same answer to this line as digd gave to the
+// frame.
 void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq);
 void encode_own_line(std::string& out, const own_line& line);
 // The own line for `limits.judging_work`: the events that were left unjudged, of which it names at most 64.

@@ -1,9 +1,9 @@
 // One JSON frame, read once from front to back: it checks every byte and hands known fields to their readers.
 //
-// simdjson's on-demand parser checks only what it is asked for. So the reader asks for everything: `skip` walks a value
-// that nobody reads. Functions that return bool say whether the text is JSON so far. On false the note has the reason,
-// and the reader must not be used until the next `open`. `wrong` notes a value that is JSON but not as its field
-// requires; reading continues.
+// simdjson's on-demand parser checks only values that are read. So the reader reads everything: `skip` walks through a
+// value that is not needed. Functions that return bool say whether the text is JSON so far. On false the note has the
+// reason, and the reader must not be used until the next `open`. `wrong` records a value that is valid JSON but not
+// valid for its field; reading then continues.
 //
 // Functions that a good frame never calls are marked cold, so that the code for a good frame lies close together.
 //
@@ -76,8 +76,8 @@ class frame_reader {
   // Takes a copy of `frame`; refusals go to `note`, which must outlive the reading.
   bool open(std::string_view frame, refusal_note& note);
 
-  // Looks ahead for the first root field of that name; sets `found` if it is a string. The reader is then before the
-  // root again. `found` is valid until the root is read or another field is looked for.
+  // Searches ahead for the first root field of that name, and sets `found` if it is a string. The reader is then before
+  // the root again. `found` is valid until the root is read or another field is looked for.
   bool peek(std::string_view name, std::optional<std::string_view>& found);
 
   // The root as an item, to be read once. Sets `is_object`; a root that is no object has been checked to the end.

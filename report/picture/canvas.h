@@ -24,7 +24,7 @@ class canvas_line {
     return at < cells_.size() ? std::string_view(cells_[at].glyph) : std::string_view{};
   }
 
-  // With SGR sequences if `color`; nothing behind the last glyph.
+  // With SGR sequences if `color`. Ends with the last glyph, without trailing spaces.
   std::string str(bool color) const;
 
  private:

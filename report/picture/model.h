@@ -26,7 +26,7 @@ inline constexpr index none = std::numeric_limits<index>::max();
 // The state of an event given to an agent; `taken` while the activation that has it is open.
 enum class fate : std::uint8_t { pending, taken, consumed, waiting, discarded, rerouted, lost, withdrawn, unknown };
 
-// One that advances the work (DIG to Heal, 4.2): drawn solid. The others are dashed.
+// Whether the delivery advances the work (DIG to Heal, 4.2). Pictures draw such an edge solid, others dashed.
 constexpr bool productive(fate given_fate) {
   return given_fate == fate::pending || given_fate == fate::taken || given_fate == fate::consumed;
 }
@@ -55,14 +55,14 @@ struct event {
 struct input {
   index event = none;
   digd::reaction reaction = reaction::none;  // none while open, or failed
-  index row = none;                          // the row whose giving brought it; none: it was never given
+  index row = none;                          // the row that gave the event to the agent; none: it was never given
 };
 
 struct activation {
   std::string id;
   index lane = none;
   milliseconds started = 0, ended = 0;
-  index first_row = none, last_row = none;  // start; end, or of what it did last
+  index first_row = none, last_row = none;  // its start; its end, or its last row so far
   bool open = true;
   bool failed = false;
   bool stalled = false;
@@ -86,7 +86,7 @@ enum class row_kind : std::uint8_t {
   reroute,  // by an activation
   remedy,   // the monitor's own: a system event, or an event given to somebody again
   firing,   // a window's findings that led to no remedy
-  note,     // whatever else: joined, left, gap, refused, run ended
+  note,     // other lines: joined, left, gap, refused, run ended
 };
 
 struct row {
@@ -131,7 +131,8 @@ class recorder {
   explicit recorder(const run_policy& policy = {}, const window& part = {1, max_rows});
   ~recorder();
 
-  // One line of the trace. False: it cannot go on (`problem`), or there is too much (`model::cut`).
+  // Takes one line of the trace. False: the trace cannot be replayed (`problem`), or the limit is reached
+  // (`model::cut`).
   bool line(std::string_view text);
   const std::string& problem() const;
   model finish();

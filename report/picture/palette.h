@@ -21,8 +21,8 @@ std::span<const hue> palette();
 // `:root{--ink:…}` for light, and for dark by the reader's preference.
 std::string palette_variables();
 
-// A flat style sheet (no @-rules) with its variables written out: the light ones, then for those who prefer dark the
-// declarations that have a colour once more.
+// A flat style sheet (no @-rules) with variables replaced by their values: first the light ones; then, for readers who
+// prefer dark, the declarations with a colour again.
 std::string with_colours(std::string_view css);
 
 // A flat style sheet whose selectors hold only within `prefix`, so that it can stand in a page with others.

@@ -1,4 +1,4 @@
-// The words of an event's payload, for a tooltip: what an agent said, as far as the first words tell.
+// The first words of an event's payload, for a tooltip.
 #pragma once
 
 #include <cstddef>

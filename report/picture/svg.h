@@ -13,7 +13,7 @@
 
 namespace digd::picture {
 
-// What a picture lights: a path through the graph, say. By index, as long as the model's.
+// What a picture highlights, such as a path through the graph. By index; each list is as long as the model's.
 struct highlight {
   std::vector<bool> events, activations;
 };

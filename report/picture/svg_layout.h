@@ -1,7 +1,7 @@
 // The layout of an SVG picture: lanes side by side, rows one below the other, edges on tracks.
 //
-// An edge leaves its event to the side, goes down on a track in the gutter of the lane it leads to, and enters the
-// activation from the left; edges that overlap in time have tracks of their own. Units: px.
+// An edge leaves its event sideways, goes down on a track in the gutter of the target's lane, and enters the activation
+// from the left. Edges that overlap in time use different tracks. Units: px.
 #pragma once
 
 #include <cstddef>
@@ -40,7 +40,7 @@ struct svg_layout {
   std::vector<double> lane_x;  // by place in `lanes`: the left edge
   std::vector<double> lane_width;
   std::vector<double> node_x;               // middle of the first slot
-  std::vector<double> side_x;               // right of the last one: where squares and words begin
+  std::vector<double> side_x;               // right of the last slot: where squares and words begin
   std::vector<index> place;                 // by lane; none: not shown
   double outside_x = 0, outside_width = 0;  // root events and the monitor
   std::map<index, double> row_y;            // by row shown; ends that need no row of their own have none

@@ -44,7 +44,7 @@ class svg_pieces {
     to_.open("path").attribute("d", way.text()).attribute("class", style).empty();
   }
 
-  // A group with a tool tip and, for those who listen, a description.
+  // A group with a tool tip and, for screen readers, a description.
   void open_group(std::string_view title, std::string_view description) {
     to_.open("g").children().element("title", title);
     if (!description.empty()) to_.element("desc", description);

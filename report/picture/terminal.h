@@ -1,6 +1,6 @@
 // A run on a terminal: time downwards, a lane for each agent, activations as bars, events as arrows between lanes.
 //
-// Deterministic: same model, same text. Lines fit `width` columns, but for a finding's words, which are wrapped to it.
+// Deterministic: same model, same text. Lines fit `width` columns; the text of a finding is wrapped to it.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct terminal_look {
   std::size_t width = 120;
   bool color = false;
   bool legend = true;
-  bool words = false;  // the beginning of what events say
+  bool words = false;  // shows the first words of payloads
 };
 
 std::string draw_terminal(const model& m, const selection& part, const terminal_look& look);
