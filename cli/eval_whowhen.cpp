@@ -67,7 +67,7 @@ std::string judge(const labelled_log& l, const std::string& method, chief::llm::
   a.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   a.tokens = model.used().tokens() - before.tokens();
   a.cost = model.used().cost - before.cost;
-  if (ruling.error || ruling.stood_in) {  // another method's answer is none of this one's
+  if (ruling.error || ruling.stood_in) {  // the answer comes from another method
     a.failed = true;
     a.agent.clear();
     a.steps.clear();
@@ -113,7 +113,7 @@ int eval_whowhen(const eval_options& options) {
     }
   }
   if (model) std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
-  if (options.llm.dry_run && asks) return done;  // no figures come of a dry run
+  if (options.llm.dry_run && asks) return done;  // a dry run gives no figures
   return print(options, r, "eval whowhen");
 }
 

@@ -46,7 +46,7 @@ constexpr std::size_t max_held_bytes = std::size_t{256} << 20, max_causes_bytes 
 
 std::atomic<bool> stop_asked{false};
 
-// The first Ctrl-C keeps what is done; the second ends digctl.
+// The first Ctrl-C ends attribution and uses the results so far; the second ends digctl.
 void on_interrupt(int) {
   stop_asked.store(true);
   ::signal(SIGINT, SIG_DFL);
@@ -67,7 +67,7 @@ report::part_options part_options_of(const report_options& options) {
   return out;
 }
 
-// Nothing, after a word on why, if what was handed in cannot be read.
+// nullopt, after an error message, if the given part cannot be read.
 std::optional<std::vector<report::part>> attributed(const report_options& given_options, kept_trace& trace,
                                                     const report::gathered& from) {
   std::string why, causes;

@@ -26,7 +26,7 @@ struct show_options {
   terminal_options terminal;
 };
 
-// Nothing, after a word on why, if it is no trace and no run.
+// nullopt, after an error message, if it is neither a trace nor a run.
 std::optional<picture::model> record(const show_options& options) {
   picture::recorder recorder;
   const auto input = trace_input::open("show", options.text, options.daemon);

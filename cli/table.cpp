@@ -8,7 +8,7 @@ namespace digd::cli {
 
 namespace {
 
-constexpr std::size_t least_wrapped = 24;  // narrower than that a wrapped column is no pleasure
+constexpr std::size_t least_wrapped = 24;  // a narrower column would be hard to read
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void table::print_row(std::ostream& out, const row& cells, bool is_head) const {
   }
   const cell& last = cells.back();
   std::vector<std::string> lines{last.text};
-  // A wrapped text keeps below its own column, or where that would be too narrow, goes below the row.
+  // Wrapped text continues below its column or, if that is too narrow, below the row.
   const bool below = look_.width != 0 && before + least_wrapped > look_.width;
   const std::size_t indent = below ? 4 : before;
   if (look_.width != 0 && !is_head)

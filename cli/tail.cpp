@@ -44,7 +44,7 @@ std::int64_t number_in(const json::object& from, std::string_view key) {
   return found && found->is_int64() ? found->get_int64() : 0;
 }
 
-// Unix time as the time of day; another clock's count as it is.
+// Unix time as the time of day; the count of another clock unchanged.
 std::string time_text(std::int64_t ts) {
   constexpr std::int64_t surely_unix_ms = 1'000'000'000'000;  // since 2001
   const std::time_t seconds = ts / 1000;
@@ -155,10 +155,10 @@ class follower {
 
   const tail_options& options_;
   const bool color_;
-  std::optional<std::int64_t> at_;  // the last entry told as a whole
-  std::int64_t entry_ = -1;         // the one in hand
-  std::uint64_t shown_ = 0;         // its frames that were printed
-  std::uint64_t of_entry_ = 0;      // its frames on this connection
+  std::optional<std::int64_t> at_;  // the last entry that was printed completely
+  std::int64_t entry_ = -1;         // the current entry
+  std::uint64_t shown_ = 0;         // frames of the current entry that were printed
+  std::uint64_t of_entry_ = 0;      // frames of the current entry on this connection
   bool was_connected_ = false, progress_ = false;
 };
 

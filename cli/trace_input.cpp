@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lines out of pieces that end anywhere.
+// Splits text into lines; pieces of the text may end anywhere.
 class line_splitter {
  public:
   explicit line_splitter(const trace_input::each_line& to) : to_(to) {}

@@ -160,7 +160,7 @@ class client final : public websocket_client {
   void write() {
     ws_.text(true);
     ws_.async_write(asio::buffer(out_.front()), [self = mine()](error_code ec, std::size_t) {
-      if (ec) return;  // the read says why
+      if (ec) return;  // the read reports the reason
       self->out_bytes_ -= self->out_.front().size();
       self->out_.pop_front();
       if (!self->out_.empty()) self->write();
@@ -195,7 +195,7 @@ class client final : public websocket_client {
 
 void client::set_up(const server_address& to, std::string_view token) {
   websocket::stream_base::timeout limits{};
-  limits.handshake_timeout = std::chrono::seconds(30);  // also of closing; opening has its own deadline
+  limits.handshake_timeout = std::chrono::seconds(30);  // also for closing; opening has its own deadline
   limits.idle_timeout = websocket::stream_base::none();
   ws_.set_option(limits);
   ws_.read_message_max(max_frame_bytes);
@@ -221,7 +221,7 @@ std::string client::refused(const server_address& to, error_code ec, const webso
 std::string client::open(const server_address& to, std::string_view target, std::string_view token,
                          std::chrono::milliseconds within) {
   const client_clock::time_point until = client_clock::now() + within;
-  const auto self = mine();  // what is pending may outlive this call
+  const auto self = mine();  // pending operations may outlive this call
   if (std::string why = connect_to(io_, ws_.next_layer().next_layer(), to, until, self); !why.empty()) {
     abort();
     return why;

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t piece_bytes = 64 * 1024;
 
-// A request in progress. Pending operations hold it, as they may outlive a caller that gave up.
+// A request in progress. Pending operations hold it, because they may outlive a caller that stopped waiting.
 struct exchange : std::enable_shared_from_this<exchange> {
   asio::io_context io{1};
   stream_socket socket{io.get_executor()};
@@ -99,7 +99,7 @@ std::string http_client::perform(const request& request, http_answer& into) cons
   if (going->ec) return broken_off(to_, going->ec);
 
   auto& parser = going->parser;
-  parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // a body that is kept is bounded below
+  parser.body_limit(std::numeric_limits<std::uint64_t>::max());  // the code below bounds a body that is kept
   if (!going->wait(patience_,
                    [&](auto done) { http::async_read_header(going->socket, going->buffer, parser, done); })) {
     return too_slow(to_);

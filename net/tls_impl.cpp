@@ -1,2 +1,2 @@
-// The one place where Asio's TLS is compiled, as daemon/asio_impl.cpp is for the rest.
+// The only file that compiles Asio's TLS; net/asio_impl.cpp compiles the rest.
 #include <boost/asio/ssl/impl/src.hpp>

@@ -85,7 +85,7 @@ void tls_pipe::accept(opened on_open) { shake(ssl::stream_base::server, std::mov
 void tls_pipe::connect(const std::string& host, opened on_open) {
   error_code ec;
   outside_.set_verify_callback(ssl::host_name_verification(host), ec);
-  // SNI carries names only, no addresses.
+  // SNI may contain only names, no addresses.
   error_code no_address;
   static_cast<void>(asio::ip::make_address(host, no_address));
   if (no_address) SSL_set_tlsext_host_name(outside_.native_handle(), host.c_str());
@@ -133,7 +133,7 @@ void tls_pipe::read_inside() {
   });
 }
 
-// The inside has ended: tells the peer, which has some time to send the rest.
+// The inside has ended: closes towards the peer, which has some time to send the rest.
 void tls_pipe::end_outwards() {
   outwards_.at_end = true;
   with_.reset();  // the connection no longer counts: only TLS with the peer remains
@@ -159,7 +159,7 @@ void tls_pipe::read_outside() {
   });
 }
 
-// The peer has ended: the inside sees the end, and has some time to write the rest.
+// The peer has ended: closes towards the inside, which has some time to write the rest.
 void tls_pipe::end_inwards() {
   inwards_.at_end = true;
   if (outwards_.at_end) return close();

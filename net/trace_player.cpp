@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 namespace {
 
-// A trace has its own times. Unless its hello names a clock, they count, as in a replay.
+// A trace has its own times. They count, as in a replay, unless its hello names a clock.
 std::string hello_as_sent(std::string_view text, const std::string& run, bool has_clock) {
   if (run.empty() && has_clock) return std::string(text);
   boost::system::error_code ec;
@@ -78,7 +78,7 @@ bool trace_player::line(std::string_view text) {
   return drive();
 }
 
-// A line without a session is of the first one.
+// A line without a session belongs to the first session.
 std::optional<std::size_t> trace_player::find_session(std::string_view name) const {
   for (std::size_t i = 0; i < sessions_.size(); ++i) {
     if (sessions_[i].name == name) return i;
@@ -86,7 +86,7 @@ std::optional<std::size_t> trace_player::find_session(std::string_view name) con
   return name == "main" ? std::optional<std::size_t>(0) : std::nullopt;
 }
 
-// Foresees what the daemon does with a line: the seq it uses up, and whether it is held for an answer.
+// Predicts how the daemon handles a line: the seq that it uses up, and whether a client waits for its answer.
 trace_player::entry trace_player::entry_of(std::size_t session, std::string_view text) {
   session_state& s = sessions_[session];
   entry e{.session = session, .line = lines_, .text = std::string(text)};
@@ -255,9 +255,9 @@ trace_player::waited trace_player::connect(session_state& s) {
   return result;
 }
 
-// Connects all sessions again: a killed daemon lost them all, and messages that are sent again have an order.
+// Connects all sessions again: a killed daemon has lost all of them, and repeated messages must keep their order.
 bool trace_player::recover() {
-  // Gives up also if the daemon accepts the connection and loses it on the same message again.
+  // Also stops if the daemon accepts the connection and loses it again at the same message.
   const std::uint64_t progress = counts_.acked + counts_.verdicts + counts_.errors;
   fruitless_ = progress == progress_ ? fruitless_ + 1 : 0;
   progress_ = progress;
@@ -304,7 +304,7 @@ bool trace_player::recover() {
 
 // ---- waiting and receiving
 
-// Waits until it is ready, the connection is lost, or nothing came for too long.
+// Waits until it is ready, the connection is lost, or nothing has arrived for too long.
 template <class Ready>
 trace_player::waited trace_player::wait(session_state& s, const Ready& ready) {
   clock::time_point patience = clock::now() + options_.patience;
@@ -387,7 +387,7 @@ void trace_player::hear_welcome(session_state& s, const daemon_frame& welcome) {
   s.welcomed = true;
 }
 
-// Whether the answer is handed on: an answer that came before is not.
+// Whether to pass on the answer: false for an answer that has arrived before.
 bool trace_player::hear_answer(session_state& s, const daemon_frame& answer) {
   const bool is_error = answer.kind == daemon_frame_kind::error;
   if (answer.fatal) {

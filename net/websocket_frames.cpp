@@ -71,7 +71,7 @@ std::string close_payload(std::uint16_t code, std::string_view reason) {
   std::string out;
   append_big_endian(out, code, 2);
   std::string_view cut = reason.substr(0, max_control_bytes - 2);
-  // Not in the middle of a character.
+  // Does not cut a character.
   while (cut.size() < reason.size() && !cut.empty() && (byte_at(reason.data() + cut.size()) & 0xc0) == 0x80)
     cut.remove_suffix(1);
   return out.append(cut);
@@ -83,7 +83,7 @@ websocket_reader::websocket_reader(std::size_t message_bytes)
 std::span<char> websocket_reader::room() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
-  } else if (begin_ > 0) {  // what is left is less than a header or a control frame
+  } else if (begin_ > 0) {  // the rest is shorter than a header or a control frame
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
@@ -131,7 +131,7 @@ websocket_reader::progress websocket_reader::read_header() {
   frame_.done = 0;
   std::memcpy(frame_.mask.data(), at + 2 + wide, 4);
   if (is_control(frame_.opcode)) {
-    if (there < whole + frame_.left) return progress::needs_more;  // it comes whole: 131 bytes at most
+    if (there < whole + frame_.left) return progress::needs_more;  // handle it when it is complete: at most 131 bytes
   } else {
     if (is_beyond_all_bounds(frame_.left)) {
       broken(too_big, "the message is too large");
@@ -204,7 +204,7 @@ bool websocket_reader::is_beyond_all_bounds(std::uint64_t more) const {
   return so_far > bound || more > bound - so_far;
 }
 
-// What is there of a frame's payload, into the message.
+// Appends the available part of a frame's payload to the message.
 void websocket_reader::take_part() {
   const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(frame_.left, end_ - begin_));
   char* at = buffer_.get() + begin_;

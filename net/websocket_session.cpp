@@ -142,7 +142,7 @@ bool websocket_session::tell_listener(const websocket_event& event) {
   return listener_->on_too_large(event.bytes, read_at_);
 }
 
-// Posted: the caller may be in the middle of handling an earlier frame.
+// Posted, because the caller may still be handling an earlier frame.
 void websocket_session::resume() {
   if (auto self = std::exchange(paused_, nullptr)) {
     asio::post(socket_->get_executor(), [self = std::move(self)] {
@@ -172,7 +172,7 @@ void websocket_session::append(websocket_opcode opcode, std::string_view payload
   if (open_ && !in_turn_) flush_soon();
 }
 
-// Frames that are sent in one go outside a turn are written at once.
+// Frames that are sent outside a turn are written at once.
 void websocket_session::flush_soon() {
   if (std::exchange(flush_posted_, true)) return;
   asio::post(socket_->get_executor(), [self = shared_from_this()] {

@@ -40,7 +40,7 @@ class backwards {
   }
 
   bool reached(index node) const { return seen_[node]; }
-  // The nearest from outside, else the nearest that digd made; none: all is in circles.
+  // The nearest root event, otherwise the nearest event that digd made; none: every path is a cycle.
   index root() const { return root_; }
   // From `node` to the target that it leads to.
   std::vector<index> path(index node) const {
@@ -73,7 +73,7 @@ class backwards {
   bool root_is_system_ = false;
 };
 
-// Where the detection is in the graph: its event, else its evidence, else what its agent did last.
+// The detection's node in the graph: its event, else its evidence, else the last activation of its agent.
 std::vector<index> places_of(const picture::model& graph, const detection& about) {
   constexpr std::size_t most = 8;
   std::vector<index> places;

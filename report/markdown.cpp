@@ -39,7 +39,7 @@ std::string md(std::string_view text) {
   return out;
 }
 
-// What reorders lines or acts on a terminal is written out; quotes and backslashes stay.
+// Writes out characters that reorder lines or control a terminal; leaves quotes and backslashes.
 std::string harmless(std::string_view text) {
   const std::string safe = picture::safe(text);
   std::string out;
@@ -77,7 +77,7 @@ void write(std::string& out, const block& b) {
   switch (b.kind) {
     case block::kind::text: out += "\n" + md(b.text) + "\n"; return;
     case block::kind::note: out += "\n> " + md(b.text) + "\n"; return;
-    case block::kind::command: {  // as it can be copied, unless a name in it could be taken for markup
+    case block::kind::command: {  // unescaped, so that it can be copied, unless a name in it could count as markup
       const bool plain = b.text.find_first_of("<&`") == std::string::npos;
       out += plain ? "\n    " + harmless(b.text) + "\n" : "\n" + md(harmless(b.text)) + "\n";
       return;

@@ -131,7 +131,7 @@ class observer::builder {
   by_name<index> agents_;
   boost::unordered_flat_map<std::uint64_t, std::size_t> flows_;
   by_name<open_span> open_;
-  std::map<std::string, std::size_t> awaited_;  // rule, label, time of a told detection whose outcome is to come
+  std::map<std::string, std::size_t> awaited_;  // rule, label, time of a listed detection without an outcome so far
   bool spans_full_ = false;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
@@ -157,7 +157,7 @@ index observer::builder::agent_of(std::string_view name) {
     return known->second;
   }
   index at = static_cast<index>(seen_.agents.size());
-  if (at > bounds_.agents) {  // all further ones share the last row
+  if (at > bounds_.agents) {  // all further agents share the last row
     at = static_cast<index>(bounds_.agents);
     ++seen_.agents_left_out;
   } else {
@@ -171,7 +171,7 @@ index observer::builder::agent_of(std::string_view name) {
   return at;
 }
 
-// Who made an event, as far as the run remembers it.
+// The agent that created an event, if the run still remembers the event.
 index observer::builder::source_of(std::string_view event) const {
   const graph::event_index e = graph().find_event(event);
   if (e == graph::nobody) return flow::outside;
@@ -332,7 +332,7 @@ void observer::builder::found(const ingest::record& of) {
   }
 }
 
-// With the text that went with the healing, and under what the outcome will name.
+// Adds the injected text, and the key by which the outcome will find the detection.
 void observer::builder::tell(const detection& d, const ingest::record& of, std::size_t place) {
   reported_detection& reported_detection = seen_.detections.emplace_back();
   reported_detection.detection = d;

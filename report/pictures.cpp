@@ -33,7 +33,7 @@ std::string flow_end(const observed& seen, index who, std::size_t most) {
 
 double weight_of(std::uint64_t n) { return 1.2 + 1.5 * std::log10(static_cast<double>(std::max<std::uint64_t>(1, n))); }
 
-// Of the ends of flows, those with most of them, in the order in which they were named.
+// The agents with the most flows, in the order in which the run named them.
 std::vector<index> busiest_ends(const observed& seen) {
   std::map<index, std::uint64_t> given;
   for (const flow& f : seen.flows) {
@@ -83,7 +83,7 @@ void loop(chart& to, point at, double angle, const flow& f, const std::string& t
            2 * f.idle > f.given ? "link idle" : "link", tip, weight_of(f.given));
 }
 
-// Agents with most activations, in the order in which they were named.
+// The agents with the most activations, in the order in which the run named them.
 std::vector<index> busiest_agents(const observed& seen) {
   std::vector<index> indexes;
   for (index a = 0; a < seen.agents.size(); ++a) {
@@ -190,7 +190,7 @@ class timeline {
     }
   }
 
-  // Those of an agent that overlap stand one below the other, as far as there is room for three.
+  // Overlapping activations of an agent are drawn one below the other, at most three.
   void bars(chart& to, index agent, double y) {
     std::vector<milliseconds> until;
     for (const span& s : seen_.spans) {
@@ -241,7 +241,7 @@ class timeline {
   std::vector<rule_id> found_;
 };
 
-// A witness as layers: a node stands right of all that lead to it.
+// Draws a witness in layers: a node is to the right of all nodes that lead to it.
 class witness_picture {
  public:
   explicit witness_picture(const witness& of) : of_(of) {
@@ -285,7 +285,7 @@ class witness_picture {
   }
 
   void layer() {
-    for (std::size_t round = 0; round < nodes_.size(); ++round) {  // a circle ends with the rounds
+    for (std::size_t round = 0; round < nodes_.size(); ++round) {  // the number of rounds ends a cycle
       bool moved = false;
       for (const edge& e : edges_) {
         if (nodes_[e.to].depth > nodes_[e.from].depth || nodes_[e.from].depth + 1 >= nodes_.size()) continue;

@@ -5,7 +5,7 @@
 //   - After a connection the client resumes from `acked_seq` + 1.
 //   - After the deadline, and without a connection, events go out unchanged. A message that was not sent yet is
 //     marked `as_is`; for one that was sent, a `delivery` follows.
-//   - A second verdict on an event is ignored. Each intervention is handed on once.
+// - A second verdict on an event is ignored. The handler gets each intervention once.
 //
 // No I/O, no clock, no thread: the caller passes the time in and holds a lock. Bounds: `credits` messages and
 // `max_bytes` bytes wait for an ack; `max_interventions` wait for the handler; `max_known` ids of interventions.
@@ -40,7 +40,7 @@ struct ticket {
   std::optional<std::vector<verdict>> verdicts;
 };
 
-// `connecting`: the first attempt is under way, and events wait for it until their deadline. `closed`: permanently.
+// `connecting`: the first attempt is in progress, and events wait for it until their deadline. `closed`: permanently.
 enum class connection_state : std::uint8_t { connecting, up, down, closed };
 
 // How long events may wait.

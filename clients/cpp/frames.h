@@ -2,7 +2,7 @@
 // the fields.
 //
 // Pure functions: no I/O, no clock, no threads. Texts are expected in UTF-8; other bytes are sent as U+FFFD. Payloads,
-// metrics and rules are JSON already; the daemon refuses a frame in which they are not.
+// metrics and rules must be JSON already; otherwise the daemon refuses the frame.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -30,7 +30,7 @@ struct report {
   std::string type;
   std::string members;  // the JSON that follows `"seq":N`, with its comma
   std::vector<blocked_event> blocked;
-  bool last = false;  // may use the places that the window reserves
+  bool last = false;  // may use the room that the window reserves
 
   // `as_is`: the events were delivered before the message was sent.
   std::string frame(std::uint64_t seq, bool as_is) const;

@@ -174,7 +174,7 @@ void dig_graph_reader::read_rerouting(const object& stamp, std::int64_t at_us, c
   event.reroutings.push_back(std::move(change));
 }
 
-// Inputs and outputs are whole events in the library's files; plain ids are taken too.
+// In the library's files, inputs and outputs are whole events. The reader also accepts plain ids.
 std::vector<std::string_view> dig_graph_reader::read_event_list(const object& from, std::string_view key,
                                                                 const std::string& where) {
   std::vector<std::string_view> ids;
@@ -235,7 +235,7 @@ void dig_graph_reader::read_annotations(const object& from, const std::string& w
   }
 }
 
-// An event belongs to the activation that it names; a list that names it too only gives the order.
+// An event belongs to the activation that it names as its source. The activation's own list only gives the order.
 void dig_graph_reader::link() {
   std::set<std::string_view> listed;
   for (auto& [id, event] : tables_.events) {

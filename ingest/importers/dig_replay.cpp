@@ -12,11 +12,11 @@ namespace json = boost::json;
 
 namespace {
 
-// The library stamps an output a moment before or after it stamps the end of its activation: within this time they
-// count as one. Far below the shortest default window (5 s).
+// The library stamps an output shortly before or after the end of its activation. Stamps within this time count as
+// simultaneous. It is far below the shortest default window (5 s).
 constexpr std::int64_t same_moment_us = 1'000'000;
 
-// An activation shorter than this was recorded when its work was done: its start says nothing.
+// An activation shorter than this was recorded when its work was done, so its start is not the real one.
 constexpr std::int64_t shortest_work_us = 1'000;
 
 }  // namespace
@@ -42,7 +42,8 @@ void dig_replay::collect_roster() {
   roster_.assign(in_roster_.begin(), in_roster_.end());
 }
 
-// The library marks the activation; the trace needs the event. One that submits and made nothing gets one.
+// The library marks the activation that submits, and the trace needs an event. An activation that submits without an
+// output gets one.
 void dig_replay::choose_submits() {
   for (auto& [id, activation] : tables_.activations) {
     if (!activation.submits || activation.failed || activation.is_system()) continue;
@@ -69,8 +70,8 @@ void dig_replay::choose_submits() {
   }
 }
 
-// When the work of an activation began. One that was recorded afterwards began with the last of its inputs: its agent
-// was busy since then, and a pause that ends with its work is no deadlock.
+// When the work of an activation began. If it was recorded afterwards, it counts from its last input: its agent was
+// busy since then, so the pause is no deadlock.
 std::int64_t dig_replay::begin_of(const dig_activation& activation) const {
   const auto stamped = activation.started_us.value_or(activation.ended_us.value_or(tables_.created_us.value_or(0)));
   if (activation.started_us && activation.ended_us &&
@@ -86,7 +87,7 @@ std::int64_t dig_replay::begin_of(const dig_activation& activation) const {
   return activation.inputs.empty() ? stamped : latest_us;
 }
 
-// When the event last went to the agent, up to a time; nothing if the graph does not show that.
+// When the event last went to the agent, up to a time; nullopt if the graph does not show that.
 std::optional<std::int64_t> dig_replay::given_at(std::string_view event, std::string_view agent,
                                                  std::int64_t until_us) const {
   const auto found = tables_.events.find(event);
@@ -132,8 +133,8 @@ void dig_replay::schedule() {
   }
 }
 
-// A rerouting that an activation declared as its reaction is part of the activation's end. Others are messages of
-// their own.
+// A rerouting that an activation declared as its reaction is part of the activation's end. Any other becomes messages
+// of its own.
 void dig_replay::schedule_reroutings(const dig_event& event) {
   for (std::size_t i = 0; i < event.reroutings.size(); ++i) {
     const auto by = tables_.activations.find(event.reroutings[i].by);
@@ -153,7 +154,7 @@ void dig_replay::run() {
   schedule();
   while (!tasks_.empty() || !unstarted_.empty()) {
     if (tasks_.empty()) {
-      // They wait for each other's outputs: times that contradict each other. One goes ahead.
+      // They wait for each other's outputs, because their times contradict each other. One of them starts first.
       start(tables_.activations.at(*unstarted_.begin()), true);
       continue;
     }
@@ -195,7 +196,7 @@ void dig_replay::deliver(event_state& to, const std::vector<std::string_view>& a
   }
 }
 
-// The event is in the graph now: deliveries are made, and whoever waited for it can start.
+// The event is in the graph now: records its deliveries, and starts the activations that waited for it.
 void dig_replay::announce(std::string_view id) {
   auto& state = states_[id];
   state.known = true;
@@ -365,9 +366,9 @@ void dig_replay::end(const dig_activation& activation) {
   running_.erase(activation.id);
 }
 
-// A healer (or anyone else) took a pending event from its recipients and gave it to others. The protocol
-// knows no such act by a third party: each of those recipients gets an activation that hands the event on,
-// the first to the new recipients, the others to nobody (`discard`), so that it stays one reroute act.
+// A healer, or another agent, took a pending event from its recipients and gave it to others. The protocol has no
+// reroute by a third party. So each of those recipients gets an activation. The first one reroutes the event to the new
+// recipients; the others discard it. So it stays one reroute act.
 void dig_replay::rewrite_routing(const dig_event& event, const dig_rerouting& change) {
   auto& state = states_[event.id];
   std::vector<std::string_view> holders;
@@ -453,7 +454,7 @@ json::value dig_replay::payload_of(const dig_event& event, std::size_t max_bytes
   if (written.size() <= max_bytes) return out;
   ++counts_.cut_payloads;
   const auto whole = written.size();
-  constexpr std::size_t around = 64;  // what the object around the text takes
+  constexpr std::size_t around = 64;  // bytes of the object around the text
   cut_to_fit(written, max_bytes > around ? max_bytes - around : 2);
   return json::object{{"cut_from_bytes", whole}, {"text", std::move(written)}};
 }

@@ -60,7 +60,7 @@ bool cut_to_fit(std::string& text, std::size_t max_bytes) {
   bool cut = false;
   for (auto written = written_bytes(text); written > max_bytes; written = written_bytes(text)) {
     const auto over = written - max_bytes;
-    // Every character takes at least one byte written and at most six.
+    // A character takes one to six bytes when it is written as JSON.
     const auto keep = text.size() - std::min(text.size(), std::max<std::size_t>(1, over / 6));
     text.resize(utf8_boundary(text, keep));
     cut = true;
@@ -76,7 +76,7 @@ json::array string_array(const std::vector<std::string_view>& names) {
   return out;
 }
 
-// Within bounds, not reserved, and not taken: by a `~` and a number where it must be.
+// Makes a name that has a valid length, is not reserved, and is new; appends a `~` and a number if necessary.
 std::string name_table::unlike_others(std::string wanted) const {
   if (wanted.empty()) wanted = "(empty)";
   if (kind_ == kind::id && wanted.starts_with("sys:")) wanted.insert(0, "dig:");

@@ -21,8 +21,8 @@ namespace json = boost::json;
 
 namespace {
 
-// Bounds that keep the work linear in the file. A turn presented with more than the latest 100 messages, or a
-// message after which more than 1,000 turns pass that take nothing up, is in no log of this kind.
+// Bounds that keep the work linear in the size of the file. No known log has a turn with more than 100 pending
+// messages, or a message followed by more than 1,000 turns that handle nothing.
 constexpr std::size_t max_presented = 100;
 constexpr std::size_t max_passed_turns = 1000;
 constexpr std::size_t max_searched_agents = 256;
@@ -41,7 +41,7 @@ struct step {
 struct whowhen_log {
   std::vector<step> steps;
   std::vector<std::string_view> agents;      // the roster, in order of appearance
-  std::optional<std::string_view> question;  // a root event of its own, where no step is the user's
+  std::optional<std::string_view> question;  // a separate root event, if no step is the user's
   std::string_view question_id;
   std::optional<bool> correct;
   std::string_view code_runner;  // the agent that reported executions; empty: none
@@ -120,7 +120,7 @@ class log_reader {
     }
   }
 
-  // Speakers, those they address, and those whom the file configures (`system_prompt`), who may never speak.
+  // The speakers, the agents that they address, and the agents in `system_prompt`, which may never speak.
   void fill_roster(const json::object& top, whowhen_log& log) {
     std::set<std::string_view> known;
     const auto add = [&](std::string_view agent) {
@@ -141,7 +141,7 @@ class log_reader {
   name_table& names_;
 };
 
-// Turns the steps into messages, in their order. Between two steps it holds what is pending for whom.
+// Turns the steps into messages, in their order. Between two steps it keeps the pending events of each agent.
 class step_mapper {
  public:
   step_mapper(const whowhen_log& log, const whowhen_options& options, trace_writer& writer, import_counts& counts)
@@ -237,8 +237,8 @@ class step_mapper {
     return now.form == step_form::termination || has_final_answer(now.text) || ends_with_terminate(now.text);
   }
 
-  // What an acting agent is presented with: all that is pending for it. With nothing new it goes on from what
-  // it took up last, and one that was never given anything from the latest event.
+  // The inputs of an acting agent: all events pending for it. Without any, the events that it consumed last; if it
+  // never received any, the latest event.
   event_ids take_up(const step& now) {
     if (const auto& waiting = pending_[now.agent]; !waiting.empty()) return waiting;
     if (const auto& before = last_inputs_[now.agent]; !before.empty()) {
@@ -250,8 +250,8 @@ class step_mapper {
     return {latest_};
   }
 
-  // A thought waits, a turn consumes all it was given, and a terminal without code discards what gave it the
-  // word.
+  // A thought waits on its inputs. A turn consumes them. A terminal without code discards the message that gave it the
+  // turn.
   json::object react(const step& now, bool thinks, const event_ids& inputs) {
     json::object reactions;
     for (const auto& id : inputs) {
@@ -290,7 +290,7 @@ class step_mapper {
       set_recipients(event, id, addressees(k, inputs));
       event["kind"] = now.addressee.empty() ? "message" : "instruction";
       if (event["recipients"].as_array().empty()) {
-        event["fyi"] = true;  // the log knows of nobody else: no request that somebody failed to take up
+        event["fyi"] = true;  // the log has no other agent, so nobody failed to handle a request
         event["inferred"] = {"fyi"};
       }
       if (!now.addressee.empty()) instructed_by_[id] = now.agent;
@@ -312,8 +312,7 @@ class step_mapper {
     return to;
   }
 
-  // Everyone who gets the word up to and including the first that does more than say that there is nothing to
-  // do.
+  // The next speakers, up to the first one that does more than report that it has nothing to do.
   addressing by_next_speaker(std::vector<std::string_view> stated, std::size_t from) {
     addressing to{std::move(stated), 0, "next_speaker"};
     for (std::size_t k = from; k < std::min(log_.steps.size(), from + max_passed_turns); ++k) {
@@ -329,8 +328,8 @@ class step_mapper {
     return to;
   }
 
-  // The last message of a log that nobody took up: back to whoever instructed, else to whoever runs code if
-  // there is code, else to all others, as in a group chat.
+  // The recipients of a last message that nobody answered: the agent that gave the instruction; otherwise, for code,
+  // the agent that runs code; otherwise all other agents, as in a group chat.
   addressing for_unanswered(std::size_t k, const event_ids& inputs) {
     const auto& now = log_.steps[k];
     addressing to;
@@ -399,8 +398,8 @@ class step_mapper {
     ++counts_.times.inferred;
   }
 
-  // The log's grade; without one, an answer is a success. A log that stops without an answer and without silence after
-  // it was cut off, so its end shows nothing. Empty: unknown.
+  // The outcome by the log's grade; without a grade, an answer is a success. A log without an answer and without a
+  // silence at its end was cut off (`aborted`). Empty: unknown.
   std::string_view outcome_of(bool finished) const {
     if (!finished && options_.quiet_ms == 0) return "aborted";
     if (log_.correct) return *log_.correct ? "success" : "failure";

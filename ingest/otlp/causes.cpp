@@ -41,7 +41,7 @@ class cause_finder {
     taken_.insert(&by);
   }
 
-  // Back from a turn over links and parents to the turns on the other side of them.
+  // Follows links and parents back from a turn to the turns that caused it.
   void follow_links(std::size_t begin, std::size_t to) {
     std::vector<std::size_t> way{begin};
     boost::unordered_flat_set<std::size_t> seen{begin};
@@ -61,7 +61,7 @@ class cause_finder {
     }
   }
 
-  // To the next turn of the named agent, beside the turn that hands off.
+  // Links a handoff to the next turn of the named agent, under the same parent as the turn that hands off.
   void follow_handoff(std::size_t i, std::size_t from) {
     const span& s = spans_.tree.at(i);
     const auto named = text_of(s, dialect_of(s)->handed_to);
@@ -76,7 +76,7 @@ class cause_finder {
     }
   }
 
-  // Agents of one name may run at once. A turn that no other handoff led to is preferred, then one with the same
+  // Agents with the same name may run at once. Prefers a turn that no other handoff led to, then a turn with the same
   // parent.
   std::size_t receiver_of_handoff(const span& handoff, std::size_t from, const std::string& named) const {
     const turn& giver = run_.turns[from];

@@ -78,7 +78,7 @@ std::string service_of(const wire::Resource& from) {
   return out;
 }
 
-// digd reports a broken message itself, so the library must not print.
+// digd reports a broken message itself, so the library must not print errors.
 void silence_library() {
   static const auto before = google::protobuf::SetLogHandler(nullptr);
   static_cast<void>(before);

@@ -189,7 +189,8 @@ void label(const run_of_turns& run, mapped_run& out) {
   put("conversation", text_of(*first.of, first.in->conversation).value_or(""));
 }
 
-// A run without all of its spans is not known to have failed: its root may belong to a system that exports elsewhere.
+// If spans of a run are missing, it is unknown whether it failed: its root may belong to a system that exports
+// elsewhere.
 std::string_view outcome_of(const run_of_turns& run, const timeline& plan) {
   if (plan.answered) return "success";
   if (run.root_cancelled) return "aborted";

@@ -10,7 +10,7 @@ namespace digd::otlp {
 
 namespace {
 
-// The least trace that a trace is tied to (union-find with path halving).
+// The smallest trace id of the group that a trace belongs to (union-find with path halving).
 class ties {
  public:
   std::string least(std::string trace) {

@@ -61,7 +61,7 @@ bool sent_messages::is_unsent(run_message& message, std::vector<run_message>& ex
   return true;
 }
 
-// The activation of the event has ended, so the graph takes the event from outside only.
+// The activation of the event has ended, so the graph accepts the event only as a root event.
 void sent_messages::send_from_outside(json::object& event) {
   event.erase("source");
   if (event.erase("submit") > 0) event["fyi"] = true;

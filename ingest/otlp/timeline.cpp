@@ -57,7 +57,8 @@ class planner {
 
   // ---- the inputs of a turn
 
-  // Several turns without a cause begin with one problem: an activation of its own gives each of them its event.
+  // If several turns have no cause, one extra activation gives each of them its event, because they work on the same
+  // problem.
   void place_start() {
     std::vector<std::size_t> first;
     for (std::size_t i = 0; i < run_.turns.size(); ++i) {
@@ -84,7 +85,8 @@ class planner {
     place(i, std::move(inputs), ready);
   }
 
-  // The turn that does the work of a failed one: the next of the same agent, else the next of those that follow it.
+  // The turn that repeats the work of a failed turn: the next one of the same agent, otherwise the next turn that
+  // follows it.
   std::size_t heir_of(std::size_t i) const {
     const auto& to = passed_on_[i];
     if (!run_.turns[i].failed || to.empty()) return none;
@@ -95,7 +97,7 @@ class planner {
 
   // Adds the event that `p` passed on. A turn that failed passes on its own inputs: their work is still to be done.
   void take_up(const passing& p, std::vector<act_input>& into, std::int64_t& ready) {
-    if (last_act_[p.from] == none) return;  // it begins later, by its times: there is nothing to read yet
+    if (last_act_[p.from] == none) return;  // its times show that it begins later, so it has no output yet
     const act& of = out_.acts[last_act_[p.from]];
     if (of.failed && p.by == run_.turns[p.from].of) {
       if (heirs_[p.from] != p.to) return;
@@ -111,7 +113,7 @@ class planner {
     const auto same = [&](const act_input& act_input) { return act_input.event == id; };
     if (std::none_of(into.begin(), into.end(), same)) into.push_back({id, stated});
   }
-  // Each reader gets an event of its own: to hand work to several is no repetition of it.
+  // Each reader gets its own event, so work for several agents does not count as repeated.
   std::string event_of(const passing& p) const {
     const turn& from = run_.turns[p.from];
     return (p.by != from.of ? "msg:" + p.by->id : own_event(from)) + ':' + run_.turns[p.to].of->id;
@@ -156,7 +158,7 @@ class planner {
     return out_.acts[mine.back()].end_ns;
   }
 
-  // The run's answer made a turn that was cancelled later superfluous: no work was open any more.
+  // A turn that was cancelled after the run's answer was no longer needed, so no work stayed open.
   std::int64_t end_of(const turn& t) const {
     return t.cancelled && answer_ != none ? std::min(t.end_ns, run_.turns[answer_].end_ns - 1) : t.end_ns;
   }
@@ -167,7 +169,7 @@ class planner {
     return out_.acts.size() - 1;
   }
 
-  // The calls from `next` on that overlap; moves `next` behind them.
+  // The calls from `next` on that overlap in time. Moves `next` behind them.
   std::vector<std::size_t> calls_at_once(const turn& t, std::size_t& next) const {
     std::vector<std::size_t> out{t.calls[next]};
     std::int64_t until = run_.turns[t.calls[next]].end_ns;
@@ -189,7 +191,7 @@ class planner {
             .at_ns = at};
   }
 
-  // The called turn, whose answer its caller goes on with.
+  // The called turn, whose answer its caller uses next.
   void answer_call(std::size_t called, std::int64_t at, act& caller) {
     const std::int64_t end = place(called, {{"ask:" + run_.turns[called].of->id, true}}, at);
     caller.start_ns = std::max(caller.start_ns, end);
@@ -213,9 +215,8 @@ class planner {
     for (const std::size_t a : mine) gather_outputs(out_.acts[a]);
   }
 
-  // Puts several outputs into one message, at the end. The engine counts the outputs of a message together: an
-  // activation with several outputs splits its problem for all of their readers or for none. The end comes no later
-  // than a reader.
+  // Puts several outputs into one message, at the end. The engine counts the outputs of a message together, so all
+  // readers see the same decomposition. The end is not later than the first reader.
   void gather_outputs(act& of) {
     const auto is_work = [](const act_event& made) { return !made.fyi; };
     if (of.failed || std::count_if(of.outputs.begin(), of.outputs.end(), is_work) < 2) return;
@@ -264,7 +265,7 @@ class planner {
       to.recipients.push_back(agent);
   }
 
-  // Adds the event to the part of the turn that was acting at that time, at its end at the latest.
+  // Adds the event to the part of the turn that was active at that time, or to its last part.
   void put(act_event&& event, std::int64_t wanted, const std::vector<std::size_t>& mine) {
     std::size_t at = mine.front();
     for (const std::size_t a : mine) {

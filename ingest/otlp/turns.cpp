@@ -11,7 +11,7 @@ namespace digd::otlp {
 
 namespace {
 
-// Spans into turns, parents first.
+// Makes turns of spans, parents first.
 class turn_finder {
  public:
   explicit turn_finder(const span_tree& tree)
@@ -72,7 +72,8 @@ class turn_finder {
     return turns.size() - 1;
   }
 
-  // Texts of the turn's own span count before those of an agent's in it, and these before the last model's.
+  // The texts of the turn's own span come first, then those of an agent's span in it, then those of the last model
+  // call.
   static void take_part(turn& of, const span& s, const dialect& in, role given_role) {
     if (given_role == role::model) ++of.models;
     if (given_role == role::tool) ++of.tools;

@@ -51,7 +51,7 @@ std::optional<run_outcome> outcome_from(std::string_view name) {
   return named<run_outcome::success, run_outcome::failure, run_outcome::aborted>(name);
 }
 
-// An event as it stands in `event` and in `outputs`.
+// An event in `event` or in `outputs`.
 struct draft_fields {
   static constexpr std::uint32_t in_event = 1, in_outputs = 2;
 
@@ -157,7 +157,7 @@ bool message_fields::read(item& root) {
   return true;
 }
 
-// Of two seqs, neither can be trusted.
+// If a frame has two seqs, neither is usable.
 void message_fields::given_twice(std::string_view name) {
   if (name == "seq") result_.has_seq = false;
 }

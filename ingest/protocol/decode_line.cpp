@@ -1,4 +1,4 @@
-// Lines of records and traces that are no client's messages: their types, refused lines, own lines.
+// Decodes the lines of records and traces that are not messages of clients: refused lines and digd's own lines.
 #include <array>
 #include <optional>
 
@@ -8,7 +8,7 @@ namespace digd::ingest {
 
 namespace {
 
-// The line that stands for a refused frame.
+// The line that replaces a refused frame.
 struct refused_fields {
   frame_reader& in;
   refused_line& out;
@@ -56,7 +56,7 @@ struct own_fields {
   bool mode(item& it) { return in.choice(it, mode_from, "must be off, observe, shadow or enforce", strongest); }
   bool limit(item& it) { return in.choice(it, limit_from, "must be a limit", hit); }
   bool version(item& it) { return in.count(it, out.version); }
-  // That of judging_work is none of the others: `deliver`.
+  // The policy of judging_work is `deliver`, which no other limit has.
   bool policy(item& it) {
     std::string_view text;
     if (!in.string(it, 0, frame_reader::any_length, text)) return false;
@@ -115,7 +115,7 @@ line_header decoder::header_of(std::string_view line) {
     out.type = line_type::message;
     is_open = false;
   }
-  // A session may stand before the place that cannot be read.
+  // The session may come before the invalid part of the line.
   if (!is_open && !in.open(line, ignored)) return out;
   if (!in.peek("session", session) || !session) return out;
   out.session = *session;

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t max_unjudged_named = 64;
 
-// An object under way: writes braces, commas and names. Close it with `end`. base/json_writer.h would escape every
-// name, and each answer would pay for it.
+// Writes an object: braces, commas and names. Close it with `end`. base/json_writer.h would escape every name, which
+// costs time in each answer.
 class object {
  public:
   explicit object(std::string& out) : out_(out) {}
@@ -119,7 +119,7 @@ void append_limits(std::string& out, const limits& most) {
   fields.end();
 }
 
-// Left out if every policy is to refuse, the default.
+// Omitted if every policy is `refuse`, the default.
 void append_over_limit(object& fields, const run_settings& settings) {
   if (settings.over_limit == limit_policies{}) return;
   object policies(fields.field("over_limit"));
@@ -146,7 +146,7 @@ std::string_view name_of(witness::edge_kind kind) {
   return "pending";
 }
 
-// The agent of an event that no agent made is null.
+// The agent of an event without a source is null.
 void append_nodes(std::string& out, std::span<const witness::node> nodes) {
   append_list(out, nodes, [&](const witness::node& node) {
     object fields(out);
@@ -344,7 +344,7 @@ void encode_trace_hello(std::string& out, const hello& original, const run_setti
   if (original.agents) fields.texts("agents", *original.agents);
   fields.word("mode", to_string(settings.mode));
   fields.word("clock", to_string(clock_kind::trace));
-  // With the daemon's own stamps, whatever was due by a message's time happened before that message was checked.
+  // With the daemon's own stamps, everything due by a message's time happened before digd checked that message.
   if (settings.clock == clock_kind::wall || settings.stamped) fields.flag("stamped", true);
   fields.number("semantics", semantics_version);
   append_rules(fields.field("rules"), settings);

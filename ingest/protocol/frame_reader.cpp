@@ -17,7 +17,7 @@ constexpr std::string_view no_value = "a value is missing, or is no value of JSO
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// RFC 8259, section 6. The number of digits is for the reader to bound.
+// RFC 8259, section 6. The caller bounds the number of digits.
 bool is_number(std::string_view token) {
   std::size_t at = 0;
   const auto peek = [&] { return at < token.size() ? token[at] : '\0'; };
@@ -207,7 +207,7 @@ bool frame_reader::open(std::string_view frame, refusal_note& note) {
   return true;
 }
 
-// Most clients write it first.
+// Most clients write this field first.
 bool frame_reader::is_first(std::string_view name, std::optional<std::string_view>& found) const {
   std::string_view text(buffer_.get(), size_);
   if (escaped_ || !text.starts_with("{\"")) return false;
@@ -278,7 +278,7 @@ bool frame_reader::check_number(std::string_view token) {
 
 bool frame_reader::too_deep() { return broken("nested deeper than " + std::to_string(max_depth) + " levels"); }
 
-// simdjson checks no scalar that it steps over.
+// simdjson does not check a scalar that it skips.
 bool frame_reader::skip_rest(value& of, json_kind kind) {
   switch (kind) {
     case json_kind::object: {
@@ -321,7 +321,7 @@ bool frame_reader::skip_inner(value& of) {
   return skip_rest(of, kind);
 }
 
-// Reads the string: simdjson would take a string that it steps over for a key if a colon follows.
+// Reads the string. If simdjson only skipped it, it would accept a colon after it, as after a key.
 bool frame_reader::skip_string(value& of) {
   const auto error = of.get_raw_json_string().error();
   return error ? broken(error) : true;

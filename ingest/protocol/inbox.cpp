@@ -114,7 +114,7 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   const std::uint64_t expected = from.taken_seq + 1;
   if (d.has_seq && d.seq > expected) return send_bad_seq(s, d.seq);
   if (!d.has_seq || d.seq == from.place + 1 || d.seq == expected) from.place = d.has_seq ? d.seq : from.place + 1;
-  const std::uint64_t seq = d.has_seq ? d.seq : from.place;  // a frame without a seq counts by its place
+  const std::uint64_t seq = d.has_seq ? d.seq : from.place;  // a frame without a seq gets the next one
   if (seq < expected) return repeat(s, seq);
   refusal_note refused = d.refused;
   if (d.type == line_type::hello)
@@ -123,7 +123,7 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   if (turned_away_ && !ends_run)
     refused.consider(turned_away_->code, turned_away_->field, turned_away_->text, turned_away_->limit);
   if (refused) {
-    // A replay would take a frame of type `refused` for a line that stands for a frame.
+    // A replay would mistake a frame of type `refused` for a line that replaces a frame.
     const bool replays = d.has_seq && !refused.limit && d.type != line_type::refused;
     return refuse(s, expected, refused, replays ? frame : std::string_view{}, stamp);
   }
@@ -183,8 +183,8 @@ void inbox::repeat(session_index s, std::uint64_t seq) {
   out.acknowledge(s);
 }
 
-// Names the seq from which the client has to continue. The frame's seq is not used up, so nothing else that is wrong
-// with it matters.
+// Reports the seq with which the client has to continue. The frame's seq is not used up, so other errors in the frame
+// do not matter.
 void inbox::send_bad_seq(session_index s, std::uint64_t seq) {
   const std::uint64_t expected = sessions_[s].taken_seq + 1;
   refusal_note note;
@@ -196,7 +196,7 @@ void inbox::send_bad_seq(session_index s, std::uint64_t seq) {
 }
 
 // `as_received`: what the record keeps; empty: a line that stands for the frame. `passes`: the time that passes with
-// the frame, if the wall clock counts. In a record that is read back only the lines that stand for a frame tell it.
+// the frame, if the wall clock counts. In a record that is read back, only lines that replace a frame contain it.
 void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note, std::string_view as_received,
                    std::optional<milliseconds> passes) {
   record& item = work().effects.draft();
@@ -240,7 +240,7 @@ void inbox::durable(session_index s, std::uint64_t seq) {
   forget_replies(of);
 }
 
-// A client that came back and has yet to send a message again needs its answer, durable or not.
+// A client that reconnected and has not yet repeated a message needs the answer, even if the message is durable.
 void inbox::forget_replies(session& of) {
   const std::uint64_t upto = std::min(of.durable_seq, of.place);
   while (!of.unacked.empty() && of.unacked.front().seq <= upto) of.unacked.pop_front();
@@ -366,7 +366,7 @@ void inbox::hold(session& from, std::string_view frame, milliseconds stamp, std:
   ++held_count_;
 }
 
-// Releases frames that waited long enough, or whose ids have come. Each may release others.
+// Releases frames that have waited long enough or whose ids are known now. Each may release others.
 void inbox::release_held(milliseconds now) {
   for (bool again = true; again;) {
     again = false;
@@ -434,11 +434,11 @@ void inbox::send_interventions(const record& item) {
 
 const effects& inbox::resume(session_index s) {
   effects& out = begin();
-  sessions_[s].place = sessions_[s].durable_seq;  // the client sends again from there, held frames too
+  sessions_[s].place = sessions_[s].durable_seq;  // the client sends everything after it again, also held frames
   forget_replies(sessions_[s]);
   held_count_ -= sessions_[s].held.size();
   sessions_[s].held.clear();
-  if (run_.ended()) return out;  // nobody could answer
+  if (run_.ended()) return out;  // no client could answer
   for (const outstanding& pending : outstanding_) {
     if (is_addressee(s, pending.intervention) && !pending.heard_of.contains(s)) send_intervention(s, pending);
   }

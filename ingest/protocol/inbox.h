@@ -1,15 +1,15 @@
-// A run with its sessions: frames in, effects out. One path for a live socket, a trace file, a recovered archive and a
-// simulation; they differ in who calls, and in what the caller does with the effects.
+// A run with its sessions. It takes frames and returns effects. A live socket, a trace file, a recovered archive and a
+// simulation all call it; only the caller and its use of the effects differ.
 //
 //   inbox::receive → decode → sequence → run::apply (check, record, judge, heal) → encode → effects
 //
-// Thread: that of its run. Time is handed in. Bounds: the limits of the run; `window` unacked replies and held frames a
-// session; `max_outstanding` interventions, of which the oldest is given up.
+// Thread: that of its run. The caller passes the time. Bounds: the limits of the run; `window` unacked replies and held
+// frames a session; `max_outstanding` interventions; beyond that it drops the oldest.
 //
 // Every call that returns effects invalidates those of the call before, by any inbox with the same scratch.
 #pragma once
 
-#include <boost/container/deque.hpp>  // unlike the standard one it takes no memory while it is empty
+#include <boost/container/deque.hpp>  // unlike std::deque, it uses no memory while it is empty
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -49,8 +49,8 @@ struct session {
   boost::container::deque<held_frame> held;  // waits for ids from other sessions
 };
 
-// Buffers that taking a frame needs. One scratch serves all inboxes of a thread: it is most of the memory of a small
-// run.
+// The buffers for handling a frame. All inboxes of a thread share one scratch, because it is most of the memory of a
+// small run.
 struct scratch {
   ingest::decoder decoder;
   digd::message message;
@@ -60,7 +60,7 @@ struct scratch {
 class inbox {
  public:
   struct options {
-    bool hold = false;          // wait for ids that other sessions have yet to name (live only)
+    bool hold = false;          // wait for ids that other sessions have not sent yet (live only)
     bool keep_replies = false;  // for clients that reconnect (live only)
     std::size_t window = 1024;  // the credits of a session
   };
@@ -68,14 +68,14 @@ class inbox {
 
   inbox(const hello& first, const run_settings& settings, options options);
 
-  // A session joins, or comes back. Returns it, or why not (`over_limit`, `hello_conflict`).
+  // A session joins or reconnects. Returns it, or the refusal (`over_limit`, `hello_conflict`).
   struct joined {
     refusal_note refused;
     session_index session = 0;
-    bool changed = false;  // new, or back with other capabilities: belongs into the record
+    bool changed = false;  // new, or reconnected with other capabilities: must be recorded
   };
   joined join(const hello& greeting, const run_policy& policy);
-  // Sends again what a session that came back has not answered: interventions.
+  // Sends the interventions again that a reconnected session has not answered.
   const effects& resume(session_index s);
 
   // Takes one frame. `stamp`: arrival in Unix milliseconds, the time that counts with the wall clock.
@@ -93,14 +93,15 @@ class inbox {
   // The daemon hit a limit of its own (`overload`, `run_bytes`), and the run degrades.
   const effects& hit(limit_id which, limit_policy policy, milliseconds stamp);
 
-  // While set, every message but `run_ended` is refused with it, and its record is a line that stands for the message.
+  // While set, every message except `run_ended` is refused with it. The record then has a line that replaces the
+  // message.
   void turn_away(std::optional<refusal_note> why) { turned_away_ = std::move(why); }
 
   // ---- reading back a trace or an archive
-  // Does again what an own line records.
+  // Repeats the change that one of digd's own lines records.
   const effects& follow(const own_line& line);
-  // A frame that was refused when it was recorded: the frame itself, or the line that stands for it. It is answered as
-  // it was then.
+  // A frame that was refused when it was recorded: the frame itself, or the line that replaces it. It gets the same
+  // answer as then.
   const effects& receive_refused(session_index s, std::string_view line, milliseconds stamp);
 
   // When `advance` is next needed; none if nothing is waiting.
@@ -111,7 +112,7 @@ class inbox {
   // From now on the inbox runs on the thread of this scratch. Until then it has its own.
   void work_with(std::shared_ptr<scratch> of_the_thread) { work_ = std::move(of_the_thread); }
 
-  // Whether to wait for ids that other sessions have yet to name. Off while an archive is read back.
+  // Whether to wait for ids that other sessions have not sent yet. Off while an archive is read back.
   void hold_unseen(bool on) { options_.hold = on; }
 
   const digd::run& run() const { return run_; }

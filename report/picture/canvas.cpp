@@ -28,7 +28,7 @@ std::size_t bytes_of(std::string_view text) {
 
 }  // namespace
 
-// Half of a wide glyph cannot stay.
+// Removes the other half of a wide glyph.
 void canvas_line::clear(std::size_t at) {
   if (cells_[at].half && at > 0) cells_[at - 1].glyph.clear();
   if (at + 1 < cells_.size() && cells_[at + 1].half) cells_[at + 1].half = false;

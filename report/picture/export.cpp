@@ -73,7 +73,7 @@ bool recorded_graph::read(std::string_view text, std::string& rewritten) {
   json::error_code ec;
   json::value value = json::parse({text.data(), text.size()}, ec, {}, options);
   json::object* object = ec ? nullptr : value.if_object();
-  if (object == nullptr) return true;  // a frame that was refused
+  if (object == nullptr) return true;  // a refused frame
   const std::string_view type = text_of(member(*object, "type"));
   if (type == "hello") {
     json::value& limits = (*object)["limits"];
@@ -185,7 +185,7 @@ void write_activation(json_writer& to, const recorded_graph& of, const activatio
   to.close_array().close_object();
 }
 
-// Everything that was given to somebody, by event.
+// All deliveries, by event.
 std::vector<std::vector<const giving*>> givings_of(const model& m) {
   std::vector<std::vector<const giving*>> by_event(m.events.size());
   for (const row& r : m.rows) {
@@ -228,7 +228,7 @@ namespace {
 
 struct edge {
   std::string from, to;
-  std::string_view kind, label;  // words of ours
+  std::string_view kind, label;  // digd's own words
 };
 
 std::string event_node(index i) { return 'e' + std::to_string(i); }

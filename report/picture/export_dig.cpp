@@ -1,4 +1,4 @@
-// The paper's library's own format, `dig.graph.v2`: docs/importers.md, "written back", says what goes where.
+// The paper's library's own format, `dig.graph.v2`: docs/importers.md, column "written back", has the mapping.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,7 +21,7 @@ std::string seconds(milliseconds ms) {
   return (ms < 0 ? "-" : "") + std::to_string(size / 1'000) + fraction;
 }
 
-// What the format knows of one recipient.
+// What the format stores for a recipient.
 struct recipient {
   std::string_view label = "pending";
   std::string routed_by;
@@ -94,7 +94,7 @@ class dig_writer {
 
   bool within(const std::string& out) const { return out.size() <= of_.bounds().bytes; }
 
-  // An agent of the run's own that is called as the library calls the monitor keeps its acts.
+  // An agent of the run that has the library's name for the monitor keeps its own activations.
   std::string agent_name(index lane) const {
     const std::string& name = m_.lanes[lane].name;
     return name == system_agent ? "system (agent)" : name;

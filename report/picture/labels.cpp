@@ -11,7 +11,7 @@ namespace digd::picture {
 
 namespace {
 
-// Later than that a count of milliseconds is a date: September 2001.
+// A larger count of milliseconds counts as a date: September 2001.
 constexpr milliseconds first_date = 1'000'000'000'000;
 
 std::string counted(std::size_t n, std::string_view text, std::string_view many) {

@@ -159,7 +159,7 @@ std::vector<index> recorder::builder::add_findings(const answer& from) {
   return added;
 }
 
-// What windows found comes before the message in hand.
+// Findings of windows come before the current message.
 void recorder::builder::windows(const ingest::record& of, const std::vector<index>& findings) {
   std::vector<bool> flags(findings.size(), false);
   for (std::size_t i = 0; i < findings.size(); ++i) {
@@ -229,7 +229,7 @@ void recorder::builder::start(const ingest::record& of) {
 
 void recorder::builder::end(const ingest::record& of) {
   const auto found = activations_.find(std::string(message_.activation));
-  if (found == activations_.end()) return;  // started before the run was forgetful: not drawn
+  if (found == activations_.end()) return;  // started before the part that is drawn
   const index v = found->second;
   activation& a = model_.activations[v];
   a.open = false;
@@ -287,7 +287,7 @@ void recorder::builder::announce(const ingest::record& of, const event_draft& dr
   for (const std::string_view to : draft.recipients) give(r, e, to, false);
 }
 
-// The verdicts change what the rows of this message say.
+// The verdicts change the rows of this message.
 void recorder::builder::verdicts(const ingest::record& of, std::size_t first_row, const std::vector<index>& findings) {
   for (const verdict& v : of.answer.verdicts) {
     for (std::size_t i = first_row; i < model_.rows.size(); ++i) {
@@ -306,7 +306,7 @@ void recorder::builder::verdicts(const ingest::record& of, std::size_t first_row
       break;
     }
   }
-  // Not healed, or in shadow: found all the same.
+  // Not healed, or in shadow: the finding is still shown.
   for (const index at : findings) {
     const detection& d = model_.findings[at];
     if (!d.at) continue;
@@ -385,7 +385,7 @@ void recorder::builder::hear(const ingest::record& record) {
   verdicts(record, first_row, findings);
 }
 
-// What was given and never taken is as the graph has it in the end.
+// A delivery that no activation took has its final state from the graph.
 void recorder::builder::resolve_fates() {
   for (row& r : model_.rows) {
     if (r.event == none) continue;

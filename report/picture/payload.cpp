@@ -23,7 +23,7 @@ std::string in_short(std::string_view text) {
   return out;
 }
 
-// What the payload says to people; empty: nothing.
+// The payload's text for people; empty: none.
 std::string words_in(const json::value& payload) {
   if (payload.is_null()) return {};
   if (const json::string* text = payload.if_string()) return in_short({text->data(), text->size()});

@@ -118,7 +118,7 @@ class selector {
     keep_if([&](const row& r) { return r.kind != row_kind::event || !model_.events[r.event].fyi; });
   }
 
-  // An activation of which something is shown is shown from its start to its end.
+  // If a part of an activation is shown, all of it is shown, from start to end.
   void whole_activations() {
     marks seen(model_.activations.size(), false);
     for (std::size_t i = 0; i < keep_.size(); ++i) {
@@ -145,7 +145,7 @@ class selector {
     return nodes;
   }
 
-  // Over the limit: the rows about the first findings, most of them before.
+  // Over the limit: rows around the first findings, most of them before these.
   void cut() {
     if (count_nodes() <= filter_.limit) return;
     std::size_t first = 0;
@@ -162,7 +162,7 @@ class selector {
       nodes += keep_[begin - 1] && is_node(model_.rows[begin - 1]);
     std::size_t end = found ? first + 1 : 0;
     for (; end < keep_.size() && nodes < filter_.limit; ++end) nodes += keep_[end] && is_node(model_.rows[end]);
-    // Room left at the end of the run goes to what was before.
+    // Uses room that is left at the end of the run for earlier rows.
     for (; begin > 0 && nodes < filter_.limit; --begin) nodes += keep_[begin - 1] && is_node(model_.rows[begin - 1]);
     for (std::size_t i = 0; i < keep_.size(); ++i) keep_[i] = keep_[i] && i >= begin && i < end;
     cut_ = true;

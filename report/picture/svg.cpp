@@ -70,7 +70,7 @@ class drawing : private svg_pieces {
     return out;
   }
 
-  // What a picture that stands alone has: its style, its background, its heading and notes.
+  // The parts of a standalone picture only: style, background, heading and notes.
   void sheet(svg_builder& to, const std::string& title) const {
     to.raw("<style>").raw(with_colours(svg_style)).close("style");
     to.open("rect").attribute("width", "100%").attribute("height", "100%").attribute("class", "paper").empty();
@@ -121,7 +121,7 @@ class drawing : private svg_pieces {
 
   // ---- edges
 
-  // A broad band beneath the nodes and edges that are lit.
+  // A broad band beneath the highlighted nodes and edges.
   void glow() {
     const highlight& lit = *look_.lit;
     const double half = svg_layout::square / 2;
@@ -171,7 +171,7 @@ class drawing : private svg_pieces {
     if (e.to == none) stop(e);
   }
 
-  // Over everything else, so that where an edge arrives is seen.
+  // Drawn over everything else, so that the ends of edges are visible.
   void tips() {
     for (const svg_edge& e : at_.edges) {
       if (e.to != none) tip(e);
@@ -187,7 +187,7 @@ class drawing : private svg_pieces {
     if (!word.empty()) text(e.x1 - 9, e.y1 - 3.5, "sign", word, "end");
   }
 
-  // Where a delivery ends that nobody in the picture took up.
+  // The end of a delivery that no activation in the picture took.
   void stop(const svg_edge& e) {
     open_group(
         m_.events[m_.rows[e.row].event].id + " for " + m_.lanes[e.lane].name + ": " + std::string(to_string(e.fate)),
@@ -198,7 +198,7 @@ class drawing : private svg_pieces {
       box(e.track - 4, e.y1, 8, 8, 0, "hit");
       shape(path().move(e.track - 3.5, e.y1 + 0.5).relative("l7 7m0 -7l-7 7"),
             e.fate == fate::unknown ? "stop" : "cross");
-    } else {  // taken up outside the picture
+    } else {  // taken by an activation outside the picture
       shape(path().move(e.track, e.y1 + 7).relative("l-3.6 -7h7.2z"), style_of(e) + " tip");
     }
     close_group();
@@ -273,7 +273,7 @@ class drawing : private svg_pieces {
     close_group();
   }
 
-  // Inputs that came from outside the picture.
+  // Inputs from events outside the picture.
   void ghosts(index v) {
     const activation& a = m_.activations[v];
     for (std::size_t i = 0; i < std::min(a.inputs.size(), svg_layout::max_ports); ++i) {

@@ -143,7 +143,8 @@ class planner {
     return fate::taken;
   }
 
-  // In each lane the nearest track that is free for as long as the edge needs it. `track` holds its number for now.
+  // Gives each edge the nearest track of the lane that is free over the edge's length. `track` first holds the track's
+  // number.
   void assign_tracks() {
     std::vector<std::vector<double>> free_from(m_.lanes.size());
     for (svg_edge& e : out_.edges) {
@@ -189,7 +190,7 @@ class planner {
   }
 
   void place_edges() {
-    // Where edges share a way, the one that says more is drawn last.
+    // If edges overlap, the most important is drawn last.
     std::stable_sort(out_.edges.begin(), out_.edges.end(), [](const svg_edge& a, const svg_edge& b) {
       const auto weight = [](const svg_edge& e) { return e.by_monitor ? 2 : productive(e.fate) ? 1 : 0; };
       return weight(a) < weight(b);

@@ -13,8 +13,8 @@ namespace digd::picture {
 namespace {
 
 constexpr std::size_t narrowest_lane = 15, widest_lane = 36;
-constexpr std::size_t max_reason_lines = 3;  // `digctl replay` has the whole
-constexpr std::size_t lines_a_page = 60;     // then the heads of the lanes come again
+constexpr std::size_t max_reason_lines = 3;  // `digctl replay` prints all of it
+constexpr std::size_t lines_a_page = 60;     // then the heads of the lanes are repeated
 
 class painter {
  public:
@@ -45,7 +45,7 @@ class painter {
  private:
   // ---- layout
 
-  // The lanes that fit: those with most to tell.
+  // The lanes that fit: those with the most to show.
   void lay_out() {
     for (const index at : part_.rows) {
       time_width_ = std::max(time_width_, scale_.at(m_.rows[at].ts).size());
@@ -196,7 +196,7 @@ class painter {
     return static_cast<std::size_t>(at - bars.begin());
   }
 
-  // From here to the next bar to the right: thin lines may be written over, bars not.
+  // From here to the next bar on the right: may overwrite thin lines, but not bars.
   std::size_t room_from(const canvas_line& line, std::size_t x) const {
     std::size_t end = x;
     while (end < look_.width && line.glyph(end) != "┃") ++end;
@@ -270,7 +270,7 @@ class painter {
   }
   static std::string_view line_of(const target& t) { return t.by_monitor ? "═" : productive(t.fate) ? "─" : "╌"; }
 
-  // What an event is called on its arrow, and what of its recipients no arrow shows.
+  // The label of an event on its arrow, with the recipients to which no arrow leads.
   struct word {
     std::string text;
     digd::picture::style style;
@@ -387,7 +387,7 @@ class painter {
     pending_findings_.clear();
   }
 
-  // Words over the lanes, which go on behind them.
+  // Text over the lanes, which continue behind it.
   void say(std::size_t at, std::string_view words, style style, milliseconds ts) {
     canvas_line line = fresh();
     stamp(line, ts);
@@ -477,7 +477,7 @@ class painter {
   std::vector<index> lanes_;
   std::vector<index> place_;              // by lane: which of those shown; none: it is not
   std::vector<std::vector<index>> open_;  // by place: the open activations, one a bar
-  std::vector<index> pending_findings_;   // of the message in hand
+  std::vector<index> pending_findings_;   // of the current message
   std::uint64_t message_ = 0;             // its seq
   std::string last_stamp_;
   milliseconds last_ts_ = 0;

@@ -9,7 +9,7 @@ namespace digd::picture {
 
 namespace {
 
-// wcwidth speaks of the thread's locale; this one knows Unicode whatever the user's is.
+// wcwidth depends on the thread's locale. This locale has Unicode, whatever the user's locale is.
 class unicode_locale {
  public:
   unicode_locale() {

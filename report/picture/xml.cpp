@@ -16,7 +16,7 @@ int hex_of(std::string_view digits) {
 
 }  // namespace
 
-// `quoted` has found already what must not stand as it is: its escapes are undone where the character is harmless here.
+// `quoted` has already escaped the unsafe characters. Undoes its escapes of characters that are harmless in XML.
 std::string xml(std::string_view text) {
   const std::string quoted = digd::quoted(text);
   std::string out;

@@ -31,7 +31,7 @@ std::optional<interval> wilson(const share& a) {
   const double n = static_cast<double>(a.of), p = static_cast<double>(a.hits) / n;
   const double center = (p + z * z / (2 * n)) / (1 + z * z / n);
   const double half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n);
-  // Rounding must not put the share itself outside.
+  // Rounding must not exclude the share itself.
   return interval{p, std::clamp(center - half, 0.0, p), std::clamp(center + half, p, 1.0)};
 }
 

@@ -23,7 +23,7 @@ using archive::piloted_healing;
 using archive::piloted_judgement;
 using archive::piloted_run;
 
-constexpr std::size_t max_metrics = 16;  // names that are compared
+constexpr std::size_t max_metrics = 16;  // names of metrics that are compared
 
 double finite(double value) { return std::isfinite(value) ? value : 0.0; }
 

@@ -54,7 +54,7 @@ void write_counts(json_writer& to, const std::vector<archive::detection_count>& 
     to.key("outcome").text_or_null(item.outcome).key("count").integer(item.count).close_object();
   }
   to.close_array();
-  // Healings that only the mode prevented: operators read them before they let a rule enforce.
+  // Healings that only the mode prevented: operators check them before they set a rule to `enforce`.
   to.key("would_have").open_array();
   for (const archive::detection_count& item : counts) {
     if (item.healed || item.cause != "mode" || item.healing.empty()) continue;

@@ -15,7 +15,7 @@ stored_graph failed(const boost::system::error_code& ec) {
   return {gone ? status::deleted : status::unreadable, {}, ec.message()};
 }
 
-// Feeds the trace to the graph; an error if it cannot be read. Stops early where the graph cannot go on.
+// Feeds the trace to the graph; an error if it cannot be read. Stops early if the graph reaches its bounds.
 boost::system::error_code feed(archive::trace_source& from, picture::recorded_graph& graph) {
   for (;;) {
     const auto piece = from.next();

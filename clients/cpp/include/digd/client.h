@@ -1,4 +1,4 @@
-// The C++ client: a program that is a system of agents reports to a digd daemon what they do, and asks before it
+// The C++ client, for multi-agent systems. The program reports to a digd daemon what its agents do, and asks before it
 // delivers an event.
 //
 //   digd::client::run run({.agents = {{"planner", "coder"}}});
@@ -16,8 +16,8 @@
 // Bounds: the daemon's credits and `max_buffer_bytes` limit the unacknowledged messages. Beyond them messages are
 //   dropped, and a `gap` reports how many. At most 1,024 interventions wait for the handler.
 // Errors: the constructor throws std::invalid_argument for an address or a mode that does not exist, so that a typing
-//   error cannot leave a run unwatched. Afterwards no call throws because of the daemon or the network.
-// Stability: while the version is 0.x, this header stays source compatible between patch releases.
+// error cannot leave a run unmonitored. Afterwards no call throws because of the daemon or the network. Stability:
+// while the version is 0.x, this header stays source compatible between patch releases.
 #pragma once
 
 #include <chrono>
@@ -88,10 +88,10 @@ using redaction = std::function<std::string(reported_part part, std::string_view
 struct options {
   std::string run;                                 // empty: a new id. An id belongs to one run
   std::optional<std::vector<std::string>> agents;  // none: every name can receive
-  std::string session = "main";                    // this process, if several feed the run
+  std::string session = "main";                    // names this process, if several report to the run
   std::string url;    // HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH; empty: DIGD_URL, then 127.0.0.1:7344
   std::string token;  // empty: DIGD_TOKEN
-  std::string ca_file;  // with wss://: who signs the daemon's certificate, PEM; empty: whom the system trusts
+  std::string ca_file;  // with wss://: the authority of the daemon's certificate, PEM; empty: the system's
   std::string mode;     // off, observe, shadow, enforce; empty: DIGD_MODE, then the daemon's default. `off`: no traffic
   std::vector<std::pair<std::string, std::string>> labels;
   std::string rules;                     // JSON, as in `hello`: {"deadlock":{"window_ms":4000}}; empty: the daemon's
@@ -132,7 +132,7 @@ struct reaction {
 struct counters {
   std::uint64_t connections = 0;
   std::uint64_t messages = 0;  // reported by the program
-  std::uint64_t dropped = 0;   // of these, for lack of room
+  std::uint64_t dropped = 0;   // of these, dropped for lack of room
   std::uint64_t timeouts = 0;  // verdicts that did not come in time
   std::uint64_t as_is = 0;     // messages whose events went out without a verdict
   std::uint64_t errors = 0;    // frames that the daemon refused
