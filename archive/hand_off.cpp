@@ -30,8 +30,8 @@ hand_off::parcel::~parcel() {
 #endif
 }
 
-// A producer keeps the blocks it has used: every one gets enough for the whole bound, else one that was busy
-// once would leave the others none.
+// A producer keeps the blocks that it has used. So each producer gets enough blocks for the whole bound; otherwise one
+// busy producer could leave none for the others.
 hand_off::hand_off(const bounds& limits)
     : bounds_{std::clamp<std::size_t>(limits.entries, 1, max_queue_entries), limits.bytes, limits.producers},
       queue_((bounds_.entries / traits::BLOCK_SIZE + 2) * traits::BLOCK_SIZE *
@@ -48,11 +48,11 @@ std::unique_ptr<hand_off::place> hand_off::make_place() {
 
 bool hand_off::push(place& from, entry_ptr& entry) {
   const auto size = entry->bytes();
-  // Counted before `closed_` is looked at: whoever closes waits until nothing is counted, so nothing slips in
-  // behind.
+  // Counts before it checks `closed_`. The closing thread waits until the count is zero, so no entry is added after
+  // that.
   const bool has_room = entries_.fetch_add(1) < bounds_.entries;
   const auto bytes_before = bytes_.fetch_add(size);
-  const bool fits = bytes_before == 0 || bytes_before + size <= bounds_.bytes;  // one too large for all goes alone
+  const bool fits = bytes_before == 0 || bytes_before + size <= bounds_.bytes;  // an entry over the bound goes alone
   if (has_room && fits && !is_closed()) {
     parcel packed(std::move(entry));
     if (queue_.try_enqueue(from.token_, std::move(packed))) return true;

@@ -29,7 +29,7 @@ constexpr std::array<table, 6> tables{{{"runs", "number", "number"},
 // The search ends after this many consecutive unreadable numbers.
 constexpr std::int64_t max_skipped = 65'536;
 
-// If the end of a table cannot be read, ids continue this far behind the last one that can: none is used twice.
+// If the end of a table cannot be read, ids continue this far after the last readable one, so that none is used twice.
 constexpr std::int64_t unreadable_margin = 1 << 24;
 
 std::string name_for(const std::string& path) {
@@ -38,7 +38,7 @@ std::string name_for(const std::string& path) {
   return path + ".damaged-" + std::to_string(now.count());
 }
 
-// Moves the file together with its log. The log goes first: left alone, it would be taken for the log of the new file.
+// Moves the file together with its log. The log goes first: otherwise SQLite would take it for the log of the new file.
 std::error_code move_aside(const std::string& path, const std::string& aside) {
   std::error_code ec;
   for (const char* part : {"-wal", "-shm", ""}) {

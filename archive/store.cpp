@@ -50,8 +50,8 @@ open_trouble store::open(const settings& settings) {
   if (failure why = db_.execute(settings_sql)) return why;
   if (auto found = migrate(db_, is_new, settings.on_migration)) return found;
   if (auto found = look_for_damage(db_, settings.check_bytes)) return found;
-  // The CHECK on `kind` serves other programs and the look for damage. SQLite evaluates its list for each row, which is
-  // slow; digd's kinds come from an enumeration.
+  // The CHECK on `kind` serves other programs and the search for damage. SQLite evaluates its list for each row, which
+  // is slow; digd's kinds come from an enumeration.
   if (failure why = db_.execute("PRAGMA ignore_check_constraints = ON")) return why;
   if (failure why = checkpoint(false)) return why;  // a killed daemon may have left a log
   if (failure why = prepare()) return why;

@@ -10,7 +10,7 @@ namespace digd::archive {
 
 namespace {
 
-// The end of the JSON value or key that begins at `at`; strings and nesting are stepped over.
+// The end of the JSON value or key that begins at `at`; skips strings and nested values.
 std::size_t end_of_value(std::string_view text, std::size_t at) {
   int depth = 0;
   for (bool in_string = false; at < text.size(); ++at) {
@@ -39,7 +39,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(from, text.find_last_not_of(space) - from + 1);
 }
 
-// A key as JSON means it, as far as it can be one of ours, which are ASCII letters: "t\u0073" is "ts".
+// A key with its JSON escapes decoded, for keys of ASCII letters only: "t\u0073" is "ts".
 std::string plain_key(std::string_view key) {
   std::string out;
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -83,7 +83,7 @@ std::string session_member(std::string_view session_name) {
 
 }  // namespace
 
-// On one line: in valid JSON, control characters stand between tokens only, as white space.
+// Puts the text on one line. In valid JSON, control characters occur only between tokens, as white space.
 std::string on_one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';

@@ -50,7 +50,7 @@ writer::writer(const options& options, counters& counted, hand_off& queue, store
   batch_.reserve(options_.batch_entries);
   thread_ = std::thread([this] {
     name_this_thread("archive");
-    stand_back();  // its work is already answered; engine threads go first
+    stand_back();  // its work delays no answer, so engine threads go first
     work();
   });
 }

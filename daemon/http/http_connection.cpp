@@ -22,8 +22,8 @@ constexpr std::chrono::seconds max_request_time{10}, max_response_time{60}, max_
 constexpr std::size_t max_drained_bytes = 256 * 1024;
 constexpr std::uint32_t max_header_bytes = 16 * 1024;
 
-// Keeps a connection alive while another thread makes its response. Wherever the last reference goes, the connection is
-// destroyed on its own thread.
+// Keeps a connection alive while another thread makes its response. The connection is destroyed on its own thread,
+// wherever the last reference is released.
 struct lent_connection {
   boost::asio::io_context& home;
   std::shared_ptr<http_connection> connection;

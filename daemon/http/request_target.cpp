@@ -9,7 +9,7 @@ namespace digd::daemon {
 
 namespace {
 
-// In a path "+" stands for itself.
+// In a path, "+" means "+" and no space.
 std::optional<std::string> decode_part(std::string_view part) {
   std::string plain;
   for (const char c : part) {

@@ -124,7 +124,7 @@ void overload::set(overload_action action, bool on) {
 }
 
 void overload::degrade_largest_runs() {
-  ::malloc_trim(0);  // gives back to the system what the runs degraded at the last check freed
+  ::malloc_trim(0);  // returns the memory to the system that runs freed when they degraded at the last check
   for (const auto& thread : threads_) {
     boost::asio::post(thread->context(), [&runs = thread->runs()] { runs.degrade_largest(); });
   }

@@ -144,8 +144,8 @@ class replayer {
   }
 
   // The opening has the effective settings, with `stamped` if digd made the stamps. That is so with the wall clock.
-  // With the trace clock, a client that replays such a trace sends `stamped` itself; its own hello tells the cases
-  // apart.
+  // With the trace clock, a client that replays such a trace sends `stamped` itself; its own hello distinguishes the
+  // two cases.
   void make_host(const hello& clients_own) {
     run_settings settings = settle(first_, granted_);
     const clock_kind asked = clients_own.clock.value_or(owner_.services().default_clock);

@@ -298,7 +298,7 @@ void run_host::limit_run_bytes() {
   carry_out(inbox_.hit(limit_id::run_bytes, limit_policy::observe, now()));
 }
 
-// Counts what the graph's own limits made it ignore or forget; they refuse no message.
+// Counts what the graph ignored or forgot because of its own limits. These limits refuse no message.
 void run_host::count_graph_limits() {
   const graph::graph_counters& g = inbox_.run().graph().counters();
   auto& limits = owner_.counts().limits;

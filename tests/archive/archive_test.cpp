@@ -247,7 +247,7 @@ TEST_CASE("an_answered_intervention_is_no_longer_asked_about", "[archive]") {
     answer.answered = "sys:1";
     answer.frame = R"({"type":"delivery","seq":2,"of":"sys:1","applied":"created"})";
     push(*p, answer);
-    auto again = message(1, 3);  // of another session: the first answer stands
+    auto again = message(1, 3);  // of another session: the first answer counts
     again.type = "delivery";
     again.answered = "sys:1";
     again.frame = R"({"type":"delivery","seq":3,"of":"sys:1","applied":"failed"})";

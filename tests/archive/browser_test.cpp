@@ -1,4 +1,4 @@
-// Looking into an archive: pages, tallies, the tail, what retention asks.
+// Reading an archive: pages, tallies, the tail, the queries of retention.
 #include "archive/browser.h"
 
 #include "archive/trace_export.h"
@@ -116,7 +116,7 @@ TEST_CASE("a_run_says_how_much_it_stores_and_when_it_was_heard_of", "[archive]")
   fired.kind = entry_kind::firing;
   fired.session.clear();
   fired.frame.clear();
-  fired.arrived_ms = 9'000;  // time alone is nobody's voice
+  fired.arrived_ms = 9'000;  // a firing is not a sign of life of a client
   push(*at.p, fired);
   push(*at.p, message(1, 2));
   REQUIRE(at.seen.wait_for_durable(1, 2));

@@ -1,4 +1,4 @@
-// Deletion: nothing of the run is left, nowhere; the others do not notice; and it goes on after a restart.
+// Deletion: removes every trace of the run, does not affect other runs, and continues after a restart.
 #include <fstream>
 
 #include "archive/browser.h"
@@ -157,7 +157,7 @@ TEST_CASE("a_run_being_deleted_is_there_for_nobody_and_its_name_is_free", "[arch
     push(*p, telling(1, 1, "words"));
     REQUIRE(seen.wait_for_durable(1, 1));
   }
-  // As a daemon leaves it that stops after the first step.
+  // The state that a daemon leaves if it stops after the first step.
   ask(folder.file(), "UPDATE runs SET deleting = 1 WHERE number = 1");
   {
     auto b = browser::open(folder.file());

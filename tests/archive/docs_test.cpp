@@ -1,4 +1,4 @@
-// docs/archive.md shows people queries: each of them runs, on an archive that has something of everything.
+// Runs each query of docs/archive.md on an archive with rows of every kind.
 #include <fstream>
 #include <sstream>
 

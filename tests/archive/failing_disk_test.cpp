@@ -52,7 +52,7 @@ TEST_CASE("nothing_is_durable_while_the_disk_fails_and_all_is_once_it_works", "[
 TEST_CASE("what_is_reported_durable_survives_a_power_cut", "[archive]") {
   temporary_folder folder;
   faulty_disk disk;
-  std::vector<std::pair<std::string, std::uint64_t>> cuts;  // a copy, and what had been promised by then
+  std::vector<std::pair<std::string, std::uint64_t>> cuts;  // a copy, and the seqs that were reported durable by then
   auto options = on(disk, folder);
   options.batch_entries = 40;
   options.checkpoint_pages = 30;  // so that some cuts come shortly after a checkpoint
@@ -191,7 +191,7 @@ TEST_CASE("a_run_that_contradicts_the_archive_is_set_aside_and_the_others_go_on"
   REQUIRE(seen.wait_for_durable(2, 1));
   REQUIRE(seen.wait_for_health("number 7"));
   a->stop();
-  CHECK(seen.durable_seq(1) == 1);  // its prefix stays; nothing after it is promised
+  CHECK(seen.durable_seq(1) == 1);  // its prefix stays; nothing after it is reported durable
   CHECK(seen.durable_seq(7) == 0);
   CHECK(entries_of(*a, 1).size() == 2);
   CHECK(entries_of(*a, 2).size() == 2);

@@ -59,7 +59,7 @@ struct file_calls {
   static int is_reserved(sqlite3_file* f, int* out) { return real(f).xCheckReservedLock(of(f).real, out); }
   static int control(sqlite3_file* f, int value, void* arg) { return real(f).xFileControl(of(f).real, value, arg); }
   static int sector_size(sqlite3_file* f) { return real(f).xSectorSize(of(f).real); }
-  // No promises: what the tests show holds for a plain disk.
+  // It claims no special properties of the disk, so the tests hold for a plain disk.
   static int characteristics(sqlite3_file*) { return 0; }
   static int shm_map(sqlite3_file* f, int page, int bytes, int extend, void volatile** out) {
     return real(f).xShmMap(of(f).real, page, bytes, extend, out);
@@ -169,8 +169,8 @@ void faulty_disk::copy_after_power_cut(const std::string& from, const std::strin
   for (const std::string suffix : {"", "-wal"}) {
     fs::remove(to + suffix);
     if (!fs::exists(from + suffix)) continue;
-    // Read and written, not copied through SQLite's descriptors, whose locks closing another one would drop:
-    // the log has none, and the database is read by a process of its own.
+    // Copies by reading and writing, in another process for the database: closing a further descriptor of a file drops
+    // SQLite's locks on it. The log has no locks.
     if (std::system(("cp '" + from + suffix + "' '" + to + suffix + "'").c_str()) != 0) continue;
     auto& steps = not_synced_[from + suffix];
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) {

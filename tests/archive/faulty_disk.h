@@ -1,5 +1,4 @@
-// A disk that fails when told to and remembers what it has not synced: an SQLite VFS in front of the default
-// one.
+// A disk that fails on demand and remembers what is not synced: an SQLite VFS in front of the default one.
 //
 // Threads: the switches may be moved at any time; `copy_after_power_cut` while nothing is written.
 #pragma once
@@ -32,7 +31,7 @@ class faulty_disk {
   // Copies the database and its log as a power cut would leave them: without what was not synced.
   void copy_after_power_cut(const std::string& from, const std::string& to);
 
-  // The process kills itself instead of the write after so many more; below 0: never.
+  // The process kills itself in place of a write, after so many further writes; below 0: never.
   std::atomic<int> die_after_writes{-1};
 
   std::atomic<std::uint64_t> failed{0};  // operations that were made to fail

@@ -1,4 +1,4 @@
-// What people think of detections: kept with them, replaced by what they think later, gone with the run.
+// People's judgements of detections: stored with them, replaced by later ones, deleted with the run.
 #include "archive/browser.h"
 #include "tests/archive/support.h"
 

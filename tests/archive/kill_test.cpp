@@ -1,4 +1,4 @@
-// A process that writes is killed; what it had reported durable must be there.
+// Kills a process that writes. Everything that it reported durable must be in the file.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,9 +16,9 @@ namespace {
 struct promise {
   std::uint64_t run, seq;
 };
-static_assert(sizeof(promise) <= 512);  // a pipe takes so much whole or not at all
+static_assert(sizeof(promise) <= 512);  // a pipe writes up to this many bytes completely or not at all
 
-// Never returns: writes until killed, and tells the pipe what is durable.
+// Never returns: writes until it is killed, and reports to the pipe what is durable.
 [[noreturn]] void write_for_ever(const std::string& path, int pipe) {
   options options;
   options.path = path;

@@ -1,4 +1,5 @@
-// Files of earlier schema versions (tests/archive/stored) become the present one, whatever happens on the way.
+// Files of earlier schema versions (tests/archive/stored) become the current one, also after kills during the
+// migration.
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -12,7 +12,7 @@ namespace digd::archive::testing {
 
 namespace {
 
-// The error that opening the file gives, and what it says about it.
+// The error from opening the file, and its text.
 archive_error error_of(const std::string& path, std::string& why) {
   options options;
   options.path = path;

@@ -1,4 +1,4 @@
-// Damaged archives: what can be read whole goes on, the rest stays where people can look at it.
+// Damaged archives: runs that can be read completely continue; the damaged file stays for people to examine.
 #include "archive/salvage.h"
 
 #include <fstream>
@@ -51,7 +51,7 @@ std::size_t damage(const std::string& path, unsigned seed, std::size_t pages) {
   constexpr std::size_t page = 4096;
   for (std::size_t i = 0; i < pages; ++i) {
     file.seekp(static_cast<std::streamoff>((1 + dice() % (size / page - 1)) *
-                                           page));  // the first stays: it says that it is ours
+                                           page));  // the first page stays: it identifies the archive
     for (std::size_t at = 0; at < page; ++at) file.put(static_cast<char>(dice()));
   }
   return size / page;
@@ -120,7 +120,7 @@ TEST_CASE("a_file_of_which_nothing_can_be_read_is_set_aside_too", "[archive]") {
   CHECK(ask(folder.file(), "SELECT count(*) FROM runs") == 0);
 }
 
-// As after a kill: between the steps, and in the middle of the first.
+// The states after a kill: between the steps, and in the middle of the first.
 TEST_CASE("a_salvage_that_was_interrupted_is_done_again_or_finished", "[archive]") {
   temporary_folder folder;
   const std::string path = folder.file();

@@ -1,5 +1,4 @@
-// What the archive's tests share: a folder that goes away, entries, and a witness of what is reported
-// durable.
+// Shared by the archive's tests: a temporary folder, entries, and a recorder of what is reported durable.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -65,7 +64,7 @@ inline entry message(std::uint64_t run, std::uint64_t seq, const std::string& se
   return made;
 }
 
-// Pushes until it is taken; the archive's own bound decides how long that is.
+// Pushes until the entry is accepted; the archive's own bound decides how long that takes.
 inline entry_ptr boxed(entry content) { return std::make_unique<entry>(std::move(content)); }
 
 // Once: whether it was taken.

@@ -1,4 +1,4 @@
-// An engine thread that nobody runs, with what it needs of the daemon.
+// An engine thread whose loop the test runs itself, with the parts of the daemon that it needs.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// When load is taken off and when that ends; what the limit on memory is; and that a run is not deleted as quiet that
-// was heard of after it was chosen.
+// When digd reduces load, and when it stops doing so; the limit on memory; and that digd does not delete a run as quiet
+// if the run received something after it was chosen.
 #include <catch2/catch.hpp>
 
 #include <filesystem>
@@ -92,7 +92,7 @@ TEST_CASE("a_run_that_was_heard_of_after_it_was_chosen_as_quiet_is_not_deleted")
   request.home = &thread;
   const milliseconds chosen = unix_ms();
   thread.runs().join(std::move(request));
-  thread.context().poll();  // nobody is there to be told: the seat is given up
+  thread.context().poll();  // no client is left: the session slot is released
   const auto host = thread.runs().find(1);
   REQUIRE(host);
   REQUIRE_FALSE(host->has_connections());

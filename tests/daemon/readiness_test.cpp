@@ -27,7 +27,7 @@ std::vector<std::string> codes(const readiness_sources& from) {
 
 using expected = std::vector<std::string>;
 
-// An archive on a disk that fails on demand, and one engine thread that nobody runs.
+// An archive on a disk that fails on demand, and an engine thread whose loop the test runs itself.
 struct daemon_inside {
   faulty_disk disk;
   temporary_folder folder;

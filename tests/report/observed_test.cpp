@@ -27,7 +27,7 @@ const agent_facts& agent(const observed& seen, std::string_view name) {
   return seen.agents.front();
 }
 
-// `n` agents that each give one event to nobody there: an orphan each.
+// `n` agents that each send one event to a name outside the roster: one orphan each.
 std::vector<std::string> crowd(int n) {
   std::vector<std::string> out{R"({"type":"hello","protocol":1,"run":"crowd","clock":"trace","agents":[]})"};
   for (int i = 0; i < n; ++i) {
@@ -83,7 +83,7 @@ TEST_CASE("reactions_are_counted_for_the_agent_and_for_the_pair_that_gave_and_go
   CHECK(a.waited == 1);
   CHECK(a.discarded == 1);
   CHECK(a.rerouted == 1);
-  CHECK(a.consumed == 1);  // what it was presented with and never announced
+  CHECK(a.consumed == 1);  // an input that was never announced
   CHECK(a.failed == 1);
   CHECK(agent(seen, "b").open == 1);
   CHECK(seen.open_at_end == 1);

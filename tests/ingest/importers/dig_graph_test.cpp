@@ -108,7 +108,7 @@ TEST_CASE("an_activation_is_held_open_for_an_output_recorded_after_its_end") {
   const trace_view trace(result.lines);
   REQUIRE(trace.end("a4").at("ts").to_number<std::int64_t>() == 1700000006000);
   REQUIRE(trace_view::lists(trace.end("a4"), "ts"));
-  REQUIRE(text(trace.event("e4").at("source")) == "a4");  // made long before: told when it was made
+  REQUIRE(text(trace.event("e4").at("source")) == "a4");  // made long before: announced at the time when it was made
   REQUIRE(result.counts.late_outputs == 1);
 }
 

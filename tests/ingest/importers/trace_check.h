@@ -1,5 +1,5 @@
-// Reads an importer's lines back and looks for what the engine would refuse. Stands on its own on purpose: an
-// error here and one in the engine would have to agree to go unseen.
+// Reads an importer's lines back and looks for what the engine would refuse. It shares no code with the engine on
+// purpose: an error here and one in the engine would have to agree to go unseen.
 #pragma once
 
 #include <boost/json/array.hpp>
