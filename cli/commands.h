@@ -19,6 +19,7 @@ void add_completion(CLI::App& app, int& status);
 void add_delete(CLI::App& app, int& status);
 void add_demo(CLI::App& app, int& status);
 void add_export(CLI::App& app, int& status);
+void add_guards(CLI::App& app, int& status);
 void add_health(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
 void add_import_otlp(CLI::App& import, int& status);

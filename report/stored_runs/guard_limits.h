@@ -1,0 +1,77 @@
+// What past runs reached of what guards limit, and limits that would have let nearly all of them through
+// (`digctl guards suggest`, docs/guards.md).
+//
+// Ownership: an `extent_reader` belongs to one run and one thread. Bounds: `max_names` events and activations of a run;
+// what is beyond them is not measured. Failure: lines that are no JSON objects are ignored.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace digd::stored {
+
+// A limit of a guard, named as in the configuration.
+enum class guard_limit : std::uint8_t {
+  max_tokens,
+  max_cost,
+  max_model_calls,
+  max_tool_calls,
+  max_activations,
+  max_ms,
+  max_depth,
+  max_outputs,
+  max_repeats,
+};
+inline constexpr std::size_t guard_limit_count = 9;
+std::string_view to_string(guard_limit);
+std::string_view guard_of(guard_limit);  // budget, fan_out, repetition
+
+// The greatest value that a run reached of each limit; 0: it reported nothing of the kind.
+using run_extent = std::array<double, guard_limit_count>;
+
+// Reads one run as an exported trace.
+class extent_reader {
+ public:
+  static constexpr std::size_t max_names = 1'000'000;
+  static constexpr std::size_t repetition_window = 50;  // the guard's default
+
+  void take(std::string_view line);
+  const run_extent& extent() const { return extent_; }
+
+ private:
+  struct activation {
+    std::string agent;
+    std::vector<std::string> inputs;
+    bool has_output = false;  // then `inputs` are those that its outputs are derived from
+    std::size_t outputs = 0;  // work
+  };
+  struct recorder;
+
+  void raise(guard_limit limit, double value);
+
+  run_extent extent_{};
+  bool has_first_ts_ = false;
+  std::int64_t first_ts_ = 0;
+  std::unordered_map<std::string, std::uint32_t> depth_;  // by event
+  std::unordered_map<std::string, activation> activations_;
+  std::unordered_map<std::string, std::deque<std::size_t>> said_;  // by agent: hashes of recipients and fingerprint
+};
+
+struct limit_suggestion {
+  guard_limit limit = guard_limit::max_tokens;
+  double value = 0;
+  double greatest = 0;      // that a run reached
+  std::size_t stopped = 0;  // runs that reached more than `value`
+};
+
+// `margin` times the value that `percentile` percent of the runs stay at or below, rounded up to two digits. No limit
+// is suggested for what no run reached.
+std::vector<limit_suggestion> suggest_limits(const std::vector<run_extent>& runs, double percentile, double margin);
+
+}  // namespace digd::stored
