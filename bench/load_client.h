@@ -198,6 +198,8 @@ class connection {
 
   std::size_t take_frame(std::string_view text, histogram& to) {
     if (!echoes_ && text.starts_with(R"({"type":"ack")")) return 0;
+    // On a busy machine the load pauses for longer than a rule's window.
+    if (!echoes_ && text.starts_with(R"({"type":"intervention")")) return 0;
     if (!echoes_ && !text.starts_with(R"({"type":"verdicts")"))
       fail("expected verdicts, got " + std::string(text.substr(0, 300)));
     if (sent_.empty()) fail("an answer that nobody asked for");

@@ -247,39 +247,39 @@ std::string misfit(const table& data, const causal_options& options) {
   return {};
 }
 
-int run_explain(const causal_options& given_options) {
+int run_explain(const causal_options& chosen) {
   beliefs believed;
-  believed.settings = given_options.settings;
-  believed.outcomes = given_options.outcomes;
-  loader from(given_options.from);
-  if (std::string why = from.views(given_options.from.views, believed); !why.empty()) return complain("", why);
-  if (std::string why = read_findings(given_options.experiments, believed.experiments, false); !why.empty())
+  believed.settings = chosen.settings;
+  believed.outcomes = chosen.outcomes;
+  loader from(chosen.from);
+  if (std::string why = from.views(chosen.from.views, believed); !why.empty()) return complain("", why);
+  if (std::string why = read_findings(chosen.experiments, believed.experiments, false); !why.empty())
     return complain("", why);
   factor_rows rows;
-  if (std::string why = from.load(rows, given_options.target); !why.empty()) return complain("", why);
-  leave_out(rows, given_options);
-  const auto target = rows.data.find(given_options.target);
+  if (std::string why = from.load(rows, chosen.target); !why.empty()) return complain("", why);
+  leave_out(rows, chosen);
+  const auto target = rows.data.find(chosen.target);
   if (!target) {
     for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
-    return complain("", "there is no column " + plain(given_options.target) + " to explain (--target)");
+    return complain("", "there is no column " + plain(chosen.target) + " to explain (--target)");
   }
-  if (std::string why = misfit(rows.data, given_options); !why.empty()) return complain("", why);
-  mention_length(rows, given_options);
+  if (std::string why = misfit(rows.data, chosen); !why.empty()) return complain("", why);
+  mention_length(rows, chosen);
   analysis_options options;
-  options.learner = *learner_named(given_options.text);
-  options.bootstrap = given_options.bootstrap;
-  options.boundary.seed = options.gate.seed = options.structure.sampler.seed = given_options.seed;
-  options.gate.permutations = given_options.permutations;
+  options.learner = *learner_named(chosen.text);
+  options.bootstrap = chosen.bootstrap;
+  options.boundary.seed = options.gate.seed = options.structure.sampler.seed = chosen.seed;
+  options.gate.permutations = chosen.permutations;
   std::string why;
-  options.gate.cluster = clusters_by(rows, given_options.clusters, why);
+  options.gate.cluster = clusters_by(rows, chosen.clusters, why);
   if (!why.empty()) return complain("--cluster", why);
-  options.structure.kind = structure_named(given_options.structure);
-  options.structure.score.kind = score_named(given_options.score);
+  options.structure.kind = structure_named(chosen.structure);
+  options.structure.score.kind = score_named(chosen.score);
   std::vector<worldview_status> statuses = apply_beliefs(rows.data, believed, options, rows.notes);
   const analysis found = analyse(rows.data, *target, options);
   weigh(rows.data, found, believed, statuses);
-  const reported reporteds{rows.data, *target, found, given_options.seed, rows.notes, statuses};
-  const int status = write(given_options.out, report_as(given_options.format, reporteds));
+  const reported reporteds{rows.data, *target, found, chosen.seed, rows.notes, statuses};
+  const int status = write(chosen.out, report_as(chosen.format, reporteds));
   if (status != done) return status;
   return found.reached == stage::refused ? wrong_use : done;
 }
@@ -296,13 +296,13 @@ int run_factors(const causal_options& options) {
   return write(options.out, factor_csv(rows));
 }
 
-int run_eval(const causal_options& given_options) {
+int run_eval(const causal_options& chosen) {
   eval_options options;
-  options.seed = given_options.seed;
-  options.compare = given_options.compare;
-  const evaluation e = evaluate(given_options.from.paths.front(), options);
-  if (!e.problem.empty()) return complain(shown(given_options.from.paths.front()), e.problem);
-  return write(given_options.out, given_options.format == "json" ? evaluation_json(e) : evaluation_text(e));
+  options.seed = chosen.seed;
+  options.compare = chosen.compare;
+  const evaluation e = evaluate(chosen.from.paths.front(), options);
+  if (!e.problem.empty()) return complain(shown(chosen.from.paths.front()), e.problem);
+  return write(chosen.out, chosen.format == "json" ? evaluation_json(e) : evaluation_text(e));
 }
 
 // The values of one side, by the label that forms the pairs.
@@ -343,30 +343,28 @@ std::string side(const std::string& path, const causal_options& options, std::st
   return {};
 }
 
-int run_verify(const causal_options& given_options) {
+int run_verify(const causal_options& chosen) {
   paired_values a, b;
-  std::string pair_by = given_options.pair_by;
+  std::string pair_by = chosen.pair_by;
   for (std::size_t i = 0; i < 2; ++i) {
-    if (std::string why = side(given_options.from.paths[i], given_options, pair_by, i == 0 ? a : b); !why.empty()) {
-      return complain(shown(given_options.from.paths[i]), why);
+    if (std::string why = side(chosen.from.paths[i], chosen, pair_by, i == 0 ? a : b); !why.empty()) {
+      return complain(shown(chosen.from.paths[i]), why);
     }
   }
   verify_options options;
-  options.factor = given_options.factor;
-  options.outcome = given_options.target;
+  options.factor = chosen.factor;
+  options.outcome = chosen.target;
   options.pair_by = pair_by;
   const verification v = verify(a, b, options);
   if (!v.problem.empty()) return complain("", v.problem);
-  if (!given_options.experiments.empty()) {
+  if (!chosen.experiments.empty()) {
     std::vector<experiment> experiments;
-    if (std::string why = read_findings(given_options.experiments, experiments, true); !why.empty())
-      return complain("", why);
+    if (std::string why = read_findings(chosen.experiments, experiments, true); !why.empty()) return complain("", why);
     std::erase_if(experiments, [&](const experiment& e) { return e.from == v.result.from && e.to == v.result.to; });
     experiments.push_back(v.result);
-    if (const int status = write(given_options.experiments, write_experiments(experiments)); status != done)
-      return status;
+    if (const int status = write(chosen.experiments, write_experiments(experiments)); status != done) return status;
   }
-  return write(given_options.out, given_options.format == "json" ? verification_json(v) : verification_text(v));
+  return write(chosen.out, chosen.format == "json" ? verification_json(v) : verification_text(v));
 }
 
 void add_output(CLI::App& app, causal_options& options, std::vector<std::string> formats,

@@ -68,13 +68,13 @@ report::part_options part_options_of(const report_options& options) {
 }
 
 // nullopt, after an error message, if the given part cannot be read.
-std::optional<std::vector<report::part>> attributed(const report_options& given_options, kept_trace& trace,
+std::optional<std::vector<report::part>> attributed(const report_options& chosen, kept_trace& trace,
                                                     const report::gathered& from) {
   std::string why, causes;
-  if (!given_options.causes.empty()) {
-    auto read = read_file(given_options.causes, max_causes_bytes, why);
+  if (!chosen.causes.empty()) {
+    auto read = read_file(chosen.causes, max_causes_bytes, why);
     if (!read) {
-      complain(given_options, shown(given_options.causes) + ": " + why);
+      complain(chosen, shown(chosen.causes) + ": " + why);
       return {};
     }
     causes = std::move(*read);
@@ -85,8 +85,8 @@ std::optional<std::vector<report::part>> attributed(const report_options& given_
     if (!held) held = trace.text(max_held_bytes).value_or(std::string());
     return *held;
   };
-  const report::part_options options = part_options_of(given_options);
-  const std::string subject = report::on_command_line(given_options.source);
+  const report::part_options options = part_options_of(chosen);
+  const std::string subject = report::on_command_line(chosen.source);
   std::vector<report::part> parts;
   parts.push_back(report::shapley_part(text, from.seen, subject, options));
   if (options.progress) std::cerr << "\r\x1b[K";
