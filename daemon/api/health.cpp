@@ -6,6 +6,7 @@
 #include "base/json_writer.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/hooks/hook_server.h"
 #include "daemon/otlp/otlp_server.h"
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/overload.h"
@@ -154,6 +155,7 @@ http_response metrics(const metrics_sources& from) {
   if (from.feed != nullptr) add_feed(now, from.feed->counted());
   if (from.webhooks != nullptr) now.webhooks = from.webhooks->counted();
   if (from.spans != nullptr) now.otlp = &from.spans->counted();
+  if (from.hooks != nullptr) now.hooks = &from.hooks->counted();
   if (from.reads != nullptr) now.reads_waiting = from.reads->waiting();
   now.resident_bytes = resident_bytes();
   add_overload(now, from.readiness.overload);

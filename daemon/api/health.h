@@ -16,6 +16,7 @@ namespace digd::daemon {
 
 class engine_threads;
 class feed_server;
+class hook_server;
 class otlp_server;
 class overload_state;
 class read_pool;
@@ -53,6 +54,7 @@ struct metrics_sources {
   const read_pool* reads;
   const daemon::retention* retention;
   const otlp_server* spans;
+  const hook_server* hooks;
 };
 
 struct reason {

@@ -9,6 +9,7 @@
 #include "daemon/access/authorizer.h"
 #include "daemon/api/health.h"
 #include "daemon/api/read_pool.h"
+#include "daemon/hooks/hook_server.h"
 #include "daemon/http/request_check.h"
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/pending_writes.h"
@@ -45,6 +46,12 @@ struct span_intake {
   std::atomic<std::uint64_t> bodies{0};  // being read, or waiting for their response
 };
 
+// POST /v1/hooks/…
+struct hook_intake {
+  hook_server* server;
+  std::atomic<std::uint64_t> bodies{0};  // being read, or waiting for their response
+};
+
 struct http_services {
   daemon::admission admission;
   archive_access* archive;  // null without an archive; so are feed and webhooks
@@ -52,6 +59,7 @@ struct http_services {
   webhook_server* webhooks;
   run_control runs;
   span_intake spans;
+  hook_intake hooks;
   metrics_sources metrics;
 };
 

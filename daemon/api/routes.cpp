@@ -18,6 +18,7 @@
 #include "daemon/api/runs_api.h"
 #include "daemon/dashboard/page.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/hooks/hooks_api.h"
 #include "daemon/http/page_request.h"
 #include "daemon/http/request_target.h"
 #include "daemon/otlp/traces_api.h"
@@ -303,6 +304,14 @@ routed post_traces(call& in) {
   }};
 }
 
+// ---- coding agents
+
+routed post_hook(call& in) {
+  auto read = read_hook(*in.services.hooks.server, in.run, in.target, in.body, in.grant);
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  return std::get<deferred_response>(std::move(read));
+}
+
 // ---- the operator's switch
 
 // `switched`: how many runs a switch changed; nothing: the answer to a question.
@@ -350,13 +359,16 @@ routed get_metrics(call& in) { return metrics(in.services.metrics); }
 
 // ---- the table. New paths go here.
 
+// Routes that take in what systems report: they have a large body, and POST needs only `needs`.
+enum class intake : std::uint8_t { none, spans, hooks };
+
 struct route_entry {
   // "*" stands for the id of a run or the name of a webhook; the second "*" for a detection.
   std::array<std::string_view, 6> path;
   std::string_view methods;  // as in Allow
   routed (*serve)(call&);
   right needs = right::read;  // methods that change something need `operate`
-  bool takes_spans = false;   // has a large body, and POST needs only `needs`
+  intake takes = intake::none;
 };
 
 constexpr route_entry routes[] = {
@@ -369,7 +381,8 @@ constexpr route_entry routes[] = {
     {{"v1", "ingest"}, "GET", open_ingest, right::ingest},
     {{"v1", "feed"}, "GET", open_feed, right::watch},
     {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
-    {{"v1", "traces"}, "POST", post_traces, right::ingest, true},
+    {{"v1", "traces"}, "POST", post_traces, right::ingest, intake::spans},
+    {{"v1", "hooks", "*"}, "POST", post_hook, right::ingest, intake::hooks},
     {{"v1", "pilot"}, "GET, HEAD", get_pilot},
     {{"v1", "runs"}, "GET, HEAD", get_runs},
     {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
@@ -406,7 +419,7 @@ http_response response_of(const authorizer::refusal& refusal) {
 
 std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
   const bool changes =
-      in.request.method() != http::verb::get && in.request.method() != http::verb::head && !entry.takes_spans;
+      in.request.method() != http::verb::get && in.request.method() != http::verb::head && entry.takes == intake::none;
   const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
   const std::string* asked = in.target.parameter("run");
   const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
@@ -441,11 +454,15 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
   call in{.request = head, .body = {}, .target = {}, .run = {}, .detection = {}, .services = services, .grant = {}};
   auto found = find_route(in);
   const auto* entry = std::get_if<const route_entry*>(&found);
-  const bool for_spans = std::any_of(std::begin(routes), std::end(routes), [&](const route_entry& entry) {
-    return entry.takes_spans && matches(entry, in.target.path, in.run, in.detection);
+  const auto taker = std::find_if(std::begin(routes), std::end(routes), [&](const route_entry& entry) {
+    return entry.takes != intake::none && matches(entry, in.target.path, in.run, in.detection);
   });
-  if (!for_spans) return body_limit{};  // `route` refuses what is wrong
+  if (taker == std::end(routes)) return body_limit{};  // `route` refuses what is wrong
   if (entry == nullptr) return std::get<http_response>(std::move(found));
+  if (taker->takes == intake::hooks) {
+    if (services.hooks.bodies.load() >= max_large_bodies) return busy("too many hooks at once");
+    return body_limit{hook_server::max_body_bytes, std::make_shared<counted_ticket>(services.hooks.bodies)};
+  }
   auto read = read_headers(head);
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   if (services.spans.bodies.load() >= max_large_bodies) {

@@ -1,5 +1,6 @@
 #include "daemon/metrics/metrics.h"
 
+#include "daemon/metrics/hook_counts.h"
 #include "daemon/metrics/otlp_counts.h"
 #include "daemon/metrics/prometheus.h"
 #include "daemon/metrics/webhook_counts.h"
@@ -235,6 +236,20 @@ void write_otlp(prometheus_text& out, const otlp_counts& c) {
   out.gauge("digd_otlp_held_bytes", "Bytes of the requests that brought these.", c.held_bytes.load());
 }
 
+void write_hooks(prometheus_text& out, const hook_counts& c) {
+  out.counter("digd_hook_calls_total", "Hook calls of coding agents.", c.calls.load());
+  out.counter("digd_hook_unknown_total", "Of these, hooks that digd does not know.", c.unknown.load());
+  out.counter("digd_hook_malformed_total", "Hook calls answered with 400.", c.malformed.load());
+  out.counter("digd_hook_late_total", "Hooks answered at the deadline, without a verdict.", c.late.load());
+  out.counter("digd_hook_skipped_total", "Hook calls answered but not recorded.", c.skipped.load());
+  out.family("digd_hook_interventions_total", "counter", "Answers that change what a coding agent does.");
+  const std::pair<std::string_view, const hook_counts::count&> changes[] = {
+      {"denied", c.denied}, {"blocked", c.blocked}, {"amended", c.amended}};
+  for (const auto& [change, n] : changes) out.sample(n.load(), {{"change", change}});
+  out.gauge("digd_hook_sessions", "Sessions of coding agents that digd follows.", c.sessions.load());
+  out.counter("digd_hook_sessions_evicted_total", "Sessions that made room for others.", c.evicted.load());
+}
+
 void write_process(prometheus_text& out, const process_facts& now) {
   out.family("digd_build_info", "gauge", "Always 1; the label has the version.");
   out.sample(std::uint64_t{1}, {{"version", now.version}});
@@ -260,6 +275,7 @@ std::string metrics_text(counts threads, const process_facts& now) {
   write_archive(out, now);
   write_webhooks(out, now);
   if (now.otlp != nullptr) write_otlp(out, *now.otlp);
+  if (now.hooks != nullptr) write_hooks(out, *now.hooks);
   write_process(out, now);
   return out.take();
 }

@@ -14,6 +14,7 @@
 
 namespace digd::daemon {
 
+struct hook_counts;
 struct otlp_counts;
 struct webhook_counts;
 
@@ -57,6 +58,7 @@ struct process_facts {
   std::uint64_t feed_readers = 0, feed_frames = 0, feed_dropped = 0, feed_refused = 0;
   std::vector<std::shared_ptr<const webhook_counts>> webhooks;
   const otlp_counts* otlp = nullptr;
+  const hook_counts* hooks = nullptr;
   std::uint64_t reads_waiting = 0;
   std::uint64_t resident_bytes = 0;
 };

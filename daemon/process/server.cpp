@@ -10,6 +10,7 @@
 
 #include "base/unix_time.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/hooks/hook_server.h"
 #include "daemon/http/http_connection.h"
 #include "daemon/otlp/otlp_server.h"
 #include "daemon/process/open_archive.h"
@@ -142,6 +143,7 @@ void server::make_http_services() {
       .webhooks = webhooks_.get(),
       .runs = {.threads = threads_, .operator_mode = operator_mode_, .eraser = eraser_, .judgements = judgements_},
       .spans = {.server = spans_.get(), .max_body_bytes = settings_.otlp.body_bytes},
+      .hooks = {.server = hooks_.get()},
       .metrics = {.readiness = {.phase = phase_, .archive = archive_, .threads = threads_, .overload = overload_state_},
                   .started_s = started_s_,
                   .runs_lost_to_damage = runs_lost_to_damage_,
@@ -152,7 +154,8 @@ void server::make_http_services() {
                   .webhooks = webhooks_.get(),
                   .reads = reads_.get(),
                   .retention = retention_.get(),
-                  .spans = spans_.get()}});
+                  .spans = spans_.get(),
+                  .hooks = hooks_.get()}});
   for (const auto& thread : threads_) routers_.push_back(std::make_unique<router>(*thread, *http_services_));
 }
 
@@ -162,6 +165,7 @@ void server::start() {
   spans_ = std::make_unique<otlp_server>(threads_, live_, settings_.otlp,
                                          archive_ ? folder_of(archive_path) + "otlp.db" : std::string());
   if (const std::string problem = spans_->start(); !problem.empty()) throw std::runtime_error(problem);
+  hooks_ = std::make_unique<hook_server>(threads_, live_);
   make_http_services();
   overload_ = std::make_unique<overload>(live_, archive_path, threads_, overload_state_);
   // The operator's switch ended with the last process: runs that were recovered with it return to their own mode.

@@ -104,6 +104,7 @@ class server {
   run_eraser eraser_;
   std::unique_ptr<retention> retention_;
   std::unique_ptr<otlp_server> spans_;
+  std::unique_ptr<hook_server> hooks_;
   std::unique_ptr<overload> overload_;
   std::unique_ptr<listener> listener_;
 };

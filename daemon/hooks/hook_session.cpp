@@ -1,0 +1,293 @@
+#include "daemon/hooks/hook_session.h"
+
+#include <spdlog/spdlog.h>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <utility>
+
+#include "base/quote.h"
+#include "daemon/runs/engine_threads.h"
+#include "daemon/runs/registry.h"
+#include "daemon/runs/run_host.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace json = boost::json;
+
+// Reads a frame that digd made.
+std::optional<json::object> parsed(std::string_view frame) {
+  json::error_code ec;
+  json::value value = json::parse({frame.data(), frame.size()}, ec);
+  if (ec || !value.is_object()) return std::nullopt;
+  return std::move(value.get_object());
+}
+
+std::uint64_t number_of(const json::object& from, std::string_view member) {
+  const json::value* value = from.if_contains(member);
+  if (value == nullptr || !value->is_number()) return 0;
+  return value->to_number<std::uint64_t>();
+}
+
+std::vector<std::string> names_of(const json::object& from, std::string_view member) {
+  std::vector<std::string> names;
+  const json::value* value = from.if_contains(member);
+  if (value == nullptr || !value->is_array()) return names;
+  for (const json::value& name : value->get_array()) {
+    if (name.is_string()) names.emplace_back(name.get_string().c_str());
+  }
+  return names;
+}
+
+const json::object* object_of(const json::object& from, std::string_view member) {
+  const json::value* value = from.if_contains(member);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+}  // namespace
+
+hook_session::hook_session(engine_thread& home, const engine_threads& threads, const hooks::dialect& dialect,
+                           std::string id, hooks::session_options options, hook_counts& counts)
+    : home_(home),
+      threads_(threads),
+      dialect_(dialect),
+      state_(std::move(id), std::move(options)),
+      counts_(counts),
+      last_used_(std::chrono::steady_clock::now()) {}
+
+// ---- hooks
+
+void hook_session::take(hooks::call&& call, std::chrono::milliseconds deadline, response_callback answer) {
+  last_used_ = std::chrono::steady_clock::now();
+  if (queue_.size() >= max_queued || is_congested()) {
+    counts_.skipped.fetch_add(1);
+    has_gap_ = has_gap_ || host_ != nullptr;
+    return answer(respond_json("{}"));
+  }
+  const auto hook = std::make_shared<waiting_hook>(std::move(call), std::move(answer),
+                                                   net::steady_timer(home_.context().get_executor()));
+  hook->timer.expires_after(deadline);
+  hook->timer.async_wait([self = shared_from_this(), hook](boost::system::error_code ec) {
+    if (!ec) self->be_late(hook);
+  });
+  queue_.push_back(hook);
+  pump();
+}
+
+bool hook_session::is_congested() const {
+  if (!host_) return false;
+  return flow_state_.congested || sent_ - flow_state_.handled + flow_state_.outstanding >= credits_;
+}
+
+// Takes the calls in order; while a run opens they wait.
+void hook_session::pump() {
+  if (std::exchange(pumping_, true)) return;
+  while (!joining_ && !queue_.empty()) {
+    const waiting_ptr hook = queue_.front();
+    if (!hook->began_run && state_.needs_run(hook->call)) {
+      hook->began_run = true;
+      open_run(hook->call);
+      continue;
+    }
+    queue_.pop_front();
+    if (host_ && std::exchange(has_gap_, false)) state_.note_gap();
+    const auto taken = state_.take(hook->call);
+    hook->judged_seq = taken.judged_seq;
+    if (taken.judged_seq == 0) {
+      send_lines();
+      respond(*hook, taken.reply);
+    } else if (hook->answer) {
+      judged_[taken.judged_seq] = hook;
+      send_lines();
+    } else {  // it waited too long for its run
+      state_.give_up(taken.judged_seq);
+      send_lines();
+    }
+    if (hook->call.kind == hooks::call_kind::session_ended) {
+      leave_run();
+      ended_ = true;
+    }
+  }
+  pumping_ = false;
+}
+
+void hook_session::be_late(const waiting_ptr& hook) {
+  if (!hook->answer) return;
+  counts_.late.fetch_add(1);
+  if (hook->judged_seq != 0 && judged_.erase(hook->judged_seq) > 0) {
+    state_.give_up(hook->judged_seq);
+    send_lines();
+  }
+  respond(*hook, {});
+}
+
+void hook_session::respond(waiting_hook& hook, const hooks::reply& reply) {
+  if (!hook.answer) return;
+  hook.timer.cancel();
+  switch (reply.action) {
+    case hooks::reply_action::deny: counts_.denied.fetch_add(1); break;
+    case hooks::reply_action::block: counts_.blocked.fetch_add(1); break;
+    case hooks::reply_action::amend_input: counts_.amended.fetch_add(1); break;
+    case hooks::reply_action::none:
+    case hooks::reply_action::add_context: break;
+  }
+  std::exchange(hook.answer, nullptr)(respond_json(dialect_.write(hook.call, reply)));
+}
+
+// ---- the run
+
+void hook_session::open_run(const hooks::call& first) {
+  state_.end_run();
+  send_lines();
+  leave_run();
+  const std::string hello = state_.begin_run(first);
+  join_request request;
+  const refusal_note note = home_.hello_decoder().decode_hello(hello, request.greeting);
+  if (note) {
+    spdlog::error("hook_hello_refused field={} why={}", digd::quoted(note.field), digd::quoted(note.text));
+    return lose_run();
+  }
+  joining_ = true;
+  link_ = std::make_shared<link>(weak_from_this());
+  request.frame = hello;
+  request.client = link_;
+  request.home = &home_;
+  owner_ = &threads_.owner_of(state_.run());
+  boost::asio::post(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
+    owner->runs().join(std::move(request));
+  });
+}
+
+void hook_session::on_joined(join_result&& result) {
+  joining_ = false;
+  if (result.refused) {
+    lose_run();
+    return pump();
+  }
+  host_ = std::move(result.host);
+  slot_ = result.slot;
+  credits_ = result.credits;
+  sent_ = 0;
+  flow_state_ = {};
+  const auto welcome = parsed(result.welcome);
+  const json::object* guards = welcome ? object_of(*welcome, "guards") : nullptr;
+  const json::object* repetition = guards == nullptr ? nullptr : object_of(*guards, "repetition");
+  state_.joined(result.acked_seq, guards != nullptr,
+                repetition != nullptr && number_of(*repetition, "max_repeats") > 0);
+  pump();
+}
+
+void hook_session::send_lines() {
+  for (std::string& line : state_.lines()) {
+    if (!host_) continue;
+    ++sent_;
+    const auto now = std::chrono::steady_clock::now();
+    if (owner_ == &home_) {
+      const std::shared_ptr<run_host> host = host_;  // an answer may reset `host_`
+      host->receive(slot_, line, now);
+    } else {
+      boost::asio::post(owner_->context(),
+                        [host = host_, slot = slot_, line = std::move(line), now] { host->receive(slot, line, now); });
+    }
+  }
+}
+
+void hook_session::leave_run() {
+  link_.reset();
+  if (host_) run_host::release_slot(std::exchange(host_, nullptr), slot_);
+  for (const auto& [seq, hook] : std::exchange(judged_, {})) respond(*hook, {});
+}
+
+// The run cannot be opened, or is gone: the calls that wait for it are answered and not recorded.
+void hook_session::lose_run() {
+  leave_run();
+  state_.lose_run();
+  joining_ = false;
+  counts_.skipped.fetch_add(queue_.size());
+  for (const waiting_ptr& hook : std::exchange(queue_, {})) respond(*hook, {});
+}
+
+void hook_session::close() {
+  leave_run();
+  for (const waiting_ptr& hook : std::exchange(queue_, {})) respond(*hook, {});
+}
+
+// ---- frames from the run
+
+void hook_session::on_frame(const client_frame& frame) {
+  if (frame.type == ingest::frame_type::ack) return;
+  const auto read = parsed(frame.text);
+  if (!read) return;
+  if (frame.type == ingest::frame_type::verdicts) return on_verdicts(*read);
+  if (frame.type == ingest::frame_type::intervention) return on_intervention(*read);
+  if (frame.type == ingest::frame_type::error) return on_error(*read, frame.code);
+}
+
+void hook_session::on_verdicts(const json::object& frame) {
+  const std::uint64_t seq = number_of(frame, "seq");
+  const auto found = judged_.find(seq);
+  const json::value* verdicts = frame.if_contains("verdicts");
+  if (found == judged_.end() || verdicts == nullptr || !verdicts->is_array()) return;
+  const waiting_ptr hook = found->second;
+  judged_.erase(found);
+  hooks::received_verdict received{.action = "deliver", .recipients = {}, .inject = {}};
+  // Each message of a session has one event.
+  if (const auto& list = verdicts->get_array(); !list.empty() && list.front().is_object()) {
+    const json::object& verdict = list.front().get_object();
+    received.action = hooks::text_of(verdict, "action");
+    received.inject = hooks::text_of(verdict, "inject");
+    received.recipients = names_of(verdict, "recipients");
+  }
+  const hooks::reply reply = state_.answer(seq, received);
+  send_lines();
+  respond(*hook, reply);
+}
+
+void hook_session::on_intervention(const json::object& frame) {
+  state_.intervene(hooks::text_of(frame, "id"), hooks::text_of(frame, "event"), hooks::text_of(frame, "inject"),
+                   names_of(frame, "recipients"));
+}
+
+void hook_session::on_error(const json::object& frame, refusal code) {
+  std::uint64_t suppressed = 0;
+  if (home_.may_log(suppressed)) {
+    spdlog::warn("hook_message_refused run={} code={} why={} suppressed={}", digd::quoted(state_.run()),
+                 digd::quoted(hooks::text_of(frame, "code")), digd::quoted(hooks::text_of(frame, "message")),
+                 suppressed);
+  }
+  const std::uint64_t seq = number_of(frame, "seq");
+  if (const auto found = judged_.find(seq); found != judged_.end()) {
+    const waiting_ptr hook = found->second;
+    judged_.erase(found);
+    state_.drop(seq);
+    respond(*hook, {});
+  }
+  if (code == refusal::run_closed) lose_run();
+}
+
+std::shared_ptr<hook_session> hook_session::link::owner() {
+  auto session = owner_.lock();
+  return session && session->link_.get() == this ? session : nullptr;
+}
+
+void hook_session::link::on_joined(join_result&& result) {
+  if (const auto session = owner()) return session->on_joined(std::move(result));
+  if (result.host) run_host::release_slot(std::move(result.host), result.slot);
+}
+
+void hook_session::link::on_frame(const client_frame& frame) {
+  if (const auto session = owner()) session->on_frame(frame);
+}
+
+void hook_session::link::on_flow_state(const flow_state& now) {
+  if (const auto session = owner()) session->flow_state_ = now;
+}
+
+void hook_session::link::on_deleted() {
+  if (const auto session = owner()) session->lose_run();
+}
+
+}  // namespace digd::daemon

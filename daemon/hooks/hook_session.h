@@ -1,0 +1,100 @@
+// A coding agent's session in the daemon: takes its hook calls in order, feeds its run as a client that follows the
+// protocol, and answers each hook within the verdict deadline.
+//
+// Thread: its home, an engine thread; answers are called there. Lifetime: shared by the server's table and by what is
+// queued; the run holds a weak reference to its link. Bounds: `max_queued` calls that wait for the run to open;
+// `hooks::session` bounds the rest. Failure: the hook is answered with `{}`, and the agent goes on.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "daemon/http/request_handler.h"
+#include "daemon/metrics/hook_counts.h"
+#include "daemon/runs/run_client.h"
+#include "ingest/hooks/dialect.h"
+#include "ingest/hooks/session.h"
+#include "net/types.h"
+
+namespace digd::daemon {
+
+class engine_threads;
+
+class hook_session final : public std::enable_shared_from_this<hook_session> {
+ public:
+  static constexpr std::size_t max_queued = 256;
+
+  hook_session(engine_thread& home, const engine_threads& threads, const hooks::dialect& dialect, std::string id,
+               hooks::session_options options, hook_counts& counts);
+
+  void take(hooks::call&& call, std::chrono::milliseconds deadline, response_callback answer);
+  // Its run stays open; the next call of the session continues it.
+  void close();
+  bool has_ended() const { return ended_; }
+  std::chrono::steady_clock::time_point last_used() const { return last_used_; }
+
+ private:
+  // The run's client. Each run has its own, so that what an earlier run still sends is not taken for the current one's.
+  class link final : public run_client {
+   public:
+    explicit link(std::weak_ptr<hook_session> owner) : owner_(std::move(owner)) {}
+    void on_joined(join_result&& result) override;
+    void on_frame(const client_frame& frame) override;
+    void on_flow_state(const flow_state& now) override;
+    void on_replaced() override { on_deleted(); }
+    void on_deleted() override;
+
+   private:
+    std::shared_ptr<hook_session> owner();
+    const std::weak_ptr<hook_session> owner_;
+  };
+  // A hook that has not been answered, or whose call has not been taken.
+  struct waiting_hook {
+    waiting_hook(hooks::call&& call, response_callback answer, net::steady_timer timer)
+        : call(std::move(call)), answer(std::move(answer)), timer(std::move(timer)) {}
+    hooks::call call;
+    response_callback answer;  // empty: answered
+    net::steady_timer timer;
+    std::uint64_t judged_seq = 0;
+    bool began_run = false;
+  };
+  using waiting_ptr = std::shared_ptr<waiting_hook>;
+
+  void pump();
+  void open_run(const hooks::call& first);
+  void on_joined(join_result&& result);
+  void on_frame(const client_frame& frame);
+  void on_verdicts(const boost::json::object& frame);
+  void on_intervention(const boost::json::object& frame);
+  void on_error(const boost::json::object& frame, refusal code);
+  void send_lines();
+  void leave_run();
+  void lose_run();
+  void be_late(const waiting_ptr& hook);
+  void respond(waiting_hook& hook, const hooks::reply& reply);
+  bool is_congested() const;
+
+  engine_thread& home_;
+  const engine_threads& threads_;
+  const hooks::dialect& dialect_;
+  hooks::session state_;
+  hook_counts& counts_;
+  std::deque<waiting_ptr> queue_;
+  std::map<std::uint64_t, waiting_ptr> judged_;  // by seq
+  bool pumping_ = false, joining_ = false, ended_ = false, has_gap_ = false;
+  std::shared_ptr<link> link_;
+  engine_thread* owner_ = nullptr;  // the run's
+  std::shared_ptr<run_host> host_;
+  session_slot slot_;
+  std::uint64_t credits_ = 0, sent_ = 0;
+  flow_state flow_state_;
+  std::chrono::steady_clock::time_point last_used_;
+};
+
+}  // namespace digd::daemon

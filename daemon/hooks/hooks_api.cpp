@@ -1,0 +1,44 @@
+#include "daemon/hooks/hooks_api.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/quote.h"
+
+namespace digd::daemon {
+
+namespace http = boost::beast::http;
+
+std::variant<deferred_response, http_response> read_hook(hook_server& server, std::string_view dialect,
+                                                         const request_target& target, std::string_view body,
+                                                         const grant_ptr& grant) {
+  const hooks::dialect* as = hooks::find_dialect(dialect);
+  if (as == nullptr) {
+    return respond_error(http::status::not_found, "not_found",
+                         "no coding agent " + digd::quoted(dialect) + " is known");
+  }
+  const std::string* asked = target.parameter("mode");
+  const auto wanted = asked == nullptr ? mode::shadow : mode_from(*asked);
+  if (!wanted) return bad_parameter("mode", "expected off, observe, shadow or enforce");
+  auto call = hooks::read_call(*as, body);
+  if (!call) {
+    server.counted().malformed.fetch_add(1);
+    const hooks::bad_call& why = call.error();
+    return respond_error(http::status::bad_request, "bad_hook",
+                         why.field.empty() ? why.message : why.field + ": " + why.message);
+  }
+  if (grant && !grant->covers(call->session + '/')) {
+    return respond_error(http::status::forbidden, "forbidden", "the token is not for the runs of this session");
+  }
+  if (grant && grant->rate().take(std::chrono::steady_clock::now()).count() > 0) {
+    return busy("the token sends too fast");
+  }
+  const auto shared = std::make_shared<hooks::call>(std::move(*call));
+  return deferred_response{[&server, as, mode = *wanted, shared](response_callback respond_to) {
+    server.submit(*as, mode, std::move(*shared), std::move(respond_to));
+  }};
+}
+
+}  // namespace digd::daemon

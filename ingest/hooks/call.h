@@ -1,0 +1,73 @@
+// One hook call of a coding agent, in words that all dialects share, and what the hook should answer.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace digd::hooks {
+
+enum class call_kind : std::uint8_t {
+  other,          // accepted and counted; nothing follows
+  prompt,         // the user asks the main agent
+  notification,   // the main agent gets a background agent's result
+  tool_wanted,    // before a tool call; it waits for the answer
+  tool_done,      // after a tool call
+  tool_failed,    // after a tool call that failed
+  agent_started,  // a subagent begins to act
+  agent_stopped,  // a subagent is about to end; it waits for the answer
+  stopped,        // the main agent is about to end its turn; it waits for the answer
+  session_ended,
+};
+
+enum class tool_kind : std::uint8_t { other, spawn, message };
+
+// Totals of an agent since its session began.
+struct usage_totals {
+  std::int64_t input_tokens = 0, output_tokens = 0, model_calls = 0;
+};
+
+struct call {
+  static constexpr std::size_t max_session_bytes = 128;
+  static constexpr std::size_t max_id_bytes = 120;
+  static constexpr std::size_t max_text_bytes = 32 * 1024;  // longer texts are cut
+
+  call_kind kind = call_kind::other;
+  std::string name;  // the hook's own name
+  std::string session;
+  std::string prompt_id;
+  std::string agent;  // id of the subagent that acts; empty: the main agent
+  std::string agent_type;
+  std::string folder, branch, model;
+
+  tool_kind tool = tool_kind::other;
+  std::string tool_name;
+  std::string tool_use;       // the id of the tool call
+  std::string target;         // of a spawn: the type. Of a message: who it is for
+  std::string given_name;     // of a spawn
+  std::string bound_agent;    // the agent that a spawn started, or that a message or a notification is about
+  bool has_result = false;    // a spawn that is done brought the agent's result with it
+  bool no_target = false;     // a spawn failed because there is no such type
+  boost::json::object input;  // of the tool
+  std::string fingerprint;    // equal calls of a tool have equal ones
+
+  std::string text;                  // prompt, last message or error
+  bool was_blocked = false;          // a stop after an earlier stop was answered with `block`
+  bool lists_running = false;        // `running` is known
+  std::vector<std::string> running;  // agents that still run in the background
+  std::optional<usage_totals> usage;
+  std::optional<std::int64_t> ts;  // of a session log, Unix milliseconds
+};
+
+// What the hook does. `none`: nothing, so that the agent behaves as without digd.
+enum class reply_action : std::uint8_t { none, add_context, amend_input, deny, block };
+
+struct reply {
+  reply_action action = reply_action::none;
+  std::string text;
+};
+
+}  // namespace digd::hooks

@@ -1,0 +1,167 @@
+// Claude Code: tried with version 2.1.330 (docs/coding-agents.md lists what its hooks carry and do).
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+#include "ingest/hooks/dialect.h"
+
+namespace digd::hooks {
+
+namespace {
+
+namespace json = boost::json;
+
+call_kind kind_of(std::string_view hook) {
+  if (hook == "UserPromptSubmit") return call_kind::prompt;
+  if (hook == "PreToolUse") return call_kind::tool_wanted;
+  if (hook == "PostToolUse") return call_kind::tool_done;
+  if (hook == "PostToolUseFailure" || hook == "PermissionDenied") return call_kind::tool_failed;
+  if (hook == "SubagentStart") return call_kind::agent_started;
+  if (hook == "SubagentStop") return call_kind::agent_stopped;
+  if (hook == "Stop") return call_kind::stopped;
+  if (hook == "SessionEnd") return call_kind::session_ended;
+  return call_kind::other;
+}
+
+// The text between <tag> and </tag>.
+std::string between(std::string_view text, std::string_view tag) {
+  const std::string open = '<' + std::string(tag) + '>', close = "</" + std::string(tag) + '>';
+  const std::size_t begin = text.find(open);
+  if (begin == std::string_view::npos) return {};
+  const std::size_t end = text.find(close, begin);
+  if (end == std::string_view::npos) return {};
+  return std::string(text.substr(begin + open.size(), end - begin - open.size()));
+}
+
+// A background agent's result reaches the main agent as a prompt of the program's own.
+void read_prompt(const json::object& hook, call& into) {
+  const std::string prompt = text_of(hook, "prompt");
+  into.text = cut(prompt, call::max_text_bytes);
+  if (!prompt.starts_with("<task-notification>")) return;
+  into.kind = call_kind::notification;
+  into.bound_agent = cut(between(prompt, "task-id"), call::max_id_bytes);
+  into.tool_use = cut(between(prompt, "tool-use-id"), call::max_id_bytes);
+}
+
+void read_spawn(const json::object& hook, call& into) {
+  into.tool = tool_kind::spawn;
+  into.target = cut(text_of(into.input, "subagent_type"), call::max_id_bytes);
+  if (into.target.empty()) into.target = "general-purpose";
+  into.given_name = cut(text_of(into.input, "name"), call::max_id_bytes);
+  into.text = cut(text_of(into.input, "prompt"), call::max_text_bytes);
+  if (const json::object* response = object_of(hook, "tool_response")) {
+    into.bound_agent = cut(text_of(*response, "agentId"), call::max_id_bytes);
+    into.has_result = text_of(*response, "status") == "completed";
+  }
+  if (into.kind != call_kind::tool_failed) return;
+  into.no_target = text_of(hook, "error").find("Agent type '" + into.target + "' not found") != std::string::npos;
+}
+
+void read_message(const json::object& hook, call& into) {
+  into.tool = tool_kind::message;
+  into.target = cut(text_of(into.input, "to"), call::max_id_bytes);
+  if (into.target.empty()) into.target = cut(text_of(into.input, "recipient"), call::max_id_bytes);
+  into.text = cut(text_of(into.input, "message"), call::max_text_bytes);
+  if (into.text.empty()) into.text = cut(text_of(into.input, "content"), call::max_text_bytes);
+  if (const json::object* response = object_of(hook, "tool_response")) {
+    into.bound_agent = cut(text_of(*response, "resumedAgentId"), call::max_id_bytes);
+  }
+}
+
+void read_tool(const json::object& hook, call& into) {
+  into.tool_name = cut(text_of(hook, "tool_name"), call::max_id_bytes);
+  into.tool_use = cut(text_of(hook, "tool_use_id"), call::max_id_bytes);
+  if (const json::object* input = object_of(hook, "tool_input")) into.input = *input;
+  if (into.tool_name == "Agent" || into.tool_name == "Task") return read_spawn(hook, into);
+  if (into.tool_name == "SendMessage") return read_message(hook, into);
+  into.fingerprint = fingerprint_of(into.tool_name, into.input);
+}
+
+void read_stop(const json::object& hook, call& into) {
+  into.text = cut(text_of(hook, "last_assistant_message"), call::max_text_bytes);
+  into.was_blocked = is_true(hook, "stop_hook_active");
+  const json::value* tasks = hook.if_contains("background_tasks");
+  if (tasks == nullptr || !tasks->is_array()) return;
+  into.lists_running = true;
+  for (const json::value& value : tasks->get_array()) {
+    const json::object* task = value.if_object();
+    if (task == nullptr || text_of(*task, "status") != "running") continue;
+    if (text_of(*task, "type") == "subagent") into.running.push_back(cut(text_of(*task, "id"), call::max_id_bytes));
+  }
+}
+
+// What `digctl hook` adds: it reads the transcript as the user.
+void read_additions(const json::object& hook, call& into) {
+  const json::object* added = object_of(hook, "digd");
+  if (added == nullptr) return;
+  into.branch = cut(text_of(*added, "branch"), call::max_id_bytes);
+  if (into.model.empty()) into.model = cut(text_of(*added, "model"), call::max_id_bytes);
+  if (into.kind == call_kind::agent_started) into.tool_use = cut(text_of(*added, "tool_use_id"), call::max_id_bytes);
+  if (const json::object* usage = object_of(*added, "usage")) {
+    into.usage = usage_totals{.input_tokens = count_of(*usage, "input_tokens"),
+                              .output_tokens = count_of(*usage, "output_tokens"),
+                              .model_calls = count_of(*usage, "model_calls")};
+  }
+}
+
+boost::system::result<call, bad_call> read(const json::object& hook) {
+  call made;
+  made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
+  if (made.name.empty()) return bad_call{"hook_event_name", "expected the name of a hook"};
+  made.session = text_of(hook, "session_id");
+  if (made.session.empty() || made.session.size() > call::max_session_bytes) {
+    return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
+  }
+  made.kind = kind_of(made.name);
+  made.prompt_id = text_of(hook, "prompt_id");
+  if (made.prompt_id.size() > call::max_id_bytes) return bad_call{"prompt_id", "expected at most 120 bytes"};
+  made.agent = text_of(hook, "agent_id");
+  if (made.agent.size() > call::max_id_bytes) return bad_call{"agent_id", "expected at most 120 bytes"};
+  made.agent_type = cut(text_of(hook, "agent_type"), call::max_id_bytes);
+  made.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
+  made.model = cut(text_of(hook, "model"), call::max_id_bytes);
+  switch (made.kind) {
+    case call_kind::prompt: read_prompt(hook, made); break;
+    case call_kind::tool_wanted:
+    case call_kind::tool_done:
+    case call_kind::tool_failed: read_tool(hook, made); break;
+    case call_kind::agent_stopped:
+    case call_kind::stopped: read_stop(hook, made); break;
+    default: break;
+  }
+  read_additions(hook, made);
+  return made;
+}
+
+std::string write(const call& of, const reply& answer) {
+  json::object body, output;
+  output["hookEventName"] = of.name;
+  switch (answer.action) {
+    case reply_action::none: return "{}";
+    case reply_action::add_context: output["additionalContext"] = answer.text; break;
+    case reply_action::amend_input: {
+      // No permissionDecision: the user's own permissions still decide.
+      json::object input = of.input;
+      const char* member = of.tool == tool_kind::spawn ? "prompt" : "message";
+      input[member] = text_of(of.input, member) + "\n\n" + answer.text;
+      output["updatedInput"] = std::move(input);
+      break;
+    }
+    case reply_action::deny:
+      output["permissionDecision"] = "deny";
+      output["permissionDecisionReason"] = answer.text;
+      break;
+    case reply_action::block:
+      body["decision"] = "block";
+      body["reason"] = answer.text;
+      return json::serialize(body);
+  }
+  body["hookSpecificOutput"] = std::move(output);
+  return json::serialize(body);
+}
+
+}  // namespace
+
+const dialect claude_code = {.name = "claude-code", .read = read, .write = write};
+
+}  // namespace digd::hooks

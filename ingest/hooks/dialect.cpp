@@ -1,0 +1,80 @@
+#include "ingest/hooks/dialect.h"
+
+#include <array>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+
+namespace digd::hooks {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<const dialect*, 1> dialects = {&claude_code};
+
+constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325;
+constexpr std::uint64_t fnv_prime = 0x100000001b3;
+
+}  // namespace
+
+const dialect* find_dialect(std::string_view name) {
+  for (const dialect* each : dialects) {
+    if (each->name == name) return each;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> dialect_names() {
+  std::vector<std::string> names;
+  names.reserve(dialects.size());
+  for (const dialect* each : dialects) names.emplace_back(each->name);
+  return names;
+}
+
+boost::system::result<call, bad_call> read_call(const dialect& as, std::string_view body) {
+  json::error_code ec;
+  const json::value value = json::parse({body.data(), body.size()}, ec);
+  if (ec) return bad_call{"", "the body is no JSON: " + ec.message()};
+  const json::object* hook = value.if_object();
+  if (hook == nullptr) return bad_call{"", "expected a JSON object"};
+  return as.read(*hook);
+}
+
+std::string text_of(const json::object& from, std::string_view member) {
+  const json::value* value = from.if_contains(member);
+  const json::string* text = value == nullptr ? nullptr : value->if_string();
+  return text == nullptr ? std::string() : std::string(text->data(), text->size());
+}
+
+const json::object* object_of(const json::object& from, std::string_view member) {
+  const json::value* value = from.if_contains(member);
+  return value == nullptr ? nullptr : value->if_object();
+}
+
+bool is_true(const json::object& from, std::string_view member) {
+  const json::value* value = from.if_contains(member);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+std::int64_t count_of(const json::object& from, std::string_view member) {
+  const json::value* value = from.if_contains(member);
+  return value != nullptr && value->is_int64() && value->get_int64() > 0 ? value->get_int64() : 0;
+}
+
+std::string cut(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  std::size_t end = max_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return std::string(text.substr(0, end));
+}
+
+std::string fingerprint_of(std::string_view tool, const json::object& input) {
+  std::uint64_t hash = fnv_offset;
+  for (const char c : json::serialize(input)) hash = (hash ^ static_cast<unsigned char>(c)) * fnv_prime;
+  std::array<char, 17> hex{};
+  std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return cut(tool, 100) + ':' + hex.data();
+}
+
+}  // namespace digd::hooks

@@ -1,0 +1,57 @@
+// The hooks of one coding agent: its calls into `call`, and a `reply` into its answers.
+//
+// Thread: any; pure functions. Failure: a refusal with the field and what was expected.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+#include <boost/system/result.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingest/hooks/call.h"
+
+namespace digd::hooks {
+
+struct bad_call {
+  std::string field;
+  std::string message;
+};
+// For boost::system::result.
+[[noreturn]] inline void throw_exception_from_error(const bad_call& e, const boost::source_location&) {
+  throw std::runtime_error(e.field + ": " + e.message);
+}
+
+struct dialect {
+  std::string_view name;  // in paths and commands
+  boost::system::result<call, bad_call> (*read)(const boost::json::object& hook);
+  // The body of the answer; "{}" changes nothing.
+  std::string (*write)(const call& of, const reply& answer);
+};
+
+// Null: there is none of this name.
+const dialect* find_dialect(std::string_view name);
+
+std::vector<std::string> dialect_names();
+
+// Reads the JSON of a hook call.
+boost::system::result<call, bad_call> read_call(const dialect& as, std::string_view body);
+
+extern const dialect claude_code;
+
+// ---- for the dialects
+
+// The text of a member; empty if there is none or it is no text.
+std::string text_of(const boost::json::object& from, std::string_view member);
+// Null: there is no such member, or it is no object.
+const boost::json::object* object_of(const boost::json::object& from, std::string_view member);
+bool is_true(const boost::json::object& from, std::string_view member);
+// 0: there is no such member, or it is no whole number above 0.
+std::int64_t count_of(const boost::json::object& from, std::string_view member);
+// `text` up to `max_bytes`, cut between characters.
+std::string cut(std::string_view text, std::size_t max_bytes);
+// Equal for equal calls of a tool.
+std::string fingerprint_of(std::string_view tool, const boost::json::object& input);
+
+}  // namespace digd::hooks

@@ -1,0 +1,126 @@
+#include "ingest/hooks/run_writer.h"
+
+#include <utility>
+
+namespace digd::hooks {
+
+json_writer run_writer::begin(std::string_view type) {
+  line_.clear();
+  json_writer line(line_);
+  line.open_object().key("type").text(type).key("seq").integer(++seq_);
+  if (ts_) line.key("ts").integer(*ts_);
+  return line;
+}
+
+void run_writer::finish(json_writer& line) {
+  line.close_object();
+  lines_.push_back(line_);
+}
+
+void run_writer::agent(std::string_view type, std::string_view name) {
+  json_writer line = begin(type);
+  line.key("agent").text(name);
+  finish(line);
+}
+
+std::string run_writer::write_event(json_writer& line, std::string_view source, const new_event& what) {
+  std::string id = "e" + std::to_string(seq_);
+  line.open_object().key("id").text(id);
+  if (!source.empty()) line.key("source").text(source);
+  line.key("recipients").open_array();
+  for (const std::string& name : what.recipients) line.text(name);
+  line.close_array();
+  if (!what.kind.empty()) line.key("kind").text(what.kind);
+  if (what.submit) line.key("submit").boolean(true);
+  if (what.fyi) line.key("fyi").boolean(true);
+  if (!what.fingerprint.empty()) line.key("fingerprint").text(what.fingerprint);
+  line.key("payload").open_object();
+  if (!what.tool.empty()) line.key("tool").text(what.tool);
+  line.key("text").text(what.text).close_object().close_object();
+  return id;
+}
+
+std::string run_writer::event(std::string_view source, const new_event& what) {
+  json_writer line = begin("event");
+  line.key("event");
+  std::string id = write_event(line, source, what);
+  finish(line);
+  return id;
+}
+
+std::string run_writer::activation_started(std::string_view agent, const std::vector<std::string>& inputs) {
+  json_writer line = begin("activation_started");
+  std::string id = "v" + std::to_string(seq_);
+  line.key("activation").text(id).key("agent").text(agent).key("inputs").open_array();
+  for (const std::string& input : inputs) line.text(input);
+  line.close_array();
+  finish(line);
+  return id;
+}
+
+std::string run_writer::activation_ended(std::string_view id, const std::vector<std::string>& waiting,
+                                         const new_event* output) {
+  json_writer line = begin("activation_ended");
+  line.key("activation").text(id).key("reactions").open_object();
+  for (const std::string& input : waiting) line.key(input).text("wait");
+  line.close_object();
+  std::string made;
+  if (output != nullptr) {
+    line.key("outputs").open_array();
+    made = write_event(line, {}, *output);
+    line.close_array();
+  }
+  finish(line);
+  return made;
+}
+
+void run_writer::activation_failed(std::string_view id, std::string_view error) {
+  json_writer line = begin("activation_ended");
+  line.key("activation").text(id).key("failed").boolean(true).key("error").text(error);
+  finish(line);
+}
+
+void run_writer::activation_discarded(std::string_view id, std::string_view input) {
+  json_writer line = begin("activation_ended");
+  line.key("activation").text(id).key("reactions").open_object().key(input).text("discard").close_object();
+  finish(line);
+}
+
+void run_writer::delivery(std::string_view event, std::string_view applied, std::string_view reason) {
+  json_writer line = begin("delivery");
+  line.key("event").text(event).key("applied").text(applied).key("reason").text(reason);
+  finish(line);
+}
+
+void run_writer::carried_out(std::string_view intervention, std::string_view applied) {
+  json_writer line = begin("delivery");
+  line.key("of").text(intervention).key("applied").text(applied);
+  finish(line);
+}
+
+void run_writer::usage(std::string_view activation, const usage_totals& since, std::int64_t tool_calls) {
+  json_writer line = begin("usage");
+  line.key("activation").text(activation).key("usage").open_object();
+  const auto add = [&](std::string_view name, std::int64_t n) {
+    if (n > 0) line.key(name).integer(n);
+  };
+  add("input_tokens", since.input_tokens);
+  add("output_tokens", since.output_tokens);
+  add("model_calls", since.model_calls);
+  add("tool_calls", tool_calls);
+  line.close_object();
+  finish(line);
+}
+
+void run_writer::gap() {
+  json_writer line = begin("gap");
+  finish(line);
+}
+
+void run_writer::run_ended(std::string_view outcome) {
+  json_writer line = begin("run_ended");
+  line.key("outcome").text(outcome);
+  finish(line);
+}
+
+}  // namespace digd::hooks

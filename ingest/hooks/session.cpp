@@ -1,0 +1,321 @@
+#include "ingest/hooks/session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace digd::hooks {
+
+namespace {
+
+// Long commands and waits for the user are no stall.
+constexpr std::int64_t stalled_ms = 6LL * 3600 * 1000;
+
+std::string last_part(std::string_view path) {
+  while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return std::string(path.substr(path.rfind('/') + 1));
+}
+
+bool is_from_prompt(const call& of) {
+  switch (of.kind) {
+    case call_kind::prompt:
+    case call_kind::notification:
+    case call_kind::tool_wanted:
+    case call_kind::agent_started: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+// ---- runs
+
+bool session::needs_run(const call& of) const {
+  if (run_.empty()) return is_from_prompt(of);
+  if (run_ == run_of(of)) return false;
+  if (of.kind == call_kind::prompt) return answered_ || !has_open_agents();
+  // A background command woke the main agent after it had answered.
+  return of.kind == call_kind::notification && answered_;
+}
+
+bool session::has_open_agents() const {
+  return std::any_of(agents_.begin(), agents_.end(),
+                     [this](const auto& a) { return a != agents_.front() && !a->activation.empty(); });
+}
+
+bool session::awaits_notification() const {
+  return std::any_of(agents_.begin(), agents_.end(), [](const auto& a) { return !a->is_announced; });
+}
+
+std::string session::run_of(const call& of) const {
+  return id_ + '/' + (of.prompt_id.empty() ? "unknown" : of.prompt_id);
+}
+
+void session::end_run() {
+  if (run_.empty()) return;
+  std::string_view outcome = "success";
+  if (!answered_) {
+    // With subagents still at work, what they were asked for never came: the end is reported as a failure.
+    outcome = has_open_agents() ? "failure" : "aborted";
+    for (const auto& a : agents_) {
+      if (!a->activation.empty() && outcome == "failure") close_failed(*a, "the session ended");
+    }
+  }
+  out_.run_ended(outcome);
+  waiting_.clear();
+  run_.clear();
+}
+
+std::string session::begin_run(const call& of) {
+  run_ = run_of(of);
+  out_ = run_writer();
+  out_.set_time(of.ts);
+  agents_.clear();
+  named_.clear();
+  waiting_.clear();
+  answered_ = was_reminded_ = false;
+  takes_usage_ = judges_tools_ = false;
+  agents_.push_back(std::make_unique<agent>());
+  main_agent().name = "main";
+  main_agent().started = true;
+
+  std::string text;
+  json_writer hello(text);
+  hello.open_object().key("type").text("hello").key("protocol").integer(1);
+  hello.key("run").text(run_).key("session").text("main");
+  hello.key("agents").open_array().text("main").close_array();
+  hello.key("mode").text(options_.mode).key("clock").text(options_.clock);
+  // The parent of several subagents reads results of different origin by design. Messages between agents are judged.
+  hello.key("rules").open_object().key("cross_lineage_aggregation").open_object();
+  hello.key("kinds").open_array().text("message").close_array().close_object().close_object();
+  hello.key("limits").open_object().key("stalled_ms").integer(stalled_ms).close_object();
+  hello.key("capabilities").open_object();
+  for (const char* able : {"inject", "reroute", "create"}) hello.key(able).boolean(true);
+  hello.close_object();
+  hello.key("client").open_object().key("name").text(options_.program).close_object();
+  hello.key("labels").open_object().key("session").text(id_).key("program").text(options_.program);
+  if (!of.folder.empty()) hello.key("project").text(last_part(of.folder));
+  if (!of.branch.empty()) hello.key("branch").text(of.branch);
+  if (!of.model.empty()) hello.key("model").text(of.model);
+  hello.close_object().close_object();
+  return text;
+}
+
+void session::joined(std::uint64_t acked_seq, bool guards, bool repetition) {
+  takes_usage_ = guards;
+  judges_tools_ = repetition;
+  out_.continue_after(acked_seq);
+  if (acked_seq > 0) out_.gap();
+}
+
+// ---- calls
+
+session::taken session::take(const call& of) {
+  taken result;
+  out_.set_time(of.ts);
+  if (run_.empty()) {
+    if (of.kind != call_kind::other && of.kind != call_kind::session_ended) ++ignored_;
+    return result;
+  }
+  switch (of.kind) {
+    case call_kind::prompt: take_prompt(of, result); break;
+    case call_kind::notification: take_notification(of); break;
+    case call_kind::tool_wanted: want_tool(of, result); break;
+    case call_kind::tool_done: finish_tool(of); break;
+    case call_kind::tool_failed: fail_tool(of); break;
+    case call_kind::agent_started: start_agent(of); break;
+    case call_kind::agent_stopped: stop_agent(of, result); break;
+    case call_kind::stopped: stop_main(of, result); break;
+    case call_kind::session_ended: end_run(); break;
+    case call_kind::other: break;
+  }
+  if (result.judged_seq == 0 && !run_.empty()) hand_over_notices(of, result);
+  return result;
+}
+
+bool session::may_wait() {
+  if (waiting_.size() < max_waiting) return true;
+  ++ignored_;
+  return false;
+}
+
+void session::wait_for_verdict(taken& into, waiting w) {
+  into.judged_seq = out_.seq();
+  waiting_[into.judged_seq] = std::move(w);
+}
+
+reply session::answer(std::uint64_t judged_seq, const received_verdict& verdict) {
+  const auto found = waiting_.find(judged_seq);
+  if (found == waiting_.end()) return {};
+  const waiting w = std::move(found->second);
+  waiting_.erase(found);
+  if (w.kind == waiting_kind::submit && verdict.action == "deliver") answered_ = true;
+  if (verdict.action == "deliver") return {};
+  switch (w.kind) {
+    case waiting_kind::prompt: return {reply_action::add_context, verdict.inject};
+    case waiting_kind::spawn:
+    case waiting_kind::message:
+      if (verdict.action == "inject") return {reply_action::amend_input, verdict.inject};
+      return deny(w, verdict);
+    case waiting_kind::tool:
+      if (verdict.action == "inject") return {reply_action::add_context, verdict.inject};
+      return {reply_action::deny, verdict.inject};
+    case waiting_kind::result:
+    case waiting_kind::submit: return block(w, verdict);
+  }
+  return {};
+}
+
+void session::give_up(std::uint64_t judged_seq) {
+  const auto found = waiting_.find(judged_seq);
+  if (found == waiting_.end()) return;
+  out_.delivery(found->second.event, "as_is", "timeout");
+  if (found->second.kind == waiting_kind::submit) answered_ = true;
+  waiting_.erase(found);
+}
+
+void session::intervene(const std::string& id, const std::string& event, const std::string& text,
+                        const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    agent* a = find_agent(name);
+    if (a == nullptr || a->notices.size() >= max_notices) continue;
+    a->notices.push_back({.id = id, .event = event, .text = text});
+  }
+}
+
+// The monitor's events reach an agent with the first hook whose answer can carry a text to it.
+void session::hand_over_notices(const call& of, taken& into) {
+  const bool carries = of.kind == call_kind::prompt || of.kind == call_kind::tool_wanted ||
+                       of.kind == call_kind::tool_done || of.kind == call_kind::agent_started;
+  const bool stops = of.kind == call_kind::stopped || of.kind == call_kind::agent_stopped;
+  agent* a = acting(of);
+  if (a == nullptr || a->notices.empty() || (!carries && !stops)) return;
+  if (stops && (of.was_blocked || ++a->blocks > options_.max_blocks)) return;
+  std::vector<std::string> events;
+  for (const notice& each : std::exchange(a->notices, {})) {
+    if (!into.reply.text.empty()) into.reply.text += "\n\n";
+    into.reply.text += each.text;
+    out_.carried_out(each.id, each.event.empty() ? "created" : "rerouted");
+    events.push_back(each.event.empty() ? each.id : each.event);
+  }
+  into.reply.action = stops ? reply_action::block : reply_action::add_context;
+  turn_over(*a, events);
+}
+
+// ---- agents
+
+session::agent& session::add_agent(std::string name) {
+  agents_.push_back(std::make_unique<agent>());
+  agents_.back()->name = std::move(name);
+  return *agents_.back();
+}
+
+std::string session::free_name(const std::string& wanted, const std::string& type) {
+  if (!wanted.empty() && find_agent(wanted) == nullptr) return wanted;
+  const std::string& stem = wanted.empty() ? type : wanted;
+  std::string name;
+  do {
+    name = stem + '#' + std::to_string(++named_[stem]);
+  } while (find_agent(name) != nullptr);
+  return name;
+}
+
+session::agent* session::find_agent(std::string_view name_or_id) {
+  if (name_or_id.empty()) return nullptr;
+  for (const auto& a : agents_) {
+    if (a->name == name_or_id || (!a->id.empty() && a->id == name_or_id)) return a.get();
+  }
+  return nullptr;
+}
+
+session::agent* session::agent_of_tool_use(std::string_view tool_use) {
+  if (tool_use.empty()) return nullptr;
+  for (const auto& a : agents_) {
+    if (a->tool_use == tool_use) return a.get();
+  }
+  return nullptr;
+}
+
+// The agent whose hook this is. One that digd has not seen (it was started while the daemon was away) joins.
+session::agent* session::acting(const call& of) {
+  if (of.agent.empty()) return &main_agent();
+  for (const auto& a : agents_) {
+    if (a->id == of.agent) return a.get();
+  }
+  if (agents_.size() >= max_agents) {
+    ++ignored_;
+    return nullptr;
+  }
+  const std::string type = of.agent_type.empty() ? "subagent" : of.agent_type;
+  agent& a = add_agent(free_name({}, type));
+  a.type = type;
+  a.id = of.agent;
+  a.asked_by = &main_agent();
+  out_.agent_joined(a.name);
+  return &a;
+}
+
+// A tool call belongs to one agent. Where two of a type were taken for each other, they change places.
+void session::bind(agent& slot, const std::string& id) {
+  if (id.empty() || slot.id == id) return;
+  for (const auto& other : agents_) {
+    if (other->id == id) std::swap(other->id, slot.id);
+  }
+  slot.id = id;
+}
+
+std::vector<std::string> session::read_inbox(agent& of, const agent* from) {
+  std::vector<std::string> events;
+  std::erase_if(of.inbox, [&](const unread& each) {
+    if (from != nullptr && each.from != from) return false;
+    events.push_back(each.event);
+    return true;
+  });
+  return events;
+}
+
+void session::open(agent& a, const std::vector<std::string>& inputs) {
+  std::vector<std::string> all = a.tasks;
+  all.insert(all.end(), inputs.begin(), inputs.end());
+  a.activation = out_.activation_started(a.name, all);
+  a.started = true;
+}
+
+// New inputs for an agent that acts: its activation ends, and another begins with what still waits and these.
+void session::turn_over(agent& a, const std::vector<std::string>& inputs) {
+  if (inputs.empty() && !a.activation.empty()) return;
+  if (!a.activation.empty()) out_.activation_ended(a.activation, a.tasks, nullptr);
+  open(a, inputs);
+}
+
+void session::close_failed(agent& a, std::string_view why) {
+  out_.activation_failed(a.activation, why);
+  a.activation.clear();
+  a.failed = true;
+}
+
+// Agents that act for digd, and not for the program: they were stopped without a hook. The program lists only the
+// background agents of the main agent; what these wait for ends with them.
+void session::close_lost_agents(const call& of) {
+  if (!of.lists_running) return;
+  std::set<const agent*> lost;
+  for (const auto& a : agents_) {  // an agent comes after the one that asked for it
+    const bool is_listed = std::find(of.running.begin(), of.running.end(), a->id) != of.running.end();
+    const bool should_be_listed = a->in_background && a->asked_by == agents_.front().get();
+    if (a->activation.empty() || a == agents_.front()) continue;
+    if (should_be_listed ? is_listed : !lost.contains(a->asked_by)) continue;
+    lost.insert(a.get());
+    close_failed(*a, "it no longer runs");
+  }
+}
+
+void session::count_usage(const call& of, agent& a) {
+  if (!of.usage || !takes_usage_ || a.activation.empty()) return;
+  const usage_totals since{.input_tokens = of.usage->input_tokens - a.counted.input_tokens,
+                           .output_tokens = of.usage->output_tokens - a.counted.output_tokens,
+                           .model_calls = of.usage->model_calls - a.counted.model_calls};
+  a.counted = *of.usage;
+  if (since.input_tokens < 0 || since.output_tokens < 0 || since.model_calls < 0) return;
+  out_.usage(a.activation, since, 0);
+}
+
+}  // namespace digd::hooks

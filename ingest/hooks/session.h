@@ -1,0 +1,170 @@
+// A coding agent's session: its hook calls, in order, into the messages of its runs, and verdicts into replies.
+//
+// A run is one prompt of the user, `SESSION/PROMPT_ID`; a prompt that arrives while subagents still act belongs to
+// their run. The caller does the rest: for each call `needs_run` (and then `end_run`, `hello`, `joined`), `take`, and,
+// if the call waits for a verdict, `answer` or `give_up`. After each it sends `lines`.
+//
+//   main agent    one activation a turn. The prompt waits until the turn that answers; results are consumed when read.
+//   spawn         an event to an agent of its own (`general-purpose#2`), so that children of one type differ
+//   subagent      an activation; its last message is an event to the agent that spawned or messaged it
+//
+// Thread: its owner's. No I/O, no clock. Bounds: `max_agents` agents a run (beyond that calls are ignored and counted),
+// `max_waiting` calls that wait for verdicts. Failure: none; what makes no sense is ignored and counted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ingest/hooks/call.h"
+#include "ingest/hooks/run_writer.h"
+
+namespace digd::hooks {
+
+struct session_options {
+  std::string program = "claude-code";
+  std::string mode = "shadow";
+  std::string clock = "wall";
+  std::size_t max_blocks = 5;  // an agent's stops that are answered with `block`, in a run
+};
+
+// A verdict, as the caller read it from a frame.
+struct received_verdict {
+  std::string action;  // deliver, inject, reroute
+  std::vector<std::string> recipients;
+  std::string inject;
+};
+
+class session {
+ public:
+  static constexpr std::size_t max_agents = 4096;
+  static constexpr std::size_t max_waiting = 256;
+  static constexpr std::size_t max_notices = 16;  // texts that wait for an agent's next hook
+
+  session(std::string id, session_options options) : id_(std::move(id)), options_(std::move(options)) {}
+
+  const std::string& id() const { return id_; }
+  const std::string& run() const { return run_; }  // empty: there is none
+  std::uint64_t ignored() const { return ignored_; }
+
+  // Whether a run has to begin before `take`.
+  bool needs_run(const call& of) const;
+  // Ends the run there is, if any; its lines come first.
+  void end_run();
+  // Begins the run of this call. Returns its hello.
+  std::string begin_run(const call& of);
+  // The run has this many messages already: the session continues it after a gap. `guards`: the run takes usage;
+  // `repetition`: it judges the calls of all tools.
+  void joined(std::uint64_t acked_seq, bool guards, bool repetition);
+  // The run is lost (refused, deleted): the session goes on without one.
+  void lose_run() { run_.clear(); }
+
+  struct taken {
+    std::uint64_t judged_seq = 0;  // 0: `reply` is the answer; else the verdicts on this message decide
+    hooks::reply reply;
+  };
+  taken take(const call& of);
+  reply answer(std::uint64_t judged_seq, const received_verdict& verdict);
+  // The verdict did not come in time, or never will.
+  void give_up(std::uint64_t judged_seq);
+  // The message was refused: there is nothing to answer.
+  void drop(std::uint64_t judged_seq) { waiting_.erase(judged_seq); }
+  // Calls were lost.
+  void note_gap() { out_.gap(); }
+  // What the monitor wants agents to know: its own event, or `event` that goes back to them. They get it with their
+  // next hook.
+  void intervene(const std::string& id, const std::string& event, const std::string& text,
+                 const std::vector<std::string>& agents);
+
+  std::vector<std::string> lines() { return out_.take_lines(); }
+
+ private:
+  struct agent;
+  struct unread {
+    std::string event;
+    const agent* from;
+  };
+  struct notice {
+    std::string id, event, text;
+  };
+  struct agent {
+    std::string name, type;
+    std::string id;                  // empty: not known yet
+    std::string spawn;               // the event that asked for it
+    std::string tool_use;            // the tool call that asked for it
+    std::string activation;          // open; empty: none
+    std::vector<std::string> tasks;  // inputs that wait until it has answered
+    std::vector<unread> inbox;       // events that it has not read
+    std::vector<notice> notices;
+    agent* asked_by = nullptr;  // gets its result
+    bool started = false, failed = false, cancelled = false;
+    bool external = false;       // another process's
+    bool in_background = false;  // its results come as notifications
+    bool is_announced = true;    // the main agent had the notification of its last end
+    std::size_t blocks = 0;
+    usage_totals counted;
+  };
+  enum class waiting_kind : std::uint8_t { prompt, spawn, message, tool, result, submit };
+  struct waiting {
+    waiting_kind kind;
+    std::string event;
+    agent* sender = nullptr;    // whose hook waits
+    agent* receiver = nullptr;  // of a spawn, a message or a result
+  };
+
+  // ---- session_calls.cpp: one function a kind of call
+  void take_prompt(const call& of, taken& into);
+  void take_notification(const call& of);
+  void want_tool(const call& of, taken& into);
+  void want_spawn(const call& of, agent& caller, taken& into);
+  void want_message(const call& of, agent& caller, taken& into);
+  void finish_tool(const call& of);
+  void fail_tool(const call& of);
+  void start_agent(const call& of);
+  void stop_agent(const call& of, taken& into);
+  void stop_main(const call& of, taken& into);
+  void settle_before_answer();
+  reply deny(const waiting& w, const received_verdict& verdict);
+  reply block(const waiting& w, const received_verdict& verdict);
+
+  // ---- session.cpp
+  agent& main_agent() { return *agents_.front(); }
+  agent& add_agent(std::string name);
+  std::string free_name(const std::string& wanted, const std::string& type);
+  agent* acting(const call& of);
+  agent* find_agent(std::string_view name_or_id);
+  agent* agent_of_tool_use(std::string_view tool_use);
+  void bind(agent& slot, const std::string& id);
+  std::vector<std::string> read_inbox(agent& of, const agent* from = nullptr);
+  void open(agent& a, const std::vector<std::string>& inputs);
+  void turn_over(agent& a, const std::vector<std::string>& inputs);
+  void close_failed(agent& a, std::string_view why);
+  void close_lost_agents(const call& of);
+  void count_usage(const call& of, agent& a);
+  std::string run_of(const call& of) const;
+  bool has_open_agents() const;
+  bool awaits_notification() const;
+  bool may_wait();
+  void wait_for_verdict(taken& into, waiting w);
+  void hand_over_notices(const call& of, taken& into);
+
+  const std::string id_;
+  const session_options options_;
+  std::string run_;
+  run_writer out_;
+  std::vector<std::unique_ptr<agent>> agents_;  // the first is the main agent
+  std::map<std::string, std::size_t> named_;    // how many agents of a type
+  std::set<std::string> missing_types_;
+  std::map<std::uint64_t, waiting> waiting_;  // by seq
+  bool takes_usage_ = false, judges_tools_ = false;
+  bool answered_ = false;      // a submit event was let through
+  bool was_reminded_ = false;  // a submit event was given back
+  std::uint64_t ignored_ = 0;
+};
+
+}  // namespace digd::hooks

@@ -1,0 +1,217 @@
+// One function a kind of hook call.
+#include <algorithm>
+#include <utility>
+
+#include "ingest/hooks/session.h"
+
+namespace digd::hooks {
+
+void session::take_prompt(const call& of, taken& into) {
+  agent& main = main_agent();
+  if (!may_wait()) return;
+  const std::string prompt = out_.event({}, {.recipients = {main.name}, .kind = "prompt", .text = of.text});
+  wait_for_verdict(into, {.kind = waiting_kind::prompt, .event = prompt, .sender = &main});
+  turn_over(main, {prompt});
+  main.tasks.push_back(prompt);
+}
+
+void session::take_notification(const call& of) {
+  agent& main = main_agent();
+  agent* from = find_agent(of.bound_agent);
+  if (from == nullptr) from = agent_of_tool_use(of.tool_use);
+  std::vector<std::string> results;
+  if (from != nullptr) {
+    results = read_inbox(main, from);
+    from->is_announced = true;
+  } else if (main.tasks.empty()) {
+    // A background command, or an agent from before digd: the run begins with what it brought.
+    results.push_back(out_.event({}, {.recipients = {main.name}, .kind = "prompt", .text = of.text}));
+  }
+  turn_over(main, results);
+}
+
+// ---- tools
+
+void session::want_tool(const call& of, taken& into) {
+  agent* caller = acting(of);
+  if (caller == nullptr) return;
+  if (caller->activation.empty()) open(*caller, read_inbox(*caller));
+  count_usage(of, *caller);
+  if (!may_wait()) return;
+  if (of.tool == tool_kind::spawn) return want_spawn(of, *caller, into);
+  if (of.tool == tool_kind::message) return want_message(of, *caller, into);
+  if (!judges_tools_) return;
+  const std::string made =
+      out_.event(caller->activation,
+                 {.kind = "tool_call", .text = {}, .tool = of.tool_name, .fingerprint = of.fingerprint, .fyi = true});
+  wait_for_verdict(into, {.kind = waiting_kind::tool, .event = made, .sender = caller});
+}
+
+void session::want_spawn(const call& of, agent& caller, taken& into) {
+  if (agents_.size() >= max_agents) {
+    ++ignored_;
+    return;
+  }
+  // A type that the program does not know is nobody: the event is an orphan, and the caller gets it back.
+  const bool is_missing = missing_types_.contains(of.target);
+  agent& child = add_agent(is_missing ? of.target : free_name(of.given_name, of.target));
+  child.type = of.target;
+  child.tool_use = of.tool_use;
+  child.asked_by = &caller;
+  child.cancelled = is_missing;
+  if (!is_missing) out_.agent_joined(child.name);
+  child.spawn = out_.event(caller.activation,
+                           {.recipients = {child.name}, .kind = "task", .text = of.text, .tool = of.tool_name});
+  wait_for_verdict(into, {.kind = waiting_kind::spawn, .event = child.spawn, .sender = &caller, .receiver = &child});
+}
+
+void session::want_message(const call& of, agent& caller, taken& into) {
+  agent* to = of.target == "team-lead" ? &main_agent() : find_agent(of.target);
+  if (to == nullptr) {
+    if (agents_.size() >= max_agents || of.target.empty()) {
+      ++ignored_;
+      return;
+    }
+    to = &add_agent(of.target);
+    to->external = true;
+    out_.agent_joined(to->name);
+  }
+  // What another process does with a message is not seen here, so nothing waits for it.
+  const std::string made = out_.event(
+      caller.activation,
+      {.recipients = {to->name}, .kind = "message", .text = of.text, .tool = of.tool_name, .fyi = to->external});
+  if (!to->external) {
+    to->inbox.push_back({.event = made, .from = &caller});
+    to->tool_use = of.tool_use;
+    if (to != &main_agent()) to->asked_by = &caller;
+  }
+  wait_for_verdict(into, {.kind = waiting_kind::message, .event = made, .sender = &caller, .receiver = to});
+}
+
+void session::finish_tool(const call& of) {
+  agent* caller = acting(of);
+  if (caller == nullptr) return;
+  if (takes_usage_ && !caller->activation.empty()) out_.usage(caller->activation, {}, 1);
+  agent* other = agent_of_tool_use(of.tool_use);
+  if (of.tool == tool_kind::spawn && other != nullptr) {
+    bind(*other, of.bound_agent);
+    other->in_background = !of.has_result;
+    if (!other->started && !of.has_result)
+      return start_agent({.kind = call_kind::agent_started, .agent = of.bound_agent});
+    if (of.has_result) turn_over(*caller, read_inbox(*caller, other));
+  } else if (of.tool == tool_kind::message && other != nullptr && of.bound_agent.empty() &&
+             !other->activation.empty()) {
+    turn_over(*other, read_inbox(*other));
+  }
+}
+
+void session::fail_tool(const call& of) {
+  agent* other = agent_of_tool_use(of.tool_use);
+  if (of.tool != tool_kind::spawn || other == nullptr || other->started || other->cancelled) return;
+  if (of.no_target && missing_types_.size() < max_agents) missing_types_.insert(of.target);
+  other->cancelled = true;
+  out_.agent_left(other->name);
+}
+
+// ---- subagents
+
+void session::start_agent(const call& of) {
+  agent* child = find_agent(of.agent);
+  if (child == nullptr) child = agent_of_tool_use(of.tool_use);
+  if (child == nullptr) {
+    // Which spawn this is, PostToolUse says later (`bind`); until then the first of the type that is free.
+    const auto is_free = [&](const auto& a) {
+      return a->id.empty() && !a->cancelled && !a->external && a->type == of.agent_type && a != agents_.front();
+    };
+    const auto found = std::find_if(agents_.begin(), agents_.end(), is_free);
+    child = found != agents_.end() ? found->get() : acting(of);
+  }
+  if (child == nullptr) return;
+  bind(*child, of.agent);
+  if (!child->activation.empty()) return;
+  if (!child->started && !child->spawn.empty()) child->tasks = {child->spawn};
+  child->failed = false;
+  child->is_announced = true;
+  open(*child, read_inbox(*child));
+}
+
+void session::stop_agent(const call& of, taken& into) {
+  agent* child = acting(of);
+  if (child == nullptr || !may_wait()) return;
+  if (child->activation.empty()) open(*child, read_inbox(*child));
+  count_usage(of, *child);
+  child->is_announced = !child->in_background || child->asked_by != &main_agent();
+  if (of.text.empty()) return close_failed(*child, "it ended without a message");
+  agent& parent = child->asked_by != nullptr ? *child->asked_by : main_agent();
+  const new_event result{.recipients = {parent.name}, .kind = "result", .text = of.text};
+  const std::string made = out_.activation_ended(child->activation, {}, &result);
+  child->activation.clear();
+  child->tasks.clear();
+  parent.inbox.push_back({.event = made, .from = child});
+  wait_for_verdict(into, {.kind = waiting_kind::result, .event = made, .sender = child, .receiver = &parent});
+}
+
+// ---- the main agent
+
+void session::stop_main(const call& of, taken& into) {
+  agent& main = main_agent();
+  if (!may_wait()) return;
+  close_lost_agents(of);
+  if (main.activation.empty()) open(main, {});
+  count_usage(of, main);
+  if (has_open_agents() || !main.inbox.empty() || awaits_notification() || !of.running.empty()) {
+    // The program resumes the main agent with each result; until the last one this is no answer.
+    out_.activation_ended(main.activation, main.tasks, nullptr);
+    main.activation.clear();
+    return;
+  }
+  settle_before_answer();
+  const new_event answer{.kind = "answer", .text = of.text, .submit = true};
+  const std::string made = out_.activation_ended(main.activation, {}, &answer);
+  main.activation.clear();
+  main.tasks.clear();
+  wait_for_verdict(into, {.kind = waiting_kind::submit, .event = made, .sender = &main});
+}
+
+// What will never be done is no open work: spawns that the user or another hook refused, and, once the main agent was
+// reminded of them, agents that came back empty.
+void session::settle_before_answer() {
+  for (const auto& a : agents_) {
+    if (a->spawn.empty() || a->cancelled) continue;
+    if (a->started && !(a->failed && was_reminded_)) continue;
+    out_.activation_discarded(out_.activation_started(a->name, {a->spawn}), a->spawn);
+    a->cancelled = true;
+  }
+}
+
+// ---- verdicts
+
+reply session::deny(const waiting& w, const received_verdict& verdict) {
+  if (w.receiver != nullptr) {
+    std::erase_if(w.receiver->inbox, [&](const unread& each) { return each.event == w.event; });
+    if (w.kind == waiting_kind::spawn) w.receiver->cancelled = true;
+  }
+  const auto& to = verdict.recipients;
+  if (std::find(to.begin(), to.end(), w.sender->name) != to.end()) turn_over(*w.sender, {w.event});
+  return {reply_action::deny, verdict.inject};
+}
+
+reply session::block(const waiting& w, const received_verdict& verdict) {
+  agent& a = *w.sender;
+  if (verdict.inject.empty() || ++a.blocks > options_.max_blocks) {
+    out_.delivery(w.event, "as_is", "the agent was blocked often enough");
+    if (w.kind == waiting_kind::submit) answered_ = true;
+    return {};
+  }
+  const auto& to = verdict.recipients;
+  const bool is_back = std::find(to.begin(), to.end(), a.name) != to.end();
+  if (verdict.action == "reroute" && w.receiver != nullptr) {
+    std::erase_if(w.receiver->inbox, [&](const unread& each) { return each.event == w.event; });
+  }
+  if (w.kind == waiting_kind::submit) was_reminded_ = true;
+  if (is_back) a.tasks = {w.event};
+  open(a, {});
+  return {reply_action::block, verdict.inject};
+}
+
+}  // namespace digd::hooks

@@ -1,0 +1,26 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
+
+from coding_agent import program  # noqa: E402
+from live import Daemon  # noqa: E402
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Says which of the two was tested."""
+    if program() is None:
+        terminalreporter.write_line(
+            "Claude Code is not installed: tests/hooks played RECORDED hook calls, not the program.",
+            red=True,
+            bold=True,
+        )
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    with Daemon(tmp_path / "daemon", "threads = 2\nverdict_deadline_ms = 20000\n") as running:
+        yield running
