@@ -10,6 +10,7 @@ inline constexpr int done = 0;
 inline constexpr int found = 1;
 inline constexpr int wrong_use = 2;
 
+void add_attach(CLI::App& app, int& status);
 void add_causal(CLI::App& app, int& status);
 void add_attribute_chief(CLI::App& app, int& status);  // shares `attribute` with other methods
 void add_attribute_shapley(CLI::App& app, int& status);
@@ -21,7 +22,9 @@ void add_demo(CLI::App& app, int& status);
 void add_export(CLI::App& app, int& status);
 void add_guards(CLI::App& app, int& status);
 void add_health(CLI::App& app, int& status);
+void add_hook(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
+void add_import_claude_code(CLI::App& import, int& status);
 void add_import_otlp(CLI::App& import, int& status);
 void add_judge(CLI::App& app, int& status);
 void add_mode(CLI::App& app, int& status);

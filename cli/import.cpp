@@ -191,6 +191,7 @@ void add_import(CLI::App& app, int& status) {
             .run();
   });
 
+  add_import_claude_code(*sub, status);
   add_import_otlp(*sub, status);
 }
 

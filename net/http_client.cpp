@@ -65,7 +65,7 @@ std::string too_slow(const server_address& to) { return to.shown() + " took the 
 }  // namespace
 
 http_client::http_client(server_address to, std::string token, std::chrono::milliseconds patience)
-    : to_(std::move(to)), token_(std::move(token)), patience_(patience) {}
+    : to_(std::move(to)), token_(std::move(token)), patience_(patience), connect_patience_(patience) {}
 
 std::string http_client::ask(std::string_view method, std::string_view target, std::string_view body,
                              http_answer& into) const {
@@ -80,7 +80,7 @@ std::string http_client::download(std::string_view target, const std::function<b
 std::string http_client::perform(const request& request, http_answer& into) const {
   const auto going = std::make_shared<exchange>();
   into = {};
-  if (std::string why = connect_to(going->io, going->socket, to_, client_clock::now() + patience_, going);
+  if (std::string why = connect_to(going->io, going->socket, to_, client_clock::now() + connect_patience_, going);
       !why.empty()) {
     return why;
   }

@@ -31,6 +31,9 @@ class http_client {
 
   http_client(server_address to, std::string token, std::chrono::milliseconds patience);
 
+  // A shorter patience for the connection alone.
+  void connect_within(std::chrono::milliseconds patience) { connect_patience_ = patience; }
+
   // Returns an empty string if there is an answer, with any status; otherwise the reason why there is none.
   std::string ask(std::string_view method, std::string_view target, std::string_view body, http_answer& into) const;
   std::string get(std::string_view target, http_answer& into) const { return ask("GET", target, {}, into); }
@@ -48,6 +51,7 @@ class http_client {
   const server_address to_;
   const std::string token_;
   const std::chrono::milliseconds patience_;
+  std::chrono::milliseconds connect_patience_;
 };
 
 }  // namespace digd::net

@@ -1,0 +1,213 @@
+// digctl attach claude-code [MODE]: writes digd's hooks into the settings of a coding agent, or removes them.
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/daemon_options.h"
+#include "cli/files.h"
+#include "cli/printable.h"
+#include "cli/settings_file.h"
+
+namespace digd::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+constexpr std::size_t max_settings_bytes = 4u << 20;
+
+struct attach_options {
+  std::string program, mode = "shadow";
+  bool project = false, user = false, remove = false, check = false, command = false, dry_run = false;
+  daemon_options daemon;
+};
+
+using version = std::array<int, 3>;
+
+// docs/coding-agents.md lists what this version does with the answers.
+constexpr version tried{2, 1, 330};
+
+fs::path settings_path(const attach_options& options) {
+  if (options.project) return fs::path(".claude") / "settings.json";
+  if (const char* folder = std::getenv("CLAUDE_CONFIG_DIR"); folder != nullptr && *folder != '\0') {
+    return fs::path(folder) / "settings.json";
+  }
+  const char* home = std::getenv("HOME");
+  return fs::path(home == nullptr ? "." : home) / ".claude" / "settings.json";
+}
+
+// "2.1.330 (Claude Code)"; empty: the program is not on the PATH.
+std::string installed_version() {
+  std::string text;
+  FILE* pipe = popen("claude --version 2>/dev/null", "r");  // NOLINT(cert-env33-c): a fixed command
+  if (pipe == nullptr) return text;
+  std::array<char, 128> buffer{};
+  if (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) text = buffer.data();
+  pclose(pipe);
+  return text.substr(0, text.find_first_of("\r\n"));
+}
+
+// All 0: the text does not begin with three numbers.
+version version_in(std::string_view text) {
+  version is{};
+  for (int& part : is) {
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), part);
+    if (read.ec != std::errc()) return {};
+    text.remove_prefix(std::min<std::size_t>(text.size(), static_cast<std::size_t>(read.ptr - text.data()) + 1));
+  }
+  return is;
+}
+
+// Says what is known about the version. False: it is older than the one tried, or unknown.
+bool report_version() {
+  const std::string text = installed_version();
+  const version is = version_in(text);
+  if (is == version{}) {
+    std::cerr << "Claude Code is not on the PATH, so its version is unknown. digd was tried with 2.1.330.\n";
+    return false;
+  }
+  if (is < tried) {
+    std::cerr << "Claude Code " << printable(text)
+              << " is older than 2.1.330, with which digd was tried. Old versions ignore longer prompts for subagents "
+                 "and blocked stops of subagents: see and report work, give back may not.\n";
+    return false;
+  }
+  std::cerr << "Claude Code " << printable(text)
+            << ": see, report, inject (prompts, contexts), give back (denied calls, blocked stops) work.\n";
+  return true;
+}
+
+json::object handler_for(const attach_options& options, const daemon_end& daemon) {
+  if (options.command || daemon.to.local) {
+    std::string command = "digctl hook claude-code --mode " + options.mode;
+    if (options.daemon.to != daemon_options().to) command += " --to '" + options.daemon.to + "'";
+    return {{"type", "command"}, {"command", command}, {"timeout", 10}};
+  }
+  const std::string host = daemon.to.host.find(':') == std::string::npos ? daemon.to.host : '[' + daemon.to.host + ']';
+  const std::string url = (daemon.to.tls ? "https://" : "http://") + host + ':' + daemon.to.port +
+                          "/v1/hooks/claude-code?mode=" + options.mode;
+  json::object handler{{"type", "http"}, {"url", url}, {"timeout", 10}};
+  if (!daemon.token.empty()) {  // by name: the token itself is not written
+    handler["headers"] = json::object{{"Authorization", "Bearer $DIGD_TOKEN"}};
+    handler["allowedEnvVars"] = json::array{"DIGD_TOKEN"};
+  }
+  return handler;
+}
+
+// The settings as they are. Nothing there: an empty object. nullopt, after a message: they cannot be read.
+std::optional<json::object> read_settings(const fs::path& path) {
+  std::error_code none;
+  if (!fs::exists(path, none)) return json::object();
+  std::string why;
+  const auto text = read_file(path, max_settings_bytes, why);
+  if (!text) {
+    complain("attach", shown(path) + ": " + why);
+    return {};
+  }
+  json::error_code ec;
+  const json::value value = json::parse(*text, ec);
+  if (ec || !value.is_object()) {
+    complain("attach", shown(path) + " is no JSON object; repair it first. Nothing was changed");
+    return {};
+  }
+  if (const json::value* hooks = value.get_object().if_contains("hooks"); hooks != nullptr && !hooks->is_object()) {
+    complain("attach", shown(path) + ": `hooks` is no object; repair it first. Nothing was changed");
+    return {};
+  }
+  return value.get_object();
+}
+
+bool is_daemon_there(const attach_options& options) {
+  const auto daemon = http_to("attach", options.daemon);
+  if (!daemon) return false;
+  net::http_answer answer;
+  std::string why = daemon->get("/healthz", answer);
+  if (why.empty() && !answer.good()) why = complaint_of(*daemon, answer);
+  std::cerr << (why.empty() ? "digd answers at " + daemon->to().shown() + ".\n" : why + '\n');
+  return why.empty();
+}
+
+int check(const attach_options& options, const fs::path& path) {
+  auto settings = read_settings(path);
+  if (!settings) return wrong_use;
+  const std::size_t hooks = remove_hooks(*settings);
+  std::cerr << shown(path) << " has " << hooks << " of " << watched_hooks().size() << " hooks of digd.\n";
+  const bool is_good = report_version() & is_daemon_there(options);
+  return is_good && hooks == watched_hooks().size() ? done : found;
+}
+
+int attach(const attach_options& options) {
+  const fs::path path = settings_path(options);
+  if (options.check) return check(options, path);
+  const auto daemon = find_daemon("attach", options.daemon);
+  if (!daemon) return wrong_use;
+  auto before = read_settings(path);
+  if (!before) return wrong_use;
+  json::object after = *before;
+  const std::size_t removed = remove_hooks(after);
+  const json::object handler = handler_for(options, *daemon);
+  if (!options.remove) add_hooks(after, handler);
+  if (after == *before) {
+    std::cerr << shown(path) << " needs no change.\n";
+    return done;
+  }
+  std::cerr << shown(path) << ":\n";
+  if (removed > 0) std::cerr << "  - " << removed << " hooks of digd\n";
+  if (!options.remove) {
+    for (const std::string& name : watched_hooks())
+      std::cerr << "  + hooks." << name << ": " << json::serialize(handler) << '\n';
+  }
+  if (options.dry_run) return done;
+  std::error_code ec;
+  fs::create_directories(path.parent_path(), ec);
+  if (!before->empty()) {
+    const fs::path backup = path.string() + ".before-digd";
+    fs::copy_file(path, backup, fs::copy_options::overwrite_existing, ec);
+    if (ec) return complain("attach", "no backup " + shown(backup) + ": " + ec.message() + ". Nothing was changed");
+    std::cerr << "The settings as they were: " << shown(backup) << '\n';
+  }
+  if (const std::string why = write_file(path, indented(after)); !why.empty()) return complain("attach", why);
+  if (options.remove) {
+    std::cerr << "Sessions that begin from now on are not watched.\n";
+    return done;
+  }
+  report_version();
+  std::cerr << "Sessions that begin from now on are watched (" << options.mode << ").\n";
+  return done;
+}
+
+}  // namespace
+
+void add_attach(CLI::App& app, int& status) {
+  auto options = std::make_shared<attach_options>();
+  CLI::App* sub = app.add_subcommand("attach", "Lets digd watch a coding agent: writes its hooks into the settings");
+  sub->add_option("PROGRAM", options->program, "the coding agent")->required()->check(CLI::IsMember({"claude-code"}));
+  sub->add_option("MODE", options->mode, "shadow: digd reports what it would do. enforce: it does it")
+      ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}))
+      ->capture_default_str();
+  auto* project = sub->add_flag("--project", options->project, "the settings of the project in this folder");
+  sub->add_flag("--user", options->user, "the settings of the user (default)")->excludes(project);
+  sub->add_flag("--remove", options->remove, "removes digd's hooks");
+  sub->add_flag("--check", options->check,
+                "changes nothing; says whether the hooks, the version and the daemon are there");
+  sub->add_flag("--command", options->command,
+                "hooks that start `digctl hook`: for hosts without HTTP hooks, and for usage");
+  sub->add_flag("--dry-run", options->dry_run, "shows the change and makes none");
+  add_daemon_options(*sub, options->daemon);
+  sub->footer("With DIGD_TOKEN or --token-file, the hooks send the token from the environment's DIGD_TOKEN.");
+  sub->callback([options, &status] { status = attach(*options); });
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,124 @@
+// digctl hook claude-code: a hook of type `command`. Passes the call on standard input to the daemon and prints its
+// answer. Adds what only the user may read: usage from transcripts, the branch, which tool call started a subagent.
+//
+// It fails open: whatever goes wrong, it prints nothing, says why on standard error, and exits with 0.
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/daemon_options.h"
+#include "cli/files.h"
+#include "ingest/hooks/dialect.h"
+#include "ingest/hooks/transcript.h"
+
+namespace digd::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+constexpr std::size_t max_call_bytes = 4u << 20;
+constexpr std::size_t max_transcript_bytes = 64u << 20;
+constexpr std::chrono::milliseconds max_connect_time{100};
+
+struct hook_options {
+  std::string program;
+  std::string mode = "shadow";
+  daemon_options daemon;
+};
+
+int fail_open(const std::string& why) {
+  std::cerr << "digctl hook: " << why << "; the agent goes on without digd\n";
+  return done;
+}
+
+json::object usage_json(const hooks::usage_totals& usage) {
+  return {
+      {"input_tokens", usage.input_tokens}, {"output_tokens", usage.output_tokens}, {"model_calls", usage.model_calls}};
+}
+
+// "ref: refs/heads/NAME" in the folder's repository; empty: none.
+std::string branch_of(const std::string& folder) {
+  std::string why;
+  const auto head = read_file(fs::path(folder) / ".git" / "HEAD", 4096, why);
+  constexpr std::string_view prefix = "ref: refs/heads/";
+  if (!head || !head->starts_with(prefix)) return {};
+  return head->substr(prefix.size(), head->find_first_of("\r\n") - prefix.size());
+}
+
+void add_usage(const std::string& transcript, json::object& into) {
+  std::string why;
+  const auto text = read_file(transcript, max_transcript_bytes, why);
+  if (!text) return;
+  const hooks::transcript_facts facts = hooks::read_transcript(*text);
+  into["usage"] = usage_json(facts.usage);
+  into["model"] = facts.model;
+}
+
+// The file beside a subagent's transcript names the tool call that started it.
+void add_tool_use(const json::object& call, json::object& into) {
+  fs::path folder(hooks::text_of(call, "transcript_path"));
+  const std::string agent = hooks::text_of(call, "agent_id");
+  if (folder.empty() || agent.empty() || agent.find('/') != std::string::npos) return;
+  folder.replace_extension();
+  std::string why;
+  const auto text = read_file(folder / "subagents" / ("agent-" + agent + ".meta.json"), 64 * 1024, why);
+  json::error_code ec;
+  const json::value meta = text ? json::parse(*text, ec) : json::value();
+  if (!ec && meta.is_object()) into["tool_use_id"] = hooks::text_of(meta.get_object(), "toolUseId");
+}
+
+json::object additions_to(const json::object& call) {
+  const std::string hook = hooks::text_of(call, "hook_event_name");
+  json::object added;
+  if (hook == "UserPromptSubmit") added["branch"] = branch_of(hooks::text_of(call, "cwd"));
+  if (hook == "SubagentStart") add_tool_use(call, added);
+  if (hook == "Stop") add_usage(hooks::text_of(call, "transcript_path"), added);
+  if (hook == "SubagentStop") add_usage(hooks::text_of(call, "agent_transcript_path"), added);
+  return added;
+}
+
+int pass_on(const hook_options& options) {
+  std::string why;
+  const auto text = read_file("-", max_call_bytes, why);
+  if (!text) return fail_open("the call " + why);
+  json::error_code ec;
+  json::value call = json::parse(*text, ec);
+  if (ec || !call.is_object()) return fail_open("the call on standard input is no JSON object");
+  if (json::object added = additions_to(call.get_object()); !added.empty())
+    call.get_object()["digd"] = std::move(added);
+  auto daemon = http_to("hook", options.daemon);
+  if (!daemon) return done;
+  daemon->connect_within(max_connect_time);
+  net::http_answer answer;
+  why = daemon->ask("POST", "/v1/hooks/" + net::percent_encoded(options.program) + "?mode=" + options.mode,
+                    json::serialize(call), answer);
+  if (!why.empty()) return fail_open(why);
+  if (!answer.good()) return fail_open(complaint_of(*daemon, answer));
+  std::cout << answer.body << '\n';
+  return done;
+}
+
+}  // namespace
+
+void add_hook(CLI::App& app, int& status) {
+  auto options = std::make_shared<hook_options>();
+  CLI::App* sub = app.add_subcommand("hook", "Passes a coding agent's hook call to the daemon; `attach` sets it up");
+  sub->add_option("PROGRAM", options->program, "the coding agent")
+      ->required()
+      ->check(CLI::IsMember(hooks::dialect_names()));
+  sub->add_option("--mode", options->mode, "how far digd goes with this session")
+      ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}))
+      ->capture_default_str();
+  add_daemon_options(*sub, options->daemon);
+  options->daemon.timeout_s = 5;
+  sub->footer("Reads the call on standard input. If no daemon answers, the agent goes on as without digd.");
+  sub->callback([options, &status] { status = pass_on(*options); });
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,117 @@
+#include "cli/settings_file.h"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <string_view>
+
+namespace digd::cli {
+
+namespace {
+
+namespace json = boost::json;
+
+bool contains(const json::object& handler, std::string_view member, std::string_view text) {
+  const json::value* value = handler.if_contains(member);
+  if (value == nullptr || !value->is_string()) return false;
+  return std::string_view(value->get_string()).find(text) != std::string_view::npos;
+}
+
+bool is_ours(const json::value& handler) {
+  const json::object* fields = handler.if_object();
+  return fields != nullptr &&
+         (contains(*fields, "url", "/v1/hooks/claude-code") || contains(*fields, "command", "digctl hook claude-code"));
+}
+
+std::size_t remove_from(json::array& entries) {
+  std::size_t removed = 0;
+  for (auto entry = entries.begin(); entry != entries.end();) {
+    json::object* fields = entry->if_object();
+    json::value* handlers = fields == nullptr ? nullptr : fields->if_contains("hooks");
+    if (handlers == nullptr || !handlers->is_array()) {
+      ++entry;
+      continue;
+    }
+    json::array& list = handlers->get_array();
+    const std::size_t before = list.size();
+    for (auto handler = list.begin(); handler != list.end();) {
+      handler = is_ours(*handler) ? list.erase(handler) : handler + 1;
+    }
+    removed += before - list.size();
+    entry = before > 0 && list.empty() ? entries.erase(entry) : entry + 1;
+  }
+  return removed;
+}
+
+void write_indented(const json::value& value, const std::string& indent, std::string& out) {
+  const std::string inner = indent + "  ";
+  bool first = true;
+  const auto separate = [&] {
+    out += first ? "\n" : ",\n";
+    out += inner;
+    first = false;
+  };
+  if (const json::object* object = value.if_object(); object != nullptr && !object->empty()) {
+    out += '{';
+    for (const auto& [key, member] : *object) {
+      separate();
+      out += json::serialize(json::string(key)) + ": ";
+      write_indented(member, inner, out);
+    }
+    out += '\n' + indent + '}';
+  } else if (const json::array* array = value.if_array(); array != nullptr && !array->empty()) {
+    out += '[';
+    for (const json::value& element : *array) {
+      separate();
+      write_indented(element, inner, out);
+    }
+    out += '\n' + indent + ']';
+  } else {
+    out += json::serialize(value);
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& watched_hooks() {
+  static const std::vector<std::string> names = {
+      "UserPromptSubmit", "PreToolUse",   "PostToolUse", "PostToolUseFailure", "PermissionDenied",
+      "SubagentStart",    "SubagentStop", "Stop",        "SessionEnd"};
+  return names;
+}
+
+std::size_t remove_hooks(json::object& settings) {
+  json::value* found = settings.if_contains("hooks");
+  json::object* hooks = found == nullptr ? nullptr : found->if_object();
+  if (hooks == nullptr) return 0;
+  std::size_t removed = 0;
+  std::vector<std::string> empty;
+  for (auto& [name, entries] : *hooks) {
+    if (!entries.is_array()) continue;
+    const std::size_t from_here = remove_from(entries.get_array());
+    removed += from_here;
+    if (from_here > 0 && entries.get_array().empty()) empty.emplace_back(name);
+  }
+  for (const std::string& name : empty) hooks->erase(name);
+  if (removed > 0 && hooks->empty()) settings.erase("hooks");
+  return removed;
+}
+
+void add_hooks(json::object& settings, const json::object& handler) {
+  json::value& found = settings["hooks"];
+  if (!found.is_object()) found = json::object();
+  json::object& hooks = found.get_object();
+  for (const std::string& name : watched_hooks()) {
+    json::value& entries = hooks[name];
+    if (!entries.is_array()) entries = json::array();
+    entries.get_array().push_back(json::object{{"hooks", json::array{handler}}});
+  }
+}
+
+std::string indented(const json::value& value) {
+  std::string out;
+  write_indented(value, "", out);
+  return out + '\n';
+}
+
+}  // namespace digd::cli

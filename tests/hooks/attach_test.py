@@ -1,0 +1,123 @@
+"""digctl attach and digctl hook: the settings that they write, and what they do without a daemon."""
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from coding_agent import HOOKS, program, run_program
+from fake_model import Call, Model
+from live import DIGCTL, wait_until
+
+OWN_HOOK = {"matcher": "Bash", "hooks": [{"type": "command", "command": "/usr/bin/true"}]}
+
+
+def digctl(*args, cwd, stdin="", env=None):
+    variables = {"PATH": os.environ["PATH"], "HOME": str(cwd), **(env or {})}
+    return subprocess.run([DIGCTL, *args], cwd=cwd, env=variables, input=stdin, capture_output=True, text=True)
+
+
+def settings_in(folder) -> dict:
+    return json.loads((Path(folder) / ".claude" / "settings.json").read_text())
+
+
+def test_attach_adds_every_hook_and_keeps_the_rest(tmp_path):
+    (tmp_path / ".claude").mkdir()
+    before = {"model": "opus", "hooks": {"PreToolUse": [OWN_HOOK], "Notification": [OWN_HOOK]}, "env": {"A": "b"}}
+    (tmp_path / ".claude" / "settings.json").write_text(json.dumps(before))
+    done = digctl("attach", "claude-code", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    after = settings_in(tmp_path)
+    assert [after["model"], after["env"], after["hooks"]["Notification"]] == ["opus", {"A": "b"}, [OWN_HOOK]]
+    assert after["hooks"]["PreToolUse"][0] == OWN_HOOK
+    assert set(HOOKS) <= set(after["hooks"])
+    url = "http://127.0.0.1:7344/v1/hooks/claude-code?mode=shadow"
+    assert all(after["hooks"][hook][-1]["hooks"][0]["url"] == url for hook in HOOKS)
+    assert json.loads((tmp_path / ".claude" / "settings.json.before-digd").read_text()) == before
+
+    again = digctl("attach", "claude-code", cwd=tmp_path)
+    assert "needs no change" in again.stderr
+    assert digctl("attach", "claude-code", "enforce", cwd=tmp_path).returncode == 0
+    assert len(settings_in(tmp_path)["hooks"]["Stop"]) == 1, "another mode replaces the hooks"
+    assert digctl("attach", "claude-code", "--remove", cwd=tmp_path).returncode == 0
+    assert settings_in(tmp_path) == before
+
+
+def test_attach_changes_nothing_in_settings_that_it_cannot_read(tmp_path):
+    (tmp_path / ".claude").mkdir()
+    for text in ["{", "[]", '{"hooks":[]}']:
+        (tmp_path / ".claude" / "settings.json").write_text(text)
+        assert digctl("attach", "claude-code", cwd=tmp_path).returncode == 2
+        assert (tmp_path / ".claude" / "settings.json").read_text() == text
+
+
+def test_attach_to_a_project_names_the_token_and_does_not_write_it(tmp_path):
+    done = digctl("attach", "claude-code", "--project", cwd=tmp_path, env={"HOME": "/nowhere", "DIGD_TOKEN": "secret"})
+    assert done.returncode == 0, done.stderr
+    handler = settings_in(tmp_path)["hooks"]["Stop"][0]["hooks"][0]
+    assert handler["headers"] == {"Authorization": "Bearer $DIGD_TOKEN"}
+    assert handler["allowedEnvVars"] == ["DIGD_TOKEN"]
+    assert "secret" not in json.dumps(settings_in(tmp_path)) + done.stderr
+
+
+def test_check_says_what_is_missing(tmp_path, daemon):
+    missing = digctl("attach", "claude-code", "--check", "--to", daemon.address, cwd=tmp_path)
+    assert missing.returncode == 1
+    assert "0 of 9 hooks" in missing.stderr
+    assert "digd answers" in missing.stderr
+
+
+def test_hook_fails_open_without_a_daemon(tmp_path):
+    call = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
+    begun = time.monotonic()
+    bare = digctl("--version", cwd=tmp_path)
+    start_s = time.monotonic() - begun
+    begun = time.monotonic()
+    done = digctl("hook", "claude-code", "--to", "127.0.0.1:1", cwd=tmp_path, stdin=call)
+    took_s = time.monotonic() - begun
+    assert (bare.returncode, done.returncode, done.stdout) == (0, 0, "")
+    assert "goes on without digd" in done.stderr
+    print(f"hook without a daemon: {took_s * 1000:.0f} ms; digctl --version: {start_s * 1000:.0f} ms")
+    for wrong in ["", "[]", "{"]:
+        assert digctl("hook", "claude-code", cwd=tmp_path, stdin=wrong).returncode == 0
+
+
+def test_hook_passes_the_call_on_with_the_branch(tmp_path, daemon):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
+    call = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt_id": "p", "cwd": str(tmp_path)}
+    for hook in ("UserPromptSubmit", "SessionEnd"):
+        text = json.dumps({**call, "hook_event_name": hook, "prompt": "go"})
+        done = digctl("hook", "claude-code", "--to", daemon.address, cwd=tmp_path, stdin=text)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "{}\n", "")
+
+    def labels():
+        shown = digctl("export", "s/p", "--format", "trace", "--to", daemon.address, cwd=tmp_path)
+        return json.loads(shown.stdout.splitlines()[0])["labels"] if shown.returncode == 0 else None
+
+    assert wait_until(labels, "the run")["branch"] == "topic"
+
+
+@pytest.mark.skipif(program() is None, reason="needs the real program")
+def test_the_real_program_is_watched_through_command_hooks(tmp_path, daemon):
+    parts = {
+        "main": [
+            [Call("Agent", {"description": "a", "prompt": "[[part:a]] work", "subagent_type": "general-purpose"})],
+            ["It works."],
+            ["All done."],
+        ],
+        "a": [["result"]],
+    }
+    home = tmp_path / "home"
+    home.mkdir()
+    written = digctl("attach", "claude-code", "--command", "--to", daemon.address, cwd=home)
+    assert written.returncode == 0, written.stderr
+    settings = settings_in(home)
+    path = f"{Path(DIGCTL).resolve().parent}:{os.environ['PATH']}"
+    settings["env"] = {"PATH": path}
+    assert run_program(tmp_path, Model(parts), settings) in ("It works.", "All done.")
+    runs = digctl("runs", "--to", daemon.address, "--format", "jsonl", cwd=tmp_path)
+    assert runs.stdout.count("general-purpose") == 0
+    assert "success" in runs.stdout, runs.stdout + runs.stderr
