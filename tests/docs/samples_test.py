@@ -30,9 +30,11 @@ def blocks(language):
     """The fenced blocks of that language, as (place, text)."""
     for page in PAGES:
         text = page.read_text()
-        for match in re.finditer(rf"^([ ]*)```{language}\n(.*?)^[ ]*```$", text, re.MULTILINE | re.DOTALL):
-            line = text[: match.start()].count("\n") + 1
-            yield f"{page.relative_to(ROOT)}:{line}", textwrap.dedent(match[2])
+        # Matches blocks of every language, so that the end of one block is not taken for the start of the next.
+        for match in re.finditer(r"^[ ]*```([^\n`]*)\n(.*?)^[ ]*```$", text, re.MULTILINE | re.DOTALL):
+            if match[1] == language:
+                line = text[: match.start()].count("\n") + 1
+                yield f"{page.relative_to(ROOT)}:{line}", textwrap.dedent(match[2])
 
 
 def samples(language):
