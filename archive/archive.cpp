@@ -98,6 +98,10 @@ boost::system::result<void> archive::each_entry(std::uint64_t run_number,
   return state_->reads->each_entry(run_number, each);
 }
 
+boost::system::result<std::vector<stored_answer>> archive::answers(answer_range& range) const {
+  return state_->reads->answers(range);
+}
+
 boost::system::result<std::vector<intervention_row>> archive::unanswered(std::uint64_t run_number) const {
   return state_->reads->unanswered(run_number);
 }

@@ -77,6 +77,21 @@ struct stored_entry {
   std::int64_t ts = 0;
 };
 
+// Answers to a session's messages with a seq above `after` and not above `upto`; it moves on with each part read.
+struct answer_range {
+  std::uint64_t run_number = 0;
+  std::string session;
+  std::uint64_t after = 0, upto = 0;
+  std::int64_t entry = -1;  // the last entry read; -1: none yet
+};
+
+// What the archive has of an answer.
+struct stored_answer {
+  std::uint64_t seq = 0;
+  std::string response;  // the frame as sent; empty: `line` and `code` say why the message was refused
+  std::string line, code;
+};
+
 class archive;
 
 // Hands entries to the writer, in the order of the calls. Used by one thread. It may outlive the archive; then it
@@ -118,6 +133,9 @@ class archive {
   // open while `each` runs, so a slow one delays neither the writer nor other readers.
   boost::system::result<void> each_entry(std::uint64_t run_number,
                                          const std::function<bool(const stored_entry&)>& each) const;
+  // The next answers of the range, in order: at most `reader::answers_at_once`, and about
+  // `reader::answer_bytes_at_once` bytes. Empty: there are no more.
+  boost::system::result<std::vector<stored_answer>> answers(answer_range& range) const;
   // Interventions that no client has answered, in the order of their creation.
   boost::system::result<std::vector<intervention_row>> unanswered(std::uint64_t run_number) const;
 

@@ -1,6 +1,7 @@
 #include "archive/reader.h"
 
 #include "archive/schema.h"
+#include "archive/verdict_text.h"
 
 namespace digd::archive {
 
@@ -41,6 +42,19 @@ failure reader::prepare() {
         "SELECT id, action, event, ts, json FROM interventions WHERE run = ?1 AND answered_by IS NULL ORDER "
         "BY row",
         unanswered_);
+  }
+  // Backwards from the end: what a client has not had is near it.
+  if (!why) {
+    why = db_.prepare(
+        "SELECT id FROM entries WHERE run = ?1 AND session = ?2 AND seq <= ?3 AND kind IN ('message', 'refused')"
+        " ORDER BY id DESC LIMIT 1",
+        last_answered_);
+  }
+  if (!why) {
+    why = db_.prepare(
+        "SELECT id, seq, verdicts, frame, code FROM entries WHERE run = ?1 AND id > ?2 AND session = ?3 AND seq > ?4"
+        " AND seq <= ?5 AND (kind = 'message' AND verdicts IS NOT NULL OR kind = 'refused') ORDER BY id LIMIT ?6",
+        answers_);
   }
   return why;
 }
@@ -123,6 +137,46 @@ boost::system::result<void> reader::each_entry(std::uint64_t run_number,
     }
   } while (!piece.empty());
   return {};
+}
+
+failure reader::find_beginning(answer_range& range) {
+  range.entry = 0;
+  if (range.after == 0) return {};
+  last_answered_.bind(1, range.run_number);
+  last_answered_.bind(2, std::string_view(range.session));
+  last_answered_.bind(3, range.after);
+  failure why;
+  if (last_answered_.step(why)) range.entry = last_answered_.integer(0);
+  last_answered_.reset();
+  return why;
+}
+
+boost::system::result<std::vector<stored_answer>> reader::answers(answer_range& range) {
+  std::lock_guard guard(one_at_a_time_);
+  failure why;
+  if (range.entry < 0) why = find_beginning(range);
+  std::vector<stored_answer> found;
+  if (why) return make_error_code(why.error());
+  answers_.bind(1, range.run_number);
+  answers_.bind(2, range.entry);
+  answers_.bind(3, std::string_view(range.session));
+  answers_.bind(4, range.after);
+  answers_.bind(5, range.upto);
+  answers_.bind(6, std::int64_t{answers_at_once});
+  for (std::size_t bytes = 0; bytes < answer_bytes_at_once && answers_.step(why);) {
+    stored_answer& answer = found.emplace_back();
+    range.entry = answers_.integer(0);
+    range.after = answer.seq = static_cast<std::uint64_t>(answers_.integer(1));
+    if (!answers_.is_null(2)) answer.response = expand_verdicts(answers_.text(2), answer.seq);
+    if (answer.response.empty()) {
+      answer.line = answers_.text(3);
+      answer.code = answers_.text(4);
+    }
+    bytes += answer.response.size() + answer.line.size();
+  }
+  answers_.reset();
+  if (why) return make_error_code(why.error());
+  return found;
 }
 
 boost::system::result<std::vector<intervention_row>> reader::unanswered(std::uint64_t run_number) {

@@ -25,6 +25,9 @@ class reader {
   boost::system::result<void> each_entry(std::uint64_t run_number,
                                          const std::function<bool(const stored_entry&)>& each);
   boost::system::result<std::vector<intervention_row>> unanswered(std::uint64_t run_number);
+  static constexpr std::size_t answers_at_once = 256;
+  static constexpr std::size_t answer_bytes_at_once = 256u << 10;
+  boost::system::result<std::vector<stored_answer>> answers(answer_range& range);
 
   // ---- in pieces. A run may be deleted between two of them: `exists` tells whether the pieces read are the run
   boost::system::result<std::int64_t> last_entry(
@@ -36,11 +39,12 @@ class reader {
  private:
   reader() = default;
   failure prepare();
+  failure find_beginning(answer_range& range);
   failure read_on(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out);
 
   std::mutex one_at_a_time_;
   connection db_;
-  statement runs_, entries_, unanswered_, last_entry_, exists_;
+  statement runs_, entries_, unanswered_, last_entry_, exists_, last_answered_, answers_;
 };
 
 }  // namespace digd::archive

@@ -56,4 +56,17 @@ void compact_verdicts(std::string_view frame, std::string& out) {
   if (!plain_deliveries(frame, out)) out = frame;
 }
 
+std::string expand_verdicts(std::string_view stored, std::uint64_t seq) {
+  if (!skip(stored, "[")) return std::string(stored);
+  std::string frame;
+  frame.append(R"({"type":"verdicts","seq":)").append(std::to_string(seq)).append(R"(,"verdicts":[)");
+  std::string_view id;
+  for (bool is_first = true; take_string(stored, id); is_first = false) {
+    if (!is_first) frame += ',';
+    frame.append(R"({"event":)").append(id).append(R"(,"action":"deliver"})");
+    skip(stored, ",");
+  }
+  return frame += "]}";
+}
+
 }  // namespace digd::archive

@@ -8,6 +8,13 @@
 
 namespace digd {
 
+namespace {
+
+// Of one answer; later ones are brief: up to four ids of evidence, and no witness.
+constexpr std::size_t max_full_detections = 1024;
+
+}  // namespace
+
 void run::judge(const message& m, const speaker& from, answer& out) {
   outcomes_.next_occasion();
   known_.clear();
@@ -59,7 +66,8 @@ bool run::ask_rules(const blocked_event& blocked) {
 // Adds a detection to the answer and begins to watch its symptom if it was healed. Returns the detection's index.
 std::uint32_t run::report(const finding& found, const remedy& decided, answer& out) {
   const auto index = static_cast<std::uint32_t>(out.detections.size());
-  detection& d = out.detections.emplace_back(describe(graph_, rule_of(found.rule), found, witness_visits_left_));
+  detection& d = out.detections.emplace_back(
+      describe(graph_, rule_of(found.rule), found, witness_visits_left_, index >= max_full_detections));
   d.ts = clock_;
   d.healed = decided.healed();
   d.healing = decided.healing;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <string_view>
+#include <utility>
 
 namespace digd::graph {
 
@@ -26,7 +28,7 @@ class builder {
       out_.truncated = true;
       return;
     }
-    chosen_.emplace(key(p), true);
+    chosen_.emplace(key(p), false);
     nodes_.push_back(p);
   }
 
@@ -102,22 +104,47 @@ class builder {
     }
   }
 
+  bool has_room(std::string_view one_name, std::string_view other_name) {
+    const std::size_t bytes = one_name.size() + other_name.size();
+    if (bytes_ + bytes > max_witness_bytes) {
+      out_.truncated = true;
+      return false;
+    }
+    bytes_ += bytes;
+    return true;
+  }
+
+  bool is_written(place p) const {
+    const auto found = chosen_.find(key(p));
+    return found != chosen_.end() && found->second;
+  }
+
   void write_event(event_index e) {
     const event_node& node = graph_.event(e);
-    out_.events.push_back(
-        {node.id, node.source_agent == nobody ? std::string() : graph_.agent(node.source_agent).name});
+    std::string agent = node.source_agent == nobody ? std::string() : graph_.agent(node.source_agent).name;
+    if (!has_room(node.id, agent)) return;
+    out_.events.push_back({node.id, std::move(agent)});
+    chosen_[key({true, e})] = true;
   }
 
   void write_activation(activation_index v) {
     const activation_node& node = graph_.activation(v);
-    out_.activations.push_back({node.id, graph_.agent(node.agent).name});
+    const std::string& agent = graph_.agent(node.agent).name;
+    if (!has_room(node.id, agent)) return;
+    out_.activations.push_back({node.id, agent});
+    chosen_[key({false, v})] = true;
+  }
+
+  void add_edge(witness::edge edge) {
+    if (has_room(edge.from, edge.to)) out_.edges.push_back(std::move(edge));
   }
 
   void write_edges(place p) {
+    if (!is_written(p)) return;
     if (p.is_event) {
       const event_node& e = graph_.event(p.index);
-      if (e.source != nobody && chosen_.contains(key({false, e.source}))) {
-        out_.edges.push_back({witness::edge_kind::generated, graph_.activation(e.source).id, e.id, reaction::none});
+      if (e.source != nobody && is_written({false, e.source})) {
+        add_edge({witness::edge_kind::generated, graph_.activation(e.source).id, e.id, reaction::none});
       }
       return;
     }
@@ -125,13 +152,13 @@ class builder {
     graph_.look_at(v.inputs.size());
     for (const activation_input& input : v.inputs) {
       const event_node* e = graph_.resolve(input.event);
-      if (e == nullptr || !chosen_.contains(key({true, input.event.index}))) continue;
-      out_.edges.push_back({witness::edge_kind::delivered, e->id, v.id, input.reaction});
+      if (e == nullptr || !is_written({true, input.event.index})) continue;
+      add_edge({witness::edge_kind::delivered, e->id, v.id, input.reaction});
     }
   }
 
   void write_pending(event_index e) {
-    if (!chosen_.contains(key({true, e}))) return;
+    if (!is_written({true, e})) return;
     const event_node& node = graph_.event(e);
     graph_.look_at(node.deliveries.size());
     for (const delivery& d : node.deliveries) {
@@ -141,7 +168,7 @@ class builder {
         return;
       }
       ++pending_edges_;
-      out_.edges.push_back({witness::edge_kind::pending, node.id, graph_.agent(d.agent).name, reaction::none});
+      add_edge({witness::edge_kind::pending, node.id, graph_.agent(d.agent).name, reaction::none});
     }
   }
 
@@ -149,10 +176,11 @@ class builder {
   const std::size_t max_visits_;
   witness out_;
   std::vector<place> nodes_;
-  boost::unordered_flat_map<std::uint64_t, bool> chosen_;
+  boost::unordered_flat_map<std::uint64_t, bool> chosen_;  // true: written
   boost::unordered_flat_map<std::uint64_t, bool> joined_;
   std::size_t visits_ = 0;
   std::size_t pending_edges_ = 0;
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The witness of a finding: the nodes that the rule's sentence names, joined by shortest paths.
 //
-// Bounds: at most 64 nodes and a limited search, whatever the size of the graph. `truncated` tells that something was
-// left out.
+// Bounds: at most 64 nodes, `max_witness_bytes`, and a limited search, whatever the size of the graph. `truncated`
+// tells that something was left out.
 #pragma once
 
 #include <span>
@@ -13,6 +13,7 @@
 namespace digd::graph {
 
 inline constexpr std::size_t max_witness_nodes = 64;
+inline constexpr std::size_t max_witness_bytes = 8192;    // of the names in its nodes and edges
 inline constexpr std::size_t max_witness_visits = 4096;   // nodes visited while searching the paths of one witness
 inline constexpr std::size_t max_message_visits = 65536;  // of all witnesses of one message
 

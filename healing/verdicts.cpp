@@ -4,6 +4,13 @@
 
 namespace digd {
 
+namespace {
+
+// Of the text of one verdict, about: no further text begins. The detections still name every case.
+constexpr std::size_t max_inject_bytes = 64u << 10;
+
+}  // namespace
+
 void add_remedy(const remedy& decided, action healing, const graph::graph& g, held_event& held, verdict& v) {
   if (healing == action::reroute) {
     held.back_to = decided.targets.front();
@@ -12,7 +19,7 @@ void add_remedy(const remedy& decided, action healing, const graph::graph& g, he
   } else if (v.action == action::deliver) {
     v.action = action::inject;
   }
-  if (decided.text.empty()) return;
+  if (decided.text.empty() || v.inject.size() > max_inject_bytes) return;
   if (!v.inject.empty()) v.inject += "\n\n";
   v.inject += decided.text;
 }

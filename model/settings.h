@@ -127,7 +127,8 @@ struct hello {
   std::array<std::optional<limit_policy>, limit_policies::count> over_limit;
   capabilities able;
   bool witness = false;
-  std::string client;  // name/version, for the log
+  std::optional<std::uint64_t> answered_seq;  // the client has had every answer up to this seq
+  std::string client;                         // name/version, for the log
   std::vector<std::pair<std::string, std::string>> labels;
 };
 

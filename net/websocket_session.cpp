@@ -110,13 +110,9 @@ void websocket_session::take_frames() {
     continues = take(event);
   }
   in_turn_ = false;
+  if (!continues && !finished_) paused_ = shared_from_this();  // before flush: on_drained may resume
   flush();
-  if (finished_) return;
-  if (continues) {
-    read();
-  } else {
-    paused_ = shared_from_this();
-  }
+  if (continues && !finished_) read();
 }
 
 // Whether to continue reading.
@@ -156,17 +152,20 @@ void websocket_session::resume() {
 
 void websocket_session::send(std::string_view frame) {
   if (closing_ || finished_) return;
-  if (out_frames_ >= options_.queue_frames || out_bytes_ + frame.size() > options_.queue_bytes) {
-    return close(close_code::too_slow, slow_client_words);
-  }
+  const bool is_large = frame.size() > large_frame_bytes;
+  const bool is_full = is_large ? large_bytes_ > max_large_bytes : out_bytes_ + frame.size() > options_.queue_bytes;
+  if (out_frames_ >= options_.queue_frames || is_full) return close(close_code::too_slow, slow_client_words);
   append(websocket_opcode::text, frame);
 }
 
 void websocket_session::append(websocket_opcode opcode, std::string_view payload) {
-  if (out_.empty() || out_.back().bytes.size() >= batch_bytes) out_.emplace_back();
+  const bool is_large = payload.size() > large_frame_bytes;
+  const bool begins_batch = out_.empty() || out_.back().bytes.size() >= batch_bytes || out_.back().is_large;
+  if (begins_batch || (is_large && out_.back().frames > 0)) out_.emplace_back();
+  out_.back().is_large = is_large;
   const std::size_t before = out_.back().bytes.size();
   append_websocket_frame(out_.back().bytes, opcode, payload);
-  out_bytes_ += out_.back().bytes.size() - before;
+  (is_large ? large_bytes_ : out_bytes_) += out_.back().bytes.size() - before;
   ++out_.back().frames;
   ++out_frames_;
   if (open_ && !in_turn_) flush_soon();
@@ -197,17 +196,20 @@ void websocket_session::flush() {
     }
     if (ec) return finish(ec.message());
     written_ += bytes;
-    out_bytes_ -= bytes;
+    wrote_ = true;
+    (first.is_large ? large_bytes_ : out_bytes_) -= bytes;
     if (written_ < first.bytes.size()) continue;
     out_frames_ -= first.frames;
     written_ = 0;
     if (out_.size() == 1 && first.bytes.capacity() <= 2 * batch_bytes) {  // its memory is used again
       out_.front().bytes.clear();
       out_.front().frames = 0;
+      out_.front().is_large = false;
       break;
     }
     out_.pop_front();
   }
+  if (open_ && !closing_ && !finished_ && unwritten() == 0) listener_->on_drained();
   if (!parting_.empty() && !waiting_ && !finished_) hang_up();
 }
 
@@ -232,7 +234,7 @@ void websocket_session::close(close_code code, std::string_view reason) {
 // Drops all batches but one that is partly written.
 void websocket_session::drop_unwritten() {
   while (out_.size() > (written_ > 0 ? 1u : 0u)) {
-    out_bytes_ -= out_.back().bytes.size();
+    (out_.back().is_large ? large_bytes_ : out_bytes_) -= out_.back().bytes.size();
     out_frames_ -= out_.back().frames;
     out_.pop_back();
   }
@@ -284,6 +286,9 @@ void websocket_session::watch_idleness() {
   idle_timer_.async_wait([me = weak_from_this()](error_code ec) {
     const auto self = me.lock();
     if (ec || !self || self->finished_) return;
+    const bool is_stuck = self->waiting_ && !std::exchange(self->wrote_, false);
+    if (is_stuck && self->stuck_) return self->finish(slow_client_words);
+    self->stuck_ = is_stuck;
     if (self->heard_ || self->paused_) {
       self->heard_ = self->pinged_ = false;
     } else if (!self->pinged_) {

@@ -8,7 +8,8 @@
 // Thread: that of its socket; every call but the constructor is made there. Lifetime: its pending operations hold it,
 // and it holds itself while it is paused; it owns its listener. Bounds: messages (over `message_bytes` it drops them,
 // over 16 times that it closes with 1009), the queue of frames to write (it closes with 4408 if the client does not
-// read), time (handshake, idle, closing), `buffer_bytes` read before others on the thread get their turn. Failure:
+// read; frames over `large_frame_bytes` count on their own, up to `max_large_bytes`), time (handshake, idle, a client
+// that reads nothing, closing), `buffer_bytes` read before others on the thread get their turn. Failure:
 // every way of ending calls `on_closed` once.
 #pragma once
 
@@ -31,6 +32,9 @@ namespace digd::net {
 
 class websocket_session : public std::enable_shared_from_this<websocket_session> {
  public:
+  static constexpr std::size_t large_frame_bytes = 64u << 10;
+  static constexpr std::size_t max_large_bytes = 128u << 20;
+
   struct options {
     std::string subprotocol;
     std::chrono::milliseconds handshake{10'000};
@@ -51,6 +55,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     virtual bool on_text(std::string_view frame, time_point read_at) = 0;  // valid UTF-8; a view until it returns
     virtual bool on_binary(time_point read_at) = 0;
     virtual bool on_too_large(std::size_t bytes, time_point read_at) = 0;
+    virtual void on_drained() {}                       // everything is written; may be called while handling a frame
     virtual void on_closed(std::string_view why) = 0;  // once, after everything else
   };
 
@@ -59,6 +64,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
 
   void accept(const upgrade_request& request);
   void send(std::string_view frame);
+  std::size_t unwritten() const { return out_bytes_ + large_bytes_; }
   // Closes with a code and a reason after writing the queue; with too_slow, without.
   void close(close_code code, std::string_view reason);
   void resume();
@@ -70,6 +76,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   struct batch {
     std::string bytes;  // whole frames
     std::size_t frames = 0;
+    bool is_large = false;  // one large frame
   };
 
   void on_accept(boost::system::error_code ec);
@@ -101,6 +108,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   websocket_reader reader_;
   std::deque<batch> out_;
   std::size_t out_bytes_ = 0, out_frames_ = 0, written_ = 0;  // written: of the first batch
+  std::size_t large_bytes_ = 0;                               // of large frames; out_bytes_ leaves them out
   std::string close_payload_;                                 // the payload of our close frame
 
   std::shared_ptr<websocket_session> paused_;  // itself, while no read is pending
@@ -111,6 +119,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   bool waiting_ = false;  // for room to write
   listener::time_point read_at_{};
   bool heard_ = false, pinged_ = false;  // since the idle timer last looked
+  bool wrote_ = false, stuck_ = false;   // likewise
   bool closing_ = false;                 // `close` was called
   bool close_sent_ = false;              // it is in the queue
   bool finished_ = false;

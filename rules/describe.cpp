@@ -9,13 +9,16 @@ namespace digd {
 
 namespace {
 
+constexpr std::size_t max_brief_evidence = 4;
+
 // Appends names until one of the limits of a detection's evidence is reached.
 template <class Indices, class NameOf>
-void list_evidence(detection& d, const Indices& indices, NameOf name_of) {
+void list_evidence(detection& d, const Indices& indices, bool is_brief, NameOf name_of) {
+  const std::size_t max_ids = is_brief ? max_brief_evidence : detection::max_evidence;
   std::size_t bytes = 0;
   for (const std::uint32_t i : indices) {
     bytes += name_of(i).size();
-    if (d.evidence.size() == detection::max_evidence || bytes > detection::max_evidence_bytes) return;
+    if (d.evidence.size() == max_ids || bytes > detection::max_evidence_bytes) return;
     d.evidence.push_back(name_of(i));
   }
 }
@@ -30,18 +33,23 @@ void sort_agents(finding& found, const graph::graph& g) {
   g.look_at(agents.size());
 }
 
-detection describe(const graph::graph& g, const rule& rule, const finding& found, std::size_t& visits_left) {
+detection describe(const graph::graph& g, const rule& rule, const finding& found, std::size_t& visits_left,
+                   bool is_brief) {
   detection d;
   d.rule = rule.id;
   d.severity = rule.severity;
   if (found.event != graph::nobody) d.event = g.event(found.event).id;
   if (found.agent != graph::nobody) d.agent = g.agent(found.agent).name;
   d.evidence_total = found.events.size() + found.agents.size();
-  list_evidence(d, found.events.first(detection::max_evidence),
+  list_evidence(d, found.events.first(detection::max_evidence), is_brief,
                 [&](auto e) -> const std::string& { return g.event(e).id; });
-  list_evidence(d, found.agents, [&](auto a) -> const std::string& { return g.agent(a).name; });
+  list_evidence(d, found.agents, is_brief, [&](auto a) -> const std::string& { return g.agent(a).name; });
   d.reason = rule.reason(g, found);
-  d.witness = graph::make_witness(g, rule.witness(g, found), visits_left);
+  if (is_brief) {
+    d.witness.truncated = true;
+  } else {
+    d.witness = graph::make_witness(g, rule.witness(g, found), visits_left);
+  }
   return d;
 }
 

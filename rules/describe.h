@@ -15,7 +15,9 @@ void sort_agents(finding& found, const graph::graph& g);
 
 // The detection of a finding: rule, severity, event, agent, evidence, reason, witness. The caller adds when, whose
 // message, and what was decided. `visits_left`: what the message may still spend on witnesses (graph/witness.h).
-detection describe(const graph::graph& g, const rule& rule, const finding& found, std::size_t& visits_left);
+// `is_brief`: few ids of evidence, and no witness.
+detection describe(const graph::graph& g, const rule& rule, const finding& found, std::size_t& visits_left,
+                   bool is_brief);
 
 // The events in a detection's evidence, by reference: to watch whether the symptom clears.
 std::vector<graph::event_ref> evidence_refs(const graph::graph& g, const finding& found);

@@ -25,11 +25,12 @@ const std::string* value_of(const text_facts& facts, std::string_view name) {
 template <class Index, class Say>
 std::string list(std::span<const Index> items, Say say) {
   std::string out;
-  for (std::size_t i = 0; i < items.size() && i < max_listed; ++i) {
-    if (i > 0) out += ", ";
-    out += say(items[i]);
+  std::size_t listed = 0;
+  for (; listed < items.size() && listed < max_listed && out.size() < max_list_bytes; ++listed) {
+    if (listed > 0) out += ", ";
+    out += say(items[listed]);
   }
-  if (items.size() > max_listed) out += " and " + std::to_string(items.size() - max_listed) + " more";
+  if (items.size() > listed) out += " and " + std::to_string(items.size() - listed) + " more";
   return out.empty() ? "nobody" : out;
 }
 

@@ -11,6 +11,7 @@
 namespace digd::text {
 
 inline constexpr std::size_t max_listed = 8;
+inline constexpr std::size_t max_list_bytes = 2048;  // then no further name begins
 
 // Replaces each {name} by its fact. Other text in braces stays.
 std::string fill(std::string_view pattern, const text_facts& facts);

@@ -166,8 +166,11 @@ void conversation::close(std::string_view reason) {
 // its data; then what is left gets new numbers, after a gap.
 void conversation::resume(std::uint64_t acked_seq) {
   sent_ = 0;
-  sent_tickets_.clear();
+  // The daemon sends the answers up to `acked_seq` again.
+  std::erase_if(sent_tickets_, [&](const auto& item) { return item.first > acked_seq; });
   if (was_welcomed_ && acked_seq < acked_) {
+    sent_tickets_.clear();
+    unanswered_.clear();
     for (queued& message : window_) message.seq = 0;
     window_.push_front({gap_report(acked_ - acked_seq), 0, false, nullptr});
     window_bytes_ += window_.front().message.members.size();
@@ -189,6 +192,11 @@ void conversation::resume(std::uint64_t acked_seq) {
   report_gap(false);
 }
 
+std::optional<std::uint64_t> conversation::answered_seq() const {
+  if (!was_welcomed_) return std::nullopt;
+  return (unanswered_.empty() ? next_seq_ : *unanswered_.begin()) - 1;
+}
+
 void conversation::drop_acked(std::uint64_t seq) {
   while (sent_ > 0 && window_.front().seq <= seq) {
     window_bytes_ -= window_.front().message.members.size();
@@ -207,6 +215,8 @@ std::optional<std::string> conversation::take_frame() {
   next.seq = seq;
   next_seq_ = std::max(next_seq_, seq + 1);
   ++sent_;
+  if (!next.message.blocked.empty()) unanswered_.insert(seq);
+  if (unanswered_.size() > max_unanswered) unanswered_.erase(unanswered_.begin());
   if (next.waiting && !next.waiting->verdicts) {
     next.waiting->seq = seq;
     sent_tickets_[seq] = next.waiting;
@@ -250,6 +260,7 @@ void conversation::on_welcome(const net::daemon_frame& frame) {
 }
 
 void conversation::on_verdicts(const net::daemon_frame& frame) {
+  unanswered_.erase(frame.seq);
   const auto found = sent_tickets_.find(frame.seq);
   if (found == sent_tickets_.end()) return;
   const std::shared_ptr<ticket> waiting = found->second;
@@ -279,6 +290,7 @@ void conversation::on_error(const net::daemon_frame& frame) {
     wants_reconnect_ = true;  // the next welcome says where to go on
     return;
   }
+  unanswered_.erase(frame.seq);
   const auto found = sent_tickets_.find(frame.seq);
   if (found == sent_tickets_.end()) return;
   const std::shared_ptr<ticket> waiting = found->second;

@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -55,6 +56,7 @@ class conversation {
   static constexpr unsigned max_failed_healings = 3;  // then the run follows no more verdicts
   static constexpr std::size_t max_interventions = 1024;
   static constexpr std::size_t max_known = 4096;
+  static constexpr std::size_t max_unanswered = 4096;  // then the oldest are given up
 
   conversation(hold_policy policy, std::size_t max_bytes)
       : policy_(policy), max_bytes_(max_bytes), no_hold_reason_(policy.hold ? "" : "unheld") {}
@@ -82,6 +84,8 @@ class conversation {
   std::optional<intervention> take_intervention();
 
   connection_state state() const { return state_; }
+  // The last seq up to which every answer has come; none before the first welcome.
+  std::optional<std::uint64_t> answered_seq() const;
   // Every message is acknowledged.
   bool is_idle() const { return window_.empty() && unreported_ == 0; }
   bool wants_reconnect() const { return wants_reconnect_; }
@@ -149,6 +153,7 @@ class conversation {
 
   std::vector<std::shared_ptr<ticket>> open_tickets_;              // one for each of the program's waiting threads
   std::map<std::uint64_t, std::shared_ptr<ticket>> sent_tickets_;  // of these, by seq
+  std::set<std::uint64_t> unanswered_;                             // sent messages with blocked events
   std::deque<intervention> interventions_;
   std::unordered_set<std::string> known_interventions_;
   std::deque<std::string> known_order_;

@@ -106,6 +106,7 @@ class run::connection {
   void ignore_healings(const ticket& waiting, std::vector<verdict>& verdicts);
   void wake_socket();  // with the lock
   void run_socket();
+  std::string hello();
   void drive(net::websocket_client& socket);
   void hear(net::websocket_client& socket);
   void lose(const std::string& why, std::uint16_t close_code);
@@ -257,7 +258,7 @@ void run::connection::run_socket() {
     const auto socket = net::websocket_client::make(io_);
     const std::string refused = socket->open(address_, net::ingest_target(id), token_, max_connect);
     if (refused.empty()) {
-      socket->send(hello_);
+      socket->send(hello());
       drive(*socket);
       if (stopping_) socket->close();
     }
@@ -271,6 +272,14 @@ void run::connection::run_socket() {
   }
   io_.restart();
   io_.poll();
+}
+
+// After a first welcome it has `answered_seq`: the daemon sends the answers above it again.
+std::string run::connection::hello() {
+  const std::scoped_lock lock(mutex_);
+  const std::optional<std::uint64_t> answered = conversation_.answered_seq();
+  if (!answered) return hello_;
+  return hello_.substr(0, hello_.size() - 1) + ",\"answered_seq\":" + std::to_string(*answered) + '}';
 }
 
 // Moves frames until the connection is lost or the run stops.

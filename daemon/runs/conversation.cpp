@@ -10,6 +10,7 @@
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
+#include "daemon/runs/stored_answers.h"
 #include "ingest/protocol/encode.h"
 
 namespace digd::daemon {
@@ -18,6 +19,7 @@ namespace {
 
 using net::close_code;
 constexpr std::chrono::seconds max_hello_time{10};
+constexpr std::size_t max_unread_bytes = 1u << 20;  // beyond it the client's messages wait
 
 bool is_fatal(refusal code) {
   return code == refusal::unauthorized || code == refusal::unsupported_protocol || code == refusal::hello_conflict;
@@ -158,6 +160,10 @@ void conversation::on_joined(join_result&& result) {
   max_quiet_ = std::chrono::milliseconds(home_.services().settings.now()->connections.quiet_ms);
   last_message_ = std::chrono::steady_clock::now();
   if (max_quiet_.count() > 0) watch_quiet();
+  if (result.missed) {
+    missed_ = std::move(result.missed);
+    return read_missed_answers();
+  }
   if (may_read()) session->resume();
 }
 
@@ -189,7 +195,43 @@ void conversation::on_flow_state(const flow_state& now) {
   if (const auto session = session_.lock()) session->resume();
 }
 
+// The next part of the answers that the client missed.
+void conversation::read_missed_answers() {
+  reading_missed_ = true;
+  const run_services& services = home_.services();
+  boost::asio::post(services.rebuilder, [me = weak_from_this(), home = &home_, range = *missed_]() mutable {
+    auto frames = read_answers(*home->services().archive, range);
+    if (!frames) spdlog::error("answers_unreadable run={} why={}", range.run_number, frames.error().message());
+    if (!frames) frames = std::vector<std::string>();
+    boost::asio::post(home->context(), [me, range = std::move(range), frames = std::move(*frames)]() mutable {
+      if (const auto self = me.lock()) self->on_missed_answers(std::move(range), std::move(frames));
+    });
+  });
+}
+
+void conversation::on_missed_answers(archive::answer_range read, std::vector<std::string> frames) {
+  reading_missed_ = false;
+  const auto session = session_.lock();
+  if (state_ != state::joined || !missed_ || !session) return;
+  if (frames.empty()) {
+    missed_.reset();
+    if (may_read()) session->resume();
+    return;
+  }
+  missed_ = std::move(read);
+  for (const std::string& frame : frames) session->send(frame);
+}
+
+void conversation::on_drained() {
+  if (state_ != state::joined) return;
+  if (missed_) return reading_missed_ ? void() : read_missed_answers();
+  const auto session = session_.lock();
+  if (session && may_read()) session->resume();
+}
+
 bool conversation::may_read() const {
+  if (missed_) return false;
+  if (const auto session = session_.lock(); session && session->unwritten() > max_unread_bytes) return false;
   return !is_rate_limited_ && !flow_state_.congested &&
          posted_ - flow_state_.handled + flow_state_.outstanding <= credits();
 }

@@ -2,7 +2,8 @@
 //
 // Thread: that of its socket (`home`), which may differ from its run's; then frames are posted from one to the other.
 // Lifetime: its websocket_session holds it; the run has a weak reference. Bounds: it reads only while at most `credits`
-// of its messages are posted, held or not durable, and while its token's rate allows it.
+// of its messages are posted, held or not durable, while its token's rate allows it, and while it reads its answers.
+// Answers that it missed are read from the archive and sent in parts, each when the client has read the part before.
 #pragma once
 
 #include <chrono>
@@ -41,6 +42,7 @@ class conversation final : public net::websocket_session::listener,
   bool on_binary(time_point read_at) override;
   bool on_too_large(std::size_t bytes, time_point read_at) override;
   void on_closed(std::string_view why) override;
+  void on_drained() override;
 
   // ---- from the run
   void on_joined(join_result&& result) override;
@@ -61,6 +63,8 @@ class conversation final : public net::websocket_session::listener,
   bool is_unauthorized();
   bool exceeds_rate();
   bool reads_on();
+  void read_missed_answers();
+  void on_missed_answers(archive::answer_range read, std::vector<std::string> frames);
   std::uint64_t credits() const;
   void watch_quiet();
   void leave();
@@ -85,6 +89,9 @@ class conversation final : public net::websocket_session::listener,
   std::uint64_t posted_ = 0;  // frames passed to the run
   flow_state flow_state_;
   bool counted_ = false;  // as an open session
+  // While answers are sent again: the part that is not read yet. The client's messages wait meanwhile.
+  std::optional<archive::answer_range> missed_;
+  bool reading_missed_ = false;
 };
 
 }  // namespace digd::daemon

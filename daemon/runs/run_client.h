@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "archive/archive.h"
 #include "ingest/protocol/inbox.h"
 #include "model/error.h"
 #include "model/settings.h"
@@ -54,6 +56,7 @@ struct join_result {
   std::uint64_t acked_seq = 0;  // as in the welcome
   std::uint64_t message_bytes = 0;
   std::uint64_t credits = 0;
+  std::optional<archive::answer_range> missed;  // answers that the client asks for again
 };
 
 // Passes the result to the request's client, on its thread. If the client has gone, releases its slot.

@@ -17,8 +17,8 @@ namespace digd::daemon {
 
 namespace {
 
-ingest::inbox::options live_options(const config& settings) {
-  return {.hold = true, .keep_replies = true, .window = settings.credits};
+ingest::inbox::options live_options(const config& settings, bool is_archived) {
+  return {.hold = true, .keep_replies = true, .keep_durable_replies = !is_archived, .window = settings.credits};
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ run_host::run_host(engine_thread& owner, const hello& first, const run_settings&
       group_(group),
       granted_(owner.services().settings.now()),
       payloads_(owner.services().settings.payloads()),
-      inbox_(first, settings, live_options(*granted_)) {
+      inbox_(first, settings, live_options(*granted_, owner.services().archive != nullptr)) {
   inbox_.hold_unseen(false);
 }
 
@@ -80,8 +80,12 @@ void run_host::join(join_request&& request) {
                           .credits = granted_->credits,
                           .unjudged = inbox_.run().unjudged()},
                          inbox_.run().settings());
+  const std::optional<std::uint64_t> answered = request.greeting.answered_seq;
+  if (answered && *answered < s.durable_seq && owner_.services().archive) {
+    result.missed = {.run_number = number_, .session = s.name, .after = *answered, .upto = s.durable_seq};
+  }
   answer(request, std::move(result));
-  carry_out(inbox_.resume(joined.session));
+  carry_out(inbox_.resume(joined.session, request.greeting.answered_seq));
   touch(joined.session);
   after_call();
 }

@@ -176,6 +176,7 @@ class hello_fields {
   bool over_limit(item& it);
   bool capabilities(item& it);
   bool witness(item& it) { return in_.flag(it, out_.witness); }
+  bool answered_seq(item& it) { return in_.count(it, out_.answered_seq); }
   bool client(item& it);
   bool labels(item& it);
 
@@ -190,7 +191,7 @@ class hello_fields {
 
  public:
   static constexpr std::uint32_t required = ~0u;
-  static constexpr std::array<known_field<hello_fields>, 17> fields{{
+  static constexpr std::array<known_field<hello_fields>, 18> fields{{
       {"type", &hello_fields::type, ~0u, required},
       {"protocol", &hello_fields::protocol, ~0u, required},
       {"run", &hello_fields::run, ~0u, required},
@@ -206,6 +207,7 @@ class hello_fields {
       {"over_limit", &hello_fields::over_limit},
       {"capabilities", &hello_fields::capabilities},
       {"witness", &hello_fields::witness},
+      {"answered_seq", &hello_fields::answered_seq},
       {"client", &hello_fields::client},
       {"labels", &hello_fields::labels},
   }};

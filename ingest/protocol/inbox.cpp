@@ -169,7 +169,10 @@ void inbox::keep_and_answer(session_index s, record& item) {
   send_interventions(item);
   if (!item.answered.empty()) note_answered(s, item.answered);
   if (!item.response.empty()) work().effects.send(s, type, item.response, item.answer.refused.code);
-  if (options_.keep_replies) from.unacked.push_back({item.seq, type, item.response, item.answer.refused.code});
+  if (options_.keep_replies) {
+    from.unacked.push_back({item.seq, type, item.response, item.answer.refused.code});
+    from.unacked_bytes += item.response.size();
+  }
   if (!item.answer.unjudged.empty()) keep_unjudged(item.answer.unjudged);
 }
 
@@ -243,7 +246,13 @@ void inbox::durable(session_index s, std::uint64_t seq) {
 // A client that reconnected and has not yet repeated a message needs the answer, even if the message is durable.
 void inbox::forget_replies(session& of) {
   const std::uint64_t upto = std::min(of.durable_seq, of.place);
-  while (!of.unacked.empty() && of.unacked.front().seq <= upto) of.unacked.pop_front();
+  const auto is_full = [&] {
+    return of.unacked.size() > options_.window || of.unacked_bytes > max_durable_reply_bytes;
+  };
+  while (!of.unacked.empty() && of.unacked.front().seq <= upto && (!options_.keep_durable_replies || is_full())) {
+    of.unacked_bytes -= of.unacked.front().frame.size();
+    of.unacked.pop_front();
+  }
 }
 
 // ---- own lines
@@ -432,8 +441,14 @@ void inbox::send_interventions(const record& item) {
   }
 }
 
-const effects& inbox::resume(session_index s) {
+const effects& inbox::resume(session_index s, std::optional<std::uint64_t> answered_seq) {
   effects& out = begin();
+  if (answered_seq && options_.keep_durable_replies) {
+    for (const session::reply& r : sessions_[s].unacked) {
+      const bool is_missing = r.seq > *answered_seq && r.seq <= sessions_[s].durable_seq && !r.frame.empty();
+      if (is_missing) out.send(s, r.type, out.own(std::string(r.frame)), r.code);
+    }
+  }
   sessions_[s].place = sessions_[s].durable_seq;  // the client sends everything after it again, also held frames
   forget_replies(sessions_[s]);
   held_count_ -= sessions_[s].held.size();

@@ -41,6 +41,7 @@ struct session {
     refusal code = refusal::none;
   };
   boost::container::deque<reply> unacked;  // for a client that reconnects before it got them
+  std::size_t unacked_bytes = 0;
   struct held_frame {
     std::string frame;
     milliseconds release_at;
@@ -62,9 +63,12 @@ class inbox {
   struct options {
     bool hold = false;          // wait for ids that other sessions have not sent yet (live only)
     bool keep_replies = false;  // for clients that reconnect (live only)
+    // Without an archive: keeps the latest answers although their messages count as durable.
+    bool keep_durable_replies = false;
     std::size_t window = 1024;  // the credits of a session
   };
   static constexpr std::size_t max_outstanding = 1000;
+  static constexpr std::size_t max_durable_reply_bytes = 1u << 20;  // of a session
 
   inbox(const hello& first, const run_settings& settings, options options);
 
@@ -75,8 +79,9 @@ class inbox {
     bool changed = false;  // new, or reconnected with other capabilities: must be recorded
   };
   joined join(const hello& greeting, const run_policy& policy);
-  // Sends the interventions again that a reconnected session has not answered.
-  const effects& resume(session_index s);
+  // Sends the interventions again that a reconnected session has not answered. If the client names its `answered_seq`,
+  // sends before them the durable answers above it that the session still keeps.
+  const effects& resume(session_index s, std::optional<std::uint64_t> answered_seq = {});
 
   // Takes one frame. `stamp`: arrival in Unix milliseconds, the time that counts with the wall clock.
   const effects& receive(session_index s, std::string_view frame, milliseconds stamp);

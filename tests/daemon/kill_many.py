@@ -64,6 +64,8 @@ def table(tally, seed, traces):
         ),
         ("acked messages lost", 0),
         ("answers or graphs that differed", 0),
+        ("answers missed at a kill, sent again after it", tally.repeated),
+        ("waiting agents without an answer", 0),
         (
             "start to listening, median and maximum",
             "{:.0f} ms, {:.0f} ms".format(statistics.median(tally.recoveries), max(tally.recoveries)),

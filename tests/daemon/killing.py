@@ -8,7 +8,8 @@ Checked on every connection:
 
   - `welcome` names at least the seq that was acked before: no acked message is lost;
   - each answer is the expected one, also after a kill;
-  - an ack follows the answers to all messages that this connection sent up to it.
+  - an ack follows the answers to all messages that this connection sent up to it;
+  - after the welcome come the answers to acked messages that no earlier connection received (`answered_seq`).
 
 Checked when a run is complete: the archive has every message exactly once and in order; the answers, detections,
 interventions and graph equal those of the undisturbed run.
@@ -159,6 +160,8 @@ class Stream:
         self.run, self.session, self.trace, self.learn = run, session, trace, learn
         self.messages = trace.sessions[session]
         self.acked = 0
+        self.waiting_for = {q for s, q in trace.answers if s == session}  # agents wait for these answers
+        self.repeated = 0  # answers that came only after a reconnect
         self.interventions = {}
         self.connections = 0
         self.done = False
@@ -192,12 +195,24 @@ class Stream:
             "clock": "trace",
             **self.trace.hello,
         }
+        if self.connections:
+            hello["answered_seq"] = min(self.waiting_for, default=len(self.messages) + 1) - 1
         await ws.send(json.dumps(hello))
         welcome = json.loads(await ws.recv())
         must(welcome["type"] == "welcome", f"{self}: expected a welcome, got {welcome}")
         at = welcome["acked_seq"]
         must(at >= self.acked, f"{self}: {self.acked} was acked, but the welcome after a restart names only {at}")
         self.acked, self.connections = at, self.connections + 1
+        missed = {q for q in self.waiting_for if q <= at}
+        while missed:
+            frame = json.loads(await asyncio.wait_for(ws.recv(), TIMEOUT_S))
+            if frame["type"] == "intervention":
+                self.check_intervention(frame)
+            elif frame["type"] != "ack":
+                must(frame["seq"] in missed, f"{self}: expected the answers to {sorted(missed)[:5]}, got {frame}")
+                self.check_answer(frame)
+                missed.discard(frame["seq"])
+                self.repeated += 1
         if at == len(self.messages):
             self.done = True
             return
@@ -250,6 +265,7 @@ class Stream:
             self.trace.answers.setdefault(key, frame)
         expected = self.trace.answers.get(key)
         must(frame == expected, f"{self}: answer {frame}\n  expected {expected}")
+        self.waiting_for.discard(frame["seq"])
 
     def check_intervention(self, frame):
         known = (
@@ -351,6 +367,7 @@ class Tally:
     runs: int = 0
     messages: int = 0
     connections: int = 0
+    repeated: int = 0  # answers that came after a reconnect only
     seconds: float = 0.0
     recoveries: list = field(default_factory=list)  # milliseconds from start to listening
 
@@ -429,6 +446,8 @@ class Killing:
     def check_run(self, streams):
         """Checks a completely acked run, while the daemon runs or is being killed."""
         trace, run = streams[0].trace, streams[0].run
+        for s in streams:
+            must(not s.waiting_for, f"{s}: never answered: {sorted(s.waiting_for)[:5]}")
         got = {id: f for s in streams for id, f in s.interventions.items()}
         must(
             got.keys() == trace.interventions.keys(),
@@ -439,6 +458,7 @@ class Killing:
             must(detections_of(db, run) == trace.detections, f"run {run}: detections differ from the undisturbed run")
         self.tally.runs += 1
         self.tally.messages += trace.length
+        self.tally.repeated += sum(s.repeated for s in streams)
         self.tally.connections += sum(s.connections for s in streams)
 
     def check_finished(self):

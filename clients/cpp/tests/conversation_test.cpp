@@ -121,6 +121,23 @@ TEST_CASE("after_a_lost_connection_the_client_resumes_behind_the_acknowledged_me
   CHECK(again[1].find(R"("type":"delivery","seq":4,"event":"e1","applied":"as_is")") != std::string::npos);
 }
 
+TEST_CASE("the_client_names_the_last_seq_up_to_which_every_answer_has_come") {
+  conversation c({}, 1u << 20);
+  CHECK_FALSE(c.answered_seq());
+  hear(c, welcome(0));
+  CHECK(c.answered_seq() == 0u);
+  for (const char* id : {"e1", "e2", "e3"}) c.add(event_named(id), at(0));
+  REQUIRE(frames_of(c).size() == 3);
+  hear(c, R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"deliver"}]})");
+  hear(c, R"({"type":"error","code":"duplicate_event","seq":3,"message":"twice","fatal":false})");
+  CHECK(c.answered_seq() == 1u);
+  c.disconnect(at(1));
+  hear(c, welcome(3));
+  CHECK(c.answered_seq() == 1u);
+  hear(c, R"({"type":"verdicts","seq":2,"verdicts":[{"event":"e2","action":"deliver"}]})");
+  CHECK(c.answered_seq() == 3u);
+}
+
 TEST_CASE("a_daemon_that_lost_its_data_gets_the_rest_under_new_numbers_after_a_gap") {
   conversation c = connected();
   for (const char* id : {"e1", "e2"}) c.add(event_named(id), at(0));

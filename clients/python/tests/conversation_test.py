@@ -236,6 +236,24 @@ def test_fail_closed_holds_a_submit_event_through_a_reconnect():
     assert answer.verdicts[0].given_back
 
 
+def test_an_answer_missed_at_a_reconnect_is_asked_for_and_acted_on():
+    conversation = Conversation({}, fail_closed_s=5.0)
+    assert "answered_seq" not in json.loads(conversation.connected())
+    receive(conversation, **WELCOME)
+    first, answer = event(conversation, "e1"), event(conversation, "e2", submit=True)
+    conversation.enqueue(message("time"), 0.0)
+    sent(conversation)
+    receive(conversation, type="verdicts", seq=1, verdicts=[{"event": "e1", "action": "deliver"}])
+    conversation.disconnected(1.0)
+    assert json.loads(conversation.connected())["answered_seq"] == 1
+    receive(conversation, 1.0, **{**WELCOME, "acked_seq": 3})
+    assert as_is_reasons(first) == [None] and answer.verdicts is None
+    verdict = {"event": "e2", "action": "reroute", "recipients": ["a"], "inject": "early"}
+    receive(conversation, 1.0, type="verdicts", seq=2, verdicts=[verdict])
+    assert answer.verdicts[0].given_back
+    assert json.loads(conversation.connected())["answered_seq"] == 3
+
+
 def test_fail_closed_is_bounded():
     conversation = Conversation({}, fail_closed_s=5.0)
     conversation.disconnected(0.0)

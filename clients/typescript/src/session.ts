@@ -75,6 +75,7 @@ interface QueuedMessage {
 }
 
 const maxKnownInterventions = 1024;
+const maxUnanswered = 4096; // sent messages whose answer is not known to have come; then the oldest are given up
 const defaultMessageBytes = 1 << 20; // until `welcome` brings the daemon's limit
 const envelopeBytes = 64; // for seq and as_is
 const encoder = new TextEncoder();
@@ -88,6 +89,7 @@ export class Session {
   private queuedBytes = 0;
   private readonly held = new Set<QueuedMessage>();
   private readonly bySeq = new Map<number, QueuedMessage>(); // sent, with a waiting caller
+  private readonly unanswered = new Set<number>(); // seqs of sent messages with blocked events, in order
   private lastSeq = 0;
   private acked = 0;
   private lastAnswered = 0;
@@ -108,7 +110,9 @@ export class Session {
   connected(): void {
     if (this.state === "over") return;
     if (this.state !== "starting") this.state = "greeted";
-    this.outbox = [JSON.stringify(this.hello())];
+    // The daemon sends the answers above `answered_seq` again.
+    const again = this.lastWelcomeFrame ? { answered_seq: this.answeredSeq } : {};
+    this.outbox = [JSON.stringify({ ...this.hello(), ...again })];
   }
 
   /** The connection was lost or failed: held messages go out as is, except those that fail closed. */
@@ -252,10 +256,6 @@ export class Session {
     this.events.welcome(welcome);
     this.writtenCount = 0;
     this.write();
-    // The daemon does not answer durable messages again.
-    for (const [seq, queued] of [...this.bySeq]) {
-      if (seq <= durable) this.deliverAsIs(queued, "disconnected");
-    }
     this.reportGap();
   }
 
@@ -265,6 +265,7 @@ export class Session {
     this.lastSeq = durable;
     this.lastAnswered = durable;
     this.bySeq.clear();
+    this.unanswered.clear();
     for (const queued of this.queue) {
       if (queued.seq > 0 && queued.settle === null && queued.blocked.length > 0) queued.asIs = true;
       queued.seq = 0;
@@ -293,6 +294,7 @@ export class Session {
   }
 
   private onAnswer(seq: number, answer: Answer, now: number): void {
+    this.unanswered.delete(seq);
     if (answer.verdicts && seq > this.lastAnswered) {
       this.lastAnswered = seq;
       this.events.verdicts?.(answer.verdicts);
@@ -340,6 +342,7 @@ export class Session {
     this.events.error?.(error);
     // bad_seq carries the expected seq, not that of a refused message.
     if (error.code === "bad_seq" || error.seq === undefined) return;
+    this.unanswered.delete(error.seq);
     const queued = this.bySeq.get(error.seq);
     if (!queued) return;
     this.counters.asIs += queued.blocked.length;
@@ -412,7 +415,20 @@ export class Session {
   private send(queued: QueuedMessage): void {
     if (queued.seq === 0) queued.seq = ++this.lastSeq;
     if (queued.settle) this.bySeq.set(queued.seq, queued);
+    if (queued.blocked.length > 0) this.expectAnswer(queued.seq);
     this.outbox.push(`{"seq":${queued.seq},${queued.asIs ? '"as_is":true,' : ""}${queued.body.slice(1)}`);
+  }
+
+  private expectAnswer(seq: number): void {
+    this.unanswered.add(seq);
+    const [oldest] = this.unanswered;
+    if (this.unanswered.size > maxUnanswered) this.unanswered.delete(oldest as number);
+  }
+
+  /** The last seq up to which every answer has come. */
+  private get answeredSeq(): number {
+    const [oldest] = this.unanswered;
+    return (oldest ?? this.lastSeq + 1) - 1;
   }
 
   /** Removes the messages up to `seq`, which are durable. */

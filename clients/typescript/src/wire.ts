@@ -49,6 +49,7 @@ export interface Hello {
   limits?: Record<string, number>;
   capabilities: Partial<Capabilities>;
   witness?: boolean;
+  answered_seq?: number;
   client: { name: string; version: string };
   labels?: Record<string, string>;
 }

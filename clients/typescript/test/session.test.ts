@@ -202,6 +202,23 @@ describe("a session", () => {
     expect(second).toEqual([{ verdicts: null, asIs: "disconnected" }]);
   });
 
+  it("asks for an answer that it missed at a reconnect, and acts on it", () => {
+    const { session, welcome, sent, event, receive } = make({ failClosedMs: 1000 });
+    welcome();
+    expect(sent()[0]).not.toHaveProperty("answered_seq");
+    event("e1");
+    const answers = event("answer", 0, true);
+    receive({ type: "verdicts", seq: 1, verdicts: [{ event: "e1", action: "deliver" }] });
+    session.disconnected(10);
+    welcome(2);
+    expect(sent().find((m) => m["type"] === "hello")).toMatchObject({ answered_seq: 1 });
+    expect(answers).toEqual([]);
+    receive({ type: "verdicts", seq: 2, verdicts: [{ event: "answer", action: "reroute", recipients: ["a"] }] });
+    expect(answers[0]?.verdicts?.[0]?.action).toBe("reroute");
+    session.connected();
+    expect(sent()[0]).toMatchObject({ answered_seq: 2 });
+  });
+
   it("delivers refused events as is", () => {
     const { welcome, event, receive } = make();
     welcome();

@@ -12,6 +12,7 @@ The class enforces these rules of docs/protocol.md:
 - After the deadline, and without a connection, events are delivered unchanged. A message that was not sent yet reports
   this with `as_is`; a message that was sent needs a `delivery`.
 - Second verdicts and repeated interventions are ignored.
+- After a reconnect the hello has `answered_seq`; the daemon then sends again the answers that were lost.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .messages import Blocked, Detection, Intervention, Json, Message, Verdict, 
 from .window import QueuedMessage, Window
 
 MAX_KNOWN_INTERVENTIONS = 4096  # a run's healing budget is 1,000 unless configured
+MAX_UNANSWERED = 4096  # sent messages whose answer is not known to have come; then the oldest are given up
 MAX_NAMES = 64  # in one table of counts by name
 MAX_MISSED_DEADLINES = 3  # in a row without a frame from the daemon; after that nothing is held until a frame arrives
 
@@ -107,6 +109,7 @@ class Conversation:
         self._connect_deadline: float | None = None
         self.is_over = False  # the run has ended: later messages are dropped
         self._sent_tickets: dict[int, Ticket] = {}  # open tickets of sent messages, by seq
+        self._unanswered: dict[int, None] = {}  # seqs of sent messages with blocked events, in order
         self._pending: dict[Ticket, None] = {}  # open tickets, in the order of their deadlines
         self._fail_closed: dict[Ticket, None] = {}  # open tickets with `fails_closed`, in the same order
         self._held: dict[Ticket, None] = {}  # tickets with an event that waits for a person
@@ -190,7 +193,13 @@ class Conversation:
     def connected(self) -> bytes:
         """Call when a connection is open. Returns the hello; nothing else is sent before the daemon's welcome."""
         self.counters.connections += 1
-        return json.dumps(self.hello, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        hello = self.hello if self.welcome is None else {**self.hello, "answered_seq": self.answered_seq}
+        return json.dumps(hello, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+    @property
+    def answered_seq(self) -> int:
+        """The last seq up to which every answer has come."""
+        return next(iter(self._unanswered), self.window.next_seq) - 1
 
     def disconnected(self, now: float) -> None:
         """Call when the connection is lost or an attempt failed. Held events are delivered unchanged."""
@@ -272,11 +281,17 @@ class Conversation:
         self.phase = Phase.UP
         if self.first_seq is None:
             self.first_seq = int(message["acked_seq"]) + 1
-        self._sent_tickets.clear()  # `take_frames` adds the tickets of messages that are sent again
-        self.window.resume(int(message["acked_seq"]), max(1, int(message["credits"])), 16 * self.message_bytes)
+        acked_seq = int(message["acked_seq"])
+        if acked_seq < self.window.acked:  # the daemon lost its data: numbering starts again
+            self._sent_tickets.clear()
+            self._unanswered.clear()
+        # The daemon sends the answers up to `acked_seq` again. `take_frames` adds the tickets of later messages.
+        self._sent_tickets = {seq: ticket for seq, ticket in self._sent_tickets.items() if seq <= acked_seq}
+        self.window.resume(acked_seq, max(1, int(message["credits"])), 16 * self.message_bytes)
 
     def _on_verdicts(self, message: Mapping[str, Json], now: float) -> None:
         seq = int(message["seq"])
+        self._unanswered.pop(seq, None)
         if seq > self._counted_seq:
             self._counted_seq = seq
             self._count_unhealed(message["verdicts"])
@@ -351,7 +366,9 @@ class Conversation:
         if code == "bad_seq" or self.phase is not Phase.UP:
             self.wants_reconnect = True  # the next welcome names the acked seq, or the daemon refuses this client
             return
-        ticket = self._sent_tickets.get(int(message.get("seq") or 0))
+        seq = int(message.get("seq") or 0)
+        self._unanswered.pop(seq, None)
+        ticket = self._sent_tickets.get(seq)
         if ticket is not None:
             self._settle(ticket, tuple(b.as_is(f"error:{code}") for b in ticket.blocked))
 
@@ -372,11 +389,18 @@ class Conversation:
         frames = []
         for queued in self.window.take():
             ticket: Ticket | None = queued.ticket
+            if queued.message.blocked:
+                self._expect_answer(queued.seq)
             if ticket is not None and ticket.verdicts is None:
                 ticket.seq = queued.seq
                 self._sent_tickets[queued.seq] = ticket
             frames.append(queued.message.frame(queued.seq, queued.as_is))
         return frames
+
+    def _expect_answer(self, seq: int) -> None:
+        self._unanswered[seq] = None
+        if len(self._unanswered) > MAX_UNANSWERED:
+            del self._unanswered[next(iter(self._unanswered))]
 
     def take_settled(self) -> list[Ticket]:
         settled, self._settled = self._settled, []

@@ -1,0 +1,43 @@
+#include "daemon/runs/stored_answers.h"
+
+#include <optional>
+#include <utility>
+
+#include "ingest/protocol/decode.h"
+#include "ingest/protocol/encode.h"
+
+namespace digd::daemon {
+
+namespace {
+
+// The error of a refused message. A line that stands for the message has its text. Archives from before errors were
+// kept have only the code.
+std::string error_frame(ingest::decoder& decoder, const archive::stored_answer& answer) {
+  std::optional<ingest::refused_line> line = decoder.refused_line_of(answer.line);
+  if (!line || line->seq != answer.seq) {
+    std::string text;
+    text.append(R"({"type":"refused","seq":)").append(std::to_string(answer.seq)).append(R"(,"code":")");
+    text.append(answer.code).append(R"(","message":"the message was refused"})");
+    line = decoder.refused_line_of(text);
+  }
+  std::string frame;
+  if (line) ingest::encode_error(frame, line->note, answer.seq, false);
+  return frame;
+}
+
+}  // namespace
+
+boost::system::result<std::vector<std::string>> read_answers(const archive::archive& from,
+                                                             archive::answer_range& range) {
+  auto stored = from.answers(range);
+  if (!stored) return stored.error();
+  ingest::decoder decoder;
+  std::vector<std::string> frames;
+  frames.reserve(stored->size());
+  for (archive::stored_answer& answer : *stored) {
+    frames.push_back(answer.response.empty() ? error_frame(decoder, answer) : std::move(answer.response));
+  }
+  return frames;
+}
+
+}  // namespace digd::daemon
