@@ -207,7 +207,8 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
         case entry_kind::limit:
           if (std::string line = count_.text(2); ends_judging(line)) sum.sum.unjudged = std::move(line);
           break;
-        case entry_kind::semantics: break;
+        case entry_kind::semantics:
+        case entry_kind::decision: break;
         case entry_kind::session_joined: {
           auto& names = sum.sum.sessions;
           std::string name = count_.text(3);

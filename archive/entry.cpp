@@ -32,6 +32,7 @@ std::string_view to_string(entry_kind kind) {
     case entry_kind::operator_mode: return "operator_mode";
     case entry_kind::limit: return "limit";
     case entry_kind::semantics: return "semantics";
+    case entry_kind::decision: return "decision";
     case entry_kind::run_deleted: return "run_deleted";
     case entry_kind::judgement: return "judgement";
   }
@@ -40,14 +41,16 @@ std::string_view to_string(entry_kind kind) {
 
 std::optional<entry_kind> entry_kind_from(std::string_view name) {
   for (auto kind : {entry_kind::run_opened, entry_kind::session_joined, entry_kind::message, entry_kind::refused,
-                    entry_kind::firing, entry_kind::operator_mode, entry_kind::limit, entry_kind::semantics}) {
+                    entry_kind::firing, entry_kind::operator_mode, entry_kind::limit, entry_kind::semantics,
+                    entry_kind::decision}) {
     if (to_string(kind) == name) return kind;
   }
   return std::nullopt;
 }
 
 bool is_own_line(entry_kind kind) {
-  return kind == entry_kind::operator_mode || kind == entry_kind::limit || kind == entry_kind::semantics;
+  return kind == entry_kind::operator_mode || kind == entry_kind::limit || kind == entry_kind::semantics ||
+         kind == entry_kind::decision;
 }
 
 std::size_t entry::bytes() const {

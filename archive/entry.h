@@ -21,6 +21,7 @@ enum class entry_kind : std::uint8_t {
   operator_mode,   // digd's own line: the operator's switch; `frame` says to which mode
   limit,           // digd's own line: what a limit did
   semantics,       // digd's own line: the version of the rules from here on
+  decision,        // digd's own line: a person's decision on a hold
   run_deleted,     // not stored: deletes everything of the run
   judgement,       // not stored as an entry: a person's opinion on a stored detection
 };
@@ -28,7 +29,8 @@ enum class entry_kind : std::uint8_t {
 std::string_view to_string(entry_kind);  // as in the column `kind`
 std::optional<entry_kind> entry_kind_from(std::string_view);
 
-// A line that digd added to the record by itself: operator_mode, limit or semantics. Its type is its kind's name.
+// A line that digd added to the record by itself: operator_mode, limit, semantics or decision. Its type is its kind's
+// name.
 bool is_own_line(entry_kind);
 
 struct detection_row {

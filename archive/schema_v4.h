@@ -72,7 +72,7 @@ PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(replace(sql,
     'kind IN (''run_opened'', ''session_joined'', ''message'', ''refused'', ''firing'', ''operator_mode'')',
     'kind IN (''run_opened'', ''session_joined'', ''message'', ''refused'', ''firing'', ''operator_mode'','
-    || ' ''limit'', ''semantics'')'),
+    || ' ''limit'', ''semantics'', ''decision'')'),
     'NULL for firings and operator_mode', 'NULL for firings and for lines of digd''s own')
 WHERE type = 'table' AND name = 'entries';
 PRAGMA writable_schema = RESET;

@@ -133,7 +133,8 @@ void trace_export::take(const stored_entry& e) {
       return;
     case entry_kind::operator_mode:
     case entry_kind::limit:
-    case entry_kind::semantics: to_(e.frame); return;
+    case entry_kind::semantics:
+    case entry_kind::decision: to_(e.frame); return;
     case entry_kind::run_deleted:
     case entry_kind::judgement: return;  // is never stored
     case entry_kind::firing:

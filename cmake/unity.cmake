@@ -29,6 +29,7 @@ digd_compile_alone(digd_test_main analysis/chief/attribution_test.cpp archive/do
   engine/memory_test.cpp ingest/importers/whowhen_test.cpp rules/orphaned_event_test.cpp)
 if(TARGET adding_a_rule_test)  # compiles the layers once more, with the rules and Catch2's main
   file(GLOB alone CONFIGURE_DEPENDS
-    ${CMAKE_SOURCE_DIR}/rules/*.cpp ${CMAKE_BINARY_DIR}/tests/adding_a_rule/overlay/rules/*.cpp)
+    ${CMAKE_SOURCE_DIR}/rules/*.cpp ${CMAKE_SOURCE_DIR}/rules/guards/*.cpp
+    ${CMAKE_BINARY_DIR}/tests/adding_a_rule/overlay/rules/*.cpp)
   digd_compile_alone(adding_a_rule_test ${alone} ${CMAKE_SOURCE_DIR}/tests/main.cpp)
 endif()

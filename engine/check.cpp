@@ -27,7 +27,8 @@ class checker {
       case message_type::event: announced(m); break;
       case message_type::activation_started: started(m); break;
       case message_type::activation_ended: ended(m); break;
-      case message_type::delivery: reported(m); break;
+      case message_type::delivery: break;  // run::check
+      case message_type::usage: known_activation(m.activation, "activation"); break;
       case message_type::gap:
       case message_type::time:
       case message_type::run_ended: break;
@@ -58,12 +59,17 @@ class checker {
     for (const std::string_view agent : agents) name(agent);
   }
 
+  graph::activation_index known_activation(std::string_view id, std::string_view field) {
+    const graph::activation_index v = graph_.find_activation(id);
+    if (v == graph::nobody)
+      refuse(refusal::unknown_activation, field, "no activation " + quoted(id) + " is known in this run");
+    return v;
+  }
+
   // The activation that the message names; refuses it unless it is open.
   graph::activation_index open_activation(std::string_view id, std::string_view field) {
-    const graph::activation_index v = graph_.find_activation(id);
-    if (v == graph::nobody) {
-      refuse(refusal::unknown_activation, field, "no activation " + quoted(id) + " is known in this run");
-    } else if (!graph_.activation(v).open) {
+    const graph::activation_index v = known_activation(id, field);
+    if (v != graph::nobody && !graph_.activation(v).open) {
       refuse(refusal::activation_closed, field, "activation " + quoted(id) + " has ended");
     }
     return v;
@@ -143,13 +149,6 @@ class checker {
     }
   }
 
-  void reported(const message& m) {
-    const std::string_view id = reported_event(m);
-    if (graph_.find_event(id) == graph::nobody) {
-      refuse(refusal::unknown_event, m.event ? "event" : "of", "no event " + quoted(id) + " is known in this run");
-    }
-  }
-
   const graph::graph& graph_;
   const limits& limits_;
   boost::unordered_flat_set<std::string_view> new_names_;
@@ -171,7 +170,29 @@ std::string_view reported_event(const message& m) {
 refusal_note run::check(const message& m) const {
   checker c(graph_, settings_.limits);
   if (ended_) c.refuse(refusal::run_closed, "", std::string(run_closed_words));
+  if (m.type == message_type::delivery && reported(m) == graph::nobody && !answers_guard(m)) {
+    c.refuse(refusal::unknown_event, m.event ? "event" : "of",
+             "no event " + quoted(reported_event(m)) + " is known in this run");
+  }
   return c.check(m);
+}
+
+// Whether the report answers the end of a hold, or a cancel.
+bool run::answers_guard(const message& m) const {
+  if (m.event) return false;
+  if (const auto number = number_in(*m.of, "hold:")) return holds_.was_opened(*number);
+  const auto number = number_in(*m.of, "cancel:");
+  return number && *number >= 1 && *number <= cancels_;
+}
+
+graph::event_index run::reported(const message& m) const {
+  if (!m.event) {
+    if (const auto number = number_in(*m.of, "hold:"); number && holds_.was_opened(*number)) {
+      if (const open_hold* hold = holds_.find(*number)) return hold->event;
+      return graph_.find_event(holds_.event_of(*number));
+    }
+  }
+  return graph_.find_event(reported_event(m));
 }
 
 bool run::names_unseen(const message& m) const {
@@ -181,7 +202,8 @@ bool run::names_unseen(const message& m) const {
   switch (m.type) {
     case message_type::event: return m.events.front().source && activation(*m.events.front().source);
     case message_type::activation_started: return std::any_of(m.inputs.begin(), m.inputs.end(), event);
-    case message_type::activation_ended: return activation(m.activation);
+    case message_type::activation_ended:
+    case message_type::usage: return activation(m.activation);
     case message_type::delivery: return m.event && event(*m.event);
     default: return false;
   }

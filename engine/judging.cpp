@@ -21,17 +21,22 @@ void run::judge(const message& m, const speaker& from, answer& out) {
   witness_visits_left_ = graph::max_message_visits;
   graph_.begin_work(settings_.limits.judging_work);
   out.verdicts.resize(held_.size());
+  if (guards_on_) begin_guarding(m);
   for (std::size_t i = 0; i < held_.size(); ++i) {
     verdict& v = out.verdicts[i];
     v.event = graph_.event(held_[i].blocked.event).id;
+    if (guards_on_) guard_next(i);
     if (held_[i].judged && live()) judge_event(held_[i], v, m, from, out);
   }
+  if (guards_on_ && live()) judge_spending(m, from, out);
 }
 
 // If the work is used up before every rule has judged the event, this event and those after it are unjudged.
 void run::judge_event(held_event& held, verdict& v, const message& m, const speaker& from, answer& out) {
-  if (graph_.event(held.blocked.event).fyi) return;
-  if (graph_.work_is_used_up() || !ask_rules(held.blocked)) {
+  const bool fyi = graph_.event(held.blocked.event).fyi;
+  if (fyi && !settings_.guards.is_on(rule_id::repetition)) return;
+  findings_.clear();
+  if (graph_.work_is_used_up() || (!fyi && !ask_rules(held.blocked)) || (guards_on_ && !ask_guards(held))) {
     held.skipped = true;
     out.unjudged.push_back(v.event);
     return;
@@ -40,20 +45,27 @@ void run::judge_event(held_event& held, verdict& v, const message& m, const spea
   for (finding& found : findings_) {
     const rule& rule = rule_of(found.rule);
     sort_agents(found, graph_);
-    const remedy decided = healer_.decide(rule, found);
+    if (is_guard(found.rule)) choose_action(found);
+    const guard_case about{.is_placed = held.is_placed(), .has_deliveries = !held.given.empty()};
+    const remedy decided =
+        is_guard(found.rule) ? healer_.decide_guard(rule, found, about) : healer_.decide(rule, found);
     const std::uint32_t index = report(found, decided, out);
     out.detections[index].session = std::string(from.session);
     out.detections[index].at = m.seq;
     v.detections.push_back(index);
-    if (decided.healed()) add_remedy(decided, rule.healing, graph_, held, v);
+    if (!decided.healed()) continue;
+    if (is_guard(found.rule)) {
+      carry_out_guard(found, decided, held, v, index, out);
+    } else {
+      add_remedy(decided, rule.healing, graph_, held, v);
+    }
   }
   healer_.close_case();
 }
 
-// Fills `findings_` with what all rules find. False if the work was used up meanwhile.
+// Adds what all rules find to `findings_`. False if the work was used up meanwhile.
 bool run::ask_rules(const blocked_event& blocked) {
-  findings_.clear();
-  for (const rule* rule : catalog()) {
+  for (const rule* rule : failure_rules()) {
     if (settings_.effective_mode(rule->id) == mode::off) continue;
     const std::size_t first = findings_.size();
     rule->judge(graph_, blocked, settings_.of(rule->id), known_, findings_);
@@ -73,20 +85,23 @@ std::uint32_t run::report(const finding& found, const remedy& decided, answer& o
   d.healing = decided.healing;
   d.cause = decided.cause;
   const bool has_event = found.event != graph::nobody;
-  watched symptom{.rule = found.rule,
-                  .event = has_event ? graph_.ref(found.event) : graph::event_ref{},
-                  .has_event = has_event,
-                  .agent = found.agent,
-                  .evidence = evidence_refs(graph_, found),
-                  .detected_ts = clock_,
-                  .label = d.event.value_or("")};
+  watched symptom{
+      .rule = found.rule,
+      .event = has_event ? graph_.ref(found.event) : graph::event_ref{},
+      .has_event = has_event,
+      .agent = found.agent,
+      .evidence = evidence_refs(graph_, found),
+      .detected_ts = clock_,
+      .activation = found.activation,
+      .activation_ordinal = found.activation == graph::nobody ? 0 : graph_.activation(found.activation).ordinal,
+      .label = d.event.value_or("")};
   outcomes_.found_again(symptom, clock_, out);
   if (decided.healed()) outcomes_.add(std::move(symptom), clock_, out);
   return index;
 }
 
 // The verdicts take effect, in the order judged.
-void run::carry_out_verdicts(const answer& out) {
+void run::carry_out_verdicts(const answer& out, const speaker& from) {
   const bool was_live = live();
   for (std::size_t i = 0; i < held_.size(); ++i) {
     const held_event& held = held_[i];
@@ -95,6 +110,7 @@ void run::carry_out_verdicts(const answer& out) {
     const bool delivered = held.back_to == graph::nobody;
     if (delivered && graph_.event(e).submit) submit(!held.skipped && out.verdicts[i].detections.empty());
     carry_out_verdict(held, graph_);
+    if (held.placed == guard_action::hold) open_hold_on(held, out.verdicts[i], out, from.index);
     const auto is_reported = [&](std::uint32_t d) {
       return rule_of(out.detections[d].rule).traits.window == scope::event && !out.detections[d].healed;
     };

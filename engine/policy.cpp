@@ -8,6 +8,8 @@ namespace digd {
 
 namespace {
 
+constexpr milliseconds max_hold_ms = 7LL * 24 * 3600 * 1000;
+
 // Calls `each` for every limit: what the hello asks for, the settled value, and the cap.
 template <class Each>
 void for_each_limit(const limits_request& asked, limits& settled, const limits& caps, Each each) {
@@ -42,6 +44,44 @@ void apply(const rule_request& asked, const rule& which, rule_settings& s) {
   if (asked.text) s.text = *asked.text;
 }
 
+template <class Number>
+void lower(const std::optional<Number>& asked, const std::optional<Number>& most, std::optional<Number>& settled) {
+  if (asked) settled = most ? std::min(*asked, *most) : *asked;
+}
+
+template <class Value>
+void take(const std::optional<Value>& asked, Value& settled) {
+  if (asked) settled = *asked;
+}
+
+void apply_limits(const guards_request& asked, const guard_settings& most, guard_settings& s) {
+  for (std::size_t i = 0; i < total_count; ++i) lower(asked.budget[i], most.budget[i], s.budget[i]);
+  lower(asked.max_depth, most.max_depth, s.max_depth);
+  lower(asked.max_outputs, most.max_outputs, s.max_outputs);
+  lower(asked.max_live, most.max_live, s.max_live);
+  lower(asked.max_repeats, most.max_repeats, s.max_repeats);
+  lower(asked.after_ms, most.after_ms, s.after_ms);
+}
+
+// Where the configuration sets a guard, a hello can only lower its limits.
+void apply(const hello& asked, const run_policy& policy, run_settings& s) {
+  const guards_request& wanted = asked.guards;
+  const guard_settings& most = policy.defaults.guards;
+  apply_limits(wanted, most, s.guards);
+  for (const rule* guard : guards()) {
+    if (most.is_on(guard->id)) continue;
+    apply(asked.rules[index_of(guard->id)], *guard, s.of(guard->id));
+    take(wanted.actions[guard_index(guard->id)], s.guards.actions[guard_index(guard->id)]);
+  }
+  if (!most.is_on(rule_id::budget)) {
+    take(wanted.per, s.guards.per);
+    take(wanted.warn_at, s.guards.warn_at);
+  }
+  if (!most.is_on(rule_id::repetition)) take(wanted.window, s.guards.window);
+  if (wanted.hold_ms) s.guards.hold_ms = std::min(*wanted.hold_ms, most.any_on() ? most.hold_ms : max_hold_ms);
+  if (!most.any_on()) take(wanted.on_timeout, s.guards.on_timeout);
+}
+
 }  // namespace
 
 run_policy::run_policy() : defaults(default_settings()) {
@@ -64,7 +104,8 @@ run_settings settle(const hello& asked, const run_policy& policy) {
   s.mode = std::min(s.mode, policy.strongest_mode);
   if (asked.clock) s.clock = *asked.clock;
   s.stamped = asked.stamped && s.clock == clock_kind::trace;
-  for (const rule* r : catalog()) apply(asked.rules[index_of(r->id)], *r, s.of(r->id));
+  for (const rule* r : failure_rules()) apply(asked.rules[index_of(r->id)], *r, s.of(r->id));
+  apply(asked, policy, s);
   if (asked.budget) s.budget = *asked.budget;
   if (asked.max_returns_per_agent) s.max_returns_per_agent = *asked.max_returns_per_agent;
   for_each_limit(asked.limits, s.limits, policy.caps, [](const auto& wanted, auto& settled, const auto& cap) {
@@ -89,11 +130,14 @@ std::string contradiction(const hello& asked, const run_settings& holds, const r
       std::min(*asked.mode, policy.strongest_mode) != std::min(holds.mode, policy.strongest_mode)) {
     return "mode";
   }
-  for (const rule* r : catalog()) {
+  for (const rule* r : failure_rules()) {
     rule_settings wanted = holds.of(r->id);
     apply(asked.rules[index_of(r->id)], *r, wanted);
     if (wanted != holds.of(r->id)) return "rules";
   }
+  run_settings wanted = holds;
+  apply(asked, policy, wanted);
+  if (wanted != holds) return "guards";
   return {};
 }
 

@@ -1,9 +1,12 @@
 // How a message changes the graph.
+#include <algorithm>
+#include <iterator>
+
 #include "engine/run.h"
 
 namespace digd {
 
-void run::record(const message& m) {
+void run::record(const message& m, const speaker& from) {
   held_.clear();
   switch (m.type) {
     case message_type::agent_joined: graph_.join(graph_.intern(m.agent)); break;
@@ -15,13 +18,15 @@ void run::record(const message& m) {
       record_outputs(m, source ? graph_.find_activation(*source) : graph::nobody);
       break;
     }
-    case message_type::activation_started: graph_.start(m.activation, m.agent, m.inputs, clock_); break;
+    case message_type::activation_started: graph_.start(m.activation, m.agent, m.inputs, clock_, from.index); break;
     case message_type::activation_ended: record_end(m); break;
     case message_type::delivery: record_delivery_report(m); break;
     case message_type::gap: graph_.gap(); break;
-    case message_type::time: break;
+    case message_type::time:
+    case message_type::usage: break;
     case message_type::run_ended: ended_ = true; break;
   }
+  if (m.usage || guards_on_) note_spending(m, named_activation(m));
 }
 
 void run::record_end(const message& m) {
@@ -32,7 +37,7 @@ void run::record_end(const message& m) {
     held_event& held = held_.emplace_back();
     held.blocked.event = e;
     held.blocked.rerouted = true;
-    graph_.reroute(e, draft->targets, held.blocked.to);
+    graph_.reroute(e, draft->targets, held.blocked.to, guards_on_ ? &held.given : nullptr);
   }
   record_outputs(m, v);
   graph_.count_consumer(v);
@@ -45,6 +50,11 @@ void run::record_outputs(const message& m, graph::activation_index source) {
     const graph::event_index e = graph_.record(draft, source, clock_, held.blocked.to);
     held.blocked.event = e;
     held.judged = !graph_.event(e).late;
+    held.draft = &draft;
+    if (guards_on_ && held.judged) {
+      std::copy_if(held.blocked.to.begin(), held.blocked.to.end(), std::back_inserter(held.given),
+                   [&](graph::agent_index a) { return graph_.is_pending(e, a); });
+    }
     outputs.push_back(e);
     if (!held.judged && draft.submit) submit(true);
   }
@@ -53,8 +63,13 @@ void run::record_outputs(const message& m, graph::activation_index source) {
 
 void run::record_delivery_report(const message& m) {
   if (m.applied != applied::as_is) return;
-  const graph::event_index e = graph_.find_event(reported_event(m));
+  const graph::event_index e = reported(m);
+  if (e == graph::nobody) return;
   graph_.undo_give_back(e);
+  if (guards_on_) {
+    graph_.undo_interception(e);
+    release_holds_on(e);
+  }
   if (graph_.event(e).gave_up_submit) submit(false);
 }
 

@@ -22,7 +22,10 @@ run::run(const run_settings& settings, const hello& first)
     : settings_(settings),
       graph_(graph_limits_of(settings.limits)),
       windows_(graph_, settings_),
-      healer_(graph_, settings_) {
+      healer_(graph_, settings_),
+      guards_on_(settings_.guards.any_on()),
+      silences_(graph_, settings_.guards),
+      view_{settings_.guards, spending_, repeats_} {
   if (first.agents) graph_.close_roster();
 }
 
@@ -41,17 +44,21 @@ void run::apply(const message& m, const speaker& from, milliseconds stamp, answe
   if (out.refused) return;
   advance_to(time, out);
   clock_ = time;
-  record(m);
+  spending_.begin(clock_);
+  record(m, from);
+  if (!holds_.empty()) end_taken_holds(&m, out);
   judge(m, from, out);
-  carry_out_verdicts(out);
+  carry_out_verdicts(out, from);
   if (ended_ && reports_at_end(m.outcome)) report_at_end(out);
   finish(out);
-  if (ended_) outcomes_.end(clock_, out);
+  if (!ended_) return;
+  outcomes_.end(clock_, out);
+  while (!holds_.empty()) holds_.close(holds_.all().begin()->first);  // their numbers stay known
 }
 
 // What follows from a change of the graph: windows start or clear, events settle, symptoms clear, settled events go.
 void run::finish(answer& out) {
-  windows_.update(clock_, live());
+  update_windows();
   graph_.settle();
   outcomes_.update(graph_, progress_, clock_, out);
   graph_.forget();
@@ -68,7 +75,7 @@ void run::switch_mode(mode strongest, milliseconds stamp, answer& out) {
   advance_to(now, out);
   clock_ = now;
   settings_.operator_mode = strongest;
-  windows_.update(clock_, live());
+  update_windows();
 }
 
 // ---- a limit is hit
@@ -98,12 +105,15 @@ void run::adopt_semantics(milliseconds stamp, answer& out) {
 
 void run::forget_pending(answer& out) {
   graph_.gap();
+  if (!holds_.empty()) end_taken_holds(nullptr, out);
   finish(out);
 }
 
 // Frees the memory of the graph. Nobody can follow the watched healings any more: they are reported as unresolved.
 void run::stop_judging(limit_id cause, answer& out) {
   outcomes_.end(clock_, out);
+  while (!holds_.empty()) end_hold(holds_.all().begin()->first, hold_end::release, {}, out);
+  silences_.clear();
   unjudged_ = cause;
   const auto rebuild = []<class Part, class... Args>(Part& part, Args&&... args) {
     std::destroy_at(&part);
@@ -131,8 +141,24 @@ void run::pass_through(const message& m, milliseconds time, answer& out) {
 }
 
 std::optional<milliseconds> run::next_due() const {
-  const std::optional<due_item> next = windows_.next();
-  return next && !ended_ ? std::optional(next->at) : std::nullopt;
+  if (ended_) return std::nullopt;
+  const std::optional<due_item> window = windows_.next();
+  const std::optional<other_due> other = next_other();
+  if (other && (!window || other->at < window->at)) return other->at;
+  return window ? std::optional(window->at) : std::nullopt;
+}
+
+// At the same time silences come before holds.
+std::optional<run::other_due> run::next_other() const {
+  std::optional<other_due> first;
+  if (const auto silence = silences_.next()) first = {silence->at, false};
+  if (const auto hold = holds_.next(); hold && (!first || hold->first < first->at)) first = {hold->first, true};
+  return first;
+}
+
+void run::update_windows() {
+  windows_.update(clock_, live(), !holds_.empty());
+  if (guards_on_) update_silences();
 }
 
 milliseconds run::time_of(const message& m, milliseconds stamp) const {
@@ -149,10 +175,26 @@ milliseconds run::time_of_daemon(milliseconds stamp) const {
 
 void run::advance_to(milliseconds now, answer& out) {
   while (!ended_) {
-    const std::optional<due_item> next = windows_.next();
-    if (!next || next->at > now) return;
-    apply_due(*next, out);
+    const std::optional<due_item> window = windows_.next();
+    const std::optional<other_due> other = next_other();
+    if (other && other->at <= now && (!window || other->at < window->at)) {
+      apply_other(*other, out);
+    } else if (window && window->at <= now) {
+      apply_due(*window, out);
+    } else {
+      return;
+    }
   }
+}
+
+void run::apply_other(const other_due& due, answer& out) {
+  clock_ = std::max(clock_, due.at);
+  if (due.is_hold) {
+    end_hold(holds_.next()->second, settings_.guards.on_timeout, {}, out);
+  } else {
+    fire_silence(out);
+  }
+  update_windows();
 }
 
 void run::apply_due(const due_item& due, answer& out) {
@@ -162,7 +204,7 @@ void run::apply_due(const due_item& due, answer& out) {
   } else {
     fire(due, out);
   }
-  windows_.update(clock_, live());
+  update_windows();
 }
 
 // Reports the windows that are still running: a run that ends without an answer is reported even if nobody waited for

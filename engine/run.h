@@ -4,11 +4,15 @@
 // times and gets answers, so that a replay is exact. No I/O, no clock, no threads: a run belongs to its engine thread.
 #pragma once
 
+#include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "engine/holds.h"
+#include "engine/silences.h"
 #include "engine/windows.h"
 #include "graph/graph.h"
 #include "graph/witness.h"
@@ -18,6 +22,9 @@
 #include "model/answer.h"
 #include "model/message.h"
 #include "model/settings.h"
+#include "rules/guards/guard_view.h"
+#include "rules/guards/repeats.h"
+#include "rules/guards/spending.h"
 #include "rules/rule.h"
 
 namespace digd {
@@ -28,6 +35,15 @@ inline constexpr std::string_view run_closed_words = "the run has ended; begin a
 struct speaker {
   std::string_view session = "main";
   capabilities able;
+  std::uint32_t index = 0;  // of the session, for interventions that are for one session
+};
+
+// A person's decision on a hold.
+struct hold_decision {
+  std::uint64_t hold = 0;
+  hold_end decision = hold_end::release;
+  std::string text;
+  std::string by;
 };
 
 // The event that a delivery report is about: the one it names, or that of the intervention it answers.
@@ -64,6 +80,10 @@ class run {
   // a `gap`.
   void adopt_semantics(milliseconds stamp, answer& out);
 
+  // A person's decision at `when`. Refused with hold_closed if the hold is not open then; what was due before has
+  // happened all the same.
+  void decide(const hold_decision& decision, milliseconds when, answer& out);
+
   // The operator's switch for all rules of the run, from `stamp` on (with the trace clock: from the run's own time).
   void switch_mode(mode strongest, milliseconds stamp, answer& out);
 
@@ -79,10 +99,13 @@ class run {
   const run_settings& settings() const { return settings_; }
   const graph::graph& graph() const { return graph_; }
   const healer& healing() const { return healer_; }
+  const digd::spending& spent() const { return spending_; }
+  const digd::holds& open_holds() const { return holds_; }
   std::uint64_t system_events() const { return interventions_.created(); }
 
  private:
   refusal_note check(const message& m) const;  // engine/check.cpp
+  bool answers_guard(const message& m) const;
   void pass_through(const message& m, milliseconds time, answer& out);
   void stop_judging(limit_id cause, answer& out);
   void forget_pending(answer& out);
@@ -96,18 +119,49 @@ class run {
   void report_at_end(answer& out);
 
   // engine/recording.cpp
-  void record(const message& m);
+  void record(const message& m, const speaker& from);
   void record_end(const message& m);
   void record_outputs(const message& m, graph::activation_index source);
   void record_delivery_report(const message& m);
+  graph::event_index reported(const message& m) const;  // engine/check.cpp; nobody: none, or forgotten
   void submit(bool clean);
+
+  // engine/guarding.cpp
+  void note_spending(const message& m, graph::activation_index named);
+  graph::activation_index named_activation(const message& m) const;
+  void begin_guarding(const message& m);
+  void guard_next(std::size_t held);
+  bool ask_guards(const held_event& held);
+  void choose_action(finding& found);
+  void carry_out_guard(const finding& found, const remedy& decided, held_event& held, verdict& v,
+                       std::uint32_t detection, answer& out);
+  void judge_spending(const message& m, const speaker& from, answer& out);
+  std::vector<graph::activation_index> to_cancel(const finding& found) const;
+  void cancel(const finding& found, const remedy& decided, std::uint32_t detection, answer& out);
+  void fire_silence(answer& out);
+  void update_silences();
+
+  // engine/hold_ends.cpp
+  void open_hold_on(const held_event& held, const verdict& v, const answer& out, std::uint32_t session);
+  void end_hold(std::uint64_t number, hold_end how, std::string text, answer& out);
+  void end_taken_holds(const message* m, answer& out);
+  void release_holds_on(graph::event_index e);
 
   // engine/judging.cpp
   void judge(const message& m, const speaker& from, answer& out);
   void judge_event(held_event& held, verdict& v, const message& m, const speaker& from, answer& out);
   bool ask_rules(const blocked_event& blocked);
   std::uint32_t report(const finding& found, const remedy& decided, answer& out);
-  void carry_out_verdicts(const answer& out);
+  void carry_out_verdicts(const answer& out, const speaker& from);
+
+  // What is due next beside the windows.
+  struct other_due {
+    milliseconds at = 0;
+    bool is_hold = false;  // else a silence
+  };
+  std::optional<other_due> next_other() const;
+  void apply_other(const other_due& due, answer& out);
+  void update_windows();
 
   bool live() const { return !terminal_ && !ended_ && !unjudged_; }
 
@@ -123,6 +177,18 @@ class run {
   bool ended_ = false;
   std::optional<limit_id> unjudged_;
   run_progress progress_;
+
+  // ---- guards
+  const bool guards_on_;
+  spending spending_;
+  repeats repeats_;
+  silences silences_;
+  holds holds_;
+  std::array<boost::unordered_flat_map<graph::agent_index, std::uint64_t>, guard_count> firings_;  // by sender
+  bool were_silences_off_ = false;  // nothing counted as silent: not judged
+  std::uint64_t cancels_ = 0;
+  guard_view view_;
+  std::vector<std::uint64_t> reported_as_is_;  // the holds that the message's delivery report releases
 
   // Of the message or firing being judged.
   std::vector<held_event> held_;

@@ -66,8 +66,8 @@ void windows::update_event_window(graph::event_index e, milliseconds now, bool l
   }
 }
 
-void windows::update(milliseconds now, bool live) {
-  for (run_window& w : run_windows_) update_run_window(w, now, live);
+void windows::update(milliseconds now, bool live, bool on_hold) {
+  for (run_window& w : run_windows_) update_run_window(w, now, live && !on_hold);
   if (event_rule_ == nullptr) return;
   if (!live || !is_on(*event_rule_)) {
     while (!event_windows_.empty()) set_event_window(event_windows_.begin()->event, window_state::idle, 0);

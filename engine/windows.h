@@ -33,8 +33,8 @@ class windows {
   std::optional<due_item> next() const;
 
   // Starts and clears windows after the graph has changed at `now`. If `live` is false (a terminal or ended run), no
-  // condition holds.
-  void update(milliseconds now, bool live);
+  // condition holds. `on_hold`: an event waits for a person, so that the run is not at rest.
+  void update(milliseconds now, bool live, bool on_hold);
 
   // Marks a window as fired. After a healing it starts again with the next `update` if its condition still holds;
   // otherwise it stays silent until the condition has been false.

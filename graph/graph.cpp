@@ -215,12 +215,14 @@ event_index graph::input_event(std::string_view id, agent_index for_agent) {
   return e;
 }
 
-activation_index graph::start(std::string_view id, std::string_view agent, const name_list& inputs, milliseconds now) {
+activation_index graph::start(std::string_view id, std::string_view agent, const name_list& inputs, milliseconds now,
+                              std::uint32_t session) {
   const agent_index a = intern(agent);
   join(a);
   const activation_index v = new_activation(id);
   activation_node& node = activations_[v];
   node.agent = a;
+  node.session = session;
   node.open = true;
   node.agent_slot = static_cast<std::uint32_t>(agents_[a].open.size());
   agents_[a].open.push_back(v);
@@ -308,10 +310,16 @@ void graph::end(activation_index v, const message& message, reroutes& rerouted) 
   ended_.push_back(v);
 }
 
-void graph::reroute(event_index e, const name_list& targets, std::vector<agent_index>& to) {
+void graph::reroute(event_index e, const name_list& targets, std::vector<agent_index>& to,
+                    std::vector<agent_index>* newly_pending) {
   name_recipients(targets, to);
   ++events_[e].reroute_acts;
+  if (newly_pending != nullptr) {
+    std::copy_if(to.begin(), to.end(), std::back_inserter(*newly_pending),
+                 [&](agent_index a) { return !is_pending(e, a); });
+  }
   give_all(e, to);
+  if (newly_pending != nullptr) std::erase_if(*newly_pending, [&](agent_index a) { return !is_pending(e, a); });
 }
 
 event_index graph::record(const event_draft& draft, activation_index source, milliseconds now,
@@ -352,11 +360,13 @@ void graph::add_output(activation_index v, event_index e, milliseconds now) {
   }
   from.outputs.push_back(ref(e));
   if (!node.fyi) ++from.output_count;
+  if (node.is_work()) ++from.work_outputs;
   ++from.remembered;
   ++from.remembered_outputs;
   if (from.open) activate(v, now);
   if (node.late) return;
   node.derived = true;
+  node.depth = from.output_depth;
   node.ancestry = from.ancestry;
 }
 
@@ -375,6 +385,7 @@ void graph::fix_used(activation_index v) {
   for (const activation_input& input : node.inputs) {
     if (!node.uses(input)) continue;
     const event_node& event = events_[input.event.index];
+    node.output_depth = std::max(node.output_depth, event.depth + 1);
     add(input.event);
     look_at(1 + cost_of_union(node.inherited, event.generators));
     if (event.ancestry && std::exchange(event.ancestry->walked_in, markings_) != markings_) {
@@ -448,6 +459,7 @@ void graph::give_up_submit(event_index e) {
   reduced_.of = nobody;  // the event is work now
   node.submit = false;
   node.gave_up_submit = true;
+  if (node.source != nobody && node.is_work()) ++activations_[node.source].work_outputs;
   for (delivery& d : node.deliveries) {
     if (d.state == delivery_state::pending) close_delivery(e, d, delivery_state::withdrawn);
   }
@@ -455,8 +467,9 @@ void graph::give_up_submit(event_index e) {
   touch(e);
 }
 
-void graph::give_back(event_index e, agent_index to) {
+void graph::give_back(event_index e, agent_index to, bool was_recipient) {
   give(e, to);
+  if (was_recipient) return;
   const auto at = delivery_position(events_[e].deliveries, to);
   if (at != events_[e].deliveries.end() && at->agent == to) at->given_back = true;
 }
@@ -465,6 +478,31 @@ void graph::undo_give_back(event_index e) {
   for (delivery& d : events_[e].deliveries) {
     if (d.given_back && d.state == delivery_state::pending) close_delivery(e, d, delivery_state::withdrawn);
   }
+}
+
+void graph::intercept(event_index e, std::span<const agent_index> from) {
+  event_node& node = events_[e];
+  for (delivery& d : node.deliveries) {
+    if (d.state == delivery_state::intercepted) d.state = delivery_state::withdrawn;  // of an earlier message
+  }
+  for (const agent_index a : from) take(e, a, delivery_state::intercepted);
+}
+
+void graph::undo_interception(event_index e) {
+  event_node& node = events_[e];
+  node.to_nobody = false;
+  touch(e);
+  if (node.settled) return;
+  std::vector<agent_index> again;
+  for (delivery& d : node.deliveries) {
+    if (d.state == delivery_state::intercepted) again.push_back(d.agent);
+  }
+  for (const agent_index a : again) give(e, a);
+}
+
+void graph::set_to_nobody(event_index e) {
+  events_[e].to_nobody = true;
+  touch(e);
 }
 
 }  // namespace digd::graph

@@ -94,13 +94,16 @@ class graph {
   void leave(agent_index a);
 
   // ---- recording
-  activation_index start(std::string_view id, std::string_view agent, const name_list& inputs, milliseconds now);
+  activation_index start(std::string_view id, std::string_view agent, const name_list& inputs, milliseconds now,
+                         std::uint32_t session = 0);
   // Applies the reactions and ends the activation. Appends the rerouted events with their drafts, in the order of the
   // inputs; the caller then calls `reroute` for each.
   using reroutes = std::vector<std::pair<event_index, const reaction_draft*>>;
   void end(activation_index v, const message& message, reroutes& rerouted);
-  // Delivers a rerouted event to its targets, which counts as one reroute act. Fills `to` with them.
-  void reroute(event_index e, const name_list& targets, std::vector<agent_index>& to);
+  // Delivers a rerouted event to its targets, which counts as one reroute act. Fills `to` with them and, if it is
+  // given, `newly_pending` with those that had no pending delivery of it.
+  void reroute(event_index e, const name_list& targets, std::vector<agent_index>& to,
+               std::vector<agent_index>* newly_pending = nullptr);
   // Records an announced event, or completes its placeholder, and delivers it to its recipients. Fills `to` with them.
   event_index record(const event_draft& draft, activation_index source, milliseconds now, std::vector<agent_index>& to);
   // Sets the generators of outputs. Call it after all outputs of their message are recorded.
@@ -113,8 +116,14 @@ class graph {
 
   // ---- healing
   void give_up_submit(event_index e);  // turns an answer into work; withdraws its pending deliveries
-  void give_back(event_index e, agent_index to);
+  // `undo_give_back` withdraws the delivery, unless the agent was a recipient anyway.
+  void give_back(event_index e, agent_index to, bool was_recipient = false);
   void undo_give_back(event_index e);  // withdraws that delivery if it is still pending
+  // A guard withdraws the pending deliveries to these agents. `undo_interception` gives the event to them again.
+  void intercept(event_index e, std::span<const agent_index> from);
+  void undo_interception(event_index e);
+  void set_to_nobody(event_index e);
+  void set_held(event_index e, bool held) { events_[e].held = held; }
   void count_attempt(event_index e) { ++events_[e].attempts; }
   std::uint64_t count_window_give_back(event_index e) { return ++events_[e].given_back; }
 

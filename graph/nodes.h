@@ -20,7 +20,17 @@ using event_index = std::uint32_t;
 using activation_index = std::uint32_t;
 inline constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
-enum class delivery_state : std::uint8_t { pending, consumed, discarded, rerouted, lost, withdrawn, unknown };
+// `intercepted`: withdrawn by a guard, so that `graph::undo_interception` finds it. It reads as withdrawn.
+enum class delivery_state : std::uint8_t {
+  pending,
+  consumed,
+  discarded,
+  rerouted,
+  lost,
+  withdrawn,
+  unknown,
+  intercepted
+};
 
 std::string_view to_string(delivery_state);
 
@@ -38,7 +48,7 @@ static_assert(sizeof(delivery) == 8);
 
 enum class window_state : std::uint8_t { idle, running, fired };
 
-// About 140 bytes; a run remembers up to 100,000 of them.
+// About 150 bytes; a run remembers up to 100,000 of them.
 struct event_node {
   std::string id;
   const std::string* kind = nullptr;  // owned by the graph; null: none
@@ -59,6 +69,8 @@ struct event_node {
   bool remembered : 1 = true;                    // its id is indexed; else only open activations keep it
   bool touched : 1 = false;                      // in `graph::touched`
   bool has_unknown : 1 = false;                  // a delivery became unknown
+  bool to_nobody : 1 = false;                    // a guard withdrew it: it is no orphan
+  bool held : 1 = false;                         // it waits for a person
   window_state window : 2 = window_state::idle;  // of the rule whose windows belong to events
 
   std::uint32_t pending = 0;      // of the deliveries
@@ -66,6 +78,7 @@ struct event_node {
   std::uint32_t reachable_slot = nobody;
   std::uint32_t reducing_consumers = 0;  // ended, not failed, reducing activations that consumed it
   std::uint32_t reroute_acts = 0;
+  std::uint32_t depth = 0;              // 0: derived from nothing; else 1 + the greatest among what it is derived from
   std::uint32_t given_back = 0;         // times that a window gave it back; part of the intervention's id
   std::uint32_t attempts = 0;           // healings by the rule that counts attempts for each event
   mutable std::uint32_t marked_in = 0;  // `graph::is_marked`
@@ -95,6 +108,9 @@ struct activation_node {
   bool used_fixed : 1 = false;     // its first output is recorded: the used inputs are fixed
   bool used_all : 1 = false;       // it was open then: it uses all its inputs
   std::uint32_t output_count = 0;  // without `fyi` outputs
+  std::uint32_t work_outputs = 0;
+  std::uint32_t output_depth = 0;  // of its outputs; valid from used_fixed
+  std::uint32_t session = 0;       // the index of the session that started it
   std::uint32_t remembered = 0;    // inputs and outputs that the run still remembers
   std::uint32_t remembered_outputs = 0;
 

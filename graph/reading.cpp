@@ -13,7 +13,8 @@ std::string_view to_string(delivery_state s) {
     case delivery_state::discarded: return "discarded";
     case delivery_state::rerouted: return "rerouted";
     case delivery_state::lost: return "lost";
-    case delivery_state::withdrawn: return "withdrawn";
+    case delivery_state::withdrawn:
+    case delivery_state::intercepted: return "withdrawn";
     case delivery_state::unknown: return "unknown";
   }
   return "";

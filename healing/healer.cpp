@@ -21,6 +21,8 @@ bool healer::is_able_to(action healing) const {
     case action::inject: return able_.inject;
     case action::reroute: return able_.reroute;
     case action::create: return able_.create;
+    case action::hold: return able_.hold;
+    case action::cancel: return able_.cancel;
     default: return true;
   }
 }
@@ -33,8 +35,11 @@ bool healer::attempts_used_up(const rule& rule, const finding& found) const {
 }
 
 bool healer::returns_used_up(const rule& rule, const remedy& so_far) const {
-  if (!rule.traits.returns || so_far.targets.empty()) return false;
-  const auto known = returns_.find(so_far.targets.front());
+  return rule.traits.returns && !so_far.targets.empty() && returns_used_up(so_far.targets.front());
+}
+
+bool healer::returns_used_up(graph::agent_index agent) const {
+  const auto known = returns_.find(agent);
   return (known == returns_.end() ? 0 : known->second) >= settings_.max_returns_per_agent;
 }
 
@@ -79,11 +84,13 @@ remedy healer::decide(const rule& rule, const finding& found) {
   if (!decided.healed()) return decided;
   healed_any_ = true;
   count_attempt(rule, found, decided);
-  if (able_.inject || rule.healing == action::create) {
-    const std::string& own_text = settings_.of(rule.id).text;
-    decided.text = text::fill(own_text.empty() ? rule.text() : std::string_view(own_text), rule.facts(graph_, found));
-  }
+  if (able_.inject || rule.healing == action::create) fill_in_text(rule, found, decided);
   return decided;
+}
+
+void healer::fill_in_text(const rule& rule, const finding& found, remedy& decided) const {
+  const std::string& own_text = settings_.of(rule.id).text;
+  decided.text = text::fill(own_text.empty() ? rule.text() : std::string_view(own_text), rule.facts(graph_, found));
 }
 
 remedy healer::decide_at_end(const rule& rule, const finding& found) const {

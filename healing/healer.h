@@ -18,6 +18,13 @@
 
 namespace digd {
 
+// What the decision on a guard's finding depends on beside the finding.
+struct guard_case {
+  bool is_placed = false;        // something else has decided where the event goes
+  bool has_deliveries = false;   // the message gave it a delivery that is pending
+  bool has_activations = false;  // there is an open activation to cancel
+};
+
 // The decision on one finding.
 struct remedy {
   digd::cause cause = digd::cause::none;    // none: it is healed
@@ -34,6 +41,8 @@ class healer {
   // Opens a case. `as_is`: the message was delivered before it could be judged. `able`: what the client can do.
   void open_case(bool as_is, const capabilities& able);
   remedy decide(const rule& rule, const finding& found);
+  // A guard's finding: its `action` says what to do. A `reroute` without targets means that nobody gets the event.
+  remedy decide_guard(const rule& guard, const finding& found, const guard_case& about);
   void close_case();
   // Decides on a finding that is reported because the run ended: it is never healed and costs nothing.
   remedy decide_at_end(const rule& rule, const finding& found) const;
@@ -42,11 +51,14 @@ class healer {
   std::uint64_t attempts(rule_id id) const { return attempts_[index_of(id)]; }
 
  private:
+  void fill_in_text(const rule& rule, const finding& found, remedy& decided) const;
+  digd::cause guard_obstacle(const rule& guard, const finding& found, const guard_case& about, remedy& so_far) const;
   digd::cause obstacle(const rule& rule, const finding& found, const remedy& so_far) const;
   bool is_able_to(action healing) const;
   mode mode_for(const rule& rule, const finding& found) const;
   bool attempts_used_up(const rule& rule, const finding& found) const;
   bool returns_used_up(const rule& rule, const remedy& so_far) const;
+  bool returns_used_up(graph::agent_index agent) const;
   void count_attempt(const rule& rule, const finding& found, const remedy& decided);
 
   graph::graph& graph_;

@@ -20,6 +20,7 @@ bool is_same_symptom(const watched& healed, const watched& found) {
   switch (rule_of(found.rule).traits.recurs) {
     case recurrence::anywhere: return true;
     case recurrence::shared_evidence: return share(healed.evidence, found.evidence);
+    case recurrence::same_agent: return healed.agent == found.agent;
     case recurrence::same_place: break;
   }
   return !found.has_event || (healed.event == found.event && healed.agent == found.agent);

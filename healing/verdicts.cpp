@@ -9,6 +9,22 @@ namespace {
 // Of the text of one verdict, about: no further text begins. The detections still name every case.
 constexpr std::size_t max_inject_bytes = 64u << 10;
 
+void join_text(const remedy& decided, verdict& v) {
+  if (decided.text.empty() || v.inject.size() > max_inject_bytes) return;
+  if (!v.inject.empty()) v.inject += "\n\n";
+  v.inject += decided.text;
+}
+
+// Of an event that asks nothing, only the text goes back.
+void carry_out_placement(const held_event& held, graph::graph& g) {
+  const graph::event_index e = held.blocked.event;
+  if (held.placed == guard_action::hold) return;
+  g.intercept(e, held.given);
+  if (held.back_to == graph::nobody) return g.set_to_nobody(e);
+  if (g.event(e).fyi) return;
+  g.give_back(e, held.back_to, std::find(held.given.begin(), held.given.end(), held.back_to) != held.given.end());
+}
+
 }  // namespace
 
 void add_remedy(const remedy& decided, action healing, const graph::graph& g, held_event& held, verdict& v) {
@@ -19,12 +35,27 @@ void add_remedy(const remedy& decided, action healing, const graph::graph& g, he
   } else if (v.action == action::deliver) {
     v.action = action::inject;
   }
-  if (decided.text.empty() || v.inject.size() > max_inject_bytes) return;
-  if (!v.inject.empty()) v.inject += "\n\n";
-  v.inject += decided.text;
+  join_text(decided, v);
+}
+
+void add_guard_remedy(const remedy& decided, const finding& found, const graph::graph& g, held_event& held,
+                      verdict& v) {
+  join_text(decided, v);
+  if (found.action == guard_action::inject) {
+    if (v.action == action::deliver) v.action = action::inject;
+    return;
+  }
+  held.placed = found.action;
+  held.placed_by = found.rule;
+  held.spender = found.agent;
+  v.action = found.action == guard_action::hold ? action::hold : action::reroute;
+  if (decided.targets.empty()) return;
+  held.back_to = decided.targets.front();
+  v.recipients = {g.agent(held.back_to).name};
 }
 
 void carry_out_verdict(const held_event& held, graph::graph& g) {
+  if (held.placed != guard_action::observe) return carry_out_placement(held, g);
   if (held.back_to == graph::nobody) return;
   if (g.event(held.blocked.event).submit) g.give_up_submit(held.blocked.event);
   g.give_back(held.blocked.event, held.back_to);

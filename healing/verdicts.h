@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 #include "healing/healer.h"
@@ -19,12 +20,24 @@ struct held_event {
   bool judged = true;                          // false: announced too late to be judged
   bool skipped = false;                        // `limits.judging_work` was used up before it was judged
   graph::agent_index back_to = graph::nobody;  // the agent that gets it back; nobody: it is delivered
+
+  // ---- for guards
+  const event_draft* draft = nullptr;           // null: it is rerouted
+  std::vector<graph::agent_index> given;        // whose delivery became pending with this message
+  guard_action placed = guard_action::observe;  // what a guard decided: give_back, hold or cancel; observe: nothing
+  rule_id placed_by{};                          // that guard
+  graph::agent_index spender = graph::nobody;   // of a budget hold: the detection's agent
+
+  bool is_placed() const { return back_to != graph::nobody || placed != guard_action::observe; }
 };
 
 // Adds a remedy to the verdict on a held event. A reroute outweighs an injection; texts are joined.
 void add_remedy(const remedy& decided, action healing, const graph::graph& g, held_event& held, verdict& v);
 
-// Gives the event back in the graph, if that is its verdict.
+// The same for a guard. A hold's number is not set here.
+void add_guard_remedy(const remedy& decided, const finding& found, const graph::graph& g, held_event& held, verdict& v);
+
+// Gives the event back in the graph or withdraws it, if that is its verdict.
 void carry_out_verdict(const held_event& held, graph::graph& g);
 
 // The interventions of a run: events that the monitor creates or gives back because a window fired.

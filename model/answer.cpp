@@ -6,7 +6,8 @@ namespace digd {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> action_names{"none", "deliver", "inject", "reroute", "create"};
+constexpr std::array<std::string_view, 8> action_names{"none",   "deliver", "inject",  "reroute",
+                                                       "create", "hold",    "release", "cancel"};
 constexpr std::array<std::string_view, cause_count> cause_names{
     "none", "mode", "as_is", "superseded", "unsupported", "target", "attempts", "budget", "ended"};
 constexpr std::array<std::string_view, 2> severity_names{"warning", "failure"};

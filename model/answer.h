@@ -9,27 +9,19 @@
 #include <vector>
 
 #include "model/error.h"
+#include "model/guard.h"
 #include "model/message.h"
 #include "model/rule_id.h"
 
 namespace digd {
 
 // `deliver`: unchanged. `inject`: with a text added. `reroute`: to other recipients, with a text. `create`: the monitor
-// creates an event.
-enum class action : std::uint8_t { none, deliver, inject, reroute, create };
+// creates an event. `hold`: it waits for a person. `release`: a hold ends, and the event is delivered. `cancel`: open
+// activations should end.
+enum class action : std::uint8_t { none, deliver, inject, reroute, create, hold, release, cancel };
 
 // Why a detection was not healed: the first cause that applies, in this order.
-enum class cause : std::uint8_t {
-  none,
-  mode,
-  as_is,
-  superseded,  // reserved for guards
-  unsupported,
-  target,
-  attempts,
-  budget,
-  ended
-};
+enum class cause : std::uint8_t { none, mode, as_is, superseded, unsupported, target, attempts, budget, ended };
 inline constexpr std::size_t cause_count = static_cast<std::size_t>(cause::ended) + 1;
 
 enum class severity : std::uint8_t { warning, failure };
@@ -77,25 +69,34 @@ struct detection {
   bool healed = false;
   action healing = action::none;  // what was done; in shadow mode, what would have been done
   digd::cause cause = cause::none;
-  std::string reason;  // one sentence
+  std::optional<guard_action> guard;     // of a guard: the action of this firing
+  std::vector<std::string_view> limits;  // of a guard: the limits that were passed, or reached
+  std::string reason;                    // one sentence
   digd::witness witness;
 };
 
 struct verdict {
   std::string event;
   digd::action action = action::deliver;
-  std::vector<std::string> recipients;    // of a reroute
+  std::vector<std::string> recipients;    // of a reroute; none: nobody gets it
   std::string inject;                     // empty: no text
   std::vector<std::uint32_t> detections;  // indices into answer::detections
+  std::uint64_t hold = 0;                 // of a hold: its number
+  milliseconds hold_ms = 0;
+  hold_end on_timeout = hold_end::release;
 };
 
 struct intervention {
-  std::string id;                        // sys:N, or give:EVENT:N
-  digd::action action = action::create;  // create or reroute
-  std::optional<std::string> event;      // the event that is rerouted
+  std::string id;                        // sys:N, give:EVENT:N, hold:N or cancel:N
+  digd::action action = action::create;  // create, reroute, release or cancel
+  std::optional<std::string> event;      // the event that is rerouted or released
   std::vector<std::string> recipients;   // sorted bytewise
   std::string inject;
   std::vector<std::uint32_t> detections;
+  std::vector<std::string> activations;  // of cancel: sorted bytewise
+  // The sessions that it is for, by speaker::index: one for the end of a hold, those of the activations for cancel.
+  // Empty: whoever named a recipient.
+  std::vector<std::uint32_t> sessions;
 };
 
 // The outcome of a healing. A rule's documentation defines when its symptom has cleared.

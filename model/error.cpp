@@ -28,9 +28,10 @@ constexpr std::array<std::string_view, refusal_count> names{
     "unauthorized",
     "unsupported_protocol",
     "hello_conflict",
+    "moved",
+    "hold_closed",
 };
-static_assert(names.back() == "hello_conflict" &&
-              static_cast<std::size_t>(refusal::hello_conflict) + 1 == refusal_count);
+static_assert(names.back() == "hold_closed" && static_cast<std::size_t>(refusal::hold_closed) + 1 == refusal_count);
 
 }  // namespace
 

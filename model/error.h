@@ -33,8 +33,10 @@ enum class refusal : std::uint8_t {
   unauthorized,
   unsupported_protocol,
   hello_conflict,
+  moved,
+  hold_closed,
 };
-inline constexpr std::size_t refusal_count = 20;
+inline constexpr std::size_t refusal_count = 22;
 
 std::string_view to_string(refusal);
 std::optional<refusal> refusal_from(std::string_view name);

@@ -18,6 +18,7 @@ void message::clear() {
   applied = digd::applied::injected;
   dropped = 0;
   outcome = run_outcome::none;
+  usage.reset();
 }
 
 }  // namespace digd

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/guard.h"
 #include "model/limit.h"
 #include "model/message.h"
 #include "model/rule_id.h"
@@ -63,6 +64,7 @@ struct run_settings {
   std::array<rule_settings, rule_count> rules;  // `default_settings` (rules/rule.h) fills them from the catalog
   std::uint64_t budget = 1000;
   std::uint64_t max_returns_per_agent = 5;  // healings that make the same agent act again (rule_traits::returns)
+  guard_settings guards;
   digd::limits limits;
   limit_policies over_limit;  // the policies beyond the limits
   // The operator's switch: an upper bound on the mode of every rule. It can change during the run.
@@ -80,6 +82,8 @@ struct capabilities {
   bool inject = true;
   bool reroute = true;
   bool create = true;
+  bool hold = false;
+  bool cancel = false;
   bool operator==(const capabilities&) const = default;
 };
 
@@ -122,6 +126,7 @@ struct hello {
   std::array<rule_request, rule_count> rules;
   std::optional<std::uint64_t> budget;
   std::optional<std::uint64_t> max_returns_per_agent;
+  guards_request guards;
   std::optional<std::uint64_t> semantics;  // in exported traces: the version that the run began with
   limits_request limits;
   std::array<std::optional<limit_policy>, limit_policies::count> over_limit;

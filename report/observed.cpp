@@ -208,6 +208,7 @@ void observer::builder::hear(const ingest::record& of) {
     case ingest::record_kind::limit: return note(of.ts, limit_effect(of));
     case ingest::record_kind::semantics:
       return note(of.ts, "a newer digd continued the run under its own version of the rules");
+    case ingest::record_kind::decision: return note(of.ts, "a person decided on a hold");
     case ingest::record_kind::firing: return;
   }
   ++seen_.messages;

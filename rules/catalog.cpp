@@ -8,6 +8,7 @@ std::span<const rule* const> catalog() {
   static const std::array rules{
 #define DIGD_RULE(name) &name##_rule(),
 #include "model/rule_catalog.inc"
+#include "model/rule_catalog_guards.inc"
 #undef DIGD_RULE
   };
   return rules;

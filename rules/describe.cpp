@@ -16,7 +16,7 @@ template <class Indices, class NameOf>
 void list_evidence(detection& d, const Indices& indices, bool is_brief, NameOf name_of) {
   const std::size_t max_ids = is_brief ? max_brief_evidence : detection::max_evidence;
   std::size_t bytes = 0;
-  for (const std::uint32_t i : indices) {
+  for (const auto& i : indices) {
     bytes += name_of(i).size();
     if (d.evidence.size() == max_ids || bytes > detection::max_evidence_bytes) return;
     d.evidence.push_back(name_of(i));
@@ -37,12 +37,15 @@ detection describe(const graph::graph& g, const rule& rule, const finding& found
                    bool is_brief) {
   detection d;
   d.rule = rule.id;
-  d.severity = rule.severity;
+  d.severity = found.warning ? severity::warning : rule.severity;
+  if (is_guard(rule.id)) d.guard = found.action;
+  d.limits = found.limits;
   if (found.event != graph::nobody) d.event = g.event(found.event).id;
   if (found.agent != graph::nobody) d.agent = g.agent(found.agent).name;
-  d.evidence_total = found.events.size() + found.agents.size();
+  d.evidence_total = found.events.size() + found.agents.size() + found.ids.size();
   list_evidence(d, found.events.first(detection::max_evidence), is_brief,
                 [&](auto e) -> const std::string& { return g.event(e).id; });
+  list_evidence(d, found.ids, is_brief, [](const std::string& id) -> const std::string& { return id; });
   list_evidence(d, found.agents, is_brief, [&](auto a) -> const std::string& { return g.agent(a).name; });
   d.reason = rule.reason(g, found);
   if (is_brief) {

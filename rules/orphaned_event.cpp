@@ -44,7 +44,7 @@ class orphaned_event final : public rule {
   bool holds(const graph::graph& g, graph::event_index e) const override {
     const graph::event_node& node = g.event(e);
     return node.is_work() && node.pending == 0 && !node.consumed && node.open_inputs == 0 && !node.has_unknown &&
-           !node.settled;
+           !node.settled && !node.to_nobody;
   }
 
   finding fire(const graph::graph& g, graph::event_index e) const override {

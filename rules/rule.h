@@ -20,20 +20,32 @@
 
 namespace digd {
 
+struct guard_view;  // rules/guards/guard_view.h
+
 // A blocked event that is to be judged.
 struct blocked_event {
   graph::event_index event = graph::nobody;
   std::vector<graph::agent_index> to;  // the recipients that this message gives it (B in semantics.md)
   bool rerouted = false;               // false: announced, as an output or a root event
+  const guard_view* guards = nullptr;  // what the guards read beside the graph; null for the rules
 };
 
-// What a rule found. Its evidence is either events or agents.
+// What a rule or guard found. Its evidence is either events, agents, or ids of events that the run may have forgotten.
 struct finding {
   rule_id rule{};                            // set by the caller of `judge`
   graph::event_index event = graph::nobody;  // the event judged, or whose window fired; nobody: a window of the run
   graph::agent_index agent = graph::nobody;
   event_list events;
   std::vector<graph::agent_index> agents;  // sorted by name before it is reported
+
+  // ---- of guards
+  std::vector<std::string> ids;          // sorted bytewise
+  std::vector<std::string_view> limits;  // passed or, in a warning, reached
+  bool warning = false;
+  guard_action action = guard_action::observe;         // of this firing; set by the caller of `judge`
+  graph::agent_index sender = graph::nobody;           // the agent whose message it is
+  graph::activation_index activation = graph::nobody;  // of a stall
+  std::string measured;                                // what was counted, for sentences
 };
 
 // A healed finding, watched until its symptom clears, recurs, or the run ends.
@@ -44,6 +56,8 @@ struct watched {
   graph::agent_index agent = graph::nobody;
   std::vector<graph::event_ref> evidence;  // events only; `progress` may drop those that are resolved
   milliseconds detected_ts = 0;
+  graph::activation_index activation = graph::nobody;  // of a stall
+  std::uint64_t activation_ordinal = 0;
   std::string label;           // the event's id, or that of the intervention
   std::uint64_t occasion = 0;  // number of the message or firing that it was found in
 };
@@ -79,6 +93,7 @@ enum class recurrence : std::uint8_t {
   anywhere,         // any in the run
   same_place,       // one of the same event and agent; any, where findings have no event
   shared_evidence,  // one whose evidence has an event in common
+  same_agent,       // one of the same agent
 };
 
 // Where a detection takes place, for reports that group detections: between the source of its event and these agents.
@@ -136,14 +151,17 @@ class rule {
   virtual watch_state progress(const graph::graph&, watched&, const run_progress&) const = 0;
 };
 
-// The catalog, in the order of rule_id.
+// The rules and then the guards, in the order of rule_id.
 std::span<const rule* const> catalog();
+inline std::span<const rule* const> failure_rules() { return catalog().first(failure_rule_count); }
+inline std::span<const rule* const> guards() { return catalog().subspan(failure_rule_count); }
 inline const rule& rule_of(rule_id id) { return *catalog()[index_of(id)]; }
 // Settings with the catalog's defaults for each rule.
 run_settings default_settings();
 
 #define DIGD_RULE(name) const rule& name##_rule();
 #include "model/rule_catalog.inc"
+#include "model/rule_catalog_guards.inc"
 #undef DIGD_RULE
 
 }  // namespace digd

@@ -11,6 +11,7 @@
 #include "base/json_writer.h"
 #include "base/unix_time.h"
 #include "daemon/api/health.h"
+#include "daemon/api/holds.h"
 #include "daemon/api/judgement.h"
 #include "daemon/api/operator.h"
 #include "daemon/api/read_pool.h"
@@ -258,6 +259,25 @@ routed post_judgement(call& in) {
       }};
 }
 
+// ---- holds
+
+routed get_holds(call& in) {
+  return deferred_response{[&runs = in.services.runs, run = in.run](const response_callback& respond_to) {
+    list_holds(runs, run, respond_to);
+  }};
+}
+
+routed post_decision(call& in) {
+  const std::string_view caller = in.grant ? std::string_view(in.grant->name()) : std::string_view();
+  auto read = read_decision(in.detection, in.body, caller);
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  auto decision = std::get<ingest::own_line>(std::move(read));
+  return deferred_response{[&runs = in.services.runs, run = in.run,
+                            decision = std::move(decision)](const response_callback& respond_to) {
+    decide_hold(runs, run, decision, respond_to);
+  }};
+}
+
 // ---- webhooks
 
 routed get_webhooks(call& in) {
@@ -363,7 +383,7 @@ routed get_metrics(call& in) { return metrics(in.services.metrics); }
 enum class intake : std::uint8_t { none, spans, hooks };
 
 struct route_entry {
-  // "*" stands for the id of a run or the name of a webhook; the second "*" for a detection.
+  // "*" stands for the id of a run or the name of a webhook; the second "*" for a detection or a hold.
   std::array<std::string_view, 6> path;
   std::string_view methods;  // as in Allow
   routed (*serve)(call&);
@@ -389,6 +409,8 @@ constexpr route_entry routes[] = {
     {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections},
     {{"v1", "runs", "*", "detections", "*", "judgement"}, "POST", post_judgement},
     {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph},
+    {{"v1", "runs", "*", "holds"}, "GET, HEAD", get_holds},
+    {{"v1", "runs", "*", "holds", "*"}, "POST", post_decision},
     {{"v1", "runs", "*", "trace"}, "GET", get_trace},
     {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
     {{"v1", "webhooks"}, "GET, HEAD", get_webhooks},

@@ -16,6 +16,7 @@ entry_kind kind_of(ingest::record_kind kind) {
     case ingest::record_kind::firing: return entry_kind::firing;
     case ingest::record_kind::operator_mode: return entry_kind::operator_mode;
     case ingest::record_kind::limit: return entry_kind::limit;
+    case ingest::record_kind::decision: return entry_kind::decision;
     case ingest::record_kind::semantics: break;
   }
   return entry_kind::semantics;

@@ -42,6 +42,7 @@ hello without_settings(hello greeting) {
   greeting.clock.reset();
   greeting.mode.reset();
   greeting.rules = {};
+  greeting.guards = {};
   return greeting;
 }
 
@@ -60,7 +61,8 @@ class replayer {
       case archive::entry_kind::firing: return has_host() && (host_->inbox().advance(e.ts), true);
       case archive::entry_kind::operator_mode:
       case archive::entry_kind::limit:
-      case archive::entry_kind::semantics: return take_own_line(e);
+      case archive::entry_kind::semantics:
+      case archive::entry_kind::decision: return take_own_line(e);
       case archive::entry_kind::run_deleted:
       case archive::entry_kind::judgement: return true;  // never stored
       case archive::entry_kind::message:

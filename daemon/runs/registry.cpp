@@ -67,6 +67,11 @@ std::shared_ptr<run_host> registry::find(std::uint64_t number) const {
   return found == by_number_.end() ? nullptr : found->second;
 }
 
+std::shared_ptr<run_host> registry::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
 void registry::adopt(std::shared_ptr<run_host> host) {
   host->inbox().work_with(owner_.scratch());  // only now: the run may have been read back on another thread
   owner_.services().acks.add(host->number(), owner_.index());

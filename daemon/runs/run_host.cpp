@@ -167,6 +167,13 @@ bool run_host::follow_operator(mode strongest) {
   return true;
 }
 
+refusal_note run_host::decide(const ingest::own_line& decision) {
+  const ingest::inbox::decided decided = inbox_.decide(decision, now());
+  carry_out(decided.effects);
+  after_call();
+  return decided.refused;
+}
+
 void run_host::close_deleted() {
   for (slot& at : slots_) {
     if (at.home == nullptr) continue;
@@ -231,7 +238,8 @@ void run_host::count(const ingest::record& record) {
     case ingest::record_kind::firing: return counts.firings.add();
     case ingest::record_kind::operator_mode:
     case ingest::record_kind::limit:
-    case ingest::record_kind::semantics: return;
+    case ingest::record_kind::semantics:
+    case ingest::record_kind::decision: return;
   }
 }
 

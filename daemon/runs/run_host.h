@@ -53,6 +53,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void advance_time();
   // Applies the operator's switch. False: nothing changed, or the run has ended.
   bool follow_operator(mode strongest);
+  // A person's decision on a hold (inbox::decide).
+  refusal_note decide(const ingest::own_line& decision);
   // The run is deleted: notifies its clients and ignores what they still send.
   void close_deleted();
   // All messages of the session up to `seq` are durable.

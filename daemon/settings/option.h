@@ -19,7 +19,7 @@ class node;
 
 namespace digd::daemon {
 
-enum class value_kind : std::uint8_t { whole_number, text, choice, yes_or_no, list, share };
+enum class value_kind : std::uint8_t { whole_number, text, choice, yes_or_no, list, share, amount };
 
 // When a value that changed takes effect after SIGHUP.
 enum class applies : std::uint8_t {
@@ -36,7 +36,7 @@ struct option {
   std::string meaning;
   value_kind kind = value_kind::text;
   applies when = applies::at_restart;
-  std::int64_t least = 0, most = 0;       // of a whole number or a share
+  std::int64_t least = 0, most = 0;       // of a whole number, a share or an amount
   std::vector<std::string_view> choices;  // of a choice
   // Returns the value's problem in words; empty if it was set.
   std::function<std::string(const toml::node& value, config& into)> set;

@@ -46,6 +46,8 @@ std::string range_of(const option& option) {
   if (option.kind == value_kind::yes_or_no) return "true or false";
   if (option.kind == value_kind::list) return "a list of strings";
   if (option.kind == value_kind::share) return "0 to 1";
+  if (option.kind == value_kind::amount)
+    return "a number from " + std::to_string(option.least) + " to " + std::to_string(option.most);
   if (option.kind == value_kind::text) return "a string";
   std::string text;
   for (const std::string_view name : option.choices) text.append(text.empty() ? "" : ", ").append(digd::quoted(name));
@@ -77,6 +79,7 @@ json::object schema_of(const option& option, const config& defaults) {
       o["maximum"] = option.most;
       break;
     case value_kind::share:
+    case value_kind::amount:
       o["type"] = "number";
       o["minimum"] = option.least;
       o["maximum"] = option.most;

@@ -2,6 +2,7 @@
 // config/digd.schema.json.
 #include "base/nearest.h"
 #include "daemon/access/payload_settings.h"
+#include "daemon/settings/guard_options.h"
 #include "daemon/settings/option.h"
 #include "daemon/settings/option_kinds.h"
 #include "daemon/settings/rule_text.h"
@@ -363,7 +364,8 @@ table make_options() {
   add_overload(table);
   add_otlp(table);
   add_run_defaults(table);
-  for (const rule* r : catalog()) add_rule(table, *r);
+  for (const rule* r : failure_rules()) add_rule(table, *r);
+  add_guard_options(table);
   add_limits(table);
   add_over_limit(table);
   add_caps(table);
@@ -426,8 +428,8 @@ std::string_view section_meaning(std::string_view section) {
            "there are none. docs/webhooks.md describes the format, and how a receiver checks it.";
   }
   constexpr std::string_view rules = "rules.";
-  if (!section.starts_with(rules)) return {};
-  for (const rule* r : catalog()) {
+  if (!section.starts_with(rules)) return guard_section_meaning(section);
+  for (const rule* r : failure_rules()) {
     if (to_string(r->id) == section.substr(rules.size())) return r->doc.summary;
   }
   return {};

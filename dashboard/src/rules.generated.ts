@@ -8,4 +8,8 @@ export const rules: readonly {name: string; code: string}[] = [
   {name: 'repeated_subproblem', code: 'RSP'},
   {name: 'deadlock', code: 'DL'},
   {name: 'missing_termination', code: 'MC'},
+  {name: 'budget', code: 'BU'},
+  {name: 'fan_out', code: 'FO'},
+  {name: 'repetition', code: 'RE'},
+  {name: 'stall', code: 'ST'},
 ];

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ingest/protocol/decoder_state.h"
+#include "ingest/protocol/fingerprints.h"
 
 namespace digd::ingest {
 
@@ -19,6 +20,7 @@ constexpr std::uint32_t started = bit(message_type::activation_started);
 constexpr std::uint32_t ended = bit(message_type::activation_ended);
 constexpr std::uint32_t delivery = bit(message_type::delivery);
 constexpr std::uint32_t gap = bit(message_type::gap);
+constexpr std::uint32_t usage_report = bit(message_type::usage);
 constexpr std::uint32_t run_ended = bit(message_type::run_ended);
 
 // The value of `All` with that name. The names are constants, so the compiler compares them word by word.
@@ -57,6 +59,9 @@ struct draft_fields {
 
   frame_reader& in;
   event_draft& out;
+  bool digests = false;  // whether to compute fingerprints
+  std::string_view payload_text = {};
+  std::string_view null_fingerprint = {};
 
   bool id(item& it) { return in.name(it, out.id); }
   bool source(item& it) { return in.name(it, out.source); }
@@ -64,9 +69,16 @@ struct draft_fields {
   bool kind(item& it) { return in.string(it, 0, frame_reader::max_name_bytes, out.kind); }
   bool submit(item& it) { return in.flag(it, out.submit); }
   bool fyi(item& it) { return in.flag(it, out.fyi); }
-  bool payload(item& it) { return in.skip(it); }
+  bool payload(item& it) {
+    payload_text = it.token;
+    return in.skip(it);
+  }
+  bool fingerprint(item& it);
+  void given_null(std::string_view name, const item& it) {
+    if (name == "fingerprint") null_fingerprint = it.token;
+  }
 
-  static constexpr std::array<known_field<draft_fields>, 7> fields{{
+  static constexpr std::array<known_field<draft_fields>, 8> fields{{
       {"id", &draft_fields::id, any, any},
       {"source", &draft_fields::source, in_event},  // an output has the activation that ended
       {"recipients", &draft_fields::recipients},
@@ -74,8 +86,54 @@ struct draft_fields {
       {"submit", &draft_fields::submit},
       {"fyi", &draft_fields::fyi},
       {"payload", &draft_fields::payload},
+      {"fingerprint", &draft_fields::fingerprint},
   }};
 };
+
+bool draft_fields::fingerprint(item& it) {
+  std::string_view text;
+  bool good = false;
+  if (!in.string(it, 1, frame_reader::max_name_bytes, text, good)) return false;
+  if (good && digests) out.fingerprint = hash_of_fingerprint(text);
+  return true;
+}
+
+struct usage_fields {
+  frame_reader& in;
+  usage_amounts& out;
+
+  template <auto Member>
+  bool amount(item& it) {
+    std::optional<std::uint64_t> number;
+    if (it.kind == json_kind::number) number = parse_uint64(it.token);
+    if (!number || *number > max_usage) return in.skip(it, "must be an integer from 0 to 1000000000");
+    out.*Member = *number;
+    return true;
+  }
+  bool cost(item& it);
+
+  static constexpr std::array<known_field<usage_fields>, 5> fields{{
+      {"input_tokens", &usage_fields::amount<&usage_amounts::input_tokens>},
+      {"output_tokens", &usage_fields::amount<&usage_amounts::output_tokens>},
+      {"cost", &usage_fields::cost},
+      {"model_calls", &usage_fields::amount<&usage_amounts::model_calls>},
+      {"tool_calls", &usage_fields::amount<&usage_amounts::tool_calls>},
+  }};
+};
+
+bool usage_fields::cost(item& it) {
+  constexpr std::string_view wanted = "must be a number from 0 to 1000000000";
+  if (it.kind != json_kind::number) return in.skip(it, wanted);
+  std::string_view text;
+  if (!in.number(it, text)) return false;
+  const std::optional<double> number = parse_double(text);
+  if (number && *number >= 0 && *number <= max_usage) {
+    out.cost = millionths(*number);
+  } else {
+    in.wrong(it.at, wanted);
+  }
+  return true;
+}
 
 struct reroute_fields {
   frame_reader& in;
@@ -91,8 +149,8 @@ struct reroute_fields {
 // The fields of every message but hello, each read for the message types that have it.
 class message_fields {
  public:
-  message_fields(frame_reader& in, name_set& keys, std::uint32_t type, message& out, decoded& result)
-      : in_(in), keys_(keys), type_(type), out_(out), result_(result) {}
+  message_fields(frame_reader& in, name_set& keys, std::uint32_t type, message& out, decoded& result, bool digests)
+      : in_(in), keys_(keys), type_(type), out_(out), result_(result), digests_(digests) {}
 
   bool read(item& root);
   void given_twice(std::string_view name);
@@ -116,6 +174,7 @@ class message_fields {
   bool dropped(item& it) { return in_.count(it, out_.dropped); }
   bool outcome(item& it);
   bool metrics(item& it);
+  bool usage(item& it);
 
   bool draft(item& it, std::uint32_t where);
   bool one_reaction(std::string_view input, item& it);
@@ -125,14 +184,15 @@ class message_fields {
   const std::uint32_t type_;  // as a bit
   message& out_;
   decoded& result_;
+  const bool digests_;
 
  public:
-  static constexpr std::array<known_field<message_fields>, 18> fields{{
+  static constexpr std::array<known_field<message_fields>, 19> fields{{
       {"type", &message_fields::type, any, any},
       {"seq", &message_fields::seq, any, any},
       {"ts", &message_fields::ts},
       {"agent", &message_fields::agent, joined_left | started, joined_left | started},
-      {"activation", &message_fields::activation, started | ended, started | ended},
+      {"activation", &message_fields::activation, started | ended | usage_report, started | ended | usage_report},
       {"inputs", &message_fields::inputs, started},
       {"event", &message_fields::event, ingest::event, ingest::event},
       {"event", &message_fields::delivered, delivery},
@@ -146,6 +206,7 @@ class message_fields {
       {"dropped", &message_fields::dropped, gap},
       {"outcome", &message_fields::outcome, run_ended},
       {"metrics", &message_fields::metrics, run_ended},
+      {"usage", &message_fields::usage, ingest::event | started | ended | usage_report, usage_report},
   }};
 };
 
@@ -180,9 +241,16 @@ bool message_fields::seq(item& it) {
 
 bool message_fields::draft(item& it, std::uint32_t where) {
   event_draft& draft = out_.events.emplace_back();
-  draft_fields fields{in_, draft};
+  draft_fields fields{in_, draft, digests_};
   if (!in_.each_known(it, fields, where)) return false;
   if (draft.submit) draft.fyi = false;
+  if (digests_ && !draft.fingerprint && !fields.payload_text.empty()) {
+    const bool is_null = !fields.null_fingerprint.empty();
+    draft.digest = payload_digest{.hash = digest_of_payload(in_.rest_from(fields.payload_text)),
+                                  .offset = in_.offset_of(is_null ? fields.null_fingerprint : it.token),
+                                  .replaces_null = is_null};
+    draft.fingerprint = hash_of_fingerprint(text_of_digest(draft.digest->hash));
+  }
   return true;
 }
 
@@ -200,7 +268,8 @@ bool message_fields::outputs(item& it) {
 }
 
 bool message_fields::applied(item& it) {
-  return in_.choice(it, applied_from, "must be as_is, injected, rerouted, created, unsupported or failed",
+  return in_.choice(it, applied_from,
+                    "must be as_is, injected, rerouted, created, released, cancelled, unsupported or failed",
                     out_.applied);
 }
 
@@ -237,13 +306,20 @@ bool message_fields::error(item& it) {
   return in_.string(it, 0, frame_reader::any_length, text);
 }
 
+bool message_fields::usage(item& it) {
+  if (it.kind != json_kind::object) return in_.skip(it, "must be an object");
+  usage_fields fields{in_, out_.usage.emplace()};
+  return in_.each_known(it, fields);
+}
+
 bool message_fields::metrics(item& it) {
   if (it.kind != json_kind::object) return in_.skip(it, "must be an object");
   return in_.skip(it);
 }
 
 // False: it is no JSON.
-bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, message& out, decoded& result) {
+bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, message& out, decoded& result,
+                  bool digests) {
   std::optional<std::string_view> type;
   if (!in.open(frame, result.refused) || !in.peek("type", type)) return false;
   std::uint32_t context = unknown_type;
@@ -262,7 +338,7 @@ bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, mess
     return true;
   }
   if (result.type == line_type::hello) return in.skip(root) && in.end();
-  message_fields fields(in, keys, context, out, result);
+  message_fields fields(in, keys, context, out, result, digests);
   return fields.read(root) && in.end();
 }
 
@@ -273,10 +349,10 @@ decoder::~decoder() = default;
 decoder::decoder(decoder&&) noexcept = default;
 decoder& decoder::operator=(decoder&&) noexcept = default;
 
-decoded decoder::decode(std::string_view frame, message& out) {
+decoded decoder::decode(std::string_view frame, message& out, bool digests) {
   decoded result;
   out.clear();
-  if (!decode_frame(state_->reader, state_->keys, frame, out, result)) {
+  if (!decode_frame(state_->reader, state_->keys, frame, out, result, digests)) {
     result.has_seq = false;
     result.seq = 0;
     result.type = line_type::message;

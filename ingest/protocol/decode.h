@@ -26,6 +26,7 @@ enum class line_type : std::uint8_t {
   operator_mode,  // own lines
   limit,
   semantics,
+  decision,
 };
 inline bool is_own_line(line_type type) { return type >= line_type::operator_mode; }
 
@@ -60,7 +61,8 @@ class decoder {
   // Bounds: nesting at most 64 levels above the payload's own 1,000; deeper is bad_json. Of several bad fields it names
   // the first in the frame, then missing ones. JSON that is no object is bad_message without a field. bad_json anywhere
   // in the frame comes before other errors, and the frame then has no seq.
-  decoded decode(std::string_view frame, message& out);
+  // `digests`: whether to compute the fingerprints of events (ingest/protocol/fingerprints.h).
+  decoded decode(std::string_view frame, message& out, bool digests = false);
 
   // Decodes a hello; `out` owns its strings. Refuses with unsupported_protocol if nothing else is wrong.
   refusal_note decode_hello(std::string_view frame, hello& out);

@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "ingest/protocol/decode_guards.h"
 #include "ingest/protocol/decoder_state.h"
 #include "rules/rule.h"
 
@@ -119,11 +120,15 @@ struct capability_fields {
   bool inject(item& it) { return in.flag(it, out.inject); }
   bool reroute(item& it) { return in.flag(it, out.reroute); }
   bool create(item& it) { return in.flag(it, out.create); }
+  bool hold(item& it) { return in.flag(it, out.hold); }
+  bool cancel(item& it) { return in.flag(it, out.cancel); }
 
-  static constexpr std::array<known_field<capability_fields>, 3> fields{{
+  static constexpr std::array<known_field<capability_fields>, 5> fields{{
       {"inject", &capability_fields::inject},
       {"reroute", &capability_fields::reroute},
       {"create", &capability_fields::create},
+      {"hold", &capability_fields::hold},
+      {"cancel", &capability_fields::cancel},
   }};
 };
 
@@ -172,6 +177,7 @@ class hello_fields {
   bool semantics(item& it) { return in_.count(it, out_.semantics); }
   bool rules(item& it);
   bool healing(item& it);
+  bool guards(item& it) { return read_guards(in_, it, out_); }
   bool limits(item& it);
   bool over_limit(item& it);
   bool capabilities(item& it);
@@ -191,7 +197,7 @@ class hello_fields {
 
  public:
   static constexpr std::uint32_t required = ~0u;
-  static constexpr std::array<known_field<hello_fields>, 18> fields{{
+  static constexpr std::array<known_field<hello_fields>, 19> fields{{
       {"type", &hello_fields::type, ~0u, required},
       {"protocol", &hello_fields::protocol, ~0u, required},
       {"run", &hello_fields::run, ~0u, required},
@@ -203,6 +209,7 @@ class hello_fields {
       {"semantics", &hello_fields::semantics},
       {"rules", &hello_fields::rules},
       {"healing", &hello_fields::healing},
+      {"guards", &hello_fields::guards},
       {"limits", &hello_fields::limits},
       {"over_limit", &hello_fields::over_limit},
       {"capabilities", &hello_fields::capabilities},
@@ -236,10 +243,10 @@ bool hello_fields::rules(item& it) {
 
 bool hello_fields::rule(std::string_view name, item& it, std::uint32_t& seen) {
   const std::optional<rule_id> id = rule_from(name);
-  if (!id) {
+  if (!id || is_guard(*id)) {
     it.at.kind = place::step::key;
     std::string text = "is no rule; the rules are";
-    for (const std::string_view known : rule_names) text.append(known == rule_names[0] ? " " : ", ").append(known);
+    for (std::size_t i = 0; i < failure_rule_count; ++i) text.append(i == 0 ? " " : ", ").append(rule_names[i]);
     return in_.skip(it, text);
   }
   const std::uint32_t bit = 1u << index_of(*id);

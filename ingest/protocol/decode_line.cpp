@@ -2,6 +2,7 @@
 #include <array>
 #include <optional>
 
+#include "engine/holds.h"
 #include "ingest/protocol/decoder_state.h"
 
 namespace digd::ingest {
@@ -42,6 +43,7 @@ std::optional<record_kind> own_kind_from(std::string_view name) {
   if (type == line_type::operator_mode) return record_kind::operator_mode;
   if (type == line_type::limit) return record_kind::limit;
   if (type == line_type::semantics) return record_kind::semantics;
+  if (type == line_type::decision) return record_kind::decision;
   return std::nullopt;
 }
 
@@ -50,12 +52,22 @@ struct own_fields {
   own_line& out;
   std::optional<digd::mode> strongest = std::nullopt;
   std::optional<limit_id> hit = std::nullopt;
+  std::optional<hold_end> ending = std::nullopt;
 
-  bool type(item& it) { return in.choice(it, own_kind_from, "must be operator_mode, limit or semantics", out.kind); }
+  bool type(item& it) {
+    return in.choice(it, own_kind_from, "must be operator_mode, limit, semantics or decision", out.kind);
+  }
   bool ts(item& it) { return in.whole_number(it, out.ts); }
   bool mode(item& it) { return in.choice(it, mode_from, "must be off, observe, shadow or enforce", strongest); }
   bool limit(item& it) { return in.choice(it, limit_from, "must be a limit", hit); }
   bool version(item& it) { return in.count(it, out.version); }
+  bool hold(item& it) {
+    return in.choice(
+        it, [](std::string_view id) { return number_in(id, "hold:"); }, "must be hold:N", out.hold);
+  }
+  bool decision(item& it) { return in.choice(it, hold_end_from, "must be release or return", ending); }
+  bool text(item& it) { return in.string(it, 0, frame_reader::any_length, out.text); }
+  bool by(item& it) { return in.string(it, 0, frame_reader::any_length, out.by); }
   // The policy of judging_work is `deliver`, which no other limit has.
   bool policy(item& it) {
     std::string_view text;
@@ -64,13 +76,17 @@ struct own_fields {
     return true;
   }
 
-  static constexpr std::array<known_field<own_fields>, 6> fields{{
+  static constexpr std::array<known_field<own_fields>, 10> fields{{
       {"type", &own_fields::type, ~0u, ~0u},
       {"ts", &own_fields::ts, ~0u, ~0u},
       {"mode", &own_fields::mode},
       {"limit", &own_fields::limit},
       {"policy", &own_fields::policy},
       {"version", &own_fields::version},
+      {"hold", &own_fields::hold},
+      {"decision", &own_fields::decision},
+      {"text", &own_fields::text},
+      {"by", &own_fields::by},
   }};
 };
 
@@ -99,6 +115,7 @@ line_type line_type_from(std::string_view type) {
   if (type == "operator_mode") return line_type::operator_mode;
   if (type == "limit") return line_type::limit;
   if (type == "semantics") return line_type::semantics;
+  if (type == "decision") return line_type::decision;
   return line_type::message;
 }
 
@@ -148,6 +165,10 @@ std::optional<own_line> decoder::own_line_of(std::string_view line) {
       } else if (!out.policy) {
         return std::nullopt;
       }
+      return out;
+    case record_kind::decision:
+      if (!fields.ending || out.hold == 0) return std::nullopt;
+      out.decision = *fields.ending;
       return out;
     default: return out;
   }

@@ -11,6 +11,7 @@ std::string_view to_string(record_kind kind) {
     case record_kind::firing: return "firing";
     case record_kind::operator_mode: return "operator_mode";
     case record_kind::limit: return "limit";
+    case record_kind::decision: return "decision";
     case record_kind::semantics: break;
   }
   return "semantics";

@@ -96,10 +96,66 @@ void append_rule(std::string& out, rule_id id, const rule_settings& settings) {
 
 void append_rules(std::string& out, const run_settings& settings) {
   object rules(out);
-  for (std::size_t i = 0; i < rule_count; ++i) {
+  for (std::size_t i = 0; i < failure_rule_count; ++i) {
     append_rule(rules.field(rule_names[i]), static_cast<rule_id>(i), settings.rules[i]);
   }
   rules.end();
+}
+
+void append_actions(object& fields, std::string& out, const std::vector<guard_action>& actions) {
+  append_list(fields.field("action"), actions, [&](guard_action a) { append_quoted(out, to_string(a)); });
+}
+
+template <class Number>
+void number_if(object& fields, std::string_view name, const std::optional<Number>& value) {
+  if (value) fields.number(name, *value);
+}
+
+void append_guard(std::string& out, rule_id id, const run_settings& settings) {
+  const guard_settings& g = settings.guards;
+  object fields(out);
+  fields.word("mode", to_string(settings.of(id).mode));
+  if (!settings.of(id).except.empty()) fields.texts("except", settings.of(id).except);
+  append_actions(fields, out, g.actions_of(id));
+  switch (id) {
+    case rule_id::budget:
+      for (std::size_t i = 0; i < total_count; ++i) {
+        const auto kind = static_cast<total_kind>(i);
+        if (!g.budget[i]) continue;
+        if (kind == total_kind::cost) {
+          fields.field(limit_name(kind)) += decimal_of_millionths(*g.budget[i]);
+        } else {
+          fields.number(limit_name(kind), *g.budget[i]);
+        }
+      }
+      fields.word("per", to_string(g.per));
+      fields.field("warn_at") += fmt::format("{}", g.warn_at);
+      break;
+    case rule_id::fan_out:
+      number_if(fields, "max_depth", g.max_depth);
+      number_if(fields, "max_outputs", g.max_outputs);
+      number_if(fields, "max_live", g.max_live);
+      break;
+    case rule_id::repetition:
+      number_if(fields, "max_repeats", g.max_repeats);
+      fields.number("window", g.window);
+      break;
+    default: number_if(fields, "after_ms", g.after_ms);
+  }
+  fields.end();
+}
+
+// The guards that are on.
+void append_guards(std::string& out, const run_settings& settings) {
+  object fields(out);
+  for (const rule* guard : guards()) {
+    if (settings.guards.is_on(guard->id)) append_guard(fields.field(to_string(guard->id)), guard->id, settings);
+  }
+  if (settings.guards.any_on()) {
+    fields.number("hold_ms", settings.guards.hold_ms);
+    fields.word("on_timeout", to_string(settings.guards.on_timeout));
+  }
+  fields.end();
 }
 
 void append_limits(std::string& out, const limits& most) {
@@ -188,6 +244,11 @@ void append_verdict(std::string& out, const verdict& verdict, const answer& from
   fields.text("event", verdict.event);
   fields.word("action", to_string(verdict.action));
   if (verdict.action == action::reroute) fields.texts("recipients", verdict.recipients);
+  if (verdict.action == action::hold) {
+    fields.field("hold").append("\"hold:").append(std::to_string(verdict.hold)).append("\"");
+    fields.number("hold_ms", verdict.hold_ms);
+    fields.word("on_timeout", to_string(verdict.on_timeout));
+  }
   if (!verdict.inject.empty()) fields.text("inject", verdict.inject);
   append_detections(fields, verdict.detections, from, with_witness);
   fields.end();
@@ -198,6 +259,8 @@ void append_capabilities(std::string& out, const capabilities& able) {
   fields.flag("inject", able.inject);
   fields.flag("reroute", able.reroute);
   fields.flag("create", able.create);
+  if (able.hold) fields.flag("hold", true);
+  if (able.cancel) fields.flag("cancel", true);
   fields.end();
 }
 
@@ -216,6 +279,7 @@ void encode_welcome(std::string& out, const welcome_facts& facts, const run_sett
   append_limits(fields.field("limits"), settings.limits);
   append_over_limit(fields, settings);
   append_healing(fields.field("healing"), settings);
+  append_guards(fields.field("guards"), settings);
   fields.number("verdict_deadline_ms", facts.verdict_deadline_ms);
   fields.number("credits", facts.credits);
   fields.end();
@@ -236,7 +300,11 @@ void encode_intervention(std::string& out, const intervention& intervention, con
   fields.text("id", intervention.id);
   fields.word("action", to_string(intervention.action));
   if (intervention.event) fields.text("event", *intervention.event);
-  fields.texts("recipients", intervention.recipients);
+  if (intervention.action == action::cancel) {
+    fields.texts("activations", intervention.activations);
+  } else {
+    fields.texts("recipients", intervention.recipients);
+  }
   if (!intervention.inject.empty()) fields.text("inject", intervention.inject);
   append_detections(fields, intervention.detections, from, with_witness);
   fields.end();
@@ -268,6 +336,12 @@ void encode_own_line(std::string& out, const own_line& line) {
     if (line.policy) fields.word("policy", to_string(*line.policy));
   }
   if (line.kind == record_kind::semantics) fields.number("version", line.version);
+  if (line.kind == record_kind::decision) {
+    fields.text("hold", "hold:" + std::to_string(line.hold));
+    fields.word("decision", to_string(line.decision));
+    if (!line.text.empty()) fields.text("text", line.text);
+    if (!line.by.empty()) fields.text("by", line.by);
+  }
   fields.number("ts", line.ts);
   fields.end();
 }
@@ -320,6 +394,10 @@ void encode_detection(std::string& out, const detection& detection, bool with_wi
   } else {
     fields.word("cause", to_string(detection.cause));
   }
+  if (detection.guard) {
+    fields.word("action", to_string(*detection.guard));
+    append_list(fields.field("limits"), detection.limits, [&](std::string_view limit) { append_quoted(out, limit); });
+  }
   fields.text("reason", detection.reason);
   if (with_witness) append_witness(fields.field("witness"), detection.witness);
   fields.end();
@@ -349,6 +427,7 @@ void encode_trace_hello(std::string& out, const hello& original, const run_setti
   fields.number("semantics", semantics_version);
   append_rules(fields.field("rules"), settings);
   append_healing(fields.field("healing"), settings);
+  if (settings.guards.any_on()) append_guards(fields.field("guards"), settings);
   append_limits(fields.field("limits"), settings.limits);
   append_over_limit(fields, settings);
   append_capabilities(fields.field("capabilities"), original.able);

@@ -164,6 +164,13 @@ std::optional<Number> parse_whole(std::string_view token) {
 std::optional<std::int64_t> parse_int64(std::string_view token) { return parse_whole<std::int64_t>(token); }
 std::optional<std::uint64_t> parse_uint64(std::string_view token) { return parse_whole<std::uint64_t>(token); }
 
+std::optional<double> parse_double(std::string_view token) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (error == std::errc::result_out_of_range || error != std::errc{}) return std::nullopt;
+  return value;
+}
+
 std::string path_of(const place& where) {
   std::string out;
   append_path(out, where);

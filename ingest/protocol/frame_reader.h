@@ -92,7 +92,7 @@ class frame_reader {
   bool each_element(item& list, F&& f);
 
   // The fields of `object` that `owner` knows in `context`, each at most once; null counts as missing. Calls
-  // the owner's `given_twice(name)`, if it has one, for duplicates.
+  // the owner's `given_twice(name)`, if it has one, for duplicates, and its `given_null(name, item)` for null.
   template <class Owner>
   bool each_known(item& object, Owner& owner, std::uint32_t context = ~0u, place::step step = place::step::field);
 
@@ -120,6 +120,10 @@ class frame_reader {
   bool duration(item& it, Out& out);  // int64, not negative
   template <class Out>
   bool count(item& it, Out& out);  // uint64
+
+  // For a token in this frame: its index, and the text from it to the end of the frame.
+  std::size_t offset_of(std::string_view token) const { return static_cast<std::size_t>(token.data() - buffer_.get()); }
+  std::string_view rest_from(std::string_view token) const { return {token.data(), size_ - offset_of(token)}; }
 
   [[gnu::cold]] void wrong(const place& where, std::string_view text);
   [[gnu::cold]] bool broken(std::string_view why);
@@ -174,6 +178,7 @@ bool is_text(const char* constant, std::string_view text) {
 
 std::optional<std::int64_t> parse_int64(std::string_view token);
 std::optional<std::uint64_t> parse_uint64(std::string_view token);
+std::optional<double> parse_double(std::string_view token);
 
 // outputs[2].recipients[0]; keys that are data are quoted, long ones cut.
 std::string path_of(const place& where);
@@ -306,7 +311,10 @@ bool frame_reader::take_known(const char* raw, std::string_view key, item& child
   seen |= 1u << I;
   if (child.kind != json_kind::null) {
     good = (owner.*field.read)(child);
-  } else if ((field.required & context) != 0) {
+    return true;
+  }
+  if constexpr (requires { owner.given_null(field.name, child); }) owner.given_null(field.name, child);
+  if ((field.required & context) != 0) {
     wrong(child.at, "is required and must not be null");
   }
   return true;

@@ -5,13 +5,18 @@
 #include <utility>
 
 #include "ingest/protocol/encode.h"
+#include "ingest/protocol/fingerprints.h"
 
 namespace digd::ingest {
 
 namespace {
 
 bool can(const capabilities& able, action given_action) {
-  return given_action == action::reroute ? able.reroute : able.create;
+  switch (given_action) {
+    case action::reroute: return able.reroute;
+    case action::cancel: return able.cancel;
+    default: return able.create;
+  }
 }
 
 }  // namespace
@@ -76,6 +81,8 @@ void inbox::update_able() {
     any.inject |= s.greeting.able.inject;
     any.reroute |= s.greeting.able.reroute;
     any.create |= s.greeting.able.create;
+    any.hold |= s.greeting.able.hold;
+    any.cancel |= s.greeting.able.cancel;
   }
   run_.set_able(any);
 }
@@ -110,7 +117,7 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   if (frame.size() > run_.settings().limits.message_bytes) return refuse_too_large(s, frame.size(), stamp);
   session& from = sessions_[s];
   message& m = work().message;
-  const decoded d = work().decoder.decode(frame, m);
+  const decoded d = work().decoder.decode(frame, m, run_.settings().guards.is_on(rule_id::repetition));
   const std::uint64_t expected = from.taken_seq + 1;
   if (d.has_seq && d.seq > expected) return send_bad_seq(s, d.seq);
   if (!d.has_seq || d.seq == from.place + 1 || d.seq == expected) from.place = d.has_seq ? d.seq : from.place + 1;
@@ -129,7 +136,7 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   }
   forget_replies(from);
   if (may_wait && must_wait(m)) return hold(from, frame, stamp);
-  const speaker speaker{from.name, from.greeting.able};
+  const speaker speaker{from.name, from.greeting.able, static_cast<std::uint32_t>(s)};
   record* item = &work().effects.draft();
   run_.apply(m, speaker, stamp, item->answer);
   if (degrade_for(*item, stamp)) {
@@ -139,6 +146,10 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   from.taken_seq = expected;
   item->seq = expected;
   item->frame = frame;
+  if (has_digests(m)) {
+    append_with_fingerprints(item->kept_frame, frame, m);
+    item->frame = item->kept_frame;
+  }
   keep_and_answer(s, *item);
 }
 
@@ -287,6 +298,23 @@ const effects& inbox::switch_mode(mode strongest, milliseconds stamp) {
   return out;
 }
 
+// What is due before it goes into the record first, also if the hold has ended.
+inbox::decided inbox::decide(const own_line& line, milliseconds stamp) {
+  effects& out = begin();
+  const bool is_wall = run_.settings().clock == clock_kind::wall || run_.settings().stamped;
+  const milliseconds when = is_wall ? stamp : run_.clock();
+  return {decide_at(line, when), out};
+}
+
+refusal_note inbox::decide_at(const own_line& line, milliseconds when) {
+  pass_time(when);
+  record& item = work().effects.draft();
+  run_.decide({line.hold, line.decision, line.text, line.by}, when, item.answer);
+  if (item.answer.refused) return item.answer.refused;
+  keep_own_line(item, line);
+  return {};
+}
+
 const effects& inbox::adopt_semantics(milliseconds stamp) {
   effects& out = begin();
   record& item = out.draft();
@@ -329,6 +357,15 @@ const effects& inbox::follow(const own_line& line) {
   switch (line.kind) {
     case record_kind::operator_mode: return switch_mode(line.strongest, line.ts);
     case record_kind::semantics: return adopt_semantics(line.ts);
+    case record_kind::decision: {
+      effects& out = begin();
+      if (const refusal_note refused = decide_at(line, line.ts)) {
+        std::string frame;
+        encode_error(frame, refused, 0, false);
+        out.send(0, frame_type::error, out.own(std::move(frame)));
+      }
+      return out;
+    }
     default: break;
   }
   if (line.policy) return hit(line.limit, *line.policy, line.ts);
@@ -347,7 +384,7 @@ const effects& inbox::advance(milliseconds now) {
 void inbox::pass_time(milliseconds now) {
   record& item = work().effects.draft();
   run_.advance(now, item.answer);
-  if (item.answer.detections.empty()) return;
+  if (item.answer.detections.empty() && item.answer.interventions.empty()) return;
   item.kind = record_kind::firing;
   item.ts = run_.clock();
   item.type = to_string(item.kind);
@@ -408,6 +445,12 @@ void inbox::encode_interventions(record& item) {
 }
 
 bool inbox::is_addressee(session_index s, const intervention& intervention) const {
+  const std::vector<std::uint32_t>& for_sessions = intervention.sessions;
+  if (!for_sessions.empty()) {
+    const bool is_hold_end = intervention.id.starts_with("hold:");  // who can hold can end a hold
+    return (is_hold_end || can(sessions_[s].greeting.able, intervention.action)) &&
+           std::find(for_sessions.begin(), for_sessions.end(), s) != for_sessions.end();
+  }
   const auto named = [&](const session& session) {
     return can(session.greeting.able, intervention.action) && session.greeting.agents &&
            std::any_of(intervention.recipients.begin(), intervention.recipients.end(), [&](const std::string& name) {
@@ -421,9 +464,21 @@ bool inbox::is_addressee(session_index s, const intervention& intervention) cons
 
 void inbox::send_intervention(session_index s, const outstanding& pending) {
   std::string frame;
-  encode_intervention(frame, pending.intervention, pending.answer, sessions_[s].greeting.witness);
+  const bool is_cancel = pending.intervention.action == action::cancel;
+  encode_intervention(frame, is_cancel ? part_for(s, pending.intervention) : pending.intervention, pending.answer,
+                      sessions_[s].greeting.witness);
   effects& out = work().effects;
   out.send(s, frame_type::intervention, out.own(std::move(frame)));
+}
+
+// The activations of a cancel that the session told.
+intervention inbox::part_for(session_index s, const intervention& whole) {
+  intervention part = whole;
+  part.activations.clear();
+  for (std::size_t i = 0; i < whole.activations.size(); ++i) {
+    if (whole.sessions[i] == s) part.activations.push_back(whole.activations[i]);
+  }
+  return part;
 }
 
 void inbox::send_interventions(const record& item) {

@@ -93,6 +93,13 @@ class inbox {
   // ---- own lines; each is put into the record
   // The operator's switch.
   const effects& switch_mode(mode strongest, milliseconds stamp);
+  // A person's decision on a hold, of which `line` has hold, decision, text and by. Refused with hold_closed if the
+  // hold has ended; then the record has no line of it.
+  struct decided {
+    refusal_note refused;
+    const ingest::effects& effects;
+  };
+  decided decide(const own_line& line, milliseconds stamp);
   // A run of an older version of the semantics continues under the current one, after a gap.
   const effects& adopt_semantics(milliseconds stamp);
   // The daemon hit a limit of its own (`overload`, `run_bytes`), and the run degrades.
@@ -154,6 +161,8 @@ class inbox {
   void degrade(record& item, limit_id hit, limit_policy policy, milliseconds stamp);
   void keep_unjudged(const std::vector<std::string>& events);
   void keep_own_line(record& item, const own_line& line);
+  refusal_note decide_at(const own_line& line, milliseconds when);
+  static intervention part_for(session_index s, const intervention& whole);
 
   void encode_interventions(record& item);
   void send_interventions(const record& item);

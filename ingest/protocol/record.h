@@ -21,17 +21,22 @@ enum class record_kind : std::uint8_t {
   operator_mode,  // an own line (below): the operator's switch
   limit,          // an own line: what a limit did
   semantics,      // an own line: the version of the rules from here on
+  decision,       // an own line: a person's decision on a hold
 };
 std::string_view to_string(record_kind);
 
 // A line that digd adds to a record by itself, so that a replay agrees. It has neither a session nor a seq.
 struct own_line {
-  record_kind kind = record_kind::operator_mode;  // operator_mode, limit or semantics
+  record_kind kind = record_kind::operator_mode;  // operator_mode, limit, semantics or decision
   milliseconds ts = 0;
   digd::mode strongest = digd::mode::enforce;  // operator_mode: what the switch allows at most
   limit_id limit = limit_id::overload;         // limit: which
   std::optional<limit_policy> policy;          // limit: what was done; none for judging_work, which the engine repeats
   std::uint64_t version = 0;                   // semantics
+  std::uint64_t hold = 0;                      // decision
+  hold_end decision = hold_end::release;       // decision
+  std::string text;                            // decision: for the agents
+  std::string by;                              // decision: who decided, as authenticated
 };
 
 // Ownership: the inbox's scratch, which uses its memory again. Lifetime: until the next call of an inbox with that

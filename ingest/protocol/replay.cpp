@@ -75,7 +75,7 @@ void replay::hand_on_frame(session_index to, std::string_view frame) {
 
 bool replay::follow(std::string_view text) {
   const std::optional<own_line> line = decoder_.own_line_of(text);
-  if (!line) return fail("a line of digd's own needs its mode, or limit and policy, and a ts");
+  if (!line) return fail("a line of digd's own needs its mode, limit and policy, or hold and decision, and a ts");
   hand_on(inbox_->follow(*line), line_type::message);
   return true;
 }

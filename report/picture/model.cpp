@@ -94,7 +94,8 @@ fate fate_of(graph::delivery_state state) {
     case graph::delivery_state::discarded: return fate::discarded;
     case graph::delivery_state::rerouted: return fate::rerouted;
     case graph::delivery_state::lost: return fate::lost;
-    case graph::delivery_state::withdrawn: return fate::withdrawn;
+    case graph::delivery_state::withdrawn:
+    case graph::delivery_state::intercepted: return fate::withdrawn;
     case graph::delivery_state::unknown: return fate::unknown;
   }
   return fate::unknown;

@@ -125,27 +125,38 @@ class oracle_lines {
     const json::value session = f.contains("session") ? f.at("session") : json::value(session_);
     const json::value& type = f.at("type");
     if (type == "detection") return detected(f.at("detection").as_object());
+    if (type == "error" && f.at("code") == "hold_closed")
+      return add({{"e", nullptr}, {"session", ""}, {"code", "hold_closed"}, {"field", nullptr}});
     if (type == "error")
       return add({{"e", f.at("seq")}, {"session", session}, {"code", f.at("code")}, {"field", or_null(f, "field")}});
     if (type == "intervention") {
       if (f.at("id") == last_intervention_) return;  // the same intervention, to another session
       last_intervention_ = f.at("id");
+      const bool is_cancel = f.at("action") == "cancel";
+      json::object line{{"i", f.at("id")},
+                        {"action", f.at("action")},
+                        {"event", or_null(f, "event")},
+                        {"recipients", is_cancel ? json::value(json::array()) : f.at("recipients")}};
+      if (is_cancel) line["activations"] = f.at("activations");
+      line["inject"] = f.contains("inject");
+      // The verdicts that follow name its detection too.
+      if (is_cancel && f.at("detections").at(0).at("event").is_string()) return cancels_.push_back(std::move(line));
       detections(f);
-      return add({{"i", f.at("id")},
-                  {"action", f.at("action")},
-                  {"event", or_null(f, "event")},
-                  {"recipients", f.at("recipients")},
-                  {"inject", f.contains("inject")}});
+      return add(std::move(line));
     }
     for (const json::value& v : f.at("verdicts").as_array()) detections(v.as_object());
+    for (json::object& line : std::exchange(cancels_, {})) add(std::move(line));
     for (const json::value& value : f.at("verdicts").as_array()) {
       const json::object& v = value.as_object();
-      add({{"v", f.at("seq")},
-           {"session", session},
-           {"event", v.at("event")},
-           {"action", v.at("action")},
-           {"recipients", or_null(v, "recipients")},
-           {"inject", v.contains("inject")}});
+      const bool to_nobody = v.contains("recipients") && v.at("recipients").as_array().empty();
+      json::object line{{"v", f.at("seq")},
+                        {"session", session},
+                        {"event", v.at("event")},
+                        {"action", v.at("action")},
+                        {"recipients", to_nobody ? json::value() : or_null(v, "recipients")}};
+      if (v.contains("hold")) line["hold"] = std::stoll(std::string(v.at("hold").as_string().subview(5)));
+      line["inject"] = v.contains("inject");
+      add(std::move(line));
     }
   }
   void detections(const json::object& f) {
@@ -155,19 +166,25 @@ class oracle_lines {
   void detected(const json::object& d) {
     const json::value total =
         d.contains("evidence_total") ? d.at("evidence_total") : json::value(d.at("evidence").as_array().size());
-    add({{"d", d.at("rule")},
-         {"at", d.at("at")},
-         {"ts", d.at("ts")},
-         {"session", d.at("session")},
-         {"event", d.at("event")},
-         {"agent", d.at("agent")},
-         {"evidence", d.at("evidence")},
-         {"total", total},
-         {"healed", d.at("healed")},
-         {"healing", d.at("healing")},
-         {"cause", d.at("cause")}});
+    json::object line{{"d", d.at("rule")},
+                      {"at", d.at("at")},
+                      {"ts", d.at("ts")},
+                      {"session", d.at("session")},
+                      {"event", d.at("event")},
+                      {"agent", d.at("agent")},
+                      {"evidence", d.at("evidence")},
+                      {"total", total},
+                      {"healed", d.at("healed")},
+                      {"healing", d.at("healing")},
+                      {"cause", d.at("cause")}};
+    if (d.contains("action")) {
+      line["action"] = d.at("action");
+      line["limits"] = d.at("limits");
+    }
+    add(std::move(line));
   }
 
+  std::vector<json::object> cancels_;
   std::string session_;
   json::value last_intervention_;
 };

@@ -22,8 +22,7 @@ json::value name_or_null(std::string_view text) {
 }
 
 std::string line(const detection& d) {
-  return json::serialize(
-      json::object{{"d", to_string(d.rule)},
+  json::object out{{"d", to_string(d.rule)},
                    {"at", d.at ? json::value(*d.at) : json::value()},
                    {"ts", d.ts},
                    {"session", or_null(d.session)},
@@ -33,25 +32,31 @@ std::string line(const detection& d) {
                    {"total", d.evidence_total},
                    {"healed", d.healed},
                    {"healing", d.healing == action::none ? json::value() : name_or_null(to_string(d.healing))},
-                   {"cause", d.cause == cause::none ? json::value() : name_or_null(to_string(d.cause))}});
+                   {"cause", d.cause == cause::none ? json::value() : name_or_null(to_string(d.cause))}};
+  if (d.guard) {
+    out["action"] = to_string(*d.guard);
+    out["limits"] = json::array(d.limits.begin(), d.limits.end());
+  }
+  return json::serialize(out);
 }
 
 std::string line(const verdict& v, std::uint64_t seq, std::string_view session) {
-  return json::serialize(
-      json::object{{"v", seq},
+  json::object out{{"v", seq},
                    {"session", session},
                    {"event", v.event},
                    {"action", to_string(v.action)},
-                   {"recipients", v.recipients.empty() ? json::value() : json::value(names(v.recipients))},
-                   {"inject", !v.inject.empty()}});
+                   {"recipients", v.recipients.empty() ? json::value() : json::value(names(v.recipients))}};
+  if (v.hold != 0) out["hold"] = v.hold;
+  out["inject"] = !v.inject.empty();
+  return json::serialize(out);
 }
 
 std::string line(const intervention& i) {
-  return json::serialize(json::object{{"i", i.id},
-                                      {"action", to_string(i.action)},
-                                      {"event", or_null(i.event)},
-                                      {"recipients", names(i.recipients)},
-                                      {"inject", !i.inject.empty()}});
+  json::object out{
+      {"i", i.id}, {"action", to_string(i.action)}, {"event", or_null(i.event)}, {"recipients", names(i.recipients)}};
+  if (i.action == action::cancel) out["activations"] = names(i.activations);
+  out["inject"] = !i.inject.empty();
+  return json::serialize(out);
 }
 
 std::string error_line(std::uint64_t seq, std::string_view session, std::string_view code, std::string_view field) {
@@ -67,12 +72,15 @@ std::string status_line(const digd::run& r) {
   for (const graph::event_index e : g.reachable()) reachable.push_back(g.event(e).id);
   std::sort(reachable.begin(), reachable.end());
   for (const graph::agent_index a : g.roster()) roster.push_back(g.agent(a).name);
-  return json::serialize(json::object{{"s",
-                                       {{"reachable", names(reachable)},
-                                        {"active", g.active_count()},
-                                        {"roster", names(roster)},
-                                        {"terminal", r.terminal()},
-                                        {"clock", r.clock()}}}});
+  json::object status{{"reachable", names(reachable)},
+                      {"active", g.active_count()},
+                      {"roster", names(roster)},
+                      {"terminal", r.terminal()},
+                      {"clock", r.clock()}};
+  json::array holds;
+  for (const auto& [number, hold] : r.open_holds().all()) holds.emplace_back(number);
+  if (!holds.empty()) status["holds"] = std::move(holds);
+  return json::serialize(json::object{{"s", std::move(status)}});
 }
 
 void append(std::vector<std::string>& out, const ingest::record& record) {
@@ -81,18 +89,28 @@ void append(std::vector<std::string>& out, const ingest::record& record) {
     if (a.detections[d].at) continue;
     out.push_back(line(a.detections[d]));
     for (const intervention& i : a.interventions) {
-      if (i.detections.front() == d) out.push_back(line(i));
+      if (!i.detections.empty() && i.detections.front() == d) out.push_back(line(i));
     }
+  }
+  for (const intervention& i : a.interventions) {
+    if (i.detections.empty()) out.push_back(line(i));  // the end of a hold
   }
   for (const detection& d : a.detections) {
     if (d.at) out.push_back(line(d));
+  }
+  for (const intervention& i : a.interventions) {
+    if (!i.detections.empty() && a.detections[i.detections.front()].at) out.push_back(line(i));
   }
   for (const verdict& v : a.verdicts) out.push_back(line(v, record.seq, record.session));
   if (a.refused) out.push_back(error_line(record.seq, record.session, to_string(a.refused.code), a.refused.field));
 }
 
-// A `bad_seq` uses up no seq and leaves no record, so read it from its frame.
+// A `bad_seq` or `hold_closed` leaves no record, so read it from its frame.
 void append_bad_seq(std::vector<std::string>& out, std::string_view frame, const std::string& first_session) {
+  if (frame.find("\"hold_closed\"") != std::string_view::npos) {
+    const json::object closed{{"e", nullptr}, {"session", ""}, {"code", "hold_closed"}, {"field", nullptr}};
+    out.push_back(json::serialize(closed));
+  }
   if (frame.find("\"bad_seq\"") == std::string_view::npos) return;
   const json::object reply = json::parse(frame).as_object();
   if (reply.at("type") != "error") return;

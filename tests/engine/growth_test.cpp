@@ -110,7 +110,7 @@ TEST_CASE("events_beyond_the_limit_of_generators_cost_no_more") {
 }
 
 TEST_CASE("nodes_take_no_more_memory_than_documented") {
-  CHECK(sizeof(graph::event_node) <= 144);
-  CHECK(sizeof(graph::activation_node) <= 136);
+  CHECK(sizeof(graph::event_node) <= 152);
+  CHECK(sizeof(graph::activation_node) <= 152);
   CHECK(sizeof(graph::delivery) == 8);
 }

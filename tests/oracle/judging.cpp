@@ -3,6 +3,7 @@
 #include "scan.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace oracle {
 
@@ -34,11 +35,21 @@ void evaluator::judge(const message& m, const std::vector<blocked_event>& blocke
   std::vector<std::vector<finding>> findings;
   for (const blocked_event& b : blocked) findings.push_back(findings_on(b));
   std::vector<std::set<rule>> healed;
-  for (std::size_t i = 0; i < blocked.size(); ++i) healed.push_back(heal_blocked(m, blocked[i], findings[i]));
+  std::vector<guarded> by_guards(blocked.size());
   for (std::size_t i = 0; i < blocked.size(); ++i) {
-    out_.push_back(line_of(verdict_on(m, blocked[i], healed[i])));
-    apply(blocked[i], findings[i], healed[i]);
+    // What a guard has warned about depends on the events before.
+    for (finding& f : guard_findings(m, blocked, i)) findings[i].push_back(std::move(f));
+    healed.push_back(heal_blocked(m, blocked[i], findings[i], by_guards[i]));
   }
+  judge_spending(m, blocked);
+  for (std::string& line : std::exchange(cancel_lines_, {})) out_.push_back(std::move(line));
+  const bool was_terminal = h_.terminal_;
+  for (std::size_t i = 0; i < blocked.size(); ++i) {
+    out_.push_back(line_of(verdict_on(m, blocked[i], healed[i], by_guards[i])));
+    apply(blocked[i], findings[i], healed[i]);
+    if (!was_terminal) apply_guard(m, blocked[i], by_guards[i]);
+  }
+  holds_ahead_ = 0;
 }
 
 std::vector<finding> evaluator::findings_on(const blocked_event& b) const {
@@ -177,7 +188,8 @@ bool evaluator::report(detection d, std::optional<std::size_t> event, const std:
   d.healed_ = m == mode::enforce && !stopped_by;
   if (m != mode::enforce) d.cause_ = "mode";
   else d.cause_ = stopped_by;
-  if (!stopped_by && m >= mode::shadow) d.healing_ = action_of(d.rule_);
+  if (!stopped_by && m >= mode::shadow)
+    d.healing_ = !d.action_ ? action_of(d.rule_) : *d.action_ == "return" ? "reroute" : *d.action_;
   out_.push_back(line_of(d));
   return d.healed_;
 }
@@ -188,23 +200,31 @@ void evaluator::count_attempt(rule r, std::optional<std::size_t> event) {
   if (const std::optional<std::string> agent = returned_to(r, event)) ++h_.returns_[*agent];
 }
 
-std::set<rule> evaluator::heal_blocked(const message& m, const blocked_event& b, const std::vector<finding>& findings) {
+std::set<rule> evaluator::heal_blocked(const message& m, const blocked_event& b, const std::vector<finding>& findings,
+                                       guarded& by_guards) {
   const capabilities& can = h_.sessions_.at(m.session_).capabilities_;
   std::set<rule> healed;
+  bool any = false;
   for (const finding& f : findings) {
+    if (is_guard(f.rule_)) {
+      heal_guard(m, b, f, healed, any, by_guards);
+      continue;
+    }
     const std::optional<std::string> stopped = cause_but_mode(f.rule_, b.event_, m.as_is_, can);
-    const detection d{f.rule_,  m.seq_,      h_.clock_, m.session_,   h_.events_[b.event_].id_,
-                      f.agent_, f.evidence_, false,     std::nullopt, std::nullopt};
-    if (report(d, b.event_, stopped)) healed.insert(f.rule_);
+    const detection d{f.rule_,      m.seq_,      h_.clock_, m.session_,   h_.events_[b.event_].id_,
+                      f.agent_,     f.evidence_, false,     std::nullopt, std::nullopt,
+                      std::nullopt, {}};
+    if (!report(d, b.event_, stopped)) continue;
+    if (healed.insert(f.rule_).second) count_attempt(f.rule_, b.event_);
   }
-  for (rule r : healed) count_attempt(r, b.event_);
   // A healed event uses one of the budget, however many rules fired on it.
-  if (!healed.empty()) ++h_.budget_spent_;
+  if (any || !healed.empty()) ++h_.budget_spent_;
   return healed;
 }
 
-verdict evaluator::verdict_on(const message& m, const blocked_event& b, const std::set<rule>& healed) const {
-  verdict v{m.seq_, m.session_, h_.events_[b.event_].id_, "deliver", std::nullopt, false};
+verdict evaluator::verdict_on(const message& m, const blocked_event& b, const std::set<rule>& healed,
+                              const guarded& by_guards) const {
+  verdict v{m.seq_, m.session_, h_.events_[b.event_].id_, "deliver", std::nullopt, false, by_guards.hold_};
   if (healed.count(rule::early_termination) != 0 || healed.count(rule::orphaned_event) != 0) {
     v.action_ = "reroute";
     v.recipients_ = std::vector<std::string>{*source_agent(b.event_)};
@@ -212,6 +232,16 @@ verdict evaluator::verdict_on(const message& m, const blocked_event& b, const st
   } else if (!healed.empty()) {
     v.action_ = "inject";
     v.inject_ = true;
+  }
+  if (!by_guards.injects_) return v;
+  v.inject_ = v.inject_ || h_.sessions_.at(m.session_).capabilities_.inject_;
+  if (!by_guards.placed_) {
+    if (v.action_ == "deliver") v.action_ = "inject";
+  } else if (*by_guards.placed_ == "hold") {
+    v.action_ = "hold";
+  } else {
+    v.action_ = "reroute";
+    if (by_guards.back_to_) v.recipients_ = std::vector<std::string>{*by_guards.back_to_};
   }
   return v;
 }

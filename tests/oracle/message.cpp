@@ -1,6 +1,7 @@
 #include "message.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace oracle {
 
@@ -67,6 +68,9 @@ event_fields decode_event(const json::value& from, const char* name, bool may_ha
   if (const json::value* kind = field(object, "kind")) event.kind_ = std::string(kind->as_string());
   event.submit_ = optional_bool(object, "submit");
   event.fyi_ = optional_bool(object, "fyi") && !event.submit_;
+  if (field(object, "fingerprint") != nullptr) event.fingerprint_ = "given " + required_id(object, "fingerprint");
+  else if (const json::value* payload = field(object, "payload"))
+    event.fingerprint_ = "payload " + json::serialize(*payload);
   return event;
 }
 
@@ -99,11 +103,26 @@ void decode_end(const json::object& line, message& out) {
   }
 }
 
-// "give:E:n" names the event E, whose id may contain colons. Any other text is the id of an event.
-std::string event_named_by(const std::string& of) {
-  const std::size_t last = of.rfind(':');
-  if (of.rfind("give:", 0) == 0 && last > 5) return of.substr(5, last - 5);
-  return of;
+// Whole amounts are integers in this generator's traces.
+usage_record decode_usage(const json::value& from) {
+  if (!from.is_object()) throw bad_field{"usage"};
+  auto amount = [&](const char* name) {
+    const std::int64_t value = optional_integer(from.as_object(), name).value_or(0);
+    if (value < 0 || value > 1000000000) throw bad_field{name};
+    return value;
+  };
+  usage_record used;
+  used.tokens_ = amount("input_tokens");
+  if (const json::value* cost = field(from.as_object(), "cost")) {
+    if (!cost->is_number()) throw bad_field{"cost"};
+    const double value = cost->to_number<double>();
+    if (value < 0 || value > 1e9) throw bad_field{"cost"};
+    used.cost_ = static_cast<std::int64_t>(std::floor(1e6 * value + 0.5));
+  }
+  used.tokens_ += amount("output_tokens");
+  used.model_calls_ = amount("model_calls");
+  used.tool_calls_ = amount("tool_calls");
+  return used;
 }
 
 // The protocol leaves open which of two invalid fields is reported. Following the order of the engine keeps a shrinking
@@ -111,14 +130,16 @@ std::string event_named_by(const std::string& of) {
 void decode_delivery(const json::object& line, message& out) {
   const json::value* applied = field(line, "applied");
   if (applied == nullptr || !applied->is_string()) throw bad_field{"applied"};
-  static const std::set<std::string_view> known{"as_is", "injected", "rerouted", "created", "unsupported", "failed"};
+  static const std::set<std::string_view> known{"as_is",    "injected",  "rerouted",    "created",
+                                                "released", "cancelled", "unsupported", "failed"};
   if (known.count(applied->as_string()) == 0) throw bad_field{"applied"};
   out.applied_as_is_ = applied->as_string() == "as_is";
   if (field(line, "event") != nullptr) out.reported_event_ = required_id(line, "event");
   else if (const json::value* of = field(line, "of")) {
     // The id of an intervention contains an event id, so it may be longer than other ids.
     if (!of->is_string() || of->as_string().empty()) throw bad_field{"of"};
-    out.reported_event_ = event_named_by(std::string(of->as_string()));
+    out.reported_event_ = std::string(of->as_string());
+    out.reports_of_ = true;
   } else throw bad_field{"event"};
   optional_text(line, "reason");
 }
@@ -140,7 +161,8 @@ message_type decode_type(const json::object& line) {
                                                               {"delivery", message_type::delivery},
                                                               {"gap", message_type::gap},
                                                               {"time", message_type::time},
-                                                              {"run_ended", message_type::run_ended}};
+                                                              {"run_ended", message_type::run_ended},
+                                                              {"usage", message_type::usage}};
   const json::value* type = field(line, "type");
   if (type == nullptr || !type->is_string() || known.count(type->as_string()) == 0) throw bad_field{"type"};
   return known.at(type->as_string());
@@ -167,7 +189,15 @@ void decode_body(const json::object& line, message& out) {
     case message_type::gap: optional_integer(line, "dropped"); break;
     case message_type::time: break;
     case message_type::run_ended: decode_run_ended(line, out); break;
+    case message_type::usage:
+      out.activation_ = required_id(line, "activation");
+      if (field(line, "usage") == nullptr) throw bad_field{"usage"};
+      break;
   }
+  const bool may_report = out.type_ == message_type::usage || out.type_ == message_type::event ||
+                          out.type_ == message_type::activation_started || out.type_ == message_type::activation_ended;
+  if (const json::value* usage = field(line, "usage"); usage != nullptr && may_report)
+    out.usage_ = decode_usage(*usage);
 }
 
 std::int64_t integer_or(const json::object& from, const char* name, std::int64_t fallback) {
@@ -191,6 +221,13 @@ const json::object& object_in(const json::object& from, const char* name) {
 }
 
 }  // namespace
+
+// "give:E:n" names the event E, whose id may contain colons. Any other text is the id of an event.
+std::string event_named_by(const std::string& of) {
+  const std::size_t last = of.rfind(':');
+  if (of.rfind("give:", 0) == 0 && last > 5) return of.substr(5, last - 5);
+  return of;
+}
 
 const json::value* field(const json::object& from, std::string_view name) {
   const json::value* value = from.if_contains(name);
@@ -224,11 +261,36 @@ std::optional<mode> decode_mode(const json::object& from) {
   return known.at(value->as_string());
 }
 
-std::array<rule_settings, rule_count> decode_rules(const json::object& hello,
-                                                   std::array<rule_settings, rule_count> base) {
+guard_settings decode_guards(const json::object& hello, guard_settings base) {
+  const json::object& guards = object_in(hello, "guards");
+  for (std::size_t i = 0; i < guard_count; ++i) {
+    const json::object& from = object_in(guards, name_of(static_cast<rule>(rule_count + i)));
+    for (const char* name : {"max_tokens", "max_model_calls", "max_tool_calls", "max_activations", "max_ms",
+                             "max_depth", "max_outputs", "max_live", "max_repeats", "after_ms"})
+      if (const json::value* limit = field(from, name)) base.limits_[name] = limit->to_number<std::int64_t>();
+    if (const json::value* cost = field(from, "max_cost"))
+      base.limits_["max_cost"] = static_cast<std::int64_t>(std::floor(1e6 * cost->to_number<double>() + 0.5));
+    if (const json::value* per = field(from, "per")) base.per_ = std::string(per->as_string());
+    if (const json::value* warn_at = field(from, "warn_at")) base.warn_at_ = warn_at->to_number<double>();
+    base.window_ = integer_or(from, "window", base.window_);
+    const json::value* action = field(from, "action");
+    if (action == nullptr || (action->is_array() && action->as_array().empty())) continue;
+    base.actions_[i].clear();
+    if (action->is_string()) base.actions_[i].emplace_back(action->as_string());
+    else
+      for (const json::value& one : action->as_array()) base.actions_[i].emplace_back(one.as_string());
+  }
+  base.hold_ms_ = integer_or(guards, "hold_ms", base.hold_ms_);
+  if (const json::value* on_timeout = field(guards, "on_timeout"))
+    base.on_timeout_ = std::string(on_timeout->as_string());
+  return base;
+}
+
+all_rules decode_rules(const json::object& hello, all_rules base) {
   const json::object& rules = object_in(hello, "rules");
-  for (std::size_t i = 0; i < rule_count; ++i) {
-    const json::object& from = object_in(rules, name_of(static_cast<rule>(i)));
+  for (std::size_t i = 0; i < rule_count + guard_count; ++i) {
+    const rule r = static_cast<rule>(i);
+    const json::object& from = object_in(is_guard(r) ? object_in(hello, "guards") : rules, name_of(r));
     rule_settings& to = base[i];
     to.mode_ = decode_mode(from).value_or(to.mode_);
     to.window_ms_ = integer_or(from, "window_ms", to.window_ms_);
@@ -247,6 +309,7 @@ settings decode_settings(const json::object& hello) {
   at(rule::missing_termination).window_ms_ = 10000;
   at(rule::orphaned_event).window_ms_ = 5000;
   decoded.rules_ = decode_rules(hello, decoded.rules_);
+  decoded.guards_ = decode_guards(hello, {});
   decoded.mode_ = decode_mode(hello).value_or(mode::enforce);
   if (const json::value* clock = field(hello, "clock"); clock != nullptr && clock->is_string())
     decoded.clock_ = std::string(clock->as_string());
@@ -266,13 +329,25 @@ capabilities decode_capabilities(const json::object& hello) {
     const json::value* value = field(from, name);
     return value == nullptr || !value->is_bool() || value->as_bool();
   };
-  return {can("inject"), can("reroute"), can("create")};
+  auto declares = [&](const char* name) {
+    const json::value* value = field(from, name);
+    return value != nullptr && value->is_bool() && value->as_bool();
+  };
+  return {can("inject"), can("reroute"), can("create"), declares("hold"), declares("cancel")};
 }
 
 const char* name_of(rule r) {
-  static constexpr const char* names[] = {"early_termination",         "orphaned_event",      "excessive_rerouting",
-                                          "cross_lineage_aggregation", "repeated_subproblem", "deadlock",
-                                          "missing_termination"};
+  static constexpr const char* names[] = {"early_termination",
+                                          "orphaned_event",
+                                          "excessive_rerouting",
+                                          "cross_lineage_aggregation",
+                                          "repeated_subproblem",
+                                          "deadlock",
+                                          "missing_termination",
+                                          "budget",
+                                          "fan_out",
+                                          "repetition",
+                                          "stall"};
   return names[static_cast<std::size_t>(r)];
 }
 
@@ -295,7 +370,9 @@ const char* name_of(error_code c) {
                                           "run_closed",
                                           "unauthorized",
                                           "unsupported_protocol",
-                                          "hello_conflict"};
+                                          "hello_conflict",
+                                          "moved",
+                                          "hold_closed"};
   return names[static_cast<std::size_t>(c)];
 }
 

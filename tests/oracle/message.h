@@ -27,7 +27,9 @@ enum class error_code {
   run_closed,
   unauthorized,
   unsupported_protocol,
-  hello_conflict
+  hello_conflict,
+  moved,
+  hold_closed
 };
 
 enum class message_type {
@@ -39,7 +41,8 @@ enum class message_type {
   delivery,
   gap,
   time,
-  run_ended
+  run_ended,
+  usage
 };
 
 struct event_fields {
@@ -49,6 +52,7 @@ struct event_fields {
   std::optional<std::string> kind_;
   bool submit_ = false;
   bool fyi_ = false;
+  std::optional<std::string> fingerprint_;
 };
 
 struct reaction_fields {
@@ -70,6 +74,8 @@ struct message {
   bool failed_ = false;
   bool as_is_ = false;
   std::string reported_event_;  // delivery: the event that the report names
+  bool reports_of_ = false;     // reported_event_ is the id of an intervention
+  std::optional<usage_record> usage_;
   bool applied_as_is_ = false;
   bool reports_at_end_ = false;  // run_ended: the outcome is neither success nor aborted
 };
@@ -78,10 +84,12 @@ struct message {
 std::optional<std::string> decode_message(const boost::json::object& line, message& out);
 
 settings decode_settings(const boost::json::object& hello);
+guard_settings decode_guards(const boost::json::object& hello, guard_settings base);
 // Returns `base` with the settings of this hello. The result differs from the run's rules if the hello contradicts
 // them.
-std::array<rule_settings, rule_count> decode_rules(const boost::json::object& hello,
-                                                   std::array<rule_settings, rule_count> base);
+using all_rules = std::array<rule_settings, rule_count + guard_count>;
+all_rules decode_rules(const boost::json::object& hello, all_rules base);
+std::string event_named_by(const std::string& of);
 capabilities decode_capabilities(const boost::json::object& hello);
 std::optional<mode> decode_mode(const boost::json::object& from);
 std::vector<std::string> each_once(const std::vector<std::string>& names);

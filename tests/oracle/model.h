@@ -21,9 +21,15 @@ enum class rule {
   cross_lineage_aggregation,
   repeated_subproblem,
   deadlock,
-  missing_termination
+  missing_termination,
+  budget,  // the guards of docs/guards.md, from here on
+  fan_out,
+  repetition,
+  stall
 };
 inline constexpr std::size_t rule_count = 7;
+inline constexpr std::size_t guard_count = 4;
+inline bool is_guard(rule r) { return static_cast<std::size_t>(r) >= rule_count; }
 
 // Weakest first, so that std::min gives the weaker of two.
 enum class mode { off, observe, shadow, enforce };
@@ -38,10 +44,24 @@ struct rule_settings {
   bool operator==(const rule_settings&) const = default;
 };
 
+// Limits by their names; costs in millionths. A guard without a limit is off.
+struct guard_settings {
+  std::map<std::string, std::int64_t> limits_;
+  std::string per_ = "run";
+  double warn_at_ = 0.8;
+  std::int64_t window_ = 50;
+  std::array<std::vector<std::string>, guard_count> actions_{
+      {{"return"}, {"return"}, {"inject", "return"}, {"observe"}}};
+  std::int64_t hold_ms_ = 300000;
+  std::string on_timeout_ = "release";
+  bool operator==(const guard_settings&) const = default;
+};
+
 struct settings {
   mode mode_ = mode::enforce;
   std::string clock_;
-  std::array<rule_settings, rule_count> rules_;
+  std::array<rule_settings, rule_count + guard_count> rules_;
+  guard_settings guards_;
   std::int64_t budget_ = 1000;
   std::int64_t max_returns_per_agent_ = 5;
   std::int64_t stalled_ms_ = 300000;
@@ -53,6 +73,8 @@ struct capabilities {
   bool inject_ = true;
   bool reroute_ = true;
   bool create_ = true;
+  bool hold_ = false;
+  bool cancel_ = false;
 };
 
 struct session {
@@ -65,7 +87,8 @@ enum class delivery_state { pending, consumed, discarded, rerouted, lost, withdr
 struct delivery {
   std::string agent_;
   delivery_state state_ = delivery_state::pending;
-  bool give_back_ = false;  // a healing made this delivery, or gave the event again while it was pending
+  bool give_back_ = false;    // a healing made this delivery, or gave the event again while it was pending
+  bool intercepted_ = false;  // the latest return or cancel on the event withdrew it
 };
 
 // A condition that must hold without a break. If the window neither runs nor has fired, the condition is false.
@@ -91,6 +114,9 @@ struct event_record {
   std::vector<std::size_t> derived_from_;  // events
   std::set<std::size_t> generators_;       // activations
   std::vector<delivery> deliveries_;       // all, including finished ones, oldest first
+  std::vector<std::string> addressees_;    // its recipients, as told
+  std::optional<std::string> fingerprint_;
+  bool to_nobody_ = false;
   window orphan_;
   std::int64_t orphan_attempts_ = 0;
   std::int64_t window_give_backs_ = 0;
@@ -107,7 +133,46 @@ struct activation_record {
   bool failed_ = false;
   bool stalled_ = false;
   bool forgotten_ = false;
+  std::int64_t started_ms_ = 0;
   std::int64_t last_sign_ms_ = 0;  // start or latest output
+  std::int64_t last_word_ms_ = 0;  // start, latest output or usage
+  std::size_t silent_steps_ = 0;   // of the guard stall, since then
+};
+
+struct usage_record {
+  std::string agent_;
+  std::int64_t tokens_ = 0, cost_ = 0, model_calls_ = 0, tool_calls_ = 0;
+};
+
+// A person let a run (no agent) or an agent go on.
+struct restart_record {
+  std::optional<std::string> agent_;
+  std::size_t usages_ = 0, activations_ = 0;  // that came before
+  std::int64_t ts_ = 0;
+};
+
+struct firing_record {
+  rule guard_;
+  std::optional<std::string> sender_;
+  bool warning_ = false;
+  std::vector<std::string> limits_;
+};
+
+struct hold_record {
+  std::size_t event_ = 0;
+  std::set<std::string> agents_;
+  std::optional<std::string> sender_;
+  std::optional<std::string> spender_;
+  rule guard_ = rule::budget;
+  std::int64_t since_ = 0;
+  bool open_ = true;
+};
+
+// A judged message found a limit of a run (no agent) or an agent passed.
+struct passed_record {
+  std::optional<std::string> agent_;
+  std::string limit_;
+  std::size_t restarts_ = 0;  // that came before
 };
 
 struct history {
@@ -120,6 +185,14 @@ struct history {
   std::vector<std::size_t> ended_since_gap_;  // activations, in the order in which they ended
   std::vector<std::size_t> settled_order_;    // events
   std::int64_t clock_ = 0;
+  std::optional<std::int64_t> first_message_ms_;
+  std::vector<usage_record> usages_;
+  std::vector<restart_record> restarts_;
+  std::vector<firing_record> firings_;
+  std::vector<passed_record> passed_;
+  std::vector<hold_record> holds_;    // number n is at n - 1
+  std::vector<std::size_t> outputs_;  // events with a source, in the order recorded
+  std::size_t cancels_ = 0;
   bool terminal_ = false;  // a submit event was let through
   bool ended_ = false;     // run_ended
   window deadlock_;

@@ -3,6 +3,7 @@
 #include "scan.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace oracle {
 
@@ -55,6 +56,7 @@ void evaluator::take(const std::string& line) {
   const std::string session = session_of(object);
   const json::value* type = field(object, "type");
   if (type != nullptr && type->is_string() && type->as_string() == "hello") hello(object, session);
+  else if (type != nullptr && *type == "decision" && field(object, "session") == nullptr) decide(object);
   else take_message(object, session);
 }
 
@@ -73,7 +75,8 @@ void evaluator::hello(const json::object& line, const std::string& name) {
     const settings requested = decode_settings(line);
     if (decode_mode(line).value_or(h_.settings_.mode_) != h_.settings_.mode_ ||
         (!requested.clock_.empty() && requested.clock_ != h_.settings_.clock_) ||
-        decode_rules(line, h_.settings_.rules_) != h_.settings_.rules_)
+        decode_rules(line, h_.settings_.rules_) != h_.settings_.rules_ ||
+        decode_guards(line, h_.settings_.guards_) != h_.settings_.guards_)
       return refused(error_code::hello_conflict);
   }
   const bool known = h_.sessions_.count(name) != 0;  // a reconnect may change only the capabilities
@@ -132,7 +135,10 @@ std::optional<error_code> evaluator::check(const message& m) const {
       check_new_events(m.outputs_, found);
       break;
     case message_type::delivery:
-      if (!find_event(h_, m.reported_event_)) found.insert(error_code::unknown_event);
+      if (!event_reported(m) && !answers_guard(m)) found.insert(error_code::unknown_event);
+      break;
+    case message_type::usage:
+      if (!find_activation(h_, m.activation_)) found.insert(error_code::unknown_activation);
       break;
     default: break;
   }
@@ -190,9 +196,14 @@ void evaluator::accept(const message& m) {
   const std::int64_t now = std::max(h_.clock_, m.ts_.value_or(h_.clock_));
   handle_due(now);
   h_.clock_ = now;
+  if (!h_.first_message_ms_) h_.first_message_ms_ = now;
   if (m.type_ == message_type::run_ended && m.reports_at_end_) report_at_end();
   const std::vector<blocked_event> blocked = record(m);
+  end_taken_holds(m);
+  for (std::string& line : std::exchange(hold_lines_, {})) out_.push_back(std::move(line));
   judge(m, blocked);
+  if (h_.ended_)
+    for (hold_record& hold : h_.holds_) hold.open_ = false;
   update_windows(h_.clock_);
   settle_and_forget();
 }

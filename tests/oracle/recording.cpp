@@ -3,6 +3,7 @@
 #include "scan.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace oracle {
 
@@ -26,10 +27,15 @@ std::vector<blocked_event> evaluator::record(const message& m) {
     case message_type::event: {
       std::optional<std::size_t> source;
       if (m.event_.source_) source = find_activation(h_, *m.event_.source_);
+      if (source) record_usage(m, *source);
       return record_events({m.event_}, source);
     }
-    case message_type::activation_started: record_start(m); break;
-    case message_type::activation_ended: return record_end(m);
+    case message_type::activation_started:
+      record_start(m);
+      record_usage(m, h_.activations_.size() - 1);
+      break;
+    case message_type::activation_ended: record_usage(m, *find_activation(h_, m.activation_)); return record_end(m);
+    case message_type::usage: record_usage(m, *find_activation(h_, m.activation_)); break;
     case message_type::delivery: record_delivery(m); break;
     case message_type::gap: record_gap(); break;
     case message_type::time: break;
@@ -50,7 +56,9 @@ void evaluator::record_start(const message& m) {
   activation_record v;
   v.id_ = m.activation_;
   v.agent_ = m.agent_;
+  v.started_ms_ = h_.clock_;
   v.last_sign_ms_ = h_.clock_;
+  v.last_word_ms_ = h_.clock_;
   for (const std::string& id : m.inputs_) {
     std::optional<std::size_t> e = find_event(h_, id);
     if (!e) {
@@ -87,9 +95,9 @@ std::vector<blocked_event> evaluator::record_end(const message& m) {
   v.failed_ = m.failed_;
   v.open_ = false;
   h_.ended_since_gap_.push_back(index);
-  for (const blocked_event& b : blocked) {
+  for (blocked_event& b : blocked) {
     name_agents(b.recipients_);
-    for (const std::string& agent : b.recipients_) give(b.event_, agent);
+    for (const std::string& agent : b.recipients_) give_in(b, agent);
   }
   if (!m.outputs_.empty())
     for (blocked_event& b : record_events(m.outputs_, index)) blocked.push_back(std::move(b));
@@ -122,6 +130,9 @@ std::vector<blocked_event> evaluator::record_events(const std::vector<event_fiel
     event.kind_ = fields.kind_;
     event.submit_ = fields.submit_;
     event.fyi_ = fields.fyi_;
+    event.addressees_ = fields.recipients_;
+    event.fingerprint_ = fields.fingerprint_;
+    if (source) h_.outputs_.push_back(*e);
     blocked.push_back({*e, fields.recipients_, source.has_value(), false, late});
     if (late && fields.submit_) h_.terminal_ = true;
   }
@@ -130,13 +141,15 @@ std::vector<blocked_event> evaluator::record_events(const std::vector<event_fiel
     for (const blocked_event& b : blocked) v.outputs_.push_back(b.event_);
     fix_used_inputs(v);
     v.last_sign_ms_ = h_.clock_;
+    v.last_word_ms_ = h_.clock_;
+    v.silent_steps_ = 0;
     v.stalled_ = false;
   }
-  for (const blocked_event& b : blocked) {
+  for (blocked_event& b : blocked) {
     event_record& event = h_.events_[b.event_];
     name_agents(b.recipients_);
     for (const std::string& agent : b.recipients_)
-      if (!b.late_ || (!event.settled_ && !ever_given(event, agent))) give(b.event_, agent);
+      if (!b.late_ || (!event.settled_ && !ever_given(event, agent))) give_in(b, agent);
     if (b.late_ || !source) continue;
     const activation_record& v = h_.activations_[*source];
     event.derived_from_ = *v.used_inputs_;
@@ -149,10 +162,37 @@ std::vector<blocked_event> evaluator::record_events(const std::vector<event_fiel
 
 void evaluator::record_delivery(const message& m) {
   if (!m.applied_as_is_) return;
-  event_record& e = h_.events_[*find_event(h_, m.reported_event_)];
+  const std::optional<std::size_t> reported = event_reported(m);
+  if (!reported) return;
+  event_record& e = h_.events_[*reported];
+  for (std::size_t i = 0; i < h_.holds_.size(); ++i)
+    if (h_.holds_[i].open_ && h_.holds_[i].event_ == *reported) released_as_is_.insert(i + 1);
+  e.to_nobody_ = false;
+  std::set<std::string> again;
+  for (delivery& d : e.deliveries_)
+    if (std::exchange(d.intercepted_, false)) again.insert(d.agent_);
   for (delivery& d : e.deliveries_)
     if (d.give_back_ && d.state_ == delivery_state::pending) d.state_ = delivery_state::withdrawn;
   if (e.submit_returned_) h_.terminal_ = true;
+  if (!e.settled_)
+    for (const std::string& agent : again) give(*reported, agent);
+}
+
+// What a client reports, and that it has not fallen silent.
+void evaluator::record_usage(const message& m, std::size_t activation) {
+  if (!m.usage_) return;
+  activation_record& v = h_.activations_[activation];
+  v.last_word_ms_ = h_.clock_;
+  v.silent_steps_ = 0;
+  h_.usages_.push_back(*m.usage_);
+  h_.usages_.back().agent_ = v.agent_;
+}
+
+// Gives the event, and notes whether that made a delivery pending.
+void evaluator::give_in(blocked_event& b, const std::string& agent) {
+  const bool was_pending = is_pending_for(h_.events_[b.event_], agent);
+  give(b.event_, agent);
+  if (!was_pending && is_pending_for(h_.events_[b.event_], agent)) b.given_.insert(agent);
 }
 
 void evaluator::record_gap() {
@@ -171,6 +211,7 @@ void evaluator::name_agents(const std::vector<std::string>& agents) {
 void evaluator::give(std::size_t event, const std::string& agent, bool give_back) {
   event_record& e = h_.events_[event];
   for (delivery& d : e.deliveries_) {
+    if (d.agent_ == agent) d.intercepted_ = false;  // it has the event again
     if (d.agent_ == agent && d.state_ == delivery_state::pending) {
       d.give_back_ = d.give_back_ || give_back;
       return;

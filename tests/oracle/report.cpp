@@ -50,6 +50,10 @@ std::string line_of(const detection& d) {
   line["healed"] = d.healed_;
   line["healing"] = or_null(d.healing_);
   line["cause"] = or_null(d.cause_);
+  if (d.action_) {
+    line["action"] = *d.action_;
+    line["limits"] = array_of(d.limits_);
+  }
   return json::serialize(line);
 }
 
@@ -60,6 +64,7 @@ std::string line_of(const verdict& v) {
   line["event"] = v.event_;
   line["action"] = v.action_;
   line["recipients"] = v.recipients_ ? json::value(array_of(*v.recipients_)) : json::value(nullptr);
+  if (v.hold_ != 0) line["hold"] = v.hold_;
   line["inject"] = v.inject_;
   return json::serialize(line);
 }
@@ -70,6 +75,7 @@ std::string line_of(const intervention& i) {
   line["action"] = i.action_;
   line["event"] = or_null(i.event_);
   line["recipients"] = array_of(i.recipients_);
+  if (i.action_ == "cancel") line["activations"] = array_of(i.activations_);
   line["inject"] = i.inject_;
   return json::serialize(line);
 }
@@ -93,6 +99,10 @@ std::string status_line(const history& h) {
   status["roster"] = array_of(h.roster_);
   status["terminal"] = h.terminal_;
   status["clock"] = h.clock_;
+  json::array holds;
+  for (std::size_t i = 0; i < h.holds_.size(); ++i)
+    if (h.holds_[i].open_) holds.emplace_back(i + 1);
+  if (!holds.empty()) status["holds"] = std::move(holds);
   json::object line;
   line["s"] = std::move(status);
   return json::serialize(line);

@@ -16,6 +16,8 @@ struct detection {
   bool healed_ = false;
   std::optional<std::string> healing_;
   std::optional<std::string> cause_;
+  std::optional<std::string> action_;  // of a guard
+  std::vector<std::string> limits_;    // of a guard
 };
 
 struct verdict {
@@ -25,6 +27,7 @@ struct verdict {
   std::string action_;
   std::optional<std::vector<std::string>> recipients_;
   bool inject_ = false;
+  std::size_t hold_ = 0;
 };
 
 struct intervention {
@@ -33,6 +36,7 @@ struct intervention {
   std::optional<std::string> event_;
   std::set<std::string> recipients_;
   bool inject_ = false;
+  std::vector<std::string> activations_;  // of cancel
 };
 
 std::string line_of(const detection& d);

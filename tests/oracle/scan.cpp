@@ -105,21 +105,31 @@ const rule_settings& settings_of(const history& h, rule r) { return h.settings_.
 
 mode effective_mode(const history& h, rule r) { return std::min(h.settings_.mode_, settings_of(h, r).mode_); }
 
+bool hold_open(const history& h) {
+  return std::any_of(h.holds_.begin(), h.holds_.end(), [](const hold_record& hold) { return hold.open_; });
+}
+
+int depth_of(const history& h, std::size_t event) {
+  int depth = 0;
+  for (std::size_t parent : h.events_[event].derived_from_) depth = std::max(depth, 1 + depth_of(h, parent));
+  return depth;
+}
+
 // The condition of a rule that is off never holds, so its window never runs.
 bool deadlock_holds(const history& h) {
   if (judging_over(h) || effective_mode(h, rule::deadlock) == mode::off) return false;
-  return active_count(h) == 0 && !reachable_work(h).empty();
+  return active_count(h) == 0 && !hold_open(h) && !reachable_work(h).empty();
 }
 
 bool missing_termination_holds(const history& h) {
   if (judging_over(h) || effective_mode(h, rule::missing_termination) == mode::off) return false;
-  return !h.ended_since_gap_.empty() && active_count(h) == 0 && reachable_work(h).empty();
+  return !h.ended_since_gap_.empty() && !hold_open(h) && active_count(h) == 0 && reachable_work(h).empty();
 }
 
 bool orphan_holds(const history& h, std::size_t event) {
   const event_record& e = h.events_[event];
   if (judging_over(h) || effective_mode(h, rule::orphaned_event) == mode::off) return false;
-  if (e.settled_ || !is_work(e) || is_pending(e)) return false;
+  if (e.settled_ || !is_work(e) || is_pending(e) || e.to_nobody_) return false;
   for (const delivery& d : e.deliveries_)
     if (d.state_ == delivery_state::unknown) return false;
   return !input_of_open_activation(h, event) && !is_consumed(h, event);

@@ -31,6 +31,9 @@ std::size_t active_count(const history& h);
 mode effective_mode(const history& h, rule r);
 const rule_settings& settings_of(const history& h, rule r);
 
+bool hold_open(const history& h);
+int depth_of(const history& h, std::size_t event);
+
 bool deadlock_holds(const history& h);
 bool missing_termination_holds(const history& h);
 bool orphan_holds(const history& h, std::size_t event);

@@ -35,6 +35,10 @@ void trace_simulator::act() {
     wind_down();
     return;
   }
+  if (!first_guards_.empty()) {
+    if (dice_.percent(5)) return report_usage();
+    if ((hold_open(seen()) && dice_.percent(12)) || dice_.per_mille(3)) return decide();
+  }
   const std::size_t open = activations(true).size();
   const std::size_t draw = dice_.below(100);
   if (draw < 12) post_root();
@@ -203,6 +207,10 @@ json::object trace_simulator::new_event(bool output) {
     if (dice_.percent(70)) event["recipients"] = array{};
   }
   if (dice_.percent(20)) event["payload"] = object{{"text", "…"}};
+  else if (!first_guards_.empty() && dice_.percent(70)) {
+    if (dice_.percent(50)) event["payload"] = object{{"call", dice_.below(3)}, {"with", array{" x", nullptr}}};
+    if (dice_.percent(50)) event["fingerprint"] = dice_.percent(80) ? json::value("call") : json::value(nullptr);
+  }
   return event;
 }
 
@@ -266,6 +274,7 @@ void trace_simulator::start() {
   line["activation"] = "v" + std::to_string(++last_name_);
   line["agent"] = agent;
   line["inputs"] = draw_inputs(agent);
+  add_usage(line);
   send(std::move(line));
 }
 
@@ -275,6 +284,7 @@ void trace_simulator::output() {
   event["source"] = seen().activations_[dice_.one_of(activations(true))].id_;
   line["event"] = std::move(event);
   if (dice_.percent(behaviour_.as_is_percent_)) line["as_is"] = true;
+  add_usage(line);
   send(std::move(line));
 }
 
@@ -298,6 +308,7 @@ void trace_simulator::end() {
   const activation_record& v = seen().activations_[dice_.one_of(activations(true))];
   object line = begin("activation_ended");
   line["activation"] = v.id_;
+  add_usage(line);
   if (dice_.percent(7)) {
     line["failed"] = true;
     line["error"] = "timeout";
@@ -318,7 +329,8 @@ void trace_simulator::end() {
 }
 
 void trace_simulator::report_delivery() {
-  static const std::vector<const char*> rare{"injected", "rerouted", "created", "unsupported", "failed"};
+  static const std::vector<const char*> rare{"injected",  "rerouted",    "created", "released",
+                                             "cancelled", "unsupported", "failed"};
   std::vector<std::size_t> known;
   std::vector<std::size_t> returned;
   for (std::size_t i = 0; i < seen().events_.size(); ++i) {
@@ -333,10 +345,57 @@ void trace_simulator::report_delivery() {
   const bool healed = !returned.empty() && dice_.percent(80);
   const event_record& e = seen().events_[dice_.one_of(healed ? returned : known)];
   object line = begin("delivery");
-  if (e.window_give_backs_ > 0 && dice_.percent(60))
+  if (!seen().holds_.empty() && dice_.percent(30))
+    line["of"] = "hold:" + std::to_string(1 + dice_.below(seen().holds_.size() + 1));
+  else if (!first_guards_.empty() && dice_.percent(10))
+    line["of"] = "cancel:" + std::to_string(1 + dice_.below(seen().cancels_ + 2));
+  else if (e.window_give_backs_ > 0 && dice_.percent(60))
     line["of"] = "give:" + e.id_ + ":" + std::to_string(e.window_give_backs_);
   else line[e.system_ && dice_.percent(70) ? "of" : "event"] = e.id_;
   line["applied"] = dice_.percent(40) ? "as_is" : dice_.one_of(rare);
+  send(std::move(line));
+}
+
+json::object trace_simulator::draw_usage() {
+  object usage;
+  if (dice_.percent(60)) usage["input_tokens"] = dice_.below(3000);
+  if (dice_.percent(50)) usage["output_tokens"] = dice_.below(1000);
+  if (dice_.percent(40)) usage["cost"] = static_cast<double>(dice_.below(300000)) / 1e6;
+  if (dice_.percent(40)) usage["model_calls"] = dice_.below(4);
+  if (dice_.percent(20)) usage["tool_calls"] = dice_.below(4);
+  return usage;
+}
+
+void trace_simulator::add_usage(object& line) {
+  if (!first_guards_.empty() && dice_.percent(30)) line["usage"] = draw_usage();
+}
+
+// Also of activations that have ended, and now and then with a value that is refused.
+void trace_simulator::report_usage() {
+  const std::vector<std::size_t> open = activations(true);
+  const std::vector<std::size_t> ended = activations(false);
+  const auto& some = !open.empty() && dice_.percent(70) ? open : ended;
+  object line = begin("usage");
+  line["activation"] = some.empty() ? "nobody's" : seen().activations_[dice_.one_of(some)].id_;
+  line["usage"] = draw_usage();
+  if (dice_.per_mille(behaviour_.mistakes_per_mille_)) line["usage"].as_object() = {{"input_tokens", -1}};
+  else if (dice_.per_mille(behaviour_.mistakes_per_mille_)) line["usage"] = 3;
+  send(std::move(line));
+}
+
+// A person decides, in time or late.
+void trace_simulator::decide() {
+  const auto& holds = seen().holds_;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < holds.size(); ++i)
+    if (holds[i].open_) open.push_back(i + 1);
+  const std::size_t number =
+      !open.empty() && dice_.percent(85) ? dice_.one_of(open) : 1 + dice_.below(holds.size() + 2);
+  object line{{"type", "decision"}, {"hold", "hold:" + std::to_string(number)}};
+  line["decision"] = dice_.percent(60) ? "release" : "return";
+  if (dice_.percent(50)) line["text"] = "try another way";
+  line["by"] = "kim";
+  line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.percent(70) ? dice_.below(20) : dice_.below(3000));
   send(std::move(line));
 }
 

@@ -99,7 +99,59 @@ json::object trace_simulator::draw_capabilities() {
   object capabilities;
   for (const char* name : {"inject", "reroute", "create"})
     if (dice_.percent(60)) capabilities[name] = dice_.percent(60);
+  for (const char* name : {"hold", "cancel"})
+    if (dice_.percent(70)) capabilities[name] = dice_.percent(90);
   return capabilities;
+}
+
+json::value trace_simulator::draw_actions(bool stall) {
+  static const std::vector<const char*> all{"inject", "return", "return", "hold", "hold", "cancel", "observe"};
+  static const std::vector<const char*> of_stall{"observe", "cancel"};
+  const auto& actions = stall ? of_stall : all;
+  if (dice_.percent(50)) return dice_.one_of(actions);
+  array list;
+  for (std::size_t i = 1 + dice_.below(3); i > 0; --i) list.emplace_back(dice_.one_of(actions));
+  return list;
+}
+
+json::object trace_simulator::draw_guard(rule guard) {
+  object from;
+  auto limit = [&](const char* name, unsigned percent, std::size_t below) {
+    if (dice_.percent(percent)) from[name] = dice_.below(below);
+  };
+  if (guard == rule::budget) {
+    limit("max_tokens", 50, 40000);
+    if (dice_.percent(30)) from["max_cost"] = static_cast<double>(dice_.below(4000)) / 1000;
+    limit("max_model_calls", 20, 60);
+    limit("max_tool_calls", 10, 60);
+    limit("max_activations", 30, 60);
+    limit("max_ms", 20, 4000);
+    if (dice_.percent(40)) from["per"] = dice_.percent(70) ? "agent" : "run";
+    if (dice_.percent(30)) from["warn_at"] = dice_.percent(50) ? 0.5 : 1.0;
+  } else if (guard == rule::fan_out) {
+    limit("max_depth", 60, 8);
+    limit("max_outputs", 40, 5);
+    limit("max_live", 40, 40);
+  } else if (guard == rule::repetition) {
+    limit("max_repeats", 95, 4);
+    if (dice_.percent(50)) from["window"] = 1 + dice_.below(12);
+  } else {
+    limit("after_ms", 90, 2000);
+  }
+  static const std::vector<const char*> modes{"off", "observe", "shadow"};
+  if (dice_.percent(12)) from["mode"] = dice_.one_of(modes);
+  if (dice_.percent(20)) from["except"] = array{dice_.one_of(staff())};
+  if (dice_.percent(75)) from["action"] = draw_actions(guard == rule::stall);
+  return from;
+}
+
+json::object trace_simulator::draw_guards() {
+  object guards;
+  for (rule guard : {rule::budget, rule::fan_out, rule::repetition, rule::stall})
+    if (dice_.percent(60)) guards[name_of(guard)] = draw_guard(guard);
+  if (dice_.percent(80)) guards["hold_ms"] = dice_.below(dice_.percent(50) ? 200 : 5000);
+  if (dice_.percent(50)) guards["on_timeout"] = dice_.percent(50) ? "return" : "release";
+  return guards;
 }
 
 json::array trace_simulator::draw_agents() {
@@ -126,7 +178,13 @@ void trace_simulator::send_first_hello() {
   if (!first_rules_.empty()) hello["rules"] = first_rules_;
   if (object healing = draw_healing(); !healing.empty()) hello["healing"] = std::move(healing);
   if (object limits = draw_limits(); !limits.empty()) hello["limits"] = std::move(limits);
-  if (dice_.percent(30)) hello["capabilities"] = draw_capabilities();
+  const bool guarded = dice_.percent(50);
+  if (guarded) {
+    first_guards_ = draw_guards();
+    if (!first_guards_.empty()) hello["guards"] = first_guards_;
+  }
+  if (dice_.percent(guarded ? 40 : 30)) hello["capabilities"] = draw_capabilities();
+  else if (guarded) hello["capabilities"] = object{{"hold", true}, {"cancel", true}};
   send(std::move(hello));
 }
 
@@ -152,6 +210,7 @@ void trace_simulator::send_further_hello() {
     sessions_.push_back(name);
   }
   if (dice_.percent(40)) hello["rules"] = repeat_rules();
+  if (!first_guards_.empty() && dice_.percent(30)) hello["guards"] = first_guards_;
   send(std::move(hello));
 }
 

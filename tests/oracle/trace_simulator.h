@@ -47,6 +47,9 @@ class trace_simulator {
   object draw_healing();
   object repeat_rules() const;
   object draw_capabilities();
+  boost::json::value draw_actions(bool stall);
+  object draw_guard(rule guard);
+  object draw_guards();
   array draw_agents();
   void send_first_hello();
   void send_further_hello();
@@ -71,6 +74,10 @@ class trace_simulator {
   void end();
   object draw_reactions(const activation_record& v);
   void report_delivery();
+  object draw_usage();
+  void add_usage(object& line);
+  void report_usage();
+  void decide();
   void resend_or_run_ahead();
   void flood();
   void burst();
@@ -103,6 +110,7 @@ class trace_simulator {
   std::size_t messages_;
   std::vector<std::string> sessions_;          // have sent a hello
   std::vector<std::string> further_sessions_;  // have not sent a hello yet
+  object first_guards_;                        // of the first hello; empty: no guards
   object first_rules_;                         // of the first hello
   bool waited_ = false;                        // at the end: time has passed for a window
   bool retries_soon_ = false;                  // an answer was just given back, so agents submit again soon

@@ -2,6 +2,7 @@
 #include "oracle.h"
 #include "scan.h"
 
+#include <algorithm>
 #include <limits>
 #include <tuple>
 
@@ -19,6 +20,7 @@ void update(window& w, bool holds, std::int64_t now) {
 
 void evaluator::handle_due(std::int64_t now) {
   for (std::optional<due> next = next_due(); next && next->at_ <= now; next = next_due()) {
+    h_.clock_ = std::max(h_.clock_, next->at_);
     fire(*next);
     update_windows(next->at_);
   }
@@ -44,6 +46,22 @@ std::optional<evaluator::due> evaluator::next_due() const {
     const event_record& e = h_.events_[i];
     if (e.orphan_.since_) consider(*e.orphan_.since_, settings_of(h_, rule::orphaned_event).window_ms_, 3, e.id_, i);
   }
+  const guard_settings& guards = h_.settings_.guards_;
+  if (guard_is_on(rule::stall) && !h_.terminal_ && effective_mode(h_, rule::stall) != mode::off)
+    for (std::size_t i = 0; i < h_.activations_.size(); ++i) {
+      const activation_record& v = h_.activations_[i];
+      if (!v.open_ || v.silent_steps_ >= guards.actions_[3].size()) continue;
+      const std::int64_t after_ms = guards.limits_.at("after_ms");
+      const std::int64_t waits = after_ms * (static_cast<std::int64_t>(v.silent_steps_) + 1);
+      consider(v.last_word_ms_, waits, 4, v.id_, i);
+    }
+  // Padded, so that the order of texts is that of numbers.
+  for (std::size_t i = 0; i < h_.holds_.size(); ++i)
+    if (h_.holds_[i].open_) {
+      std::string number = std::to_string(i + 1);
+      number.insert(0, 9 - std::min<std::size_t>(number.size(), 9), '0');
+      consider(h_.holds_[i].since_, guards.hold_ms_, 5, number, i);
+    }
   return first;
 }
 
@@ -52,6 +70,8 @@ void evaluator::fire(const due& item) {
     case 0: h_.activations_[item.index_].stalled_ = true; break;
     case 1: fire_window(rule::deadlock, std::nullopt, item.at_); break;
     case 2: fire_window(rule::missing_termination, std::nullopt, item.at_); break;
+    case 4: fire_silence(item.index_, item.at_); break;
+    case 5: end_hold(item.index_ + 1, h_.settings_.guards_.on_timeout_, false); break;
     default: fire_window(rule::orphaned_event, item.index_, item.at_); break;
   }
 }
@@ -67,7 +87,8 @@ bool evaluator::condition_holds(rule r, std::optional<std::size_t> event) const 
 }
 
 detection evaluator::window_detection(rule r, std::optional<std::size_t> event, std::int64_t at) const {
-  detection d{r, std::nullopt, at, std::nullopt, std::nullopt, std::nullopt, {}, false, std::nullopt, std::nullopt};
+  detection d{r,  std::nullopt, at,           std::nullopt, std::nullopt, std::nullopt,
+              {}, false,        std::nullopt, std::nullopt, std::nullopt, {}};
   if (r == rule::orphaned_event) {
     d.event_ = h_.events_[*event].id_;
     for (const delivery& given : h_.events_[*event].deliveries_) d.evidence_.insert(given.agent_);
@@ -117,7 +138,7 @@ void evaluator::create_system_event(rule r) {
   std::set<std::string> recipients = h_.roster_;
   if (r == rule::missing_termination) recipients = {h_.activations_[h_.ended_since_gap_.back()].agent_};
   for (const std::string& agent : recipients) give(h_.events_.size() - 1, agent);
-  out_.push_back(line_of(intervention{e.id_, "create", std::nullopt, recipients, true}));
+  out_.push_back(line_of(intervention{e.id_, "create", std::nullopt, recipients, true, {}}));
 }
 
 void evaluator::give_back_orphan(std::size_t event) {
@@ -126,16 +147,17 @@ void evaluator::give_back_orphan(std::size_t event) {
   give(event, agent, true);
   ++e.window_give_backs_;
   const std::string id = "give:" + e.id_ + ":" + std::to_string(e.window_give_backs_);
-  out_.push_back(line_of(intervention{id, "reroute", e.id_, {agent}, any_session_can().inject_}));
+  out_.push_back(line_of(intervention{id, "reroute", e.id_, {agent}, any_session_can().inject_, {}}));
 }
 
 // A window belongs to no session's message, so any session of the run may carry out its healing.
 capabilities evaluator::any_session_can() const {
-  capabilities any{false, false, false};
+  capabilities any{false, false, false, false, false};
   for (const auto& [name, s] : h_.sessions_) {
     any.inject_ = any.inject_ || s.capabilities_.inject_;
     any.reroute_ = any.reroute_ || s.capabilities_.reroute_;
     any.create_ = any.create_ || s.capabilities_.create_;
+    any.cancel_ = any.cancel_ || s.capabilities_.cancel_;
   }
   return any;
 }

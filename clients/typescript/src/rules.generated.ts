@@ -7,4 +7,8 @@ export type RuleName =
   | "cross_lineage_aggregation"
   | "repeated_subproblem"
   | "deadlock"
-  | "missing_termination";
+  | "missing_termination"
+  | "budget"
+  | "fan_out"
+  | "repetition"
+  | "stall";

@@ -248,7 +248,8 @@ TEST_CASE("a_welcome_has_the_settings_in_effect", "[encode]") {
                R"("message_bytes":1048576,"reorder_ms":50,)"
                R"("agents":100000,"recipients":100000,"inputs":100000,"live_events":1000000,)"
                R"("open_activations":100000,"sessions":1000},)"
-               R"("healing":{"budget":1000,"max_returns_per_agent":5},"verdict_deadline_ms":250,"credits":1024})");
+               R"("healing":{"budget":1000,"max_returns_per_agent":5},"guards":{},)"
+               R"("verdict_deadline_ms":250,"credits":1024})");
 }
 
 TEST_CASE("every_encoded_frame_is_JSON_with_the_values_it_was_given", "[encode]") {

@@ -1,0 +1,31 @@
+// `GET /v1/runs/ID/holds`: the events of a run that wait for a person. `POST /v1/runs/ID/holds/HOLD`: the decision
+// (docs/guards.md).
+//
+// Threads: any; `done` is called on an engine thread.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "daemon/http/responses.h"
+#include "ingest/protocol/record.h"
+
+namespace digd::daemon {
+
+struct run_control;
+
+// {"decision":"release","text":"…","by":"ann"}. `authenticated`: the name of the caller's token; it goes before
+// `by`.
+std::variant<ingest::own_line, http_response> read_decision(std::string_view hold, std::string_view body,
+                                                            std::string_view authenticated);
+
+// The open holds, oldest first; of a run that has ended or is not in memory, none.
+void list_holds(const run_control& runs, const std::string& run, std::function<void(http_response&&)> done);
+
+// 200 once the run has applied it; 409 hold_closed if the hold has ended; 404 if there is no such open run.
+void decide_hold(const run_control& runs, const std::string& run, ingest::own_line decision,
+                 std::function<void(http_response&&)> done);
+
+}  // namespace digd::daemon

@@ -1,0 +1,216 @@
+// The guards: what they count, how they judge a message, and what follows.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "engine/run.h"
+#include "rules/guards/limits_passed.h"
+
+namespace digd {
+
+namespace {
+
+constexpr guard_action without_event(const std::vector<guard_action>& actions) {
+  return actions.back() == guard_action::observe ? guard_action::observe : guard_action::cancel;
+}
+
+}  // namespace
+
+// ---- counting
+
+graph::activation_index run::named_activation(const message& m) const {
+  switch (m.type) {
+    case message_type::activation_started:
+    case message_type::activation_ended:
+    case message_type::usage: return graph_.find_activation(m.activation);
+    case message_type::event:
+      return m.events.front().source ? graph_.find_activation(*m.events.front().source) : graph::nobody;
+    default: return graph::nobody;
+  }
+}
+
+void run::note_spending(const message& m, graph::activation_index named) {
+  if (named == graph::nobody) return;
+  const graph::activation_node& v = graph_.activation(named);
+  if (m.type == message_type::activation_started) spending_.add_activation(v.agent, clock_);
+  if (m.usage) spending_.add(v.agent, *m.usage);
+  if (!settings_.guards.is_on(rule_id::stall)) return;
+  if (v.open) {
+    silences_.hear(named, clock_);
+  } else {
+    silences_.forget(named);
+  }
+}
+
+// While the guard is off, or nothing is judged, no activation counts as silent.
+void run::update_silences() {
+  if (!settings_.guards.is_on(rule_id::stall)) return;
+  const bool off = !live() || settings_.effective_mode(rule_id::stall) == mode::off;
+  if (off) {
+    silences_.clear();
+  } else if (were_silences_off_) {
+    silences_.restart(clock_);
+  }
+  were_silences_off_ = off;
+}
+
+// ---- judging
+
+void run::begin_guarding(const message& m) {
+  const graph::activation_index named = named_activation(m);
+  view_.now = clock_;
+  view_.sender = named == graph::nobody ? graph::nobody : graph_.activation(named).agent;
+  view_.later_reachable = view_.later_work_outputs = 0;
+  for (const held_event& held : held_) {
+    const graph::event_node& e = graph_.event(held.blocked.event);
+    view_.later_reachable += e.reachable();
+    view_.later_work_outputs += held.draft != nullptr && e.is_work();
+  }
+}
+
+// Moves the view on to a held event.
+void run::guard_next(std::size_t next) {
+  held_event& held = held_[next];
+  held.blocked.guards = &view_;
+  const graph::event_node& e = graph_.event(held.blocked.event);
+  view_.later_reachable -= e.reachable();
+  if (held.draft == nullptr) return;
+  view_.later_work_outputs -= e.is_work();
+  if (!settings_.guards.is_on(rule_id::repetition) || view_.sender == graph::nobody) return;
+  repeats_.add(view_.sender, repeats::key_of(held.blocked.to, held.draft->fingerprint), e.id, settings_.guards.window);
+}
+
+// Adds what the guards find to `findings_`. False if the work was used up meanwhile.
+bool run::ask_guards(const held_event& held) {
+  const graph::event_node& e = graph_.event(held.blocked.event);
+  if (e.submit) return true;
+  for (const rule* guard : guards()) {
+    if (e.fyi && guard->id != rule_id::repetition) continue;
+    if (!settings_.guards.is_on(guard->id) || settings_.effective_mode(guard->id) == mode::off) continue;
+    const std::size_t first = findings_.size();
+    guard->judge(graph_, held.blocked, settings_.of(guard->id), known_, findings_);
+    for (std::size_t i = first; i < findings_.size(); ++i) findings_[i].rule = guard->id;
+    if (graph_.work_is_used_up()) return false;
+  }
+  return true;
+}
+
+// Counts a firing and takes the action that is its turn. A warning is no firing.
+void run::choose_action(finding& found) {
+  if (found.rule == rule_id::budget) {
+    const spent_totals totals = spending_.guarded(found.agent, clock_);
+    spending_.note_passed(found.agent, limits_passed(settings_.guards, totals));
+    if (found.warning) spending_.note_warned(found.sender, limits_reached(settings_.guards, totals));
+  }
+  if (found.warning) {
+    found.action = guard_action::inject;
+    return;
+  }
+  std::uint64_t& firings = firings_[guard_index(found.rule)][found.sender];
+  found.action = settings_.guards.action_of(found.rule, firings++);
+}
+
+void run::carry_out_guard(const finding& found, const remedy& decided, held_event& held, verdict& v,
+                          std::uint32_t detection, answer& out) {
+  add_guard_remedy(decided, found, graph_, held, v);
+  if (found.action == guard_action::hold) {
+    v.hold = holds_.reserve();
+    v.hold_ms = settings_.guards.hold_ms;
+    v.on_timeout = settings_.guards.on_timeout;
+  }
+  if (found.action == guard_action::cancel) cancel(found, decided, detection, out);
+}
+
+// A message that names an activation and has no event for `budget` to judge fires it when it is the first to find a
+// total above its limit.
+void run::judge_spending(const message& m, const speaker& from, answer& out) {
+  if (view_.sender == graph::nobody || !settings_.guards.is_on(rule_id::budget)) return;
+  if (settings_.effective_mode(rule_id::budget) == mode::off) return;
+  const auto is_judged = [this](const held_event& held) {
+    const graph::event_node& e = graph_.event(held.blocked.event);
+    return held.judged && !e.fyi && !e.submit;
+  };
+  if (std::any_of(held_.begin(), held_.end(), is_judged)) return;
+  const graph::agent_index who = settings_.guards.per == budget_scope::agent ? view_.sender : graph::nobody;
+  const std::uint8_t passed = limits_passed(settings_.guards, spending_.guarded(who, clock_));
+  if ((passed & ~spending_.passed(who)) == 0) return;
+  const rule& guard = rule_of(rule_id::budget);
+  const blocked_event no_event{.guards = &view_};
+  findings_.clear();
+  guard.judge(graph_, no_event, settings_.of(rule_id::budget), known_, findings_);
+  finding& found = findings_.front();
+  found.rule = rule_id::budget;
+  choose_action(found);
+  found.action = without_event(settings_.guards.actions_of(rule_id::budget));
+  healer_.open_case(m.as_is, from.able);
+  const remedy decided = healer_.decide_guard(guard, found, {.has_activations = !to_cancel(found).empty()});
+  healer_.close_case();
+  const std::uint32_t index = report(found, decided, out);
+  out.detections[index].session = std::string(from.session);
+  out.detections[index].at = m.seq;
+  if (decided.healed()) cancel(found, decided, index, out);
+}
+
+// ---- cancelling
+
+// The open activations that a cancel asks to end, sorted by id.
+std::vector<graph::activation_index> run::to_cancel(const finding& found) const {
+  std::vector<graph::activation_index> activations;
+  if (found.activation != graph::nobody) return {found.activation};
+  const auto add = [&](graph::agent_index a) {
+    const auto& open = graph_.agent(a).open;
+    activations.insert(activations.end(), open.begin(), open.end());
+  };
+  if (found.rule == rule_id::budget && settings_.guards.per == budget_scope::run) {
+    for (graph::agent_index a = 0; a < graph_.agent_count(); ++a) add(a);
+  } else if (found.sender != graph::nobody) {
+    add(found.sender);
+  }
+  std::sort(activations.begin(), activations.end(), [this](graph::activation_index a, graph::activation_index b) {
+    return graph_.activation(a).id < graph_.activation(b).id;
+  });
+  return activations;
+}
+
+void run::cancel(const finding& found, const remedy& decided, std::uint32_t detection, answer& out) {
+  const std::vector<graph::activation_index> activations = to_cancel(found);
+  if (activations.empty()) return;
+  intervention asks{.id = "cancel:" + std::to_string(++cancels_), .action = action::cancel, .inject = decided.text};
+  for (const graph::activation_index v : activations) {
+    asks.activations.push_back(graph_.activation(v).id);
+    asks.sessions.push_back(graph_.activation(v).session);
+  }
+  asks.detections.push_back(detection);
+  if (found.event == graph::nobody) outcomes_.newest().label = asks.id;
+  out.interventions.push_back(std::move(asks));
+}
+
+// ---- silence
+
+void run::fire_silence(answer& out) {
+  const silences::due_silence due = *silences_.next();
+  const graph::activation_node& v = graph_.activation(due.activation);
+  const rule& guard = rule_of(rule_id::stall);
+  witness_visits_left_ = graph::max_message_visits;
+  std::vector<graph::event_index> inputs;
+  for (const graph::activation_input& input : v.inputs) {
+    if (graph_.resolve(input.event) != nullptr) inputs.push_back(input.event.index);
+  }
+  finding found{.rule = rule_id::stall,
+                .agent = v.agent,
+                .events = event_list(graph_, std::move(inputs)),
+                .limits = {"after_ms"},
+                .action = settings_.guards.action_of(rule_id::stall, due.step),
+                .sender = v.agent,
+                .activation = due.activation,
+                .measured = std::to_string((due.step + 1) * static_cast<std::uint64_t>(*settings_.guards.after_ms))};
+  healer_.open_case(false, window_able_);
+  const remedy decided = healer_.decide_guard(guard, found, {.has_activations = true});
+  healer_.close_case();
+  outcomes_.next_occasion();
+  const std::uint32_t index = report(found, decided, out);
+  if (decided.healed()) cancel(found, decided, index, out);
+  silences_.advance();
+}
+
+}  // namespace digd

@@ -1,0 +1,104 @@
+// How a hold opens and how it ends.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/quote.h"
+#include "engine/run.h"
+#include "rules/text.h"
+
+namespace digd {
+
+void run::open_hold_on(const held_event& held, const verdict& v, const answer& out, std::uint32_t session) {
+  const graph::event_index e = held.blocked.event;
+  open_hold hold{.event = e,
+                 .agents = held.given,
+                 .sender = view_.sender,
+                 .spender = held.spender,
+                 .guard = held.placed_by,
+                 .session = session,
+                 .since = clock_,
+                 .due_ms = later(clock_, settings_.guards.hold_ms),
+                 .text = v.inject};
+  for (const std::uint32_t d : v.detections) {
+    if (out.detections[d].rule == held.placed_by) hold.reason = out.detections[d].reason;
+  }
+  graph_.set_held(e, true);
+  holds_.open(std::move(hold), graph_.event(e).id);
+}
+
+// Released, the event keeps its deliveries. Returned, it goes to its sender; without one in the roster, to nobody.
+void run::end_hold(std::uint64_t number, hold_end how, std::string text, answer& out) {
+  const open_hold hold = holds_.close(number);
+  const graph::event_node& e = graph_.event(hold.event);
+  graph_.touch(hold.event);
+  if (!holds_.is_held(hold.event)) graph_.set_held(hold.event, false);
+  intervention ends{.id = "hold:" + std::to_string(number), .action = action::release, .event = e.id};
+  ends.inject = std::move(text);
+  ends.sessions.push_back(hold.session);
+  std::vector<graph::agent_index> recipients = hold.agents;
+  if (how == hold_end::give_back) {
+    ends.action = action::reroute;
+    if (ends.inject.empty())
+      ends.inject =
+          "Your event " + quoted(e.id) + " was held for a person and not released. It is back with you. " + hold.reason;
+    recipients.clear();
+    graph_.intercept(hold.event, hold.agents);
+    if (hold.sender != graph::nobody && graph_.agent(hold.sender).in_roster) recipients.push_back(hold.sender);
+    if (recipients.empty()) {
+      graph_.set_to_nobody(hold.event);
+    } else if (!e.fyi) {
+      const bool was_recipient = std::find(hold.agents.begin(), hold.agents.end(), hold.sender) != hold.agents.end();
+      graph_.give_back(hold.event, hold.sender, was_recipient);
+    }
+  }
+  for (const graph::agent_index a : recipients) ends.recipients.push_back(graph_.agent(a).name);
+  std::sort(ends.recipients.begin(), ends.recipients.end());
+  out.interventions.push_back(std::move(ends));
+}
+
+// Releases the holds that the recorded message ended: an activation of a held recipient names the event, no held
+// delivery is pending any more, or the client delivered it as is.
+void run::end_taken_holds(const message* m, answer& out) {
+  std::vector<std::uint64_t> ended = std::exchange(reported_as_is_, {});
+  for (const auto& [number, hold] : holds_.all()) {
+    const graph::event_node& e = graph_.event(hold.event);
+    if (!e.touched) continue;
+    const auto waits = [&, event = hold.event](graph::agent_index a) { return graph_.is_pending(event, a); };
+    bool is_taken = std::none_of(hold.agents.begin(), hold.agents.end(), waits);
+    if (m != nullptr && m->type == message_type::activation_started) {
+      const bool names_it = std::find(m->inputs.begin(), m->inputs.end(), e.id) != m->inputs.end();
+      const graph::agent_index starter = graph_.find_agent(m->agent);
+      is_taken |= names_it && std::find(hold.agents.begin(), hold.agents.end(), starter) != hold.agents.end();
+    }
+    if (is_taken) ended.push_back(number);
+  }
+  std::sort(ended.begin(), ended.end());
+  ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
+  for (const std::uint64_t number : ended) end_hold(number, hold_end::release, {}, out);
+}
+
+void run::release_holds_on(graph::event_index e) {
+  for (const auto& [number, hold] : holds_.all()) {
+    if (hold.event == e) reported_as_is_.push_back(number);
+  }
+}
+
+void run::decide(const hold_decision& decision, milliseconds when, answer& out) {
+  out.clear();
+  const milliseconds now = std::max(when, clock_);
+  if (!ended_ && !unjudged_) advance_to(now, out);
+  const open_hold* hold = holds_.find(decision.hold);
+  if (ended_ || hold == nullptr) {
+    out.refused.consider(refusal::hold_closed, "hold",
+                         "hold:" + std::to_string(decision.hold) + " is not open: it has ended, or never was");
+    return;
+  }
+  clock_ = now;
+  if (decision.decision == hold_end::release && hold->guard == rule_id::budget)
+    spending_.restart(hold->spender, clock_);
+  end_hold(decision.hold, decision.decision, decision.text, out);
+  finish(out);
+}
+
+}  // namespace digd

@@ -1,0 +1,55 @@
+// How long each open activation has been silent: when the guard `stall` is due.
+//
+// Reads no clock. Bounds: one entry for each open activation, while the guard is on.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <optional>
+#include <set>
+
+#include "graph/graph.h"
+#include "model/guard.h"
+
+namespace digd {
+
+class silences {
+ public:
+  silences(const graph::graph& g, const guard_settings& settings) : graph_(g), settings_(settings) {}
+
+  // The activation started, sent an output or reported usage at `now`.
+  void hear(graph::activation_index v, milliseconds now);
+  void forget(graph::activation_index v);
+  // Nothing is silent any more: a terminal or ended run, or the guard is off.
+  void clear();
+  // All open activations have been silent since `now`: the guard was off before.
+  void restart(milliseconds now);
+
+  struct due_silence {
+    milliseconds at = 0;
+    graph::activation_index activation = graph::nobody;
+    std::uint64_t step = 0;  // of the guard's actions
+  };
+  // The silence that is due first; of several the one with the least activation id.
+  std::optional<due_silence> next() const;
+  // The first one has fired: its next step follows, if there is one.
+  void advance();
+  bool empty() const { return waiting_.empty(); }
+
+ private:
+  struct order {
+    const graph::graph* graph;
+    bool operator()(const due_silence& a, const due_silence& b) const {
+      if (a.at != b.at) return a.at < b.at;
+      return graph->activation(a.activation).id < graph->activation(b.activation).id;
+    }
+  };
+  void insert(const due_silence& item);
+
+  const graph::graph& graph_;
+  const guard_settings& settings_;
+  std::set<due_silence, order> waiting_{order{&graph_}};
+  boost::unordered_flat_map<graph::activation_index, milliseconds> due_;
+};
+
+}  // namespace digd

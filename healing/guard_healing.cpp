@@ -1,0 +1,60 @@
+// What follows from a guard's finding (docs/guards.md).
+#include "healing/healer.h"
+
+namespace digd {
+
+namespace {
+
+action healing_of(guard_action a) {
+  switch (a) {
+    case guard_action::inject: return action::inject;
+    case guard_action::give_back: return action::reroute;
+    case guard_action::hold: return action::hold;
+    case guard_action::cancel: return action::cancel;
+    case guard_action::observe: break;
+  }
+  return action::none;
+}
+
+}  // namespace
+
+// Of `budget`, an event whose sender acted again too often goes to nobody, so that the budget holds.
+digd::cause healer::guard_obstacle(const rule& guard, const finding& found, const guard_case& about,
+                                   remedy& so_far) const {
+  const bool is_placing = found.event != graph::nobody && found.action != guard_action::inject;
+  if (as_is_) return cause::as_is;
+  if (is_placing && about.is_placed) return cause::superseded;
+  if (!is_able_to(so_far.healing)) return cause::unsupported;
+  if (found.action == guard_action::give_back) {
+    if (so_far.targets.empty()) return cause::target;
+    if (returns_used_up(so_far.targets.front())) {
+      if (guard.id != rule_id::budget) return cause::attempts;
+      so_far.targets.clear();
+    }
+  }
+  if (found.action == guard_action::hold && !about.has_deliveries) return cause::target;
+  if (found.action == guard_action::cancel && found.event == graph::nobody && !about.has_activations)
+    return cause::target;
+  if (budget_used_ >= settings_.budget) return cause::budget;
+  return cause::none;
+}
+
+remedy healer::decide_guard(const rule& guard, const finding& found, const guard_case& about) {
+  const mode allowed = mode_for(guard, found);
+  if (found.action == guard_action::observe) return {.cause = cause::mode};
+  remedy decided;
+  const graph::agent_index sender = found.sender;
+  if (found.action == guard_action::give_back && sender != graph::nobody && graph_.agent(sender).in_roster)
+    decided.targets.push_back(sender);
+  decided.healing = healing_of(found.action);
+  decided.cause = guard_obstacle(guard, found, about, decided);
+  if (decided.cause != cause::none || allowed < mode::shadow) decided.healing = action::none;
+  if (allowed != mode::enforce) decided.cause = cause::mode;
+  if (!decided.healed()) return decided;
+  healed_any_ = true;
+  if (!decided.targets.empty()) ++returns_[decided.targets.front()];
+  if (able_.inject) fill_in_text(guard, found, decided);
+  return decided;
+}
+
+}  // namespace digd

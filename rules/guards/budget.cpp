@@ -1,0 +1,96 @@
+// The guard `budget`. A run, or an agent, has spent more than its limit.
+#include <array>
+
+#include "rules/guards/guard_texts.h"
+#include "rules/guards/guard_view.h"
+#include "rules/guards/limits_passed.h"
+#include "rules/rule.h"
+#include "rules/text.h"
+
+namespace digd {
+
+namespace {
+
+constexpr rule_doc about{
+    .code = "BU",
+    .summary = "A run or an agent has spent more than its limit, or comes close to it.",
+    .why = "An agent system has no natural end of spending; each further message costs money.",
+    .example = "A planner delegates the same research again and again, until the day's money is gone.",
+    .false_positives = "A limit below what a healthy run needs: `digctl guards suggest` learns one from past runs.",
+    .cleared = "An answer is delivered.",
+    .advice = "raise the limit, or find out what the agents spend on",
+    .source = "digd (docs/guards.md)",
+};
+
+std::string amount(total_kind kind, std::uint64_t value) {
+  return kind == total_kind::cost ? decimal_of_millionths(value) : std::to_string(value);
+}
+
+std::string measured_of(const guard_settings& s, const spent_totals& totals, std::uint8_t limits) {
+  std::string out;
+  for (std::size_t i = 0; i < total_count; ++i) {
+    if ((limits >> i & 1U) == 0) continue;
+    const auto kind = static_cast<total_kind>(i);
+    if (!out.empty()) out += ", ";
+    out.append(limit_name(kind)).append(" ").append(amount(kind, *s.budget[i]));
+    out.append(" (spent ").append(amount(kind, totals[i])).append(")");
+  }
+  return out;
+}
+
+class budget final : public rule {
+ public:
+  constexpr budget()
+      : rule(rule_id::budget, digd::severity::failure, action::none,
+             {.recurs = recurrence::same_agent, .place = place_kind::delivery}, about) {}
+
+  rule_settings defaults() const override { return {}; }
+
+  void judge(const graph::graph&, const blocked_event& b, const rule_settings&, evidence_cache&,
+             std::vector<finding>& found) const override {
+    const guard_view& v = *b.guards;
+    const graph::agent_index who = v.settings.per == budget_scope::agent ? v.sender : graph::nobody;
+    if (v.settings.per == budget_scope::agent && v.sender == graph::nobody) return;
+    const spent_totals totals = v.spent.guarded(who, v.now);
+    std::uint8_t limits = limits_passed(v.settings, totals);
+    const bool warns = limits == 0;
+    if (warns && v.sender != graph::nobody) limits = limits_reached(v.settings, totals) & ~v.spent.warned(v.sender);
+    if (limits == 0) return;
+    found.push_back({.event = b.event,
+                     .agent = who,
+                     .limits = names_of(limits),
+                     .warning = warns,
+                     .sender = v.sender,
+                     .measured = measured_of(v.settings, totals, limits)});
+  }
+
+  std::string reason(const graph::graph& g, const finding& f) const override {
+    const std::string who = f.agent == graph::nobody ? "The run" : "Agent " + text::agent(g, f.agent);
+    return who + (f.warning ? " comes close to its budget: " : " is over its budget: ") + f.measured + ".";
+  }
+
+  std::string_view text() const override { return "{who} {state}: {limits}. {consequence} {advice}"; }
+
+  text_facts facts(const graph::graph& g, const finding& f) const override {
+    return {{"who", f.agent == graph::nobody ? "This run" : "You"},
+            {"state", f.warning ? "will soon have spent the budget" : "spent more than the budget"},
+            {"limits", f.measured},
+            {"consequence", consequence(g, f)},
+            {"advice", "Delegate nothing new. Finish with what is there, and submit the best answer you have."}};
+  }
+
+  graph::witness_names witness(const graph::graph& g, const finding& f) const override { return guard_witness(g, f); }
+
+  watch_state progress(const graph::graph&, watched&, const run_progress& p) const override {
+    return p.submitted ? watch_state::cleared : watch_state::open;
+  }
+};
+
+}  // namespace
+
+const rule& budget_rule() {
+  static const budget budget;
+  return budget;
+}
+
+}  // namespace digd

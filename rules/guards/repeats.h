@@ -1,0 +1,38 @@
+// The latest outputs of each agent, as the guard `repetition` compares them: a hash of the recipients and fingerprint.
+//
+// One per run, on its engine thread. Bounds: `window` outputs for each agent that sent one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/nodes.h"
+
+namespace digd {
+
+class repeats {
+ public:
+  // The key of an output; nothing if the client gave neither fingerprint nor payload. The order of `to` is irrelevant.
+  static std::optional<std::uint64_t> key_of(std::span<const graph::agent_index> to,
+                                             const std::optional<std::uint64_t>& fingerprint);
+
+  void add(graph::agent_index sender, std::optional<std::uint64_t> key, std::string_view id, std::size_t window);
+  // How many of the sender's outputs in the window have the key of the latest one, itself included; 0 without a key.
+  std::size_t count(graph::agent_index sender) const;
+  // The ids of the earlier ones, sorted bytewise.
+  std::vector<std::string> earlier(graph::agent_index sender) const;
+
+ private:
+  struct history {
+    std::vector<std::uint64_t> keys;  // a ring; 0: without a key
+    std::vector<std::string> ids;     // of the same outputs
+    std::size_t latest = 0;
+  };
+  std::vector<history> agents_;  // by agent_index
+};
+
+}  // namespace digd

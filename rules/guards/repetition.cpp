@@ -1,0 +1,80 @@
+// The guard `repetition`. An agent sends the same thing to the same agents again and again.
+#include "rules/guards/guard_texts.h"
+#include "rules/guards/guard_view.h"
+#include "rules/rule.h"
+#include "rules/text.h"
+
+namespace digd {
+
+namespace {
+
+constexpr rule_doc about{
+    .code = "RE",
+    .summary = "An agent sends the same content to the same recipients more than max_repeats times.",
+    .why = "A model in a loop repeats an identical call until its budget ends, and learns nothing from it.",
+    .example = "The coder asks the tester to run the same command fifty times, each time with the same error.",
+    .false_positives = "Polling on purpose: raise max_repeats, or give such events fingerprints of their own.",
+    .cleared = "An answer is delivered.",
+    .advice = "tell the agent the result of its earlier calls, and when to give up",
+    .source = "digd (docs/guards.md)",
+};
+
+class repetition final : public rule {
+ public:
+  constexpr repetition()
+      : rule(rule_id::repetition, digd::severity::warning, action::none,
+             {.recurs = recurrence::same_agent, .place = place_kind::delivery}, about) {}
+
+  rule_settings defaults() const override { return {}; }
+
+  void judge(const graph::graph& g, const blocked_event& b, const rule_settings&, evidence_cache&,
+             std::vector<finding>& found) const override {
+    const guard_view& v = *b.guards;
+    if (b.rerouted || v.sender == graph::nobody) return;
+    g.look_at(1);
+    const std::size_t count = v.outputs.count(v.sender);
+    if (count <= *v.settings.max_repeats) return;
+    found.push_back({.event = b.event,
+                     .agent = v.sender,
+                     .ids = v.outputs.earlier(v.sender),
+                     .limits = {"max_repeats"},
+                     .sender = v.sender,
+                     .measured = text::count(count, "time", "times")});
+  }
+
+  std::string reason(const graph::graph& g, const finding& f) const override {
+    return "Agent " + text::agent(g, f.agent) + " sent the content of " + text::event(g, f.event) +
+           " to the same recipients " + f.measured + " lately.";
+  }
+
+  std::string_view text() const override {
+    return "You sent the same content to the same recipients {times} lately. {consequence} Repeating it will not "
+           "change the result: look at the answers you have, try something else, or say why you cannot go on.";
+  }
+
+  text_facts facts(const graph::graph& g, const finding& f) const override {
+    return {{"times", f.measured}, {"consequence", consequence(g, f)}};
+  }
+
+  graph::witness_names witness(const graph::graph& g, const finding& f) const override {
+    graph::witness_names names = guard_witness(g, f);
+    for (const std::string& id : f.ids) {
+      if (names.events.size() >= graph::max_witness_nodes) break;
+      if (const graph::event_index e = g.find_event(id); e != graph::nobody && e != f.event) names.events.push_back(e);
+    }
+    return names;
+  }
+
+  watch_state progress(const graph::graph&, watched&, const run_progress& p) const override {
+    return p.submitted ? watch_state::cleared : watch_state::open;
+  }
+};
+
+}  // namespace
+
+const rule& repetition_rule() {
+  static const repetition repetition;
+  return repetition;
+}
+
+}  // namespace digd

@@ -1,0 +1,70 @@
+#include "rules/guards/spending.h"
+
+#include <limits>
+
+namespace digd {
+
+namespace {
+
+void add_to(std::uint64_t& sum, std::uint64_t amount) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  sum = sum > most - amount ? most : sum + amount;
+}
+
+void add_to(usage_amounts& sum, const usage_amounts& used) {
+  add_to(sum.input_tokens, used.input_tokens);
+  add_to(sum.output_tokens, used.output_tokens);
+  add_to(sum.cost, used.cost);
+  add_to(sum.model_calls, used.model_calls);
+  add_to(sum.tool_calls, used.tool_calls);
+}
+
+}  // namespace
+
+spending::subject& spending::account(graph::agent_index who) {
+  if (who == graph::nobody) return run_;
+  if (agents_.size() <= who) agents_.resize(std::size_t{who} + 1);
+  return agents_[who];
+}
+
+const spending::subject& spending::account_of(graph::agent_index who) const {
+  static const subject nothing;
+  if (who == graph::nobody) return run_;
+  return who < agents_.size() ? agents_[who] : nothing;
+}
+
+void spending::add_activation(graph::agent_index agent, milliseconds now) {
+  subject& by_agent = account(agent);
+  if (!by_agent.began) by_agent.start(now);
+  add_to(by_agent.activations, 1);
+  add_to(run_.activations, 1);
+}
+
+void spending::add(graph::agent_index agent, const usage_amounts& used) {
+  add_to(account(agent).used, used);
+  add_to(run_.used, used);
+}
+
+const usage_amounts& spending::used(graph::agent_index who) const { return account_of(who).used; }
+
+spent_totals spending::totals(graph::agent_index who, milliseconds now) const {
+  const subject& s = account_of(who);
+  std::uint64_t tokens = s.used.input_tokens;
+  add_to(tokens, s.used.output_tokens);
+  const std::uint64_t elapsed = s.began && now > s.since ? static_cast<std::uint64_t>(now) - s.since : 0;
+  return {tokens, s.used.cost, s.used.model_calls, s.used.tool_calls, s.activations, elapsed};
+}
+
+spent_totals spending::guarded(graph::agent_index who, milliseconds now) const {
+  spent_totals sums = totals(who, now);
+  const spent_totals& base = account_of(who).base;
+  for (std::size_t i = 0; i < total_count; ++i) sums[i] -= base[i];
+  return sums;
+}
+
+void spending::restart(graph::agent_index who, milliseconds now) {
+  account(who).base = totals(who, now);
+  account(who).passed = 0;
+}
+
+}  // namespace digd

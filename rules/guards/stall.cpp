@@ -1,0 +1,61 @@
+// The guard `stall`. An open activation has been silent for too long. It fires by time (engine/silences.h).
+#include "base/quote.h"
+#include "rules/guards/guard_texts.h"
+#include "rules/rule.h"
+#include "rules/text.h"
+
+namespace digd {
+
+namespace {
+
+constexpr rule_doc about{
+    .code = "ST",
+    .summary = "An open activation has sent no output and reported no usage for after_ms.",
+    .why = "A hanging model call or tool blocks everything that waits for the agent.",
+    .example = "The browser tool of an agent never returns; the run waits with it.",
+    .false_positives = "Long tool calls: raise after_ms, or report usage while they run.",
+    .cleared = "The activation has ended.",
+    .advice = "give model calls and tools a time limit",
+    .source = "digd (docs/guards.md)",
+};
+
+class stall final : public rule {
+ public:
+  constexpr stall()
+      : rule(rule_id::stall, digd::severity::warning, action::none,
+             {.recurs = recurrence::same_agent, .place = place_kind::delivery}, about) {}
+
+  rule_settings defaults() const override { return {}; }
+
+  std::string reason(const graph::graph& g, const finding& f) const override {
+    return "Activation " + name(g, f) + " of agent " + text::agent(g, f.agent) + " has been silent for " + f.measured +
+           " ms.";
+  }
+
+  std::string_view text() const override {
+    return "Activation {activation} has been silent for {ms} ms. It is cancelled: stop now.";
+  }
+
+  text_facts facts(const graph::graph& g, const finding& f) const override {
+    return {{"activation", name(g, f)}, {"ms", f.measured}};
+  }
+
+  graph::witness_names witness(const graph::graph& g, const finding& f) const override { return guard_witness(g, f); }
+
+  watch_state progress(const graph::graph& g, watched& w, const run_progress&) const override {
+    const graph::activation_node& v = g.activation(w.activation);
+    return v.open && v.ordinal == w.activation_ordinal ? watch_state::open : watch_state::cleared;
+  }
+
+ private:
+  static std::string name(const graph::graph& g, const finding& f) { return quoted(g.activation(f.activation).id); }
+};
+
+}  // namespace
+
+const rule& stall_rule() {
+  static const stall stall;
+  return stall;
+}
+
+}  // namespace digd
