@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "ingest/importers/dig_graph.h"
+#include "ingest/importers/trajectory.h"
 #include "ingest/importers/whowhen.h"
 
 namespace digd::cli {
@@ -25,6 +26,7 @@ struct import_options {
   bool quiet = false;
   importers::whowhen_options whowhen;
   importers::dig_graph_options dig_graph;
+  importers::trajectory_options trajectory;
 };
 
 struct format {
@@ -71,7 +73,7 @@ class import_run {
       : command_(std::move(command)),
         options_(options),
         from_(std::move(from)),
-        named_(!options.whowhen.run.empty() || !options.dig_graph.run.empty()) {}
+        named_(!options.whowhen.run.empty() || !options.dig_graph.run.empty() || !options.trajectory.run.empty()) {}
 
   int run() {
     std::vector<source> sources;
@@ -190,6 +192,29 @@ void add_import(CLI::App& app, int& status) {
                     [options](std::string_view text) { return importers::import_dig_graph(text, options->dig_graph); }})
             .run();
   });
+
+  for (std::size_t i = 0; i < importers::framework_names.size(); ++i) {
+    const std::string_view name = importers::framework_names[i];
+    const auto from = static_cast<importers::framework>(i);
+    CLI::App* trajectory = sub->add_subcommand(std::string(name), "trajectories of this framework");
+    add_common(*trajectory, *options);
+    trajectory->add_option("--run", options->trajectory.run, "the run's id, instead of one made from the file");
+    trajectory->add_option("--step-ms", options->trajectory.step_ms, "the time of one turn; no times are read")
+        ->check(CLI::Range(1, 60'000))
+        ->capture_default_str();
+    trajectory
+        ->add_option("--quiet-ms", options->trajectory.quiet_ms, "the silence after a run without an answer; 0: none")
+        ->check(CLI::NonNegativeNumber)
+        ->capture_default_str();
+    trajectory->callback([options, &status, from, name] {
+      status = import_run(std::string(name), *options,
+                          {options->trajectory.max_bytes,
+                           [options, from](std::string_view text) {
+                             return importers::import_trajectory(from, text, options->trajectory);
+                           }})
+                   .run();
+    });
+  }
 
   add_import_claude_code(*sub, status);
   add_import_otlp(*sub, status);

@@ -1,10 +1,13 @@
 #include "ingest/importers/whowhen_text.h"
 
+#include <algorithm>
+
 namespace digd::importers {
 namespace {
 
 constexpr std::string_view spaces = " \t\r\n";
 constexpr std::string_view emphasis = "*_`#>";
+constexpr std::size_t max_mark_bytes = 64;  // at the start of a line that may give the final answer
 
 bool is_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -76,9 +79,19 @@ bool ends_with_terminate(std::string_view text) {
 }
 
 bool has_final_answer(std::string_view text) {
-  constexpr std::string_view mark = "FINAL ANSWER:";
-  for (auto at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at + 1)) {
-    if (at == 0 || text[at - 1] == '\n') return true;
+  constexpr std::string_view mark = "final answer";
+  if (text.find("\\boxed{") != std::string_view::npos) return true;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    std::string line(trim(text.substr(0, end), " \t\r*_`#>-"));
+    text.remove_prefix(std::min(text.size(), end + 1));
+    line.resize(std::min(line.size(), max_mark_bytes));
+    for (char& c : line) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (line.starts_with("the ")) line.erase(0, 4);
+    if (!line.starts_with(mark)) continue;
+    const auto behind = line.find_first_not_of(" *_`", mark.size());
+    if (behind == std::string::npos) return true;  // a heading
+    if (line[behind] == ':' || line.compare(behind, 3, "is ") == 0 || line.compare(behind, 3, "is:") == 0) return true;
   }
   return false;
 }

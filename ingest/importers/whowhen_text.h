@@ -37,7 +37,8 @@ bool has_code_block(std::string_view text);
 // mentioned).
 bool ends_with_terminate(std::string_view text);
 
-// Has a line that begins with `FINAL ANSWER:`.
+// Has a line that begins with `final answer:` or `the final answer is`, in any case, a heading `Final answer`, or a
+// `\boxed{…}`.
 bool has_final_answer(std::string_view text);
 
 // Those of `names` whom the text addresses: the name at the start of a line or sentence and a comma behind it
