@@ -37,6 +37,7 @@ websocket_session::websocket_session(batched_stream stream, options options, std
       listener_(std::move(to)),
       closing_timer_(stream.get_executor()),
       idle_timer_(stream.get_executor()),
+      ping_timer_(stream.get_executor()),
       handshake_(std::make_unique<handshake>(std::move(stream))),
       reader_(options_.message_bytes) {
   handshake_->stream.set_option(times_of(options_));
@@ -120,9 +121,7 @@ bool websocket_session::take(const websocket_event& event) {
   switch (event.kind) {
     case websocket_event::frame_kind::none:
     case websocket_event::frame_kind::pong: return true;
-    case websocket_event::frame_kind::ping:
-      if (!close_sent_) append(websocket_opcode::pong, event.payload);
-      return true;
+    case websocket_event::frame_kind::ping: return close_sent_ || answer_ping(event.payload);
     case websocket_event::frame_kind::close: on_peer_close(event); return true;
     case websocket_event::frame_kind::broken: on_broken(event); return true;
     case websocket_event::frame_kind::text:
@@ -138,8 +137,37 @@ bool websocket_session::tell_listener(const websocket_event& event) {
   return listener_->on_too_large(event.bytes, read_at_);
 }
 
+// A pong counts against the queue like any other frame: the client may not read.
+bool websocket_session::answer_ping(std::string_view payload) {
+  if (!has_room_for(payload.size())) {
+    close(close_code::too_slow, slow_client_words);
+    return true;
+  }
+  append(websocket_opcode::pong, payload);
+  if (read_at_ - ping_second_ >= std::chrono::seconds(1)) {
+    ping_second_ = read_at_;
+    pings_ = 0;
+  }
+  if (++pings_ <= options_.max_pings_per_s || closing_) return true;
+  wait_for_next_second();
+  return false;
+}
+
+void websocket_session::wait_for_next_second() {
+  too_many_pings_ = true;
+  listener_->on_too_many_pings();
+  ping_timer_.expires_at(ping_second_ + std::chrono::seconds(1));
+  ping_timer_.async_wait([me = weak_from_this()](error_code) {
+    const auto self = me.lock();
+    if (!self || self->finished_) return;
+    self->too_many_pings_ = false;
+    self->resume();
+  });
+}
+
 // Posted, because the caller may still be handling an earlier frame.
 void websocket_session::resume() {
+  if (too_many_pings_) return;
   if (auto self = std::exchange(paused_, nullptr)) {
     asio::post(socket_->get_executor(), [self = std::move(self)] {
       self->read_at_ = std::chrono::steady_clock::now();  // the time of the pause is not latency of the server
@@ -152,10 +180,14 @@ void websocket_session::resume() {
 
 void websocket_session::send(std::string_view frame) {
   if (closing_ || finished_) return;
-  const bool is_large = frame.size() > large_frame_bytes;
-  const bool is_full = is_large ? large_bytes_ > max_large_bytes : out_bytes_ + frame.size() > options_.queue_bytes;
-  if (out_frames_ >= options_.queue_frames || is_full) return close(close_code::too_slow, slow_client_words);
+  if (!has_room_for(frame.size())) return close(close_code::too_slow, slow_client_words);
   append(websocket_opcode::text, frame);
+}
+
+bool websocket_session::has_room_for(std::size_t bytes) const {
+  const bool is_large = bytes > large_frame_bytes;
+  const bool is_full = is_large ? large_bytes_ > max_large_bytes : out_bytes_ + bytes > options_.queue_bytes;
+  return out_frames_ < options_.queue_frames && !is_full;
 }
 
 void websocket_session::append(websocket_opcode opcode, std::string_view payload) {
@@ -228,6 +260,7 @@ void websocket_session::close(close_code code, std::string_view reason) {
   if (code == close_code::too_slow) drop_unwritten();
   close_within();
   if (open_) send_close();
+  if (too_many_pings_) ping_timer_.cancel();  // its handler resumes
   resume();
 }
 
@@ -309,6 +342,7 @@ void websocket_session::finish(std::string_view why) {
   paused_.reset();
   closing_timer_.cancel();
   idle_timer_.cancel();
+  ping_timer_.cancel();
   error_code ignored;
   if (socket_) socket_->close(ignored);
   if (handshake_) handshake_->stream.next_layer().next_layer().close(ignored);

@@ -7,10 +7,11 @@
 //
 // Thread: that of its socket; every call but the constructor is made there. Lifetime: its pending operations hold it,
 // and it holds itself while it is paused; it owns its listener. Bounds: messages (over `message_bytes` it drops them,
-// over 16 times that it closes with 1009), the queue of frames to write (it closes with 4408 if the client does not
-// read; frames over `large_frame_bytes` count on their own, up to `max_large_bytes`), time (handshake, idle, a client
-// that reads nothing, closing), `buffer_bytes` read before others on the thread get their turn. Failure:
-// every way of ending calls `on_closed` once.
+// over 16 times that it closes with 1009), the queue of frames to write, pongs included (it closes with 4408 if the
+// client does not read; frames over `large_frame_bytes` count on their own, up to `max_large_bytes`), pings a second
+// (over `max_pings_per_s` it stops reading until the second ends), time (handshake, idle, a client that reads nothing,
+// closing), `buffer_bytes` read before others on the thread get their turn. Failure: every way of ending calls
+// `on_closed` once.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -43,6 +44,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     std::size_t message_bytes = 1 << 20;       // until `limit_messages`
     std::size_t queue_frames = 16'384;
     std::size_t queue_bytes = 16 << 20;
+    std::size_t max_pings_per_s = 100;
   };
 
   // Each `on_…` for a frame returns whether to continue reading; if not, `resume` does. `read_at`: when the frame was
@@ -56,6 +58,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     virtual bool on_binary(time_point read_at) = 0;
     virtual bool on_too_large(std::size_t bytes, time_point read_at) = 0;
     virtual void on_drained() {}                       // everything is written; may be called while handling a frame
+    virtual void on_too_many_pings() = 0;              // the session stops reading for up to a second; for counting
     virtual void on_closed(std::string_view why) = 0;  // once, after everything else
   };
 
@@ -85,6 +88,9 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   void take_frames();
   bool take(const websocket_event& event);
   bool tell_listener(const websocket_event& event);
+  bool answer_ping(std::string_view payload);
+  void wait_for_next_second();
+  bool has_room_for(std::size_t bytes) const;
   void on_peer_close(const websocket_event& event);
   void on_broken(const websocket_event& event);
   void part(std::string why);
@@ -100,7 +106,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
 
   const options options_;
   std::shared_ptr<listener> listener_;
-  steady_timer closing_timer_, idle_timer_;
+  steady_timer closing_timer_, idle_timer_, ping_timer_;
   std::unique_ptr<handshake> handshake_;  // until it is made
   std::optional<stream_socket> socket_;   // from then on
   std::string ahead_;                     // bytes that came with the handshake
@@ -118,6 +124,9 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   bool flush_posted_ = false;
   bool waiting_ = false;  // for room to write
   listener::time_point read_at_{};
+  listener::time_point ping_second_{};   // when the second began whose pings are counted
+  std::size_t pings_ = 0;                // in that second
+  bool too_many_pings_ = false;          // reading is paused until that second ends
   bool heard_ = false, pinged_ = false;  // since the idle timer last looked
   bool wrote_ = false, stuck_ = false;   // likewise
   bool closing_ = false;                 // `close` was called

@@ -1,5 +1,7 @@
 #include "daemon/api/health.h"
 
+#include <spdlog/async.h>
+
 #include <array>
 #include <filesystem>
 
@@ -140,6 +142,7 @@ http_response metrics(const metrics_sources& from) {
   now.connections_refused = from.connections.refused.load();
   now.peers_refused = from.connections.peers_refused.load();
   now.tls_refused = from.connections.tls_refused.load();
+  if (const auto log = spdlog::thread_pool()) now.log_dropped = log->overrun_counter();
   now.runs_lost_to_damage = from.runs_lost_to_damage;
   now.runs_open = from.runs.open.load();
   now.congested_threads = congested_threads(from.readiness.threads);

@@ -104,7 +104,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
               total([](const thread_counts& t) -> auto& { return t.runs_deleted; }));
   out.counter("digd_credits_paused_total", "Times digd paused reading a connection: its credits were used up.",
               total([](const thread_counts& t) -> auto& { return t.credits_paused; }));
-  out.counter("digd_rate_paused_total", "Times digd paused reading a connection: its token exceeds its rate.",
+  out.counter("digd_rate_paused_total", "Times digd paused reading a connection: its token's rate, or too many pings.",
               total([](const thread_counts& t) -> auto& { return t.rate_paused; }));
   out.family("digd_limits_hit_total", "counter", "Times a limit was hit.");
   out.sample(now.connections_refused, {{"limit", "connections"}});
@@ -124,6 +124,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   }
   out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users without access.",
               now.peers_refused);
+  out.counter("digd_log_dropped_total", "Log lines dropped: standard error was read too slowly.", now.log_dropped);
   out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
   out.counter("digd_http_requests_total", "HTTP requests answered.",
               total([](const thread_counts& t) -> auto& { return t.http.requests; }));

@@ -43,6 +43,7 @@ struct process_facts {
   digd::mode operator_mode = mode::enforce;
   std::uint64_t connections = 0, connections_refused = 0;
   std::uint64_t peers_refused = 0, tls_refused = 0;
+  std::uint64_t log_dropped = 0;
   std::uint64_t runs_lost_to_damage = 0;
   std::uint64_t runs_open = 0;
   std::uint64_t backlog = 0, delayed_entries = 0, congested_threads = 0;

@@ -109,6 +109,7 @@ next_step begin_log(app& a) {
   for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
   return next_step::proceed;
 }
+void end_log(app&) { close_log(); }
 
 next_step make_data_dir(app& a) {
   std::string& dir = a.settings.data_dir;
@@ -255,7 +256,7 @@ struct step {
 constexpr step steps[] = {
     {"arguments", parse_arguments, nullptr},
     {"config", read_config, nullptr},
-    {"log", begin_log, nullptr},
+    {"log", begin_log, end_log},
     {"data directory", make_data_dir, nullptr},
     {"files", allow_files, nullptr},
     {"server", make_server, unmake_server},

@@ -91,6 +91,8 @@ bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
   return reads_on();
 }
 
+void conversation::on_too_many_pings() { home_.counts().rate_paused.add(); }
+
 // False: stop reading until the run's thread has answered.
 bool conversation::greet(std::string_view frame) {
   join_request request;
@@ -185,7 +187,8 @@ void conversation::watch_quiet() {
 }
 
 void conversation::on_frame(const client_frame& frame) {
-  if (state_ != state::joined) return;
+  // After a revocation the client gets no more of the run, even if it sends nothing.
+  if (state_ != state::joined || is_unauthorized()) return;
   if (const auto session = session_.lock()) session->send(frame.text);
 }
 

@@ -41,6 +41,7 @@ class conversation final : public net::websocket_session::listener,
   bool on_text(std::string_view frame, time_point read_at) override;
   bool on_binary(time_point read_at) override;
   bool on_too_large(std::size_t bytes, time_point read_at) override;
+  void on_too_many_pings() override;
   void on_closed(std::string_view why) override;
   void on_drained() override;
 

@@ -218,6 +218,31 @@ def test_a_reload_adds_and_revokes_tokens(tmp_path):
             ws.close()
 
 
+def test_a_revoked_session_gets_nothing_more_of_its_run(tmp_path):
+    with guarded(tmp_path, "[limits]\nreorder_ms = 60000\n", names=["all", "fleet"]) as daemon:
+        wall = {"clock": "wall"}
+        kept, gone = (ingest(daemon, TOKENS[name][0]) for name in ("all", "fleet"))
+        send_and_wait(kept, hello("prod-1", session="kept", **wall), until="welcome")
+        send_and_wait(gone, hello("prod-1", session="gone", **wall), until="welcome")
+        held = {"type": "activation_started", "seq": 1, "activation": "v1", "agent": "a", "inputs": ["e1"]}
+        gone.send(json.dumps(held))  # digd holds it, because another session may bring e1
+        wait_until(lambda: metric_of(daemon, "digd_held_messages_total") > 0, "the message to be held")
+        (tmp_path / "tokens.toml").write_text(entry("all", *TOKENS["all"]))
+        daemon.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+        send_and_wait(kept, event(1, "e1"), seq=1)  # releases it
+        first = json.loads(gone.recv(TIMEOUT_S))
+        assert (first["type"], first["code"]) == ("error", "unauthorized")
+        with pytest.raises(ConnectionClosed):
+            gone.recv(TIMEOUT_S)
+        kept.close()
+
+
+def metric_of(daemon, name):
+    lines = status_of(daemon, "/metrics", TOKENS["all"][0])[1].splitlines()
+    return float(next(line for line in lines if line.startswith(name + " ")).split()[1])
+
+
 def test_a_fast_sender_is_slowed_down_and_loses_nothing(tmp_path):
     with guarded(tmp_path) as daemon:
         with ingest(daemon, TOKENS["slow"][0]) as ws:
