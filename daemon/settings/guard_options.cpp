@@ -111,8 +111,8 @@ void add_budget(std::vector<option>& table) {
   const auto total = [&](total_kind kind, const char* meaning) {
     const auto i = static_cast<std::size_t>(kind);
     table.push_back(limit(
-        "guards.budget." + std::string(limit_name(kind)), max_total,
-        [i](auto& g) -> auto& { return g.budget[i]; }, meaning));
+        "guards.budget." + std::string(limit_name(kind)), max_total, [i](auto& g) -> auto& { return g.budget[i]; },
+        meaning));
   };
   total(total_kind::tokens, "Input and output tokens.");
   table.push_back(cost_limit());
