@@ -25,11 +25,12 @@ inline constexpr std::array rule_names{
 inline constexpr std::size_t rule_count = rule_names.size();  // with the guards
 
 // The rules that find failures; the guards follow them.
-inline constexpr std::size_t failure_rule_count = 0
-#define DIGD_RULE(name) +1
+inline constexpr std::array failure_rule_names{
+#define DIGD_RULE(name) std::string_view{#name},
 #include "model/rule_catalog.inc"
 #undef DIGD_RULE
-    ;
+};
+inline constexpr std::size_t failure_rule_count = failure_rule_names.size();
 inline constexpr std::size_t guard_count = rule_count - failure_rule_count;
 
 constexpr std::size_t index_of(rule_id id) { return static_cast<std::size_t>(id); }

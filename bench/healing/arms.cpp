@@ -18,7 +18,7 @@ constexpr const char* enforcing = "\"mode\":\"enforce\"";
 // Rules that do not heal still observe, so that all arms count the same detections.
 regime with_rules_observing(const std::function<bool(rule_id)>& observes) {
   std::string rules;
-  for (std::size_t i = 0; i < rule_count; ++i) {
+  for (std::size_t i = 0; i < failure_rule_count; ++i) {
     const auto id = static_cast<rule_id>(i);
     if (!observes(id)) continue;
     if (!rules.empty()) rules += ',';
@@ -45,12 +45,12 @@ std::vector<arm> make_arms() {
   std::vector<arm> arms{{"without", arm::kind::nobody, {}},     {"observe", arm::kind::engine, "\"mode\":\"observe\""},
                         {"control", arm::kind::control, {}},    {"judge", arm::kind::judge, {}},
                         {"digd", arm::kind::engine, enforcing}, with_rules("large team", settings_for_large_teams())};
-  for (std::size_t i = 0; i < rule_count; ++i) {
+  for (std::size_t i = 0; i < failure_rule_count; ++i) {
     const auto rule = static_cast<rule_id>(i);
     arms.push_back({"only " + std::string(to_string(rule)), arm::kind::engine,
                     with_rules_observing([rule](rule_id id) { return id != rule; })});
   }
-  for (std::size_t i = 0; i < rule_count; ++i) {
+  for (std::size_t i = 0; i < failure_rule_count; ++i) {
     const auto rule = static_cast<rule_id>(i);
     arms.push_back({"all but " + std::string(to_string(rule)), arm::kind::engine,
                     with_rules_observing([rule](rule_id id) { return id == rule; })});

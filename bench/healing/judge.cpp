@@ -48,7 +48,7 @@ void judge::speak(milliseconds now, instruction& instruction) {
     say(now, std::move(to), in_words_of(d.rule, d.event.value_or(""), d.evidence), instruction);
   }
   if (s.chance(parameters_.judge_false_alarm)) {
-    const auto rule = static_cast<rule_id>(s.below(rule_count));
+    const auto rule = static_cast<rule_id>(s.below(failure_rule_count));
     say(now, {agents_[s.below(static_cast<std::uint32_t>(agents_.size()))]}, in_words_of(rule), instruction);
   }
 }

@@ -135,7 +135,7 @@ void count_history(const oracle::history& h, census& c) {
 }
 
 const oracle::rule_settings* settings_of(const oracle::history& h, const json::value& rule) {
-  for (std::size_t i = 0; i < oracle::rule_count; ++i)
+  for (std::size_t i = 0; i < oracle::rule_count + oracle::guard_count; ++i)
     if (text(rule) == oracle::name_of(static_cast<oracle::rule>(i))) return &h.settings_.rules_[i];
   return nullptr;
 }

@@ -141,7 +141,7 @@ std::vector<builtin_factor> detection_factors() {
   };
   std::vector<builtin_factor> out;
   for (const rule_id id : column_order) out.push_back(by_rule[index_of(id)]);
-  for (std::size_t i = 0; i < rule_count; ++i) {
+  for (std::size_t i = 0; i < failure_rule_count; ++i) {
     const auto id = static_cast<rule_id>(i);
     if (std::find(column_order.begin(), column_order.end(), id) == column_order.end()) out.push_back(by_rule[i]);
   }
