@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "archive/hand_off.h"
 #include "archive/reader.h"
 #include "archive/store.h"
+#include "archive/write_queue.h"
 #include "archive/writer.h"
 
 namespace digd::archive {
@@ -17,14 +17,14 @@ struct shared_queue {
       : queue({options.queue_entries, options.queue_bytes, options.producers}) {}
 
   counters counted;
-  hand_off queue;
+  write_queue queue;
 };
 
 }  // namespace
 
 struct producer::state {
-  std::shared_ptr<shared_queue> at;  // destroyed after `place`, which points into it
-  std::unique_ptr<hand_off::place> place;
+  std::shared_ptr<shared_queue> at;  // destroyed after `token`, which points into it
+  std::unique_ptr<write_queue::push_token> token;
 };
 
 producer::producer(std::unique_ptr<state> s) : state_(std::move(s)) {}
@@ -32,7 +32,7 @@ producer::~producer() = default;
 
 bool producer::try_push(entry_ptr& entry) {
   auto& at = *state_->at;
-  if (at.queue.push(*state_->place, entry)) return true;
+  if (at.queue.push(*state_->token, entry)) return true;
   if (!at.queue.is_closed()) at.counted.queue_full.fetch_add(1);
   return false;
 }
@@ -71,11 +71,11 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
 }
 
 std::unique_ptr<producer> archive::make_producer() {
-  auto place = state_->at->queue.make_place();
-  if (!place) return nullptr;
+  auto token = state_->at->queue.make_token();
+  if (!token) return nullptr;
   auto made = std::make_unique<producer::state>();
   made->at = state_->at;
-  made->place = std::move(place);
+  made->token = std::move(token);
   return std::unique_ptr<producer>(new producer(std::move(made)));
 }
 

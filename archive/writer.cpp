@@ -40,7 +40,7 @@ bool counts_as_durable(const entry& entry) {
 
 }  // namespace
 
-writer::writer(const options& options, counters& counted, hand_off& queue, store& into, durable_callback on_durable)
+writer::writer(const options& options, counters& counted, write_queue& queue, store& into, durable_callback on_durable)
     : options_(options),
       counted_(counted),
       queue_(queue),
@@ -50,7 +50,7 @@ writer::writer(const options& options, counters& counted, hand_off& queue, store
   batch_.reserve(options_.batch_entries);
   thread_ = std::thread([this] {
     name_this_thread("archive");
-    stand_back();  // its work delays no answer, so engine threads go first
+    lower_thread_priority();  // its work delays no answer, so engine threads go first
     work();
   });
 }

@@ -12,8 +12,8 @@
 #include <unordered_set>
 
 #include "archive/archive.h"
-#include "archive/hand_off.h"
 #include "archive/store.h"
+#include "archive/write_queue.h"
 
 namespace digd::archive {
 
@@ -22,7 +22,7 @@ class writer {
   using durable_callback = std::function<void(std::span<const durable>)>;
 
   // All references must outlive the writer. Until `stop` has returned, only the writer uses the store.
-  writer(const options& options, counters& counted, hand_off& queue, store& into, durable_callback on_durable);
+  writer(const options& options, counters& counted, write_queue& queue, store& into, durable_callback on_durable);
   ~writer() { stop(); }
 
   void stop();
@@ -50,7 +50,7 @@ class writer {
 
   const options& options_;
   counters& counted_;
-  hand_off& queue_;
+  write_queue& queue_;
   store& store_;
   durable_callback on_durable_;
 

@@ -137,7 +137,7 @@ bool trace_player::greet(std::string_view text) {
     return fail("line " + std::to_string(lines_) +
                 ": a trace begins with its hello: " + std::string(to_string(note.code)) + where + ": " + note.text);
   }
-  if (speaker_ && settle(*speaker_) == waited::failed) return false;
+  if (speaker_ && settle(*speaker_) == step_result::failed) return false;
   auto at = std::find_if(sessions_.begin(), sessions_.end(),
                          [&](const session_state& s) { return s.name == greeting.session; });
   const bool first = at == sessions_.end();
@@ -148,9 +148,9 @@ bool trace_player::greet(std::string_view text) {
   at->name = greeting.session;
   at->hello = hello_as_sent(text, options_.run, greeting.clock.has_value());
   if (at->socket) at->socket->close();
-  const waited result = connect(*at);
-  if (result == waited::lost) return recover() && drive();
-  if (result == waited::failed) return false;
+  const step_result result = connect(*at);
+  if (result == step_result::lost) return recover() && drive();
+  if (result == step_result::failed) return false;
   if (first && at->acked > 0 && to_.notice) {
     to_.notice(called(*at) + "the daemon has the first " + std::to_string(at->acked) +
                " messages of this run already; it continues " + "from there (--run NAME plays it as a new run)");
@@ -163,42 +163,42 @@ bool trace_player::greet(std::string_view text) {
 bool trace_player::drive() {
   while (next_ < unacked_.size()) {
     switch (step(unacked_[next_])) {
-      case waited::there: ++next_; break;
-      case waited::lost:
+      case step_result::answered: ++next_; break;
+      case step_result::lost:
         if (!recover()) return false;
         break;
-      case waited::failed: return false;
+      case step_result::failed: return false;
     }
     forget_acked();
   }
   return true;
 }
 
-trace_player::waited trace_player::step(const entry& e) {
+trace_player::step_result trace_player::step(const entry& e) {
   if (speaker_ && *speaker_ != e.session) {
-    if (const waited before = settle(*speaker_); before != waited::there) return before;
+    if (const step_result before = settle(*speaker_); before != step_result::answered) return before;
   }
   speaker_ = e.session;
   session_state& s = sessions_[e.session];
-  const waited room = wait(s, [&] {
+  const step_result room = wait(s, [&] {
     return (e.seq == 0 || e.seq - std::min(e.seq, s.acked) <= s.credits) && s.socket->unwritten() < max_unwritten;
   });
-  if (room != waited::there) return room;
+  if (room != step_result::answered) return room;
   const std::uint64_t misplaced = s.misplaced;
   s.socket->send(e.text);
   if (!e.expects) {
     io_.restart();
     io_.poll();
     hear();
-    return problem_.empty() ? waited::there : waited::failed;
+    return problem_.empty() ? step_result::answered : step_result::failed;
   }
   if (e.misplaced) return wait(s, [&] { return s.misplaced > misplaced; });
-  const waited answer = wait(s, [&] { return s.answered >= e.seq || s.acked >= e.seq; });
-  if (answer == waited::there && s.printed < e.seq) ++counts_.unheard;
+  const step_result answer = wait(s, [&] { return s.answered >= e.seq || s.acked >= e.seq; });
+  if (answer == step_result::answered && s.printed < e.seq) ++counts_.lost_answers;
   return answer;
 }
 
-trace_player::waited trace_player::settle(std::size_t session) {
+trace_player::step_result trace_player::settle(std::size_t session) {
   session_state& s = sessions_[session];
   return wait(s, [&] { return s.answered >= s.used || s.acked >= s.used; });
 }
@@ -218,9 +218,9 @@ bool trace_player::finish() {
     again = false;
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
       session_state& s = sessions_[i];
-      const waited acked = wait(s, [&] { return s.acked >= s.used && s.socket->unwritten() == 0; });
-      if (acked == waited::failed) return false;
-      if (acked == waited::there) continue;
+      const step_result acked = wait(s, [&] { return s.acked >= s.used && s.socket->unwritten() == 0; });
+      if (acked == step_result::failed) return false;
+      if (acked == step_result::answered) continue;
       if (!recover() || !drive()) return false;
       again = true;
     }
@@ -233,7 +233,7 @@ bool trace_player::finish() {
 
 // ---- connections
 
-trace_player::waited trace_player::connect(session_state& s) {
+trace_player::step_result trace_player::connect(session_state& s) {
   if (s.socket) s.socket->abort();
   s.welcomed = false;
   s.socket = websocket_client::make(io_);
@@ -246,12 +246,12 @@ trace_player::waited trace_player::connect(session_state& s) {
       !why.empty()) {
     s.socket->abort();
     fail(why);
-    return waited::failed;
+    return step_result::failed;
   }
   s.socket->send(s.hello);
-  const waited result = wait(s, [&] { return s.welcomed; });
-  if (result == waited::failed) return result;
-  if (result == waited::there) s.answered = s.acked;
+  const step_result result = wait(s, [&] { return s.welcomed; });
+  if (result == step_result::failed) return result;
+  if (result == step_result::answered) s.answered = s.acked;
   return result;
 }
 
@@ -276,7 +276,7 @@ bool trace_player::recover() {
     pause = std::min(pause * 2, std::chrono::milliseconds(2000));
     problem_.clear();
     bool complete = true;
-    for (session_state& s : sessions_) complete = complete && connect(s) == waited::there;
+    for (session_state& s : sessions_) complete = complete && connect(s) == step_result::answered;
     if (complete) break;
     if (final_) return false;
     if (attempt >= options_.tries) {
@@ -293,7 +293,7 @@ bool trace_player::recover() {
     if (e.seq == 0 ? i >= next_ : e.seq > s.acked) {
       again.push_back(std::move(e));
     } else if (e.seq != 0 && e.expects && s.printed < e.seq) {
-      ++counts_.unheard;
+      ++counts_.lost_answers;
     }
   }
   unacked_ = std::move(again);
@@ -306,23 +306,23 @@ bool trace_player::recover() {
 
 // Waits until it is ready, the connection is lost, or nothing has arrived for too long.
 template <class Ready>
-trace_player::waited trace_player::wait(session_state& s, const Ready& ready) {
+trace_player::step_result trace_player::wait(session_state& s, const Ready& ready) {
   clock::time_point patience = clock::now() + options_.patience;
   for (;;) {
     hear();
-    if (!problem_.empty()) return waited::failed;
-    if (ready()) return waited::there;
+    if (!problem_.empty()) return step_result::failed;
+    if (ready()) return step_result::answered;
     if (!s.socket->is_open()) {
-      if (s.socket->close_code() != 4400 && s.socket->close_code() != 4409) return waited::lost;
+      if (s.socket->close_code() != 4400 && s.socket->close_code() != 4409) return step_result::lost;
       fail_for_good(called(s) + s.socket->why_closed());
-      return waited::failed;
+      return step_result::failed;
     }
     if (clock::now() >= patience) {
       char seconds[24];
       std::snprintf(seconds, sizeof seconds, "%g", static_cast<double>(options_.patience.count()) / 1000.0);
       fail(called(s) + "no answer for " + seconds + " s: " + std::to_string(s.acked) + " of " + std::to_string(s.used) +
            " messages are acked (see /readyz of the daemon)");
-      return waited::failed;
+      return step_result::failed;
     }
     const std::uint64_t before = s.acked + s.answered + s.misplaced;
     run_until(patience);

@@ -45,7 +45,7 @@ struct play_counts {
   std::uint64_t acked = 0;     // messages
   std::uint64_t known = 0;     // messages that the daemon already had; not sent
   std::uint64_t reconnects = 0;
-  std::uint64_t unheard = 0;  // held messages whose answer was lost with a connection
+  std::uint64_t lost_answers = 0;  // held messages whose answer was lost with a connection
 };
 
 class trace_player {
@@ -72,7 +72,7 @@ class trace_player {
 
  private:
   using clock = std::chrono::steady_clock;
-  enum class waited : std::uint8_t { there, lost, failed };
+  enum class step_result : std::uint8_t { answered, lost, failed };
 
   struct session_state {
     std::string name;
@@ -108,14 +108,14 @@ class trace_player {
   entry entry_of(std::size_t session, std::string_view text);
   bool keep_time(const entry& next);
   bool drive();
-  waited step(const entry& e);
-  waited settle(std::size_t session);  // waits until the session has no unacked messages
-  waited connect(session_state& s);
+  step_result step(const entry& e);
+  step_result settle(std::size_t session);  // waits until the session has no unacked messages
+  step_result connect(session_state& s);
   bool recover();
   void forget_acked();
 
   template <class Ready>
-  waited wait(session_state& s, const Ready& ready);
+  step_result wait(session_state& s, const Ready& ready);
   void run_until(clock::time_point until);
   void hear();
   void hear_frame(session_state& s, const std::string& text);

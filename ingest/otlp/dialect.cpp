@@ -105,7 +105,7 @@ std::optional<std::string> first_of(const span& s, const key_list& keys) {
 
 const dialect* dialect_of(const span& s) {
   for (const dialect& d : all_dialects) {
-    if (all_hold(d.known_by, s)) return &d;
+    if (all_hold(d.conditions, s)) return &d;
   }
   return nullptr;
 }

@@ -59,7 +59,7 @@ using key_list = std::array<std::string_view, 4>;  // the first that exists coun
 struct dialect {
   std::string_view name, version;
   std::string_view about;                   // whose spans these are, for docs
-  std::array<condition, 2> known_by{};      // all of them hold
+  std::array<condition, 2> conditions{};    // all of them hold
   std::array<role_row, 12> roles{};         // the first that fits counts
   key_list agent{};                         // the name of a turn's agent
   std::string_view agent_in_name;           // else: the span's name behind this prefix

@@ -16,7 +16,7 @@ namespace {
 class wanted_keys {
  public:
   wanted_keys(const dialect& d, role given_role, bool texts) {
-    for (const condition& c : d.known_by) add(c);
+    for (const condition& c : d.conditions) add(c);
     for (const role_row& row : d.roles) {
       for (const condition& c : row.when) add(c);
     }

@@ -128,7 +128,7 @@ class message_builder {
       all_stated = all_stated && input.stated;
       ++(input.stated ? out_.counts.inputs.stated : out_.counts.inputs.inferred);
     }
-    if (act.made_up) inferred.push_back("activation");
+    if (act.inferred) inferred.push_back("activation");
     if (act.turn == none) inferred.push_back("agent");
     if (!all_stated) inferred.push_back("inputs");
     if (act.start_moved) inferred.push_back("ts");
@@ -140,7 +140,7 @@ class message_builder {
     mark(members, inferred);
     add("activation_started", act.start_ns, rank::start, std::move(members));
     ++out_.counts.activations;
-    ++(act.start_moved || act.made_up ? out_.counts.times.inferred : out_.counts.times.stated);
+    ++(act.start_moved || act.inferred ? out_.counts.times.inferred : out_.counts.times.stated);
   }
 
   void add_end(const act& act, json::array outputs) {

@@ -66,7 +66,7 @@ class planner {
     }
     if (first.size() < 2) return;
     const std::int64_t begins = run_.turns[first.front()].start_ns;  // turns are sorted by start
-    act start{.id = "start", .made_up = true, .start_ns = begins - 2, .end_ns = begins - 1};
+    act start{.id = "start", .inferred = true, .start_ns = begins - 2, .end_ns = begins - 1};
     out_.roots.push_back({.id = "in", .recipients = {start_agent}, .at_ns = start.start_ns});
     start.inputs.push_back({"in", false});
     for (const std::size_t i : first) {
@@ -145,7 +145,7 @@ class planner {
       const std::vector<std::size_t> round = calls_at_once(t, next);
       for (const std::size_t called : round) now.outputs.push_back(request(called, called_at, i));
       mine.push_back(keep(std::move(now)));
-      now = act{.id = t.of->id + '.' + std::to_string(part), .turn = i, .made_up = true};
+      now = act{.id = t.of->id + '.' + std::to_string(part), .turn = i, .inferred = true};
       now.start_ns = called_at + 1;
       for (const std::size_t called : round) answer_call(called, called_at, now);
     }

@@ -39,7 +39,7 @@ struct act_input {
 struct act {
   std::string id;
   std::size_t turn = none;  // `none`: the beginning of the run (`start_agent`)
-  bool made_up = false;     // a later part of a turn
+  bool inferred = false;    // a later part of a turn
   bool ends = true;         // false: its end is withheld
   bool failed = false;
   std::int64_t start_ns = 0, end_ns = 0;

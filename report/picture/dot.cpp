@@ -83,7 +83,7 @@ class dot_writer {
     const row& r = m_.rows[at];
     if (r.kind == row_kind::event && shown(r.activation))
       out_ += "  " + activation_name(r.activation) + " -> " + event_name(r.event) + ";\n";
-    for (const giving& g : r.to) {
+    for (const transfer& g : r.to) {
       bool any = false;
       for (const index v : g.taken_by) {
         if (!shown(v)) continue;

@@ -146,7 +146,7 @@ std::string write_graph(const recorded_graph& of, graph_format format) {
 
 namespace {
 
-void write_event(json_writer& to, const model& m, const event& e, const std::vector<const giving*>& given) {
+void write_event(json_writer& to, const model& m, const event& e, const std::vector<const transfer*>& given) {
   to.open_object().key("id").text(e.id).key("source");
   e.source == none ? to.null() : to.text(m.activations[e.source].id);
   if (!e.kind.empty()) to.key("kind").text(e.kind);
@@ -157,7 +157,7 @@ void write_event(json_writer& to, const model& m, const event& e, const std::vec
   if (e.placeholder) to.key("placeholder").boolean(true);
   if (e.row != none) to.key("ts").integer(m.rows[e.row].ts);
   to.key("deliveries").open_array();
-  for (const giving* g : given) {
+  for (const transfer* g : given) {
     to.open_object().key("agent").text(m.lanes[g->lane].name).key("state").text(to_string(g->fate));
     if (g->by_monitor) to.key("by_monitor").boolean(true);
     to.close_object();
@@ -186,11 +186,11 @@ void write_activation(json_writer& to, const recorded_graph& of, const activatio
 }
 
 // All deliveries, by event.
-std::vector<std::vector<const giving*>> givings_of(const model& m) {
-  std::vector<std::vector<const giving*>> by_event(m.events.size());
+std::vector<std::vector<const transfer*>> transfers_of(const model& m) {
+  std::vector<std::vector<const transfer*>> by_event(m.events.size());
   for (const row& r : m.rows) {
     if (r.event == none || r.kind == row_kind::note) continue;
-    for (const giving& g : r.to) by_event[r.event].push_back(&g);
+    for (const transfer& g : r.to) by_event[r.event].push_back(&g);
   }
   return by_event;
 }
@@ -199,7 +199,7 @@ std::vector<std::vector<const giving*>> givings_of(const model& m) {
 
 std::string write_json(const recorded_graph& of) {
   const model& m = of.graph();
-  const auto given = givings_of(m);
+  const auto given = transfers_of(m);
   const std::size_t max_bytes = of.bounds().bytes;
   std::string out;
   json_writer to(out);
@@ -247,7 +247,7 @@ void each_edge(const model& m, Each each) {
   }
   for (const row& r : m.rows) {
     if (r.event == none || r.kind == row_kind::note) continue;
-    for (const giving& g : r.to) {
+    for (const transfer& g : r.to) {
       if (g.fate == fate::pending || g.fate == fate::lost) {
         each(edge{event_node(r.event), agent_node(g.lane), to_string(g.fate), ""});
       }

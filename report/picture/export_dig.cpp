@@ -134,7 +134,7 @@ class dig_writer {
   }
 
   void give(const row& r) {
-    for (const giving& g : r.to) {
+    for (const transfer& g : r.to) {
       if (g.fate != fate::lost) delivered(r.event, g.lane, r.ts);
     }
   }
@@ -152,7 +152,7 @@ class dig_writer {
     switch (r.kind) {
       case row_kind::event:
         stamp(r.event, "generated", r.ts, no_metadata);
-        for (const giving& g : r.to) events_[r.event].recipients.try_emplace(g.lane);
+        for (const transfer& g : r.to) events_[r.event].recipients.try_emplace(g.lane);
         return give(r);
       case row_kind::start: return take_start(r);
       case row_kind::end: return take_end(r);
@@ -194,7 +194,7 @@ class dig_writer {
     event_facts& e = events_[r.event];
     const auto kept = e.before.find(by_lane);
     const std::string before = kept != e.before.end() ? std::exchange(kept->second, {}) : snapshot(r.event);
-    for (const giving& g : r.to) e.recipients[g.lane] = {};
+    for (const transfer& g : r.to) e.recipients[g.lane] = {};
     modified(r.event, r.ts, by, before.empty() ? snapshot(r.event) : before);
     give(r);
   }
@@ -203,12 +203,12 @@ class dig_writer {
     event_facts& e = events_[r.event];
     if (!m_.events[r.event].system) {  // given to somebody again
       const std::string before = snapshot(r.event);
-      for (const giving& g : r.to) e.recipients[g.lane] = {};
+      for (const transfer& g : r.to) e.recipients[g.lane] = {};
       modified(r.event, r.ts, new_system_act(r.ts, none), before);
       return give(r);
     }
     stamp(r.event, "generated", r.ts, no_metadata);
-    for (const giving& g : r.to) e.recipients.try_emplace(g.lane);
+    for (const transfer& g : r.to) e.recipients.try_emplace(g.lane);
     e.system = new_system_act(r.ts, r.event);
     e.intervention = r.findings.empty() ? "" : to_string(m_.findings[r.findings.front()].rule);
     give(r);

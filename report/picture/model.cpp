@@ -65,7 +65,7 @@ class recorder::builder {
   model model_;
   name_map lanes_, events_, activations_;
   std::unordered_map<std::string, std::string> words_;  // of the message in hand
-  // (event, lane) to the row and place of the latest giving.
+  // (event, lane) to the row and place of the latest transfer.
   struct place {
     index row, at;
   };
@@ -130,7 +130,7 @@ row& recorder::builder::add(row_kind kind, const ingest::record& of) {
 
 void recorder::builder::give(row& r, index event, std::string_view to, bool by_monitor) {
   const index lane = lane_of(to);
-  giving& g = r.to.emplace_back();
+  transfer& g = r.to.emplace_back();
   g.lane = lane;
   g.by_monitor = by_monitor;
   const graph::event_index e = graph().find_event(model_.events[event].id);
@@ -221,7 +221,7 @@ void recorder::builder::start(const ingest::record& of) {
     const auto given = given_.find(key_of(i.event, a.lane));
     if (given == given_.end()) continue;
     i.row = given->second.row;
-    giving& g = model_.rows[i.row].to[given->second.at];
+    transfer& g = model_.rows[i.row].to[given->second.at];
     g.taken_by.push_back(v);
     g.fate = fate::taken;
   }
@@ -242,7 +242,7 @@ void recorder::builder::end(const ingest::record& of) {
       if (r.input == model_.events[i.event].id) i.reaction = r.reaction;
     }
     if (i.row == none) continue;
-    for (giving& g : model_.rows[i.row].to) {
+    for (transfer& g : model_.rows[i.row].to) {
       if (g.lane == a.lane) g.fate = a.failed ? fate::pending : fate_of(i.reaction);
     }
   }
@@ -300,7 +300,7 @@ void recorder::builder::verdicts(const ingest::record& of, std::size_t first_row
       for (const std::uint32_t n : v.detections) r.findings.push_back(findings[n]);
       if (v.action != action::reroute) break;
       if (r.kind == row_kind::event && model_.events[r.event].submit) model_.events[r.event].given_back = true;
-      for (giving& g : r.to) {
+      for (transfer& g : r.to) {
         if (g.fate == fate::pending) g.fate = fate::withdrawn;
       }
       for (const std::string& name : v.recipients) give(r, r.event, name, true);
@@ -391,7 +391,7 @@ void recorder::builder::resolve_fates() {
   for (row& r : model_.rows) {
     if (r.event == none) continue;
     const graph::event_index e = graph().find_event(model_.events[r.event].id);
-    for (giving& g : r.to) {
+    for (transfer& g : r.to) {
       if (g.fate != fate::pending || e == graph::nobody) continue;
       const graph::agent_index a = graph().find_agent(model_.lanes[g.lane].name);
       const graph::delivery* d = a == graph::nobody ? nullptr : graph().find_delivery(e, a);

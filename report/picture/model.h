@@ -72,7 +72,7 @@ struct activation {
   bool generating() const { return outputs.size() > inputs.size(); }  // problem-generating, else reducing
 };
 
-struct giving {
+struct transfer {
   index lane = none;
   digd::picture::fate fate = fate::pending;
   bool by_monitor = false;      // its verdict or remedy
@@ -96,7 +96,7 @@ struct row {
   index activation = none;  // start, end, reroute; event: its source
   index event = none;
   index lane = none;  // note: whom it is about
-  std::vector<giving> to;
+  std::vector<transfer> to;
   bool injected = false;  // the monitor's text goes with it
   std::vector<index> findings;
   std::string text;  // note

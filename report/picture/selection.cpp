@@ -56,7 +56,7 @@ class selector {
     keep_if([&](const row& r) {
       const index lane = lane_of(r);
       return (lane != none && wanted[lane]) ||
-             std::any_of(r.to.begin(), r.to.end(), [&](const giving& g) { return wanted[g.lane]; }) ||
+             std::any_of(r.to.begin(), r.to.end(), [&](const transfer& g) { return wanted[g.lane]; }) ||
              r.kind == row_kind::firing || (r.kind == row_kind::note && lane == none);
     });
     wanted_lanes_ = wanted;
@@ -184,7 +184,7 @@ class selector {
       out_.rows.push_back(static_cast<index>(i));
       out_.nodes += is_node(r);
       use(lane_of(r));
-      for (const giving& g : r.to) use(g.lane);
+      for (const transfer& g : r.to) use(g.lane);
       for (const index f : r.findings) found[f] = !filter_.rule || model_.findings[f].rule == *filter_.rule;
     }
     for (std::size_t l = 0; l < model_.lanes.size(); ++l) {
@@ -220,7 +220,7 @@ class selector {
 
 selection select(const model& from, const filter& filter) { return selector(from, filter).run(); }
 
-std::vector<index> selection::told(const row& r) const {
+std::vector<index> selection::detections_of(const row& r) const {
   std::vector<index> some;
   for (const index f : r.findings) {
     if (std::binary_search(findings.begin(), findings.end(), f)) some.push_back(f);
@@ -233,7 +233,7 @@ std::vector<index> busiest_lanes(const model& from, const selection& part, std::
   for (const index at : part.rows) {
     const row& r = from.rows[at];
     if (r.activation != none) weight[from.activations[r.activation].lane] += 2;
-    for (const giving& g : r.to) ++weight[g.lane];
+    for (const transfer& g : r.to) ++weight[g.lane];
   }
   std::vector<index> lanes;
   for (const index l : part.lanes) {

@@ -29,7 +29,7 @@ struct selection {
   std::vector<std::string> notes;        // what is left out, and how to see it
 
   // The findings of a row that are shown.
-  std::vector<index> told(const row& r) const;
+  std::vector<index> detections_of(const row& r) const;
 };
 
 // A filter that names what is not in the run gives an empty selection and a note.

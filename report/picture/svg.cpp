@@ -325,7 +325,7 @@ class drawing : private svg_pieces {
     if (r.activation != none && r.kind != row_kind::remedy && at_.spans[r.activation].shown) {
       line(at_.spans[r.activation].x + svg_layout::span_width / 2, y, x - half, y, "works");
     }
-    const std::string_view ring = r.kind == row_kind::remedy ? std::string_view{} : ring_of(part_.told(r));
+    const std::string_view ring = r.kind == row_kind::remedy ? std::string_view{} : ring_of(part_.detections_of(r));
     if (!ring.empty()) box(x - 10, y - 10, 20, 20, 5, "ring " + std::string(ring));
     else if (!e.evidence.empty() && !again) box(x - 9, y - 9, 18, 18, 4, "ring named");
     std::string cls = "square";
@@ -340,7 +340,7 @@ class drawing : private svg_pieces {
     if (e.submit && r.kind == row_kind::event)
       current_words.push_back({e.given_back ? "given back" : "submit", e.given_back ? "less bad" : "less good"});
     if (r.injected) current_words.push_back({"✚", "id heals"});
-    for (const giving& g : r.to) {
+    for (const transfer& g : r.to) {
       if (g.fate == fate::lost) current_words.push_back({"✕" + m_.lanes[g.lane].name, "less bad"});
       else if (!at_.has(g.lane)) current_words.push_back({"→" + m_.lanes[g.lane].name, "less"});
     }
@@ -350,7 +350,7 @@ class drawing : private svg_pieces {
         r.kind != row_kind::remedy && r.activation != none && at_.has(m_.activations[r.activation].lane);
     const std::size_t at = in_lane ? at_.place[m_.activations[r.activation].lane] : 0;
     const double end = in_lane ? at_.lane_x[at] + at_.lane_width[at] : at_.outside_x + at_.outside_width;
-    words(x + 11, y - 3.5, end - x - 12, part_.told(r), current_words);
+    words(x + 11, y - 3.5, end - x - 12, part_.detections_of(r), current_words);
     close_group();
   }
 
@@ -363,16 +363,16 @@ class drawing : private svg_pieces {
       title += r.activation == none ? ", a root event" : ", by " + m_.activations[r.activation].id;
       if (e.submit) title += e.given_back ? ", an answer that was given back" : ", the answer";
     }
-    for (const giving& g : r.to)
+    for (const transfer& g : r.to)
       title += "; " + m_.lanes[g.lane].name + ": " + std::string(to_string(g.fate)) + (g.by_monitor ? " (digd)" : "");
-    for (const index f : part_.told(r)) title += "; " + std::string(digd::to_string(m_.findings[f].rule));
+    for (const index f : part_.detections_of(r)) title += "; " + std::string(digd::to_string(m_.findings[f].rule));
     return title;
   }
 
   void firing(const row& r, double y) {
     const detection& d = m_.findings[r.findings.front()];
     open_group(finding_title(d), d.reason);
-    words(at_.outside_x + 11, y + 4, std::max(at_.outside_width, 150.0) - 12, part_.told(r),
+    words(at_.outside_x + 11, y + 4, std::max(at_.outside_width, 150.0) - 12, part_.detections_of(r),
           {{r.event == none ? "found" : m_.events[r.event].id, "less"}});
     close_group();
   }

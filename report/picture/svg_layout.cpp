@@ -104,7 +104,7 @@ class planner {
   void make_edges() {
     for (const index at : part_.rows) {
       const row& r = m_.rows[at];
-      for (const giving& g : r.to) {
+      for (const transfer& g : r.to) {
         if (!out_.has(g.lane)) continue;
         bool any = false;
         for (const index v : g.taken_by) {

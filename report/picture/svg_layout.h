@@ -14,7 +14,7 @@
 namespace digd::picture {
 
 struct svg_edge {
-  index row = none;  // of the giving
+  index row = none;  // of the transfer
   index lane = none;
   digd::picture::fate fate = fate::pending;  // of this edge: what the activation did
   bool by_monitor = false;

@@ -166,7 +166,7 @@ class painter {
       case row_kind::firing: pause(r.ts); break;
       case row_kind::note: return note(r);
     }
-    for (const index f : part_.told(r)) {
+    for (const index f : part_.detections_of(r)) {
       if (std::find(pending_findings_.begin(), pending_findings_.end(), f) == pending_findings_.end())
         pending_findings_.push_back(f);
     }
@@ -283,7 +283,7 @@ class painter {
     if (r.kind == row_kind::remedy) add("◆", style::monitor);
     if (from_lane) add(safe(m_.lanes[*from_lane].name) + ":", style::dim);
     add(safe(e.id), r.kind == row_kind::remedy ? style::monitor : style::bold);
-    for (const index f : part_.told(r)) {
+    for (const index f : part_.detections_of(r)) {
       add(std::string(code_of(m_.findings[f].rule)),
           m_.findings[f].severity == severity::failure ? style::bad : style::warning);
     }
@@ -291,7 +291,7 @@ class painter {
     if (r.injected) add("✚", style::monitor);
     if (!e.kind.empty()) add(safe(e.kind), style::dim);
     if (e.fyi) add("fyi", style::dim);
-    for (const giving& g : r.to) {
+    for (const transfer& g : r.to) {
       const bool own = from_own(r, g.lane);
       if (is_shown(g.lane) && !own) continue;
       const std::string name = own ? "↩" : safe(m_.lanes[g.lane].name);
@@ -329,7 +329,7 @@ class painter {
                r.kind == row_kind::remedy ? style::monitor : style::plain);
     }
     std::vector<target> left, right;
-    for (const giving& g : r.to) {
+    for (const transfer& g : r.to) {
       if (!is_shown(g.lane) || from_own(r, g.lane)) continue;
       const target t{x_of(g.lane), g.fate, g.by_monitor};
       (t.x > from ? right : left).push_back(t);

@@ -1,4 +1,4 @@
-#include "archive/hand_off.h"
+#include "archive/write_queue.h"
 
 #include <algorithm>
 #include <iterator>
@@ -16,14 +16,14 @@ constexpr std::size_t take_at_once = 64;  // between looks at the batch's bytes
 
 }  // namespace
 
-hand_off::parcel::parcel(parcel&& other) noexcept {
+write_queue::parcel::parcel(parcel&& other) noexcept {
 #if defined(__SANITIZE_THREAD__)
   __tsan_acquire(this);
 #endif
   entry_ = std::exchange(other.entry_, nullptr);
 }
 
-hand_off::parcel::~parcel() {
+write_queue::parcel::~parcel() {
   delete entry_;
 #if defined(__SANITIZE_THREAD__)
   __tsan_release(this);
@@ -32,21 +32,21 @@ hand_off::parcel::~parcel() {
 
 // A producer keeps the blocks that it has used. So each producer gets enough blocks for the whole bound; otherwise one
 // busy producer could leave none for the others.
-hand_off::hand_off(const bounds& limits)
+write_queue::write_queue(const bounds& limits)
     : bounds_{std::clamp<std::size_t>(limits.entries, 1, max_queue_entries), limits.bytes, limits.producers},
       queue_((bounds_.entries / traits::BLOCK_SIZE + 2) * traits::BLOCK_SIZE *
              std::max<std::size_t>(limits.producers, 1)),
       consumer_(queue_) {}
 
-std::unique_ptr<hand_off::place> hand_off::make_place() {
+std::unique_ptr<write_queue::push_token> write_queue::make_token() {
   if (producers_.fetch_add(1) >= bounds_.producers) {
     producers_.fetch_sub(1);
     return nullptr;
   }
-  return std::make_unique<place>(*this);
+  return std::make_unique<push_token>(*this);
 }
 
-bool hand_off::push(place& from, entry_ptr& entry) {
+bool write_queue::push(push_token& from, entry_ptr& entry) {
   const auto size = entry->bytes();
   // Counts before it checks `closed_`. The closing thread waits until the count is zero, so no entry is added after
   // that.
@@ -63,7 +63,7 @@ bool hand_off::push(place& from, entry_ptr& entry) {
   return false;
 }
 
-bool hand_off::take(batch& into, std::size_t max_entries, std::size_t max_bytes) {
+bool write_queue::take(batch& into, std::size_t max_entries, std::size_t max_bytes) {
   std::size_t bytes = 0;
   for (const auto& entry : into) bytes += entry->bytes();
   const auto before = into.size();
@@ -77,7 +77,7 @@ bool hand_off::take(batch& into, std::size_t max_entries, std::size_t max_bytes)
   return into.size() > before;
 }
 
-void hand_off::settle(const batch& done) {
+void write_queue::settle(const batch& done) {
   std::size_t bytes = 0;
   for (const auto& entry : done) bytes += entry->bytes();
   bytes_.fetch_sub(bytes);

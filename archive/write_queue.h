@@ -1,7 +1,7 @@
 // The bounded queue from the engine threads to the writer. It is lock-free, allocates once and keeps the order of each
 // producer.
 //
-// Thread: any thread pushes, through a place of its own; only the writer takes. Bounds: entries and bytes count from
+// Thread: any thread pushes, with a token of its own; only the writer takes. Bounds: entries and bytes count from
 // `push` until `settle`, so the batch that is being written counts too.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace digd::archive {
 
-class hand_off {
+class write_queue {
  public:
   struct bounds {
     std::size_t entries = 0;
@@ -48,25 +48,25 @@ class hand_off {
   using queue = moodycamel::ConcurrentQueue<parcel, traits>;
 
  public:
-  explicit hand_off(const bounds& limits);
+  explicit write_queue(const bounds& limits);
 
   // The right of one producer to push; its destructor gives it back.
-  class place {
+  class push_token {
    public:
-    explicit place(hand_off& of) : of_(of), token_(of.queue_) {}
-    ~place() { of_.producers_.fetch_sub(1); }
-    place(const place&) = delete;
-    place& operator=(const place&) = delete;
+    explicit push_token(write_queue& of) : of_(of), token_(of.queue_) {}
+    ~push_token() { of_.producers_.fetch_sub(1); }
+    push_token(const push_token&) = delete;
+    push_token& operator=(const push_token&) = delete;
 
    private:
-    friend class hand_off;
-    hand_off& of_;
+    friend class write_queue;
+    write_queue& of_;
     moodycamel::ProducerToken token_;
   };
-  std::unique_ptr<place> make_place();  // null if `bounds::producers` places exist already
+  std::unique_ptr<push_token> make_token();  // null if `bounds::producers` exist already
 
   // Takes the entry. False, with `entry` untouched: a bound is reached, or the queue is closed.
-  bool push(place& from, entry_ptr& entry);
+  bool push(push_token& from, entry_ptr& entry);
 
   // For the writer thread only: appends entries to `into` until it has `max_entries` or about `max_bytes`. False: there
   // were none.
