@@ -30,7 +30,8 @@ void report(const net::play_counts& c) {
             << c.errors << " errors; " << c.acked << " acked";
   if (c.known > 0) std::cerr << ", " << c.known << " were there before";
   if (c.reconnects > 0) std::cerr << ", " << c.reconnects << (c.reconnects == 1 ? " reconnect" : " reconnects");
-  if (c.lost_answers > 0) std::cerr << "; " << c.lost_answers << " answers were lost with a connection (delivered as is)";
+  if (c.lost_answers > 0)
+    std::cerr << "; " << c.lost_answers << " answers were lost with a connection (delivered as is)";
   std::cerr << '\n';
 }
 

@@ -36,7 +36,8 @@ std::vector<cell> all_cells() {
 template <class Numbers>
 void append_by_rule(std::ostream& to, const char* name, const Numbers& of) {
   to << ",\"" << name << "\":{";
-  for (std::size_t i = 0; i < failure_rule_count; ++i) to << (i > 0 ? "," : "") << '"' << rule_names[i] << "\":" << of(i);
+  for (std::size_t i = 0; i < failure_rule_count; ++i)
+    to << (i > 0 ? "," : "") << '"' << rule_names[i] << "\":" << of(i);
   to << '}';
 }
 
