@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "archive/file_lock.h"
+#include "archive/files.h"
 #include "archive/schema.h"
 #include "archive/sqlite.h"
 
@@ -36,22 +37,6 @@ std::string name_for(const std::string& path) {
   const auto now =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
   return path + ".damaged-" + std::to_string(now.count());
-}
-
-// Moves the file together with its log. The log goes first: otherwise SQLite would take it for the log of the new file.
-std::error_code move_aside(const std::string& path, const std::string& aside) {
-  std::error_code ec;
-  for (const char* part : {"-wal", "-shm", ""}) {
-    if (!std::filesystem::exists(path + part, ec)) continue;
-    std::filesystem::rename(path + part, aside + part, ec);
-    if (ec) return ec;
-  }
-  return {};
-}
-
-void remove_all_parts(const std::string& path) {
-  std::error_code ignored;
-  for (const char* part : {"", "-wal", "-shm"}) std::filesystem::remove(path + part, ignored);
 }
 
 // The finished new file, before it replaces the damaged one.
@@ -219,7 +204,7 @@ open_trouble finish_salvage(const std::string& path) {
   std::error_code ec;
   const std::string made = path + made_suffix;
   if (!std::filesystem::exists(made, ec)) return {};
-  ec = move_aside(path, name_for(path));
+  ec = rename_archive_file(path, name_for(path));
   if (!ec) std::filesystem::rename(made, path, ec);
   if (ec)
     return {archive_error::cannot_open, "cannot put " + made + " in the place of the damaged file: " + ec.message()};
@@ -237,7 +222,7 @@ boost::system::result<salvaged> set_damage_aside(const std::string& path, const 
   file_lock lock;
   if (lock.take(path + ".lock", words) != file_lock::result::taken) return fail(archive_error::locked, words);
   const std::string making = path + ".salvaging";
-  remove_all_parts(making);
+  remove_archive_file(making);
   salvaged tally;
   {
     connection db;
@@ -252,7 +237,7 @@ boost::system::result<salvaged> set_damage_aside(const std::string& path, const 
   std::error_code ec;
   std::filesystem::rename(making, path + made_suffix, ec);
   tally.aside = name_for(path);
-  if (!ec) ec = move_aside(path, tally.aside);
+  if (!ec) ec = rename_archive_file(path, tally.aside);
   if (!ec) std::filesystem::rename(path + made_suffix, path, ec);
   if (ec) return fail(archive_error::cannot_open, "cannot set the damaged file aside: " + ec.message());
   return tally;

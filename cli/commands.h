@@ -11,6 +11,7 @@ inline constexpr int found = 1;
 inline constexpr int wrong_use = 2;
 
 void add_attach(CLI::App& app, int& status);
+void add_backup(CLI::App& app, int& status);
 void add_causal(CLI::App& app, int& status);
 void add_attribute_chief(CLI::App& app, int& status);  // shares `attribute` with other methods
 void add_attribute_shapley(CLI::App& app, int& status);
@@ -31,6 +32,7 @@ void add_mode(CLI::App& app, int& status);
 void add_pilot(CLI::App& app, int& status);
 void add_replay(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);
+void add_restore(CLI::App& app, int& status);
 void add_rules(CLI::App& app, int& status);
 void add_runs(CLI::App& app, int& status);
 void add_send(CLI::App& app, int& status);

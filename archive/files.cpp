@@ -1,0 +1,45 @@
+#include "archive/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+namespace digd::archive {
+
+namespace {
+
+std::error_code sync(const std::string& path, int flags) {
+  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
+  if (file < 0) return {errno, std::generic_category()};
+  const int failed = ::fsync(file) == 0 ? 0 : errno;
+  ::close(file);
+  return {failed, std::generic_category()};
+}
+
+}  // namespace
+
+std::error_code rename_archive_file(const std::string& path, const std::string& to) {
+  std::error_code ec;
+  for (const char* part : {"-wal", "-shm", ""}) {
+    if (!std::filesystem::exists(path + part, ec)) continue;
+    std::filesystem::rename(path + part, to + part, ec);
+    if (ec) return ec;
+  }
+  return {};
+}
+
+void remove_archive_file(const std::string& path) {
+  std::error_code ignored;
+  for (const char* part : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(path + part, ignored);
+}
+
+std::error_code sync_file(const std::string& path) { return sync(path, O_RDONLY); }
+
+std::error_code sync_folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  return sync(folder.string(), O_RDONLY | O_DIRECTORY);
+}
+
+}  // namespace digd::archive

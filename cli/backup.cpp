@@ -1,0 +1,108 @@
+// digctl backup and restore: copies an archive while digd runs, and puts a copy back.
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "archive/backup.h"
+#include "base/quote.h"
+#include "cli/commands.h"
+#include "cli/daemon_options.h"
+
+namespace digd::cli {
+
+namespace {
+
+struct backup_options {
+  std::string file;
+  std::string data_dir;
+  bool replace = false;
+};
+
+std::string archive_in(const std::string& data_dir) { return data_dir + "/digd.sqlite"; }
+
+// While `work` runs, prints how much of `from` has been copied to `into`, if standard error is a terminal.
+template <class Work>
+auto with_progress(const std::string& from, const std::string& into, const Work& work) {
+  std::atomic<bool> finished = false;
+  const auto watch = [&] {
+    constexpr std::uintmax_t megabyte = 1'000'000;
+    bool is_printed = false;
+    for (int tenths = 1; !finished; ++tenths) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (finished || tenths % 10 != 0) continue;
+      std::error_code ec;
+      const std::uintmax_t copied = std::filesystem::file_size(into, ec);
+      if (ec) continue;
+      const std::uintmax_t whole = std::filesystem::file_size(from, ec);
+      std::cerr << "\r\x1b[K" << copied / megabyte << " MB of at most " << whole / megabyte << " MB" << std::flush;
+      is_printed = true;
+    }
+    if (is_printed) std::cerr << "\r\x1b[K" << std::flush;
+  };
+  std::jthread watcher;
+  if (::isatty(STDERR_FILENO) == 1) watcher = std::jthread(watch);
+  auto result = work();
+  finished = true;
+  return result;
+}
+
+void print(const char* did, const std::string& file, const archive::backup_result& result) {
+  std::cerr << did << ' ' << digd::quoted(file) << ": " << result.runs << " runs, " << result.entries << " entries, "
+            << result.bytes << " bytes\n";
+}
+
+int back_up(const backup_options& options) {
+  const std::string from = archive_in(options.data_dir);
+  std::string why;
+  const auto result = with_progress(from, archive::unfinished_copy_of(options.file),
+                                    [&] { return archive::back_up(from, options.file, &why); });
+  if (!result) return complain("backup", why);
+  print("wrote", options.file, *result);
+  return done;
+}
+
+int restore(const backup_options& options) {
+  const std::string to = archive_in(options.data_dir);
+  std::string why;
+  const auto result = with_progress(options.file, archive::unfinished_copy_of(to),
+                                    [&] { return archive::restore(options.file, to, options.replace, &why); });
+  if (!result) return complain("restore", why);
+  if (!result->aside.empty()) std::cerr << "the old archive is now " << digd::quoted(result->aside) << '\n';
+  print("restored", to, *result);
+  return done;
+}
+
+CLI::App* add(CLI::App& app, const char* name, const char* what, const std::shared_ptr<backup_options>& options) {
+  CLI::App* sub = app.add_subcommand(name, what);
+  sub->add_option("FILE", options->file, "the copy")->required();
+  sub->add_option("--data-dir", options->data_dir, "the daemon's folder, with digd.sqlite")->required();
+  return sub;
+}
+
+}  // namespace
+
+void add_backup(CLI::App& app, int& status) {
+  auto options = std::make_shared<backup_options>();
+  CLI::App* sub = add(app, "backup", "Copies the archive of a daemon, which may be running", options);
+  sub->footer(
+      "The copy holds everything that was acknowledged when the command began. It is checked before it gets its "
+      "name.");
+  sub->callback([options, &status] { status = back_up(*options); });
+}
+
+void add_restore(CLI::App& app, int& status) {
+  auto options = std::make_shared<backup_options>();
+  CLI::App* sub = add(app, "restore", "Puts a copy of `digctl backup` in the folder of a stopped daemon", options);
+  sub->add_flag("--replace", options->replace, "rename the archive that is there");
+  sub->footer("The copy itself stays as it is.");
+  sub->callback([options, &status] { status = restore(*options); });
+}
+
+}  // namespace digd::cli
