@@ -50,11 +50,7 @@ def readme_sample():
     (code,) = [
         c for c in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S) if "digd.Run(" in c
     ]
-    return (
-        "import asyncio, digd\nasync def main():\n"
-        + "".join(f"    {line}\n" for line in code.splitlines())
-        + "asyncio.run(main())"
-    )
+    return code
 
 
 def test_the_readme_sample_runs_with_and_without_a_daemon(daemon):
