@@ -11,6 +11,7 @@ import {ModeSwitch} from './ui/mode_switch';
 import {Pilot} from './ui/pilot';
 import {RunList} from './ui/run_list';
 import {RunView} from './ui/run_view';
+import {AttachPage, ChoosePage, MissingRunPage} from './ui/start_page';
 import {TokenDialog} from './ui/token_dialog';
 
 const POLL_MS = 2_000;
@@ -130,7 +131,9 @@ function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
         </p>
       )}
       <RunList runs={list.runs} more={list.more} chosen={run} choose={choose} older={list.older} />
-      {session ? (
+      {session?.session.feedState === 'missing' ? (
+        <MissingRunPage run={session.session.run} />
+      ) : session ? (
         <RunView
           key={session.session.run}
           session={session.session}
@@ -138,11 +141,10 @@ function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
           theme={theme}
           failed={failed}
         />
+      ) : list.loaded && list.runs.length === 0 ? (
+        <AttachPage />
       ) : (
-        <main class="empty">
-          <h1>Choose a run</h1>
-          <p>Its graph grows here as its agents work: every event, who took it up, and what digd found.</p>
-        </main>
+        <ChoosePage />
       )}
       {health && <Health close={() => setHealth(false)} />}
       {pilot && <Pilot close={() => setPilot(false)} />}
@@ -158,6 +160,7 @@ function useRuns(
 ) {
   const [pages, setPages] = useState<RunRow[][]>([[]]);
   const [next, setNext] = useState<string | null>(null);
+  const [loaded, setLoaded] = useState(false);
   const failing = useRef(false);
   useEffect(() => {
     let timer = 0;
@@ -167,6 +170,7 @@ function useRuns(
         const [newest, mode, ready] = await Promise.all([getRuns(null), getMode(), getReadiness()]);
         if (disposed) return;
         setPages((current) => [newest.runs, ...current.slice(1)]);
+        setLoaded(true);
         setNext((current) => (current === null ? newest.next : current));
         setMode(mode.mode);
         setReady(ready.ready);
@@ -191,7 +195,7 @@ function useRuns(
     }, failed);
   };
   const runs = [...new Map(pages.flat().map((run) => [run.number, run])).values()].sort((a, b) => b.number - a.number);
-  return {runs, more: next !== null && next !== '', older};
+  return {runs, loaded, more: next !== null && next !== '', older};
 }
 
 function useSession(

@@ -16,6 +16,7 @@ export class RunSession {
   feedState: FeedState = 'connecting';
   feedError = '';
   version = 0; // increases with every change
+  private readMessages = 0;
   private feed: Feed | null = null;
   private stopped = false;
   private drawTimer = 0;
@@ -45,6 +46,11 @@ export class RunSession {
     this.scheduleDraw();
   }
 
+  // Messages of the run: read, and stored when the page last asked.
+  get progress(): {read: number; total: number} {
+    return {read: this.readMessages, total: this.details?.counts.messages ?? 0};
+  }
+
   stop(): void {
     this.stopped = true;
     clearTimeout(this.drawTimer);
@@ -56,6 +62,7 @@ export class RunSession {
     this.feed = new Feed(this.run, {
       frame: (frame) => {
         this.model.apply(frame);
+        if (frame.message) this.readMessages += 1;
         this.framesSinceDraw += 1;
         this.scheduleDraw();
       },

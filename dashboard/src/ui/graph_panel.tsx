@@ -10,12 +10,12 @@ import {isOpenAt} from '../model/state_at';
 import type {RunModel} from '../model/run_model';
 import type {Detection, Lane, Node} from '../model/types';
 import {focusOf, type Filter} from '../scene/focus';
-import {flagOf, headX, slotsOf, xOf, type Axis, type Scene, type SceneNode} from '../scene/scene';
+import {flagOf, headX, slotsOf, type Axis, type Scene, type SceneNode} from '../scene/scene';
 import {buildScene} from '../scene/sums';
 import {plural, ruleCode, displayLine} from '../scene/text';
+import {boundsOf, followed, revealed} from '../scene/window';
 import {useDrag, type DragTarget} from './drag';
 
-const FOLLOWED_COLUMNS = 46; // columns in the window while following
 const CELL_PIXELS = 9;
 
 export interface GraphProps {
@@ -31,31 +31,6 @@ export interface GraphProps {
   theme: Theme;
   select(node: Node | null): void;
   onWindow(positions: {from: number; to: number}): void;
-}
-
-// The extent of the run on the axis, up to the position.
-function boundsOf(model: RunModel, axis: Axis, at: number): Window {
-  const first = model.nodes[0];
-  const end = headX(model, axis, at);
-  const start = first ? xOf(first, axis) : 0;
-  const margin = Math.max((end - start) * 0.01, axis === 'order' ? 0.8 : 1);
-  return {from: start - margin, to: Math.max(end, start + 1) + margin};
-}
-
-function followed(bounds: Window, axis: Axis, columns: number): Window {
-  const width =
-    axis === 'order'
-      ? FOLLOWED_COLUMNS
-      : Math.max(1, ((bounds.to - bounds.from) * FOLLOWED_COLUMNS) / Math.max(FOLLOWED_COLUMNS, columns));
-  return {from: Math.max(bounds.from, bounds.to - width), to: Math.max(bounds.to, bounds.from + Math.min(width, 12))};
-}
-
-function revealed(nodes: readonly Node[], axis: Axis, w: Window, bounds: Window): Window {
-  const xs = nodes.map((node) => xOf(node, axis));
-  const [low, high] = [Math.min(...xs), Math.max(...xs)];
-  if (low >= w.from && high <= w.to && w.to - w.from <= 30 * FOLLOWED_COLUMNS) return w;
-  const width = Math.max((high - low) * 1.3, axis === 'order' ? FOLLOWED_COLUMNS / 2 : (w.to - w.from) / 4);
-  return zoomed({from: (low + high - width) / 2, to: (low + high + width) / 2}, (low + high) / 2, 1, bounds);
 }
 
 // Creates the view in `host` and tracks its size and theme. `error` is not empty if the browser has no WebGL.

@@ -42,7 +42,7 @@ export function RunList({runs, more, chosen, choose, older}: Props) {
       </ul>
       {listed.length === 0 && (
         <p class="hint">
-          {runs.length === 0 ? 'No runs yet. They appear here as soon as a client says hello.' : 'No matching run.'}
+          {runs.length === 0 ? 'None so far.' : 'No matching run.'}
         </p>
       )}
       {more && (

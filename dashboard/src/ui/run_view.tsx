@@ -14,6 +14,7 @@ import {Filters} from './filters';
 import {GraphPanel} from './graph_panel';
 import {Inspector} from './inspector';
 import {Legend} from './legend';
+import {ReadingProgress} from './progress';
 import {Timeline} from './timeline';
 import {Transport} from './transport';
 import {usePlay} from './play';
@@ -109,6 +110,7 @@ export function RunView({session, version, theme, failed}: Props) {
     <>
       <main class="run" aria-label={`Run ${displayLine(session.run)}`}>
         <Title session={session} at={at} failed={failed} />
+        <ReadingProgress session={session} />
         <Filters
           model={model}
           filter={filter}
@@ -187,8 +189,8 @@ function Title({session, at, failed}: {session: RunSession; at: number; failed(e
   const ended = model.ended && model.ended.at <= at ? model.ended.outcome : null;
   const labels = Object.entries(details?.labels ?? {});
   const feed = {
-    missing: 'There is no such run yet. It appears when a client connects.',
-    connecting: 'reading…',
+    missing: '',
+    connecting: 'connecting…',
     live: '',
     waiting: `feed lost (${session.feedError}); reconnecting`,
     closed: '',

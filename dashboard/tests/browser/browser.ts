@@ -1,13 +1,23 @@
 // Chromium, and the checks of every page test: no request leaves the host, nothing fails, no foreign script runs.
+import {mkdirSync} from 'node:fs';
+import {join} from 'node:path';
 import {chromium, type Browser, type BrowserContextOptions, type Page} from 'playwright-core';
 import {expect} from 'vitest';
-import {TIMEOUT_MS} from './digd';
+import {TIMEOUT_MS, root} from './digd';
+
+// CI keeps this folder.
+const SCREENSHOTS = process.env.DIGD_SCREENSHOTS ?? join(root, 'build/screenshots');
 
 export const launch = (): Promise<Browser> =>
   chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: ['--enable-unsafe-swiftshader'], // WebGL without hardware
   });
+
+export async function keepScreenshot(page: Page, name: string): Promise<void> {
+  mkdirSync(SCREENSHOTS, {recursive: true});
+  await page.screenshot({path: join(SCREENSHOTS, `${name}.png`)});
+}
 
 export class Watched {
   readonly problems: string[] = [];

@@ -7,11 +7,12 @@ import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import WebSocket from 'ws';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
+export const root = fileURLToPath(new URL('../../..', import.meta.url));
 const bin = join(root, 'build/release/bin');
 const DIGD = process.env.DIGD_BIN ?? join(bin, 'digd');
 const DIGCTL = process.env.DIGCTL_BIN ?? join(bin, 'digctl');
 export const TRACES = join(root, 'tests/traces');
+export const runPath = (run: string): string => `/#/run/${encodeURIComponent(run)}`;
 export const TIMEOUT_MS = 30_000;
 
 export async function until<T>(description: string, find: () => T | null | undefined | false): Promise<T> {

@@ -2,8 +2,8 @@ import {request} from 'node:http';
 import {join} from 'node:path';
 import type {Browser} from 'playwright-core';
 import {afterAll, afterEach, beforeAll, describe, expect, it} from 'vitest';
-import {colour, launch, open, pixelsOf} from './browser';
-import {Digd, TRACES, longRun} from './digd';
+import {colour, keepScreenshot, launch, open, pixelsOf} from './browser';
+import {Digd, TRACES, runPath} from './digd';
 
 let browser: Browser;
 let daemons: Digd[] = [];
@@ -22,8 +22,6 @@ async function started(daemon = new Digd()): Promise<Digd> {
   daemons.push(daemon);
   return daemon.start();
 }
-
-const runPath = (run: string): string => `/#/run/${encodeURIComponent(run)}`;
 
 describe('the page files', () => {
   const ask = (
@@ -85,7 +83,7 @@ describe('a run', () => {
     const daemon = await started();
     const watched = await open(browser, daemon.url());
     const {page} = watched;
-    await page.getByText('No runs yet').waitFor();
+    await page.getByText('No runs yet.').waitFor();
     const client = await daemon.client('first run', {agents: ['planner', 'coder']});
     client.event('task', ['planner']);
     await page.getByRole('link', {name: /first run/}).click();
@@ -228,14 +226,12 @@ describe('the pilot', () => {
     expect(await canary.getByRole('row', {name: /^success/}).innerText()).toContain('%');
     expect(await canary.getByRole('row', {name: /^cost/}).count()).toBe(1);
     expect(await dialog.getByRole('region', {name: 'Precision'}).innerText()).toContain('0.0 %');
-    if (process.env.DIGD_SCREENSHOTS) await page.screenshot({path: join(process.env.DIGD_SCREENSHOTS, 'pilot.png')});
+    await keepScreenshot(page, 'pilot');
     await place.getByRole('link').first().click();
     await dialog.waitFor({state: 'detached'});
     await page.getByRole('heading', {name: /^run-/}).waitFor();
-    if (process.env.DIGD_SCREENSHOTS) {
-      await page.locator('.card').getByRole('button').first().click();
-      await page.screenshot({path: join(process.env.DIGD_SCREENSHOTS, 'judged.png')});
-    }
+    await page.locator('.card').getByRole('button').first().click();
+    await keepScreenshot(page, 'judged');
     watched.expectClean();
   });
 
@@ -389,41 +385,6 @@ describe('text that agents choose', () => {
     client.close();
     watched.expectClean();
   });
-});
-
-describe('large runs', () => {
-  for (const n of [10, 1_000]) {
-    it(`${n} events are drawn one by one`, async () => {
-      const daemon = await started();
-      daemon.send(daemon.trace('long.jsonl', longRun('long', n)));
-      const watched = await open(browser, daemon.url(runPath('long')));
-      await watched.page
-        .getByText(`${n.toLocaleString('en')} events, ${(n - 1).toLocaleString('en')} activations`)
-        .waitFor();
-      await watched.page.getByLabel('Whole run').click();
-      const expectedText = `${(2 * n - 1).toLocaleString('en')} nodes in view`;
-      await watched.page.waitForFunction(
-        (text) => document.querySelector('.stage')!.getAttribute('aria-label')!.includes(text),
-        expectedText,
-      );
-      expect(await watched.page.locator('.summed').count()).toBe(0);
-      watched.expectClean();
-    });
-  }
-
-  it('100,000 events are summed by agent and time, with a notice, and drawn one by one when zoomed in', async () => {
-    const daemon = await started();
-    daemon.send(daemon.trace('long.jsonl', longRun('long', 100_000)));
-    const watched = await open(browser, daemon.url(runPath('long')));
-    const {page} = watched;
-    await page.getByText('100,000 events, 99,999 activations').waitFor({timeout: 90_000});
-    await page.getByLabel('Whole run').click();
-    await page.getByText(/199,999 nodes in view: summed by agent and time/).waitFor();
-    expect(await pixelsOf(page, await colour(page, '--cell'))).toBeGreaterThan(500);
-    await page.getByRole('button', {name: 'Follow'}).click();
-    await page.locator('.summed').waitFor({state: 'detached'});
-    watched.expectClean();
-  }, 150_000);
 });
 
 describe('a phone', () => {
