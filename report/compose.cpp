@@ -62,14 +62,19 @@ std::string about_path(const lit_path& path, const observed& seen) {
                            path.by->why);
 }
 
-section graph_section(const gathered& from, const std::vector<part>& parts, const std::string& subject,
-                      const graph_bounds& most) {
-  section out{.id = "graph", .title = "The graph", .blocks = {}};
+// The graph with the lit path; through the suspect only if the conclusion names one.
+std::vector<block> graph_blocks(const gathered& from, const conclusion& who, const std::string& subject,
+                                const graph_bounds& most) {
+  std::vector<block> out;
   const picture::selection part = drawn_part(from, most);
   std::vector<blamed> suspects;
-  for (const report::part& p : parts) suspects.insert(suspects.end(), p.blamed.begin(), p.blamed.end());
+  if (who.verdict == conclusion::kind::suspect) {
+    suspects.push_back({.activation = who.suspect.activation,
+                        .event = who.suspect.event,
+                        .why = "named by " + who.method + (who.margin.empty() ? "" : " (" + who.margin + ")")});
+  }
   const lit_path path = light(from.graph.model, in_order_of_weight(from.seen), suspects);
-  if (!path.stops.empty()) out.blocks.push_back(block::words(about_path(path, from.seen)));
+  if (!path.stops.empty()) out.push_back(block::words(about_path(path, from.seen)));
 
   const bool complete = from.graph.whole && part.nodes == part.all_nodes;
   figure drawn;
@@ -82,28 +87,127 @@ section graph_section(const gathered& from, const std::vector<part>& parts, cons
   drawn.svg =
       picture::draw_svg(from.graph.model, part,
                         {.embedded = true, .id = "graph-picture", .lit = path.stops.empty() ? nullptr : &path.lit});
-  out.blocks.push_back(block::of(std::move(drawn)));
+  out.push_back(block::of(std::move(drawn)));
   if (!complete) {
-    out.blocks.push_back(block::remark(fmt::format(
+    out.push_back(block::remark(fmt::format(
         "This picture has {} of the run's {} activations and events; digctl show {} --svg --around EVENT draws others.",
         part.nodes, grouped(from.seen.activations + from.seen.events), subject)));
   }
-  out.blocks.push_back(block::of(draw_flows(from.seen)));
-  out.blocks.push_back(block::of(flow_table(from.seen)));
   return out;
 }
 
-section part_section(const part& p) {
-  section out{.id = p.id, .title = p.title, .blocks = p.blocks};
-  if (!p.ran) {
-    out.blocks.insert(out.blocks.begin(), block::remark("Not run: " + p.why_not));
-    if (!p.command.empty()) out.blocks.push_back(block::typed(p.command));
+block folded(std::string summary, std::vector<block> inside) {
+  return {.kind = block::kind::details, .text = std::move(summary), .inside = std::move(inside)};
+}
+
+section what_section(const gathered& from, const conclusion& who, const std::string& subject,
+                     const graph_bounds& most) {
+  const observed& seen = from.seen;
+  section out{.id = "what", .title = "What happened", .blocks = course_blocks(seen)};
+  out.blocks.push_back(
+      folded(fmt::format("The graph: {} and {}", counted(seen.activations, "activation", "activations"),
+                         counted(seen.events, "event", "events")),
+             graph_blocks(from, who, subject, most)));
+  out.blocks.push_back(folded("Who gave events to whom", {block::of(draw_flows(seen)), block::of(flow_table(seen))}));
+  return out;
+}
+
+// The candidates of the method that names the suspect, or of those that name nobody.
+table suspect_table(const part& of) {
+  constexpr std::size_t max_suspects = 5;
+  const bool probability = of.scale == score_scale::probability;
+  table out{.caption = "Candidates by " + of.title,
+            .columns = {{"agent"}, {"where"}, {probability ? "probability" : "φ", true}, {"evidence"}, {"said"}},
+            .rows = {},
+            .left_out = {}};
+  for (const suspicion& s : of.suspects) {
+    if (out.rows.size() == max_suspects) break;
+    const std::string score = s.proven      ? "proven"
+                              : probability ? fmt::format("{:.0f} %", 100 * s.score)
+                              : s.error > 0 ? fmt::format("{:.3g} ± {:.2g}", s.score, s.error)
+                                            : fmt::format("{:.3g}", s.score);
+    out.rows.push_back({short_name(s.agent, 60), s.place, score, s.evidence.empty() ? "none" : s.evidence, s.quote});
+  }
+  if (of.candidates > out.rows.size())
+    out.left_out = fmt::format("The first {} of {}.", out.rows.size(), grouped(of.candidates));
+  return out;
+}
+
+section who_section(const observed& seen, const std::vector<part>& parts, const conclusion& who) {
+  section out{.id = "who", .title = "Who", .blocks = {}};
+  const bool asks = who.verdict == conclusion::kind::suspect || who.verdict == conclusion::kind::nobody;
+  for (const part& p : parts) {
+    if (!asks || !p.ran || p.suspects.empty() || p.scale == score_scale::none) continue;
+    if (who.verdict == conclusion::kind::suspect && p.title != who.method) continue;
+    out.blocks.push_back(block::of(suspect_table(p)));
+  }
+  out.blocks.push_back(block::of(agent_table(seen)));
+  return out;
+}
+
+// What the event of a detection says, where the graph has its payload.
+std::string quote_of(const gathered& from, const reported_detection& d) {
+  if (!d.detection.event) return {};
+  const picture::index at = from.graph.model.find_event(*d.detection.event);
+  return at == picture::none ? std::string() : from.graph.model.events[at].text;
+}
+
+section why_section(const gathered& from) {
+  const observed& seen = from.seen;
+  section out{.id = "why", .title = "Why: the detections", .blocks = {}};
+  if (seen.found == 0) {
+    out.blocks.push_back(block::words("No rule fired."));
+    return out;
+  }
+  if (seen.detections.size() < seen.found) {
+    out.blocks.push_back(
+        block::remark(fmt::format("Told in full: {} of {} detections, the first of each rule. digctl replay lists all.",
+                                  seen.detections.size(), grouped(seen.found))));
+  }
+  std::size_t n = 0;
+  for (const reported_detection& d : seen.detections)
+    out.blocks.push_back(detection_block(d, ++n, seen, quote_of(from, d)));
+  return out;
+}
+
+section done_section(const observed& seen) {
+  section out{.id = "done", .title = "What was done", .blocks = {}};
+  if (seen.found == 0) out.blocks.push_back(block::words("Nothing: there was nothing to heal."));
+  else out.blocks.push_back(block::of(rule_table(seen)));
+  return out;
+}
+
+section sure_section(const observed& seen, const std::vector<part>& parts, const conclusion& who) {
+  section out{.id = "sure", .title = "How sure", .blocks = {}};
+  std::string sure =
+      fmt::format("The detections are exact: digd replayed the {} stored messages of the run.", grouped(seen.messages));
+  if (seen.dropped > 0)
+    sure += fmt::format(" {} not observed, so detections may be missing.",
+                        counted(seen.dropped, "message was", "messages were"));
+  if (seen.refused > 0) sure += fmt::format(" {} refused.", counted(seen.refused, "message was", "messages were"));
+  out.blocks.push_back(block::words(sure));
+  if (who.verdict == conclusion::kind::suspect) {
+    out.blocks.push_back(block::words(
+        who.margin.empty()
+            ? fmt::format("{} proves the suspect from the log itself.", who.method)
+            : fmt::format("{} names the suspect ({}): confidence {}.", who.method, who.margin, to_string(who.sure))));
+  }
+  for (const part& p : parts) {
+    if (!p.ran) out.blocks.push_back(block::words(fmt::format("Not run: {}. Why: {}", p.title, p.why_not)));
   }
   return out;
 }
 
-section method_section(const observed& seen, const std::vector<part>& parts) {
-  section out{.id = "method", .title = "How each number was made", .blocks = {}};
+block part_block(const part& p) {
+  block out = folded(p.title + (p.ran ? "" : " (not run)"), p.blocks);
+  if (!p.ran) {
+    out.inside.insert(out.inside.begin(), block::remark("Not run: " + p.why_not));
+    if (!p.command.empty()) out.inside.push_back(block::typed(p.command));
+  }
+  return out;
+}
+
+block sources_block(const std::vector<part>& parts) {
   table made{
       .caption = "Numbers and their sources", .columns = {{"number"}, {"how"}, {"source"}}, .rows = {}, .left_out = {}};
   const std::vector<origin> own{
@@ -122,13 +226,13 @@ section method_section(const observed& seen, const std::vector<part>& parts) {
   };
   add(own);
   for (const part& p : parts) add(p.origins);
-  out.blocks.push_back(block::of(std::move(made)));
-  std::string missing;
-  for (const part& p : parts) {
-    if (!p.ran) missing += (missing.empty() ? "" : "; ") + p.title;
-  }
-  out.blocks.push_back(block::words(
-      missing.empty() ? "Every pass was run." : "Not run: " + missing + ". Each section says why, and how to run it."));
+  return folded("How each number was made", {block::of(std::move(made))});
+}
+
+section method_section(const observed& seen, const std::vector<part>& parts) {
+  section out{.id = "method", .title = "Method", .blocks = {}};
+  for (const part& p : parts) out.blocks.push_back(part_block(p));
+  out.blocks.push_back(sources_block(parts));
   out.blocks.push_back(
       block::words(fmt::format("Made from the {} stored messages of run {} alone: the same messages give the same "
                                "report, but where attribution ran out of time.",
@@ -195,15 +299,17 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
   const observed& seen = from.seen;
   out.run = seen.run;
   out.title = "Report of run " + short_name(seen.run, 80);
-  out.verdict = verdict_of(seen, parts);
+  const conclusion who = conclude(seen, parts);
+  out.answers = answers_of(seen, who, subject);
   std::uint64_t cleared = 0;
   for (const rule_facts& r : seen.rules) cleared += r.outcomes[static_cast<std::size_t>(outcome_kind::cleared)];
   out.failed = seen.found > cleared || seen.ended == run_outcome::failure || seen.ended == run_outcome::aborted;
   out.facts = facts_of(seen);
-  out.sections.push_back(graph_section(from, parts, subject, drawn));
-  out.sections.push_back(timeline_section(seen));
-  out.sections.push_back(detections_section(seen));
-  for (const part& p : parts) out.sections.push_back(part_section(p));
+  out.sections.push_back(what_section(from, who, subject, drawn));
+  out.sections.push_back(who_section(seen, parts, who));
+  out.sections.push_back(why_section(from));
+  out.sections.push_back(done_section(seen));
+  out.sections.push_back(sure_section(seen, parts, who));
   out.sections.push_back(method_section(seen, parts));
   return out;
 }

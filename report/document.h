@@ -56,10 +56,15 @@ struct fact {
   std::string name, value;
 };
 
+// One of the answers on top of a report.
+struct answer_line {
+  std::string question, text;
+};
+
 struct document {
   std::string title;
   std::string run;
-  std::vector<std::string> verdict;  // two sentences
+  std::vector<answer_line> answers;  // what went wrong, who, what now
   bool failed = false;               // the run failed, or a finding is not known to have cleared
   std::vector<fact> facts;
   std::vector<section> sections;
@@ -76,6 +81,28 @@ struct blamed {
   std::string why;                // a clause
 };
 
+// One candidate for the blame, as a method sees it (report/conclusion.h decides whether it is named).
+struct suspicion {
+  std::string agent;
+  std::string place;              // "step 7", "activation a3"
+  std::string activation, event;  // either may be empty
+  std::string quote;              // what it said, escaped and cut; empty: the payload was not kept
+  std::string evidence;           // a clause; empty: nothing speaks against it, and it is not named
+  std::string remedy;             // what to try: a clause; may be empty
+  double score = 0;               // a calibrated probability or φ (`part::scale`)
+  double error = 0;               // half the width of the score's 95% interval; 0: exact
+  double agent_score = 0;         // the same of the agent as a whole; 0: the method compares no agents
+  double next_agent_score = 0;    // of the agent after it
+  bool proven = false;            // a contradiction in the log itself; no score is needed
+};
+
+// The meaning of a suspicion's score.
+enum class score_scale {
+  none,         // the method ranks nobody
+  probability,  // calibrated; the candidates' probabilities sum to 1
+  shapley,      // φ
+};
+
 // The result of one attribution method, or why it did not run.
 struct part {
   std::string id, title;
@@ -86,7 +113,10 @@ struct part {
   std::vector<block> blocks;
   std::vector<origin> origins;
   std::vector<report::blamed> blamed;  // the most responsible first
-  std::string json;                    // the method's own JSON value; empty: null
+  score_scale scale = score_scale::none;
+  std::vector<suspicion> suspects;  // the answer first, then proven ones, then by score
+  std::size_t candidates = 0;       // how many competed, also those that are not in `suspects`
+  std::string json;                 // the method's own JSON value; empty: null
 };
 
 }  // namespace digd::report

@@ -55,11 +55,13 @@ class page {
     tag("<h1>", of.title, "</h1>\n");
     add(of.failed ? "<div class=\"verdict bad\">\n" : "<div class=\"verdict\">\n");
     bool first = true;
-    for (const std::string& sentence : of.verdict) {
-      tag(!first      ? "<p>"
-          : of.failed ? "<p><span class=\"mark\" aria-hidden=\"true\">⚠ </span>"
-                      : "<p><span class=\"mark\" aria-hidden=\"true\">✓ </span>",
-          sentence, "</p>\n");
+    for (const answer_line& line : of.answers) {
+      add("<p>");
+      if (first)
+        add(of.failed ? "<span class=\"mark\" aria-hidden=\"true\">⚠ </span>"
+                      : "<span class=\"mark\" aria-hidden=\"true\">✓ </span>");
+      tag("<strong>", line.question, "</strong> ");
+      tag("", line.text, "</p>\n");
       first = false;
     }
     add("</div>\n<dl class=\"facts\">\n");

@@ -1,6 +1,7 @@
 #include <boost/json.hpp>
 
 #include "base/json_writer.h"
+#include "report/conclusion.h"
 #include "report/picture/model.h"
 #include "report/text.h"
 
@@ -128,6 +129,26 @@ json::array detections_of(const observed& seen) {
   return out;
 }
 
+json::array answers_in(const document& document) {
+  json::array out;
+  for (const answer_line& line : document.answers) out.emplace_back(line.text);
+  return out;
+}
+
+json::object conclusion_in(const conclusion& who) {
+  json::object out{{"kind", to_string(who.verdict)}, {"confidence", to_string(who.sure)}, {"words", who.words}};
+  if (who.verdict != conclusion::kind::suspect) return out;
+  out["method"] = who.method;
+  out["margin"] = or_null(who.margin);
+  out["agent"] = who.suspect.agent;
+  out["place"] = who.suspect.place;
+  out["activation"] = or_null(who.suspect.activation);
+  out["event"] = or_null(who.suspect.event);
+  out["quote"] = or_null(who.suspect.quote);
+  out["evidence"] = who.suspect.evidence;
+  return out;
+}
+
 // Contains the pass's own JSON unchanged, so that its numbers stay as they are.
 std::string part_of(const part& p) {
   json::object own{{"ran", p.ran}};
@@ -173,7 +194,8 @@ std::string to_json(const gathered& from, const std::vector<part>& parts, const 
   const json::object whole{
       {"format", "digd.report"},
       {"version", 1},
-      {"verdict", texts(document.verdict)},
+      {"verdict", answers_in(document)},
+      {"conclusion", conclusion_in(conclude(seen, parts))},
       {"run", std::move(run)},
       {"bins", json::object{{"start", seen.time.start}, {"width_ms", seen.time.width}, {"count", seen.time.most}}},
       {"agents", agents_of(seen)},

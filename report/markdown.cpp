@@ -104,7 +104,7 @@ void write(std::string& out, const block& b) {
 
 std::string to_markdown(const document& of) {
   std::string out = "# " + md(of.title) + "\n";
-  for (const std::string& sentence : of.verdict) out += "\n" + md(sentence) + "\n";
+  for (const answer_line& line : of.answers) out += "\n**" + md(line.question) + "** " + md(line.text) + "\n";
   table facts{.caption = "The run", .columns = {{"what"}, {"value"}}, .rows = {}, .left_out = {}};
   for (const fact& f : of.facts) facts.rows.push_back({f.name, f.value});
   write(out, facts);

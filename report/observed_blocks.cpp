@@ -23,6 +23,34 @@ std::string left_out(std::size_t shown, std::uint64_t total, const char* text) {
 
 picture::time_scale time_of(const observed& seen) { return picture::time_scale::of(seen.first_ts, seen.last_ts); }
 
+std::string list_of(const std::vector<std::string>& names, std::size_t total) {
+  std::string out;
+  for (std::size_t i = 0; i < std::min(names.size(), max_listed); ++i)
+    out += (i > 0 ? ", " : "") + short_name(names[i], 60);
+  if (total > max_listed) out += fmt::format(" and {} more", total - max_listed);
+  return out;
+}
+
+// A long list, folded under its own sentence.
+block folded(block list) {
+  std::string summary = list.text;
+  while (summary.ends_with(':')) summary.pop_back();
+  return {.kind = block::kind::details, .text = std::move(summary), .inside = {std::move(list)}};
+}
+
+std::string outcome_words(const reported_detection& d, const picture::time_scale& time) {
+  std::string out = picture::finding_outcome(d.detection);
+  out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
+  if (!d.detection.healed) return out;
+  if (!d.recipients.empty()) out += ", to " + list_of(d.recipients, d.recipients.size());
+  if (!d.outcome) return out + "; the outcome is not known yet";
+  constexpr const char* words[] = {"the symptom cleared", "the symptom came back", "the symptom stayed to the end"};
+  return out +
+         fmt::format("; {} ({} {})", words[static_cast<std::size_t>(*d.outcome)], time.at(d.outcome_ts), time.unit());
+}
+
+}  // namespace
+
 table agent_table(const observed& seen) {
   table out{.caption = "Agents, and what they did with their inputs",
             .columns = {{"agent"},
@@ -79,49 +107,6 @@ table rule_table(const observed& seen) {
   return out;
 }
 
-std::string list_of(const std::vector<std::string>& names, std::size_t total) {
-  std::string out;
-  for (std::size_t i = 0; i < std::min(names.size(), max_listed); ++i)
-    out += (i > 0 ? ", " : "") + short_name(names[i], 60);
-  if (total > max_listed) out += fmt::format(" and {} more", total - max_listed);
-  return out;
-}
-
-std::string outcome_words(const reported_detection& d, const picture::time_scale& time) {
-  std::string out = picture::finding_outcome(d.detection);
-  out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
-  if (!d.detection.healed) return out;
-  if (!d.recipients.empty()) out += ", to " + list_of(d.recipients, d.recipients.size());
-  if (!d.outcome) return out + "; the outcome is not known yet";
-  constexpr const char* words[] = {"the symptom cleared", "the symptom came back", "the symptom stayed to the end"};
-  return out +
-         fmt::format("; {} ({} {})", words[static_cast<std::size_t>(*d.outcome)], time.at(d.outcome_ts), time.unit());
-}
-
-block detection_block(const reported_detection& d, std::size_t number, const picture::time_scale& time) {
-  block out{.kind = block::kind::details};
-  const std::string code(picture::code_of(d.detection.rule));
-  out.badge = code;
-  out.grave = d.detection.severity == severity::failure;
-  out.text = fmt::format("{}. {} at {} {}{}{}", number, rule_words(d.detection.rule), time.at(d.detection.ts),
-                         time.unit(), d.detection.event ? " · " + short_name(*d.detection.event) : "",
-                         d.detection.agent ? " · " + short_name(*d.detection.agent) : "");
-  out.inside.push_back(block::words(d.detection.reason));
-  if (!d.detection.evidence.empty()) {
-    out.inside.push_back(block::words(
-        "Evidence: " +
-        list_of(d.detection.evidence, std::max(d.detection.evidence_total, d.detection.evidence.size())) + "."));
-  }
-  out.inside.push_back(block::words(outcome_words(d, time) + "."));
-  if (!d.inject.empty())
-    out.inside.push_back({.kind = block::kind::list, .text = "Text given with it:", .items = {d.inject}});
-  if (!d.detection.witness.events.empty() || !d.detection.witness.activations.empty())
-    out.inside.push_back(block::of(draw_witness(d.detection)));
-  return out;
-}
-
-}  // namespace
-
 std::vector<fact> facts_of(const observed& seen) {
   std::vector<fact> out{
       {"outcome", seen.ended_text.empty() ? (seen.submitted ? "submitted" : "going on") : seen.ended_text},
@@ -158,10 +143,9 @@ table flow_table(const observed& seen) {
   return out;
 }
 
-section timeline_section(const observed& seen) {
-  section out{.id = "timeline", .title = "Time line", .blocks = {}};
-  out.blocks.push_back(block::of(draw_timeline(seen)));
-  out.blocks.push_back(block::of(agent_table(seen)));
+std::vector<block> course_blocks(const observed& seen) {
+  constexpr std::size_t max_open_notes = 3;
+  std::vector<block> out{block::of(draw_timeline(seen))};
   const picture::time_scale time = time_of(seen);
   if (!seen.pending.empty()) {
     block waits{.kind = block::kind::list,
@@ -170,33 +154,42 @@ section timeline_section(const observed& seen) {
       waits.items.push_back(short_name(w.id, 80) + " at " + list_of(w.at, w.at.size()));
     if (seen.pending_total > seen.pending.size())
       waits.items.push_back(fmt::format("and {} more", seen.pending_total - seen.pending.size()));
-    out.blocks.push_back(std::move(waits));
+    out.push_back(waits.items.size() <= max_open_notes ? std::move(waits) : folded(std::move(waits)));
   }
   if (!seen.notes.empty()) {
     block notes{.kind = block::kind::list, .text = "What else happened:"};
     for (const timed_note& n : seen.notes)
       notes.items.push_back(fmt::format("{} {}: {}", time.at(n.ts), time.unit(), short_name(n.text, 300)));
     if (seen.notes_left_out > 0) notes.items.push_back(fmt::format("and {} more", seen.notes_left_out));
-    out.blocks.push_back(std::move(notes));
+    out.push_back(notes.items.size() <= max_open_notes ? std::move(notes) : folded(std::move(notes)));
   }
   return out;
 }
 
-section detections_section(const observed& seen) {
-  section out{.id = "detections", .title = "Detections and healing", .blocks = {}};
-  if (seen.found == 0) {
-    out.blocks.push_back(block::words("No rule fired."));
-    return out;
-  }
-  out.blocks.push_back(block::of(rule_table(seen)));
-  if (seen.detections.size() < seen.found) {
-    out.blocks.push_back(
-        block::remark(fmt::format("Told in full: {} of {} detections, the first of each rule. digctl replay lists all.",
-                                  seen.detections.size(), grouped(seen.found))));
-  }
+block detection_block(const reported_detection& d, std::size_t number, const observed& seen, const std::string& quote) {
   const picture::time_scale time = time_of(seen);
-  std::size_t n = 0;
-  for (const reported_detection& d : seen.detections) out.blocks.push_back(detection_block(d, ++n, time));
+  block out{.kind = block::kind::details};
+  const std::string code(picture::code_of(d.detection.rule));
+  out.badge = code;
+  out.grave = d.detection.severity == severity::failure;
+  out.text = fmt::format("{}. {} at {} {}{}{}", number, rule_words(d.detection.rule), time.at(d.detection.ts),
+                         time.unit(), d.detection.event ? " · " + short_name(*d.detection.event) : "",
+                         d.detection.agent ? " · " + short_name(*d.detection.agent) : "");
+  out.inside.push_back(block::words(d.detection.reason));
+  if (!quote.empty())
+    out.inside.push_back({.kind = block::kind::list,
+                          .text = fmt::format("What {} says:", short_name(*d.detection.event, 60)),
+                          .items = {quote}});
+  if (!d.detection.evidence.empty()) {
+    out.inside.push_back(block::words(
+        "Evidence: " +
+        list_of(d.detection.evidence, std::max(d.detection.evidence_total, d.detection.evidence.size())) + "."));
+  }
+  out.inside.push_back(block::words(outcome_words(d, time) + "."));
+  if (!d.inject.empty())
+    out.inside.push_back({.kind = block::kind::list, .text = "Text given with it:", .items = {d.inject}});
+  if (!d.detection.witness.events.empty() || !d.detection.witness.activations.empty())
+    out.inside.push_back(block::of(draw_witness(d.detection)));
   return out;
 }
 

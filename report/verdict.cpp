@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "report/picture/labels.h"
 #include "report/words.h"
+#include "rules/rule.h"
 
 namespace digd::report {
 
@@ -11,14 +15,23 @@ namespace {
 
 std::string ending(const observed& seen) {
   const std::string lasted = picture::duration(seen.last_ts - seen.first_ts);
-  if (!seen.ended_text.empty() && seen.ended != run_outcome::none)
-    return fmt::format("ended as \"{}\" after {}", seen.ended_text, lasted);
-  if (seen.submitted) return "submitted its answer after " + lasted;
-  return fmt::format("has not ended; it was last heard of after {}", lasted);
+  switch (seen.ended) {
+    case run_outcome::success: return "The run succeeded after " + lasted;
+    case run_outcome::failure: return "The run failed after " + lasted;
+    case run_outcome::aborted: return "The run was aborted after " + lasted;
+    case run_outcome::none: break;
+  }
+  return seen.submitted ? "The run submitted its answer after " + lasted
+                        : fmt::format("The run has not ended; digd last heard of it after {}", lasted);
 }
 
-// The outcomes of the healings: "of which 5 cleared and 1 came back".
-std::string of_the_healed(const observed& seen) {
+std::string size_of(const observed& seen) {
+  return fmt::format("{} of {}", counted(seen.messages, "message", "messages"),
+                     counted(seen.members(), "agent", "agents"));
+}
+
+// The outcomes of the healings: "5 cleared, 1 came back".
+std::string outcomes_of(const observed& seen) {
   std::array<std::uint64_t, 3> sums{};
   for (const rule_facts& r : seen.rules) {
     for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += r.outcomes[k];
@@ -26,46 +39,120 @@ std::string of_the_healed(const observed& seen) {
   constexpr const char* words[] = {"cleared", "came back", "stayed to the end"};
   std::string out;
   for (std::size_t k = 0; k < sums.size(); ++k) {
-    if (sums[k] > 0) out += fmt::format("{}{} {}", out.empty() ? ", of which " : ", ", grouped(sums[k]), words[k]);
+    if (sums[k] > 0) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", grouped(sums[k]), words[k]);
   }
   return out;
 }
 
-std::string first_sentence(const observed& seen) {
-  std::string out = fmt::format("Run {} {}", short_name(seen.run), ending(seen));
-  const std::string size = fmt::format("{} of {}", counted(seen.messages, "message", "messages"),
-                                       counted(seen.members(), "agent", "agents"));
-  if (seen.found == 0) return out + fmt::format("; in its {} digd found nothing wrong.", size);
-  return out + fmt::format("; in its {} digd made {} and healed {}{}.", size,
-                           counted(seen.found, "detection", "detections"), grouped(seen.healed), of_the_healed(seen));
+std::uint64_t cleared(const observed& seen) {
+  std::uint64_t sum = 0;
+  for (const rule_facts& r : seen.rules) sum += r.outcomes[static_cast<std::size_t>(outcome_kind::cleared)];
+  return sum;
 }
 
-std::string second_sentence(const observed& seen, const std::vector<part>& parts) {
-  const reported_detection* leads = seen.leading();
-  std::string blame;
-  for (const part& p : parts) {
-    if (p.ran && !p.answer.empty()) blame += (blame.empty() ? "" : ", and ") + p.answer;
+bool ended_badly(const observed& seen) {
+  return seen.ended == run_outcome::failure || seen.ended == run_outcome::aborted;
+}
+
+std::string without_detections(const observed& seen) {
+  if (ended_badly(seen))
+    return fmt::format(
+        "{}. No rule fired in its {}: digd saw no failure of collaboration, so look at what the agents said.",
+        ending(seen), size_of(seen));
+  std::string out = fmt::format("Nothing was found. {}; no rule fired in its {}.", ending(seen), size_of(seen));
+  if (seen.pending_total > 0)
+    out += fmt::format(" {} still waiting.", counted(seen.pending_total, "event is", "events are"));
+  return out;
+}
+
+std::string what_went_wrong(const observed& seen) {
+  if (seen.found == 0) return without_detections(seen);
+  if (cleared(seen) >= seen.found && !ended_badly(seen)) {
+    return fmt::format("Nothing that lasted. {}; digd healed {}, and each cleared.", ending(seen),
+                       seen.found == 1 ? "its 1 detection" : "all " + grouped(seen.found) + " detections");
   }
-  if (leads == nullptr) {
-    return blame.empty()
-               ? (seen.pending_total > 0
-                      ? fmt::format("Still waiting at the end: {}.", counted(seen.pending_total, "event", "events"))
-                      : "No work was left waiting at the end.")
-               : "Although no rule fired, " + blame + ".";
-  }
-  const detection& d = leads->detection;
+  const std::string outcomes = outcomes_of(seen);
+  std::string out = fmt::format("{}. digd made {} ({}) and healed {}{}.", ending(seen),
+                                counted(seen.found, "detection", "detections"), detections_by_rule(seen),
+                                grouped(seen.healed), outcomes.empty() ? "" : ": " + outcomes);
+  const reported_detection* first = first_uncleared(seen);
+  if (first == nullptr) return out;
   const picture::time_scale time = picture::time_scale::of(seen.first_ts, seen.last_ts);
-  std::string out = fmt::format("The first {} was {} at {} {}", d.severity == severity::failure ? "failure" : "warning",
-                                rule_words(d.rule), time.at(d.ts), time.unit());
-  if (d.event) out += ", on event " + short_name(*d.event);
-  if (d.agent) out += fmt::format(", {} agent {}", d.event ? "for" : "of", short_name(*d.agent));
-  return out + (blame.empty() ? "" : "; " + blame) + ".";
+  const detection& d = first->detection;
+  return out + fmt::format(" The first {} that has not cleared, at {} {}: {}",
+                           d.severity == severity::failure ? "failure" : "warning", time.at(d.ts), time.unit(),
+                           d.reason);
+}
+
+std::string sentence(std::string_view clause) {
+  std::string out(clause);
+  if (!out.empty()) out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
+  return out.ends_with('.') ? out : out + '.';
+}
+
+std::string about(const detection& d, const std::string& subject) {
+  if (!d.event) return fmt::format("`digctl rules {}` explains the rule", to_string(d.rule));
+  return fmt::format("`digctl show {} --around {}` shows it", subject, short_name(*d.event, 60));
+}
+
+rule_id most_frequent(const observed& seen) {
+  std::size_t most = 0;
+  for (std::size_t k = 1; k < rule_count; ++k) {
+    if (seen.rules[k].found > seen.rules[most].found) most = k;
+  }
+  return static_cast<rule_id>(most);
+}
+
+std::string what_now(const observed& seen, const conclusion& who, const std::string& subject) {
+  if (const reported_detection* first = first_uncleared(seen)) {
+    const detection& d = first->detection;
+    std::string out = sentence(rule_of(d.rule).doc.advice);
+    if (d.cause == cause::mode) out += " digd only reported it: in mode enforce it also heals.";
+    return out + " " + sentence(about(d, subject));
+  }
+  if (seen.found > 0 && !ended_badly(seen)) {
+    const rule_id rule = most_frequent(seen);
+    return fmt::format("Nothing for this run. Against {}, the most frequent: {}", rule_words(rule),
+                       std::string(rule_of(rule).doc.advice) + ".");
+  }
+  if (who.verdict == conclusion::kind::suspect) return "Check the named step first; section Who has the next ones.";
+  if (who.verdict == conclusion::kind::nobody) return "Read the run step by step: `digctl show " + subject + "`.";
+  if (ended_badly(seen)) return "`digctl report " + subject + "` looks for the responsible agent and step.";
+  return "Nothing.";
 }
 
 }  // namespace
 
-std::vector<std::string> verdict_of(const observed& seen, const std::vector<part>& parts) {
-  return {first_sentence(seen), second_sentence(seen, parts)};
+const reported_detection* first_uncleared(const observed& seen) {
+  const reported_detection* first = nullptr;
+  for (const reported_detection& d : seen.detections) {
+    if (d.outcome == outcome_kind::cleared) continue;
+    if (d.detection.severity == severity::failure) return &d;
+    if (first == nullptr) first = &d;
+  }
+  return first;
+}
+
+std::string detections_by_rule(const observed& seen) {
+  std::vector<std::pair<std::uint64_t, std::string>> rules;
+  for (std::size_t k = 0; k < rule_count; ++k) {
+    if (seen.rules[k].found > 0) rules.emplace_back(seen.rules[k].found, rule_words(static_cast<rule_id>(k)));
+  }
+  std::stable_sort(rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string out;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    out += fmt::format("{}{} × {}",
+                       i == 0                  ? ""
+                       : i + 1 == rules.size() ? " and "
+                                               : ", ",
+                       grouped(rules[i].first), rules[i].second);
+  }
+  return out;
+}
+
+std::vector<answer_line> answers_of(const observed& seen, const conclusion& who, const std::string& subject) {
+  return {
+      {"What went wrong?", what_went_wrong(seen)}, {"Who?", who.words}, {"What now?", what_now(seen, who, subject)}};
 }
 
 }  // namespace digd::report

@@ -88,3 +88,17 @@ def test_printing_opens_all_details(browser, pages):
     page = opened(browser, pages("demo"))
     page.pdf()
     assert page.locator("details:not([open])").count() == 0
+
+
+def test_the_answer_fills_one_screen_and_the_page_a_third_of_what_it_was(browser, pages):
+    page = opened(browser, pages("demo"), viewport={"width": 1280, "height": 800})
+    verdict = page.locator("header .verdict").bounding_box()
+    assert verdict["y"] + verdict["height"] < 800
+    assert page.locator("header").bounding_box()["height"] < 800
+    assert page.locator("header .verdict strong").all_inner_texts() == ["What went wrong?", "Who?", "What now?"]
+    sections = page.locator("section > h2").all_inner_texts()
+    assert sections == ["What happened", "Who", "Why: the detections", "What was done", "How sure", "Method"]
+    # The page had 11,840 px when each method had an open section of its own.
+    assert page.evaluate("document.documentElement.scrollHeight") <= 11840 / 3
+    folded = page.locator("#method details:not([open])").count()
+    assert folded == page.locator("#method details").count() > 3

@@ -21,7 +21,9 @@ def test_the_report_has_the_results_of_the_passes(digctl):
     assert own["adds_risk"] and "agent planner added most risk" in shapley["says"]
     assert document["passes"]["decisive-error"]["result"]["ranking"][0]["step"] == 11
     assert not document["passes"]["causes"]["ran"] and "digctl causal" in document["passes"]["causes"]["command"]
-    assert len(document["verdict"]) == 2
+    assert len(document["verdict"]) == 3
+    assert document["conclusion"]["kind"] == "healed" and "agent" not in document["conclusion"]
+    assert not any(word in " ".join(document["verdict"]) for word in ("planner", "Most likely"))
     assert document == json.loads(report(digctl, DEMO, "--format", "json", "--budget", "300"))
 
 
