@@ -5,6 +5,7 @@ docs/clients-python.md describes it.
 
 from . import sync
 from .activation import Activation
+from .cancellation import Cancelled
 from .dig import attach
 from .messages import Detection, Event, Intervention, Usage, Verdict
 from .run import Run
@@ -12,6 +13,7 @@ from .version import __version__
 
 __all__ = [
     "Activation",
+    "Cancelled",
     "Detection",
     "Event",
     "Intervention",

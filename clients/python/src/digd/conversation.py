@@ -411,6 +411,11 @@ class Conversation:
         return taken
 
     @property
+    def holds_events(self) -> bool:
+        """Whether an event waits for a person."""
+        return bool(self._held)
+
+    @property
     def closed(self) -> bool:
         """Whether the conversation has ended permanently."""
         return self.phase is Phase.CLOSED

@@ -237,6 +237,7 @@ class Run(RunState):
         rules: Mapping[str, Mapping[str, Json]] | None = None,
         limits: Mapping[str, Json] | None = None,
         healing: Mapping[str, Json] | None = None,
+        capabilities: Mapping[str, bool] | None = None,
         max_added_ms: float | None = None,
     ) -> None:
         """Adds an adapter's settings to the hello unless the user chose others. No effect after the hello."""
@@ -247,6 +248,8 @@ class Run(RunState):
         for name, settings in (("limits", limits), ("healing", healing)):
             if settings is not None:
                 hello[name] = {**settings, **(hello.get(name) or {})}
+        if capabilities is not None:
+            self._capabilities = {**capabilities, **(self._capabilities or {})}
         if max_added_ms is not None and conversation.max_added_s is None:
             conversation.max_added_s = max_added_ms / 1000
 

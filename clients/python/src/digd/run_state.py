@@ -45,6 +45,11 @@ class RunState:
         return self._conversation.deadline_s
 
     @property
+    def holds_events(self) -> bool:
+        """Whether an event waits for a person. Any thread may ask."""
+        return self._conversation.holds_events
+
+    @property
     def connected(self) -> bool:
         return self._conversation.phase is Phase.UP
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from autogen_core import Agent, MessageContext, TopicId
 
+from ..cancellation import DEFAULT_TEXT, Cancelled
 from ..line import MAX_ROUNDS, InputEvent, GivenBack, quoted, text_payload
 from ..messages import Intervention, event_id
 from .agents import DIRECT, id_of, name_of
@@ -107,7 +108,7 @@ class Calls:
 
     async def _call(self, call: HandlerCall, inner: Callable[..., Awaitable[Any]], ctx: MessageContext) -> Any:
         try:
-            return await inner(call.message, ctx)
+            return await call.line.do(inner(call.message, ctx))  # type: ignore[arg-type]
         except GivenBack as returned:
             call.returned.append(returned.input)
             return None  # the message is handled again, with the text
@@ -166,6 +167,8 @@ class Calls:
         if isinstance(judged, InputEvent):
             call.returned.append(judged)
             return response
+        if verdict.action == "reroute" and not verdict.recipients:
+            raise Cancelled(verdict.inject or DEFAULT_TEXT)
         if submit:
             runtime.state.settle(judged.message)
         if to:

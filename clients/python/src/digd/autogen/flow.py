@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from autogen_core import DropMessage
 
+from ..cancellation import DEFAULT_TEXT, Cancellable
 from ..line import Line
-from ..messages import Json, Outcome, Verdict
+from ..messages import Intervention, Json, Outcome, Verdict
 from ..run import Run
 
 
@@ -132,6 +134,7 @@ class RunState:
     def __init__(self) -> None:
         self.flow = Flow()
         self.runtimes: list[Any] = []
+        self.lines: weakref.WeakSet[AgentLine] = weakref.WeakSet()
         self.deferred: tuple[str, str, Any] | None = None  # agent, event and message of an answer to submit at rest
         self.answer: Any = None
         self.answered = asyncio.Event()
@@ -151,7 +154,26 @@ class RunState:
 
 
 class AgentLine(Line):
-    """An agent's line of work that can end with a notice, or with an error."""
+    """An agent's line of work that can end with a notice, or with an error, and that digd can cancel."""
+
+    work: Cancellable[Any] | None = None
+
+    async def do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Awaits the agent's work. An intervention can end it if the run's mode allows it."""
+        if not self.run.heals:
+            return await work
+        self.work = Cancellable(work)
+        try:
+            return await self.work
+        finally:
+            self.work = None
+
+    def cancel(self, intervention: Intervention) -> bool:
+        """Ends the work of the open activation if the intervention names it. Returns whether it does."""
+        if self.work is None or self.activation is None or self.activation.id not in intervention.activations:
+            return False
+        self.work.cancel(intervention.inject or DEFAULT_TEXT)
+        return True
 
     async def end_with(self, recipients: Iterable[str], payload: Json, kind: str, *, submit: bool = False,
                        fyi: bool = False) -> Verdict:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autogen_agentchat.base import TaskResult, Team
-from autogen_agentchat.messages import HandoffMessage, TextMessage
+from autogen_agentchat.messages import HandoffMessage, StopMessage, TextMessage
 from autogen_agentchat.teams._group_chat._base_group_chat_manager import BaseGroupChatManager
 from autogen_agentchat.teams._group_chat._chat_agent_container import ChatAgentContainer
 from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse, GroupChatRequestPublish,
@@ -24,6 +24,7 @@ from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse,
                                                          GroupChatTermination)
 from autogen_core import AgentId, TopicId
 
+from ..cancellation import DEFAULT_TEXT
 from ..line import MAX_ROUNDS, NOTE, InputEvent, text_payload
 from ..messages import Intervention, Verdict, event_id
 from .conversation import (Utterance, emit_as_notices, fail, has_worked, is_swarm, name_of_speaker, reads_text,
@@ -65,6 +66,7 @@ class Chat:
     forwarders: set[str] = field(default_factory=set)  # speakers that only handed the present task on
     speaking: list[AgentLine] = field(default_factory=list)  # lines of open turns
     waits_for_healing: bool = False
+    stop_text: str | None = None  # a verdict gave the task or an utterance to nobody: the chat stops with this text
     has_failed: bool = False  # it raised or was cancelled; later utterances are notices
 
     def topic(self, speaker: str) -> TopicId:
@@ -170,6 +172,10 @@ class Chats:
         chat.next_speaker = None
         await self._runtime.announce_agents(*speakers)
         speakers[0], inputs = await self._announce_pending(chat, speakers)
+        if chat.stop_text is not None:
+            text, chat.stop_text = chat.stop_text, None
+            await chat.manager._signal_termination(StopMessage(content=text, source="digd"))
+            return []
         sendings: list[Sending] = []
         for speaker, choice, (message, _, options) in zip(speakers, chosen, speak_requests):
             if speaker != choice:
@@ -192,6 +198,10 @@ class Chats:
             verdicts += await self._announce(chat, utterance, speakers)
         first = speakers[0]
         for verdict in verdicts:
+            if verdict.action == "reroute" and not verdict.recipients:
+                self._runtime.digd_run.applied(verdict.event, verdict)
+                chat.stop_text = verdict.inject or DEFAULT_TEXT
+                continue
             target = verdict.recipients[0] if verdict.action == "reroute" and verdict.recipients else first
             as_is = self._refusal_reason(chat, verdict, [target] if verdict.action == "reroute" else speakers)
             self._runtime.digd_run.applied(verdict.event, verdict, as_is=as_is)
@@ -323,7 +333,7 @@ class Chats:
         turn = Turn(line)
         token = current_turn.set(turn)
         try:
-            response = await agent.on_message(message, ctx)
+            response = await line.do(agent.on_message(message, ctx))
         except BaseException as error:
             await fail(line, error)
             raise

@@ -19,6 +19,7 @@ from typing import Any
 
 from autogen_core import Agent, AgentId, AgentType, CancellationToken, SingleThreadedAgentRuntime, TopicId
 
+from ..cancellation import DEFAULT_TEXT, Cancelled
 from ..line import InputEvent, GivenBack, Mail, quoted, text_payload
 from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
@@ -102,6 +103,7 @@ class Runtime(SingleThreadedAgentRuntime):
             run._conversation.no_hold_reason = run._conversation.no_hold_reason or "unheld"
         self.state.runtimes.append(self)
         run.on_intervention(self._carry_out)
+        run.on_intervention("cancel")(self._cancel)
         run.before_end(self._outcome_at_end)
 
     def _ask_for_settings(self) -> None:
@@ -109,6 +111,7 @@ class Runtime(SingleThreadedAgentRuntime):
         unknown = OPT_IN if self._answers or self.is_answer else (*OPT_IN, "missing_termination")
         max_returns, max_added_ms = self._bounds
         self.digd_run.ask_for(rules={rule: {"mode": "off"} for rule in unknown}, max_added_ms=max_added_ms,
+                              capabilities={"hold": True},
                               healing=None if max_returns is None else {"max_returns_per_agent": max_returns})
 
     def _outcome_at_end(self, known: Outcome | None) -> Outcome | None:
@@ -251,7 +254,9 @@ class Runtime(SingleThreadedAgentRuntime):
             assert call is not None
             call.line.add_input(judged.event)  # the handler may catch the exception and continue
             raise GivenBack(judged.event, judged.note or "")
-        if verdict.action == "reroute" and verdict.recipients and not judged.as_is:
+        if verdict.action == "reroute" and not verdict.recipients:
+            raise Cancelled(verdict.inject or DEFAULT_TEXT)
+        if verdict.action == "reroute" and not judged.as_is:
             recipient = id_of(verdict.recipients[0])
         elif verdict.submit:
             self.state.settle(message)
@@ -416,7 +421,9 @@ class Runtime(SingleThreadedAgentRuntime):
     # ---- for handler calls and group chats
 
     def line(self) -> AgentLine:
-        return AgentLine(self.digd_run, self.mail)
+        line = AgentLine(self.digd_run, self.mail)
+        self.state.lines.add(line)
+        return line
 
     def instance(self, agent_id: AgentId) -> Any:
         """The agent's object, or None if AutoGen has not made it yet."""
@@ -498,6 +505,10 @@ class Runtime(SingleThreadedAgentRuntime):
     async def _carry_out(self, intervention: Intervention) -> bool:
         """Offers the intervention to all runtimes of this run: each may have some of the agents."""
         return any([await runtime.offer_intervention(intervention) for runtime in self.state.runtimes])
+
+    def _cancel(self, intervention: Intervention) -> bool:
+        """Ends the work of agents: they raise Cancelled with the intervention's text."""
+        return any([line.cancel(intervention) for line in list(self.state.lines)])
 
     async def offer_intervention(self, intervention: Intervention) -> bool:
         """Calls the recipients that are agents of this runtime. Returns whether any of them reads the text."""

@@ -64,12 +64,13 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         if not can_wake:
             settings["rules"] = without_clock(settings.get("rules"))
         settings["limits"] = {"stalled_ms": NEVER_MS, **(settings.get("limits") or {})}
-        settings["capabilities"] = {"create": can_wake, **(settings.get("capabilities") or {})}
+        settings["capabilities"] = {"create": can_wake, "hold": True, **(settings.get("capabilities") or {})}
         run = sync.Run(run_id, [n for n in self.nodes if n != START], client=CLIENT, **settings)
         watch = Watch(run, options, self.nodes, can_wake)
         watch.declares_step_limit = internals.declares_recursion_limit(self.config, config)
         if can_wake:
             run.on_intervention("create")(watch.wake)
+        run.on_intervention("cancel")(watch.cancel)
         run.begin()  # not `open`, which blocks: `langgraph dev` raises if a call blocks the event loop
         return watch
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..cancellation import Cancellable, Cancelled
 from ..messages import Event, Verdict
 from . import internals
 from .internals import SENDS, TO, Write
@@ -31,6 +32,18 @@ class NodeExecution:
     task: Any
     notes: Notes
     unread_verdicts: list[Verdict] = field(default_factory=list)  # injections for which the input had no place
+    work: Cancellable[Any] | None = None  # the running node; None if it runs in a thread, which nothing can interrupt
+    cancel_text: str | None = None
+
+    def cancel(self, text: str) -> None:
+        """Ends the node where it waits. A node that runs in a thread ends as cancelled when it returns."""
+        self.cancel_text = text
+        if self.work is not None:
+            self.work.cancel(text)
+
+    def raise_if_cancelled(self) -> None:
+        if self.cancel_text is not None:
+            raise Cancelled(self.cancel_text)
 
     @property
     def inputs(self) -> list[str]:

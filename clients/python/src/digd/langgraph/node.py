@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
+from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.errors import ParentCommand
 from langgraph.types import Command
 
+from ..cancellation import Cancellable
 from . import internals
 from .mail import NodeExecution
 from .steps import drive, drive_async
@@ -18,6 +19,14 @@ from .text import current_notes
 from .watch import Watch
 
 current_watch: contextvars.ContextVar[Watch | None] = contextvars.ContextVar("digd_watch", default=None)
+
+
+T = TypeVar("T")
+END_OF_CHUNKS: Any = object()
+
+
+async def _next_or_end(chunks: AsyncIterator[Any]) -> Any:
+    return await anext(chunks, END_OF_CHUNKS)
 
 
 class WatchedExecution:
@@ -48,6 +57,15 @@ class WatchedExecution:
             raise
         finally:
             current_notes.reset(token)
+
+    def cancellable(self, work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+        """The node's work, which an intervention can end if the run's mode allows it."""
+        if not self.watch.run.heals:
+            return work
+        self.execution.work = Cancellable(work)
+        if self.execution.cancel_text is not None:
+            self.execution.work.cancel(self.execution.cancel_text)
+        return self.execution.work
 
     def fail(self, error: BaseException) -> None:
         try:
@@ -84,6 +102,7 @@ class WatchedNode(Runnable[Any, Any]):
                 value = self.inner.invoke(watched.input, config, **kwargs)
             except ParentCommand as raised:
                 value = self._command(raised, config)
+            watched.execution.raise_if_cancelled()
         watched.finish(value)
         return value
 
@@ -93,7 +112,7 @@ class WatchedNode(Runnable[Any, Any]):
             return await self.inner.ainvoke(input, config, **kwargs)
         with watched.notes():
             try:
-                value = await self.inner.ainvoke(watched.input, config, **kwargs)
+                value = await watched.cancellable(self.inner.ainvoke(watched.input, config, **kwargs))
             except ParentCommand as raised:
                 value = self._command(raised, config)
         await watched.finish_async(value)
@@ -108,7 +127,9 @@ class WatchedNode(Runnable[Any, Any]):
         value: Any = None
         with watched.notes():
             try:
-                async for value in self.inner.astream(watched.input, config, **kwargs):
+                chunks = aiter(self.inner.astream(watched.input, config, **kwargs))
+                while (chunk := await watched.cancellable(_next_or_end(chunks))) is not END_OF_CHUNKS:
+                    value = chunk
                     yield value
             except ParentCommand as raised:
                 value = self._command(raised, config)

@@ -21,6 +21,7 @@ from langgraph.types import Command
 
 from .. import sync
 from ..activation import error_text
+from ..cancellation import DEFAULT_TEXT
 from ..messages import Event, Intervention, Outcome, Verdict
 from . import internals
 from .internals import SENDS, TO, Write
@@ -431,6 +432,16 @@ class Watch:
         if isinstance(error, internals.DRAINED) or not isinstance(error, Exception):
             return "aborted"
         return "failure"
+
+    # ---- cancelling
+
+    def cancel(self, intervention: Intervention) -> bool:
+        """Ends running nodes: they raise Cancelled with the intervention's text. Returns whether any of them runs."""
+        with self.lock:
+            named = [e for e in self._open_executions.values() if e.id in intervention.activations]
+        for execution in named:
+            execution.cancel(intervention.inject or DEFAULT_TEXT)
+        return bool(named)
 
     # ---- waking a graph that has stopped
 

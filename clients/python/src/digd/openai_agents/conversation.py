@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Coroutine, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -12,7 +12,8 @@ from agents import (Agent, Handoff, InputGuardrailTripwireTriggered, MaxTurnsExc
 from agents.tool import default_tool_error_function
 from agents.tool_context import ToolContext
 
-from ..messages import Json, Verdict
+from ..cancellation import DEFAULT_TEXT, Cancellable, Cancelled
+from ..messages import Intervention, Json, Verdict
 from ..usage import model_call
 from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
 from .steps import State, Steps
@@ -61,6 +62,8 @@ class Conversation(RunHooks[Any]):
         self._streams: list[Conversation] = []
         self._tool_call_id: str | None = context.tool_call_id if isinstance(context, ToolContext) else None
         self._inner = inner
+        self.work: Cancellable[Any] | None = None
+        steps.running.add(self)
         self._request_text = ""
         self._has_worked = False  # the open activation did more than hand off
         self._task_holders: set[str] = set()  # agents that had the task since an agent last worked on it
@@ -106,6 +109,14 @@ class Conversation(RunHooks[Any]):
             self.turns.add_input(input_from_verdict(verdict))
             return
         caller = self.caller
+        if not verdict.recipients:
+            self.steps.feed.applied(verdict.event, verdict)
+            self.state = "failed"
+            text = verdict.inject or DEFAULT_TEXT
+            if caller is None:
+                raise Cancelled(text)
+            caller.turns.add_input(InputEvent(verdict.event, text))
+            raise GivenBack(verdict.event, text)
         if caller is not None and caller.turns.agent in verdict.recipients:
             caller.turns.add_input(input_from_verdict(verdict))
             self.state = "failed"
@@ -199,6 +210,34 @@ class Conversation(RunHooks[Any]):
                 self._failed_requests.append(request)
             else:
                 await request.turns.settle()
+
+    # ---- cancelling
+
+    async def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Awaits a run of the SDK. An intervention can end it if the run's mode allows it."""
+        if not self.steps.feed.heals:
+            return await work
+        self.work = Cancellable(work)
+        try:
+            result: T = await self.work
+            return result
+        finally:
+            self.work = None
+
+    def cancel(self, intervention: Intervention) -> bool:
+        """Ends the run if the intervention names its open activation. Returns whether it does.
+
+        A run raises Cancelled with the intervention's text. A stream ends by the SDK's own `cancel`, without a text.
+        """
+        if self.turns.activation is None or self.turns.activation.id not in intervention.activations:
+            return False
+        if self.stream is not None:
+            self.stream.cancel()
+        elif self.work is not None:
+            self.work.cancel(intervention.inject or DEFAULT_TEXT)
+        else:
+            return False
+        return True
 
     # ---- streamed runs
 
@@ -300,6 +339,10 @@ class Conversation(RunHooks[Any]):
             if not is_rerouted(verdict):
                 self.turns.add_input(input_from_verdict(verdict))
                 continue
+            if not verdict.recipients:
+                self.steps.feed.applied(verdict.event, verdict)
+                self.turns.agent = from_agent
+                raise Cancelled(verdict.inject or DEFAULT_TEXT)
             self.turns.add_input(InputEvent(verdict.event))
             if from_agent in verdict.recipients and self.can_go_back:
                 self.steps.feed.applied(verdict.event, verdict)
@@ -313,7 +356,7 @@ class Conversation(RunHooks[Any]):
         """Awaits the adapter's part. Logs an error of the adapter and returns None: it must not reach the program."""
         try:
             return await work
-        except (GivenBack, HandoffGivenBack):
+        except (Cancelled, GivenBack, HandoffGivenBack):
             raise
         except Exception:
             self.steps.log_fault()

@@ -7,10 +7,11 @@ it.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from ..messages import Json, Outcome
+from ..messages import Intervention, Json, Outcome
 from ..session import log
 from .feed import Feed, run_to_first_wait
 from .notes import InputEvent, Mail
@@ -31,6 +32,8 @@ class Step(Protocol):
     is_declared_end: bool
 
     def observe_stream(self) -> None: ...
+
+    def cancel(self, intervention: Intervention) -> bool: ...
 
     async def settle_requests(self) -> None: ...
 
@@ -53,6 +56,7 @@ class Steps(Generic[S]):
         self.is_over = False
         self.has_fault = False  # the adapter failed and reports nothing any more
         self.open: list[S] = []  # begun, and not followed by a later step
+        self.running: weakref.WeakSet[Step] = weakref.WeakSet()  # all runs that still exist
         self.nested: set[Step] = set()  # runs that other runs started, until they end
         self._has_warned = False
         self.known_agents: set[str] = set(feed.run.agents or ())
@@ -88,6 +92,10 @@ class Steps(Generic[S]):
                 continue
             verdict = await step.turns.end_with_output([agent], step.output, "answer", fyi=True)
             conversation.turns.add_input(InputEvent(verdict.event, fyi=True))
+
+    def cancel(self, intervention: Intervention) -> bool:
+        """Ends the runs with the activations that the intervention names."""
+        return any([conversation.cancel(intervention) for conversation in list(self.running)])
 
     def ended(self, conversation: S) -> None:
         """Moves a step to the end of the order. No coroutine: a callback at a stream's end calls it."""

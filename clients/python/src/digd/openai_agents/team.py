@@ -18,6 +18,7 @@ from agents.run_config import DEFAULT_MAX_TURNS
 
 from .. import sync
 from ..activation import error_text
+from ..cancellation import DEFAULT_TEXT, Cancelled
 from ..messages import Intervention, Verdict, event_id
 from ..run import Run
 from .conversation import DECLARED_ENDS, Conversation, current
@@ -91,7 +92,8 @@ class Team:
         is_main = aio.session_name == "main"  # other sessions use the settings of the main one
         aio.ask_for(limits={"stalled_ms": MAX_STALLED_MS} if is_main else None, rules=WORK_ONLY if is_main else None,
                     healing=None if max_returns_per_agent is None else {"max_returns_per_agent": max_returns_per_agent},
-                    max_added_ms=max_added_ms)
+                    capabilities={"hold": True}, max_added_ms=max_added_ms)
+        aio.on_intervention("cancel")(self.steps.cancel)
         if self._wait_s > 0:
             aio.on_intervention("create")(self._offer_intervention)
 
@@ -205,7 +207,8 @@ class Team:
             for round_number in range(MAX_ROUNDS + 1):
                 conversation.can_go_back = round_number < MAX_ROUNDS and not isinstance(items, RunState)
                 try:
-                    result: RunResult = await WatchingRunner.sdk().run(agent, items, hooks=conversation, **options)
+                    result: RunResult = await conversation.do(
+                        WatchingRunner.sdk().run(agent, items, hooks=conversation, **options))
                 except HandoffGivenBack as error:
                     next_round = self._round_without_handoff(conversation, agent, items, options, error)
                 except BaseException as error:
@@ -274,6 +277,10 @@ class Team:
         else:
             return None, None  # the program's next move decides whether this is the answer (steps.py)
         if verdict is not None and is_rerouted(verdict):
+            if not verdict.recipients:
+                self.feed.applied(verdict.event, verdict)
+                conversation.state = "failed"
+                raise Cancelled(verdict.inject or DEFAULT_TEXT)
             if not is_last:
                 self.feed.applied(verdict.event, verdict)
                 turns.add_input(InputEvent(verdict.event))
@@ -318,8 +325,13 @@ class Team:
         return None
 
     async def _fail_request(self, conversation: Conversation, caller: Conversation, error: BaseException) -> None:
-        """Reports a failed request, unless the program declared the end: a turn limit, guardrail or cancellation."""
-        if isinstance(error, DECLARED_ENDS) or not isinstance(error, Exception) or caller.state != "running":
+        """Reports a failed request, unless its end was decided: by a turn limit, a guardrail or a cancellation."""
+        if isinstance(error, Cancelled) and caller.state == "running":
+            requests = conversation.turns.inputs
+            await conversation.turns.settle()
+            for event in requests[:1]:  # the SDK does not show its model the error of a tool
+                caller.turns.add_input(InputEvent(event, str(error)))
+        elif isinstance(error, DECLARED_ENDS) or not isinstance(error, Exception) or caller.state != "running":
             await conversation.turns.settle()
         else:
             caller.add_failed(conversation, error)
