@@ -18,6 +18,8 @@ import logging
 import os
 import random
 import re
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -25,7 +27,12 @@ import uuid
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
+
+from live import DIGCTL, Daemon  # noqa: E402
 
 MODES = ("plain", "default", "enforce")
 WITHIN_S = 60.0
@@ -284,3 +291,30 @@ def sample(names: list[str]) -> list[str]:
     every = int(os.environ.get("ZOO_EVERY", "4"))
     offset = random.Random(os.environ.get("ZOO_SEED") or time.strftime("%Y-%j")).randrange(every)
     return [name for i, name in enumerate(names) if i % every == offset]
+
+
+# ---- limits that past runs suggest
+
+PATIENT = "threads = 2\nverdict_deadline_ms = 60000\n"  # for slow machines
+
+
+def assert_suggested_limits_fit(names: list[str], folder: Path) -> None:
+    """Learns limits from every second healthy system; asserts that they change nothing of the others."""
+    assert len(names) >= 10
+    with Daemon(folder / "past", PATIENT) as daemon:
+        for name in names[::2]:
+            execute(HEALTHY[name], "default", f"ws://{daemon.address}")
+        command = [DIGCTL, "guards", "suggest", "--to", daemon.address]
+        suggested = subprocess.run(command, capture_output=True, text=True)
+    assert suggested.returncode == 0, suggested.stderr
+    assert {"budget", "fan_out", "repetition"} <= set(re.findall(r"\[guards\.(\w+)\]", suggested.stdout))
+    with Daemon(folder / "next", PATIENT + suggested.stdout) as daemon:
+        for name in names[1::2]:
+            case = HEALTHY[name]
+            plain, _ = execute(case, "plain", None)
+            guarded, probe = execute(case, "enforce", f"ws://{daemon.address}")
+            want, have = comparable(plain, case.ordered), comparable(guarded, case.ordered)
+            for part in want:
+                assert have[part] == want[part], f"{name}: {part} differs from the plain run under the limits"
+            assert runs_of(daemon.address, probe), f"{name}: digd saw no run"
+            assert detections_of(daemon.address, probe) == [], f"{name}: a guard fired on a healthy system"

@@ -38,3 +38,7 @@ def test_a_healthy_system_runs_as_without_digd(name, zoo_daemon):
 @pytest.mark.parametrize("name", sorted(BROKEN))
 def test_a_broken_system_is_reported_and_healed(name, zoo_daemon):
     zoo.assert_broken(BROKEN[name], zoo_daemon.address)
+
+
+def test_limits_suggested_by_half_of_the_systems_fit_the_others(tmp_path):
+    zoo.assert_suggested_limits_fit(sorted(HEALTHY), tmp_path)

@@ -18,6 +18,7 @@ import langgraph_shapes  # noqa: E402, F401
 import langgraph_states  # noqa: E402, F401
 import langgraph_threads  # noqa: E402, F401
 from digd.session import Session  # noqa: E402
+import zoo  # noqa: E402
 from zoo import BROKEN, HEALTHY, assert_broken, assert_healthy, execute, sample  # noqa: E402
 
 SYSTEMS = sorted(name for name in HEALTHY if name.startswith("langgraph "))
@@ -79,3 +80,7 @@ def held_frames(daemon):
 
 def test_the_zoo_has_at_least_thirty_healthy_systems():
     assert len(SYSTEMS) >= 30
+
+
+def test_limits_suggested_by_half_of_the_systems_fit_the_others(tmp_path):
+    zoo.assert_suggested_limits_fit(SYSTEMS, tmp_path)
