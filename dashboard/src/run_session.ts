@@ -16,6 +16,7 @@ export class RunSession {
   feedState: FeedState = 'connecting';
   feedError = '';
   version = 0; // increases with every change
+  endedBefore = false; // the run had ended before the page opened it
   private readMessages = 0;
   private feed: Feed | null = null;
   private stopped = false;
@@ -36,7 +37,10 @@ export class RunSession {
     try {
       const details = await getRun(this.run);
       if (this.stopped) return;
-      if (!this.details) this.open(details);
+      if (!this.details) {
+        this.endedBefore = details.state === 'ended';
+        this.open(details);
+      }
       this.details = details;
     } catch (error) {
       if (this.stopped) return;
@@ -49,6 +53,10 @@ export class RunSession {
   // Messages of the run: read, and stored when the page last asked.
   get progress(): {read: number; total: number} {
     return {read: this.readMessages, total: this.details?.counts.messages ?? 0};
+  }
+
+  get isRead(): boolean {
+    return this.details !== null && this.readMessages >= this.details.counts.messages;
   }
 
   stop(): void {

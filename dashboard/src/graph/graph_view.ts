@@ -245,7 +245,7 @@ export class GraphView {
     );
     if (scene.summed || (visible.length > MAX_LABELLED_NODES && !(focus && focus.size < MAX_LABELLED_NODES))) return;
     const spots = visible.map((node) => ({node, x: frame.px(node.x), y: this.py(node), radius: this.radius(node)}));
-    drawLabels(this.marks.getContext('2d')!, spots, focus, this.theme);
+    drawLabels(this.marks.getContext('2d')!, spots, focus, this.theme, frame);
   }
 }
 

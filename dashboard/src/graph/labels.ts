@@ -1,6 +1,7 @@
 // Names beside nodes, as many as fit without overlap. Highlighted, flagged and live nodes come first.
 import type {SceneNode} from '../scene/scene';
 import {displayLine} from '../scene/text';
+import type {Frame} from './frame';
 import {mix, type Theme} from './theme';
 
 export interface LabelSpot {
@@ -12,6 +13,7 @@ export interface LabelSpot {
 
 const HEIGHT = 13;
 const MAX_CHARACTERS = 24;
+const MARKS = 20; // height of the row of marks at the top
 
 interface Box {
   left: number;
@@ -23,11 +25,16 @@ interface Box {
 const overlap = (a: Box, b: Box): boolean =>
   a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
+// A name that the margin or the marks would cover in part is not drawn.
+const isWithin = (box: Box, frame: Frame): boolean =>
+  box.left >= frame.left - 4 && box.right <= frame.size.width && box.top >= MARKS && box.bottom <= frame.size.height;
+
 export function drawLabels(
   c: CanvasRenderingContext2D,
   spots: LabelSpot[],
   focus: ReadonlySet<string> | null,
   theme: Theme,
+  frame: Frame,
 ): void {
   c.font = '11px system-ui, sans-serif';
   c.textAlign = 'center';
@@ -56,7 +63,7 @@ export function drawLabels(
     const below = y + reach + HEIGHT / 2;
     const at = (node.shape === 'activation' ? [above, below] : [below, above]).find((middle) => {
       const box = {left: x - half, right: x + half, top: middle - HEIGHT / 2, bottom: middle + HEIGHT / 2};
-      if (taken.some((other) => overlap(box, other))) return false;
+      if (!isWithin(box, frame) || taken.some((other) => overlap(box, other))) return false;
       taken.push(box);
       return true;
     });

@@ -67,7 +67,7 @@ function drawLaneName(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, l
   c.textBaseline = 'middle';
   c.textAlign = 'left';
   c.lineWidth = 1;
-  c.fillStyle = lane.active ? theme.open : lane.special || lane.left ? theme.quiet : theme.text;
+  c.fillStyle = lane.active ? theme.openText : lane.special || lane.left ? theme.quiet : theme.text;
   c.fillText(displayLine(lane.name, Math.max(4, maxCharacters)), 22, middle);
   c.beginPath();
   c.arc(12, middle, 3.5, 0, 7);

@@ -12,6 +12,7 @@ export interface Theme {
   event: string;
   activation: string;
   open: string;
+  openText: string;
   waiting: string;
   submit: string;
   system: string;
@@ -34,6 +35,7 @@ export function readTheme(): Theme {
     event: get('--event'),
     activation: get('--activation'),
     open: get('--open'),
+    openText: get('--open-text'),
     waiting: get('--waiting'),
     submit: get('--submit'),
     system: get('--system'),

@@ -1,9 +1,11 @@
-// The detections of the run up to the position, newest first: rule, reason, healing with its text, outcome, judgement.
-import {useEffect, useState} from 'preact/hooks';
+// The detections of the run up to the position, newest first and equal ones together: rule, reason, agent, event, time,
+// healing with its text, outcome, judgement.
+import {useEffect, useMemo, useState} from 'preact/hooks';
 import {outcomeAt} from '../model/state_at';
 import type {RunModel} from '../model/run_model';
 import type {Detection} from '../model/types';
 import {getJudgements, postJudgement, type Judgement} from '../net/api';
+import {agentOf, groupDetections} from '../scene/detection_groups';
 import {ruleCode, ruleName, ruleNames, displayLine, displayText, stampText} from '../scene/text';
 
 const PAGE_SIZE = 100;
@@ -50,15 +52,13 @@ export function Detections({run, failed, model, at, chosen, choose, go}: Props) 
   const [rule, setRule] = useState('');
   const [limit, setLimit] = useState(PAGE_SIZE);
   const {judgements, judge} = useJudgements(run, failed);
-  const firstTs = model.entries.get(0)?.ts ?? 0;
-  const listed: Detection[] = [];
-  let matching = 0;
-  for (let i = model.detections.length - 1; i >= 0; --i) {
-    const detection = model.detections[i]!;
-    if (detection.at > at || (rule !== '' && detection.rule !== rule)) continue;
-    matching += 1;
-    if (listed.length < limit) listed.push(detection);
-  }
+  const firstTs = model.entries.get(model.entries.first)?.ts ?? 0;
+  const groups = useMemo(
+    () => groupDetections(model.detections, at, rule),
+    [model, model.detections.length, at, rule],
+  );
+  const matching = groups.reduce((sum, group) => sum + group.members.length, 0);
+  const listed = groups.slice(0, limit);
   return (
     <section class="detections" aria-label="Detections">
       <div class="panel-head">
@@ -76,23 +76,28 @@ export function Detections({run, failed, model, at, chosen, choose, go}: Props) 
       </div>
       {matching === 0 && <p class="hint">No detections {at < model.entries.last ? 'up to here.' : 'so far.'}</p>}
       <ul aria-live="polite" aria-relevant="additions">
-        {listed.map((detection) => (
-          <Card
-            key={detection.key}
-            detection={detection}
-            at={at}
-            firstTs={firstTs}
-            open={detection === chosen}
-            judgement={judgements.get(detection.name) ?? null}
-            judge={(to) => judge(detection.name, to)}
-            toggle={() => choose(detection === chosen ? null : detection)}
-            go={() => go(detection.at)}
-          />
-        ))}
+        {listed.map((group) => {
+          const shown = group.members.find((member) => member === chosen) ?? group.members[0]!;
+          return (
+            <Card
+              key={group.key}
+              detection={shown}
+              members={group.members}
+              at={at}
+              firstTs={firstTs}
+              open={shown === chosen}
+              judgement={judgements.get(shown.name) ?? null}
+              judge={(to) => judge(shown.name, to)}
+              toggle={() => choose(shown === chosen ? null : shown)}
+              choose={choose}
+              go={() => go(shown.at)}
+            />
+          );
+        })}
       </ul>
-      {matching > listed.length && (
+      {groups.length > listed.length && (
         <button class="quiet" onClick={() => setLimit(limit + PAGE_SIZE)}>
-          {matching - listed.length} more
+          {groups.length - listed.length} more
         </button>
       )}
     </section>
@@ -115,18 +120,52 @@ export function healingSummary(detection: Detection): {kind: string; text: strin
   return {kind: 'unhealed', text: `not healed${detection.cause ? ` (${detection.cause})` : ''}`};
 }
 
+function factsOf(detection: Detection): string {
+  const name = agentOf(detection);
+  const agent = name === null ? [] : [`agent ${displayLine(name, 40)}`];
+  const event = detection.event === null ? [] : [`event ${displayLine(detection.event.id, 40)}`];
+  return [...agent, ...event].join(' · ') || 'the whole run';
+}
+
+const MAX_EQUAL = 50;
+
+function EqualOnes({
+  members,
+  shown,
+  firstTs,
+  choose,
+}: {
+  members: Detection[];
+  shown: Detection;
+  firstTs: number;
+  choose(detection: Detection): void;
+}) {
+  return (
+    <div class="equal" role="group" aria-label="Equal detections">
+      {members.slice(0, MAX_EQUAL).map((member) => (
+        <button key={member.key} class="name" aria-pressed={member === shown} onClick={() => choose(member)}>
+          <bdi>{displayLine(member.event?.id ?? 'run', 30)}</bdi> at {stampText(member.ts, firstTs)}
+        </button>
+      ))}
+      {members.length > MAX_EQUAL && <span class="hint">and {members.length - MAX_EQUAL} older</span>}
+    </div>
+  );
+}
+
 interface CardProps {
   detection: Detection;
+  members: Detection[]; // the equal ones, `detection` among them
   at: number;
   firstTs: number;
   open: boolean;
   judgement: Judgement | null;
   judge(to: Judgement | null): void;
   toggle(): void;
+  choose(detection: Detection): void;
   go(): void;
 }
 
-function Card({detection, at, firstTs, open, judgement, judge, toggle, go}: CardProps) {
+function Card({detection, members, at, firstTs, open, judgement, judge, toggle, choose, go}: CardProps) {
   const summary = healingSummary(detection);
   const outcome = outcomeAt(detection, at);
   return (
@@ -134,7 +173,12 @@ function Card({detection, at, firstTs, open, judgement, judge, toggle, go}: Card
       <button aria-expanded={open} onClick={toggle}>
         <span class="badge">{ruleCode(detection.rule)}</span>
         <span class="rule">{ruleName(detection.rule)}</span>
-        <span class="when">{stampText(detection.ts, firstTs)}</span>
+        <span class="when">
+          {members.length > 1 && <b class="times">{members.length.toLocaleString('en')}× </b>}
+          {stampText(detection.ts, firstTs)}
+        </span>
+        <bdi class="sentence">{displayText(detection.reason)}</bdi>
+        <span class="facts">{factsOf(detection)}</span>
         <span class="done">
           {summary.text}
           {outcome && <em class={displayLine(outcome)}> · {displayLine(outcome)}</em>}
@@ -143,9 +187,7 @@ function Card({detection, at, firstTs, open, judgement, judge, toggle, go}: Card
       </button>
       {open && (
         <div class="more">
-          <p>
-            <bdi>{displayText(detection.reason)}</bdi>
-          </p>
+          {members.length > 1 && <EqualOnes members={members} shown={detection} firstTs={firstTs} choose={choose} />}
           {detection.actions.map(
             (action, i) =>
               action.inject !== null && (

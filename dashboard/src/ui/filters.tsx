@@ -1,4 +1,5 @@
 // Controls for highlighting, search, the shown agents and the axis.
+import type {JSX} from 'preact';
 import type {RunModel} from '../model/run_model';
 import type {Filter, StateFilter} from '../scene/focus';
 import type {Axis} from '../scene/scene';
@@ -21,6 +22,13 @@ interface Props {
   setAxis(to: Axis): void;
   found: number | null;
   next(): void;
+}
+
+function closeByEscape(e: JSX.TargetedKeyboardEvent<HTMLDetailsElement>): void {
+  if (e.key !== 'Escape' || !e.currentTarget.open) return;
+  e.stopPropagation();
+  e.currentTarget.open = false;
+  e.currentTarget.querySelector('summary')?.focus();
 }
 
 export function Filters({model, filter, setFilter, hidden, setHidden, axis, setAxis, found, next}: Props) {
@@ -56,7 +64,7 @@ export function Filters({model, filter, setFilter, hidden, setHidden, axis, setA
           </button>
         ))}
       </div>
-      <details class="agents">
+      <details class="agents" onKeyDown={closeByEscape}>
         <summary>Agents{hidden.size > 0 && ` (${hidden.size} hidden)`}</summary>
         <div class="menu">
           {model.lanes.slice(0, 200).map((lane) => (

@@ -7,6 +7,7 @@ import {getFile, runPath} from '../net/api';
 import {token} from '../net/session';
 import type {RunSession} from '../run_session';
 import {findAll, witnessNodes, type Filter} from '../scene/focus';
+import {firstFailure} from '../scene/detection_groups';
 import type {Axis} from '../scene/scene';
 import {plural, ruleName, displayLine} from '../scene/text';
 import {Detections} from './detections';
@@ -28,6 +29,7 @@ function useKeys(actions: Record<string, () => void>): void {
   useEffect(() => {
     const onKey = (e: KeyboardEvent): void => {
       if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey) return;
+      if (document.querySelector('dialog[open]')) return; // its keys, Escape first, are the browser's
       const act = Object.hasOwn(current.current, e.key) ? current.current[e.key] : undefined;
       if (!act || (e.key === ' ' && e.target instanceof HTMLButtonElement)) return;
       e.preventDefault();
@@ -89,6 +91,14 @@ export function RunView({session, version, theme, failed}: Props) {
   const [filter, setFilter] = useState<Filter>({state: 'all', search: ''});
   const [graphWindow, setGraphWindow] = useState<{from: number; to: number} | null>(null);
   const {selected, detection, reveal, choose, chooseAndShow, chooseDetection} = useSelection(model);
+  const isOpened = useRef(false); // on its first failure
+  useEffect(() => {
+    if (isOpened.current || !session.endedBefore || !session.isRead) return;
+    isOpened.current = true;
+    const failure = firstFailure(model);
+    if (failure && 'detection' in failure) chooseDetection(failure.detection);
+    else if (failure) chooseAndShow(failure.node);
+  }, [version]);
   const nextFound = useRef(0);
   const found = useMemo(
     () => (filter.search === '' ? null : findAll(model, filter, at, MAX_FOUND)),

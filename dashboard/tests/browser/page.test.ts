@@ -210,7 +210,6 @@ describe('the pilot', () => {
     }
     const watched = await open(browser, daemon.url(runPath('run-1')));
     const {page} = watched;
-    await page.locator('.card').getByRole('button').first().click();
     await page.getByRole('button', {name: 'wrong', exact: true}).click();
     await page.locator('.card').getByText('judged wrong').waitFor();
     await page.reload(); // the judgement is stored
@@ -230,7 +229,7 @@ describe('the pilot', () => {
     await place.getByRole('link').first().click();
     await dialog.waitFor({state: 'detached'});
     await page.getByRole('heading', {name: /^run-/}).waitFor();
-    await page.locator('.card').getByRole('button').first().click();
+    await page.locator('.card button[aria-expanded=true]').waitFor();
     await keepScreenshot(page, 'judged');
     watched.expectClean();
   });
@@ -376,7 +375,7 @@ describe('text that agents choose', () => {
     await page.getByText('6 events, 6 activations').waitFor();
     expect(await page.locator('h1').innerText()).toBe(hostile);
     await page.locator('.card button').first().click();
-    await page.getByText('Agents').click();
+    await page.getByText('Agents', {exact: true}).click();
     expect(await page.locator('.agents .menu').innerText()).toContain('right\\u202eto left');
     await page.getByLabel('Find in the run').fill('img src');
     await page.getByLabel('Next match').click();

@@ -107,7 +107,8 @@ describe('a daemon without runs', () => {
     await keepScreenshot(page, 'no-runs');
     const lines = (await page.locator('.lines').innerText()).split('\n');
     const address = /DIGD_URL=(\S+)/.exec(await page.locator('.empty').innerText())![1]!;
-    const program = `import asyncio\n${lines[0]}\nasync def main():\n    ${lines[1]}\n    ${lines[2]}\nasyncio.run(main())\n`;
+    const body = `async def main():\n    ${lines[1]}\n    ${lines[2]}\n`;
+    const program = `import asyncio\n${lines[0]}\n${body}asyncio.run(main())\n`;
     const ran = spawnSync(join(root, 'build/venv/bin/python'), ['-c', program], {
       env: {...process.env, DIGD_URL: address},
       encoding: 'utf8',
