@@ -173,6 +173,37 @@ export const postJudgement = (
     headers: {'Content-Type': 'application/json'},
   });
 
+interface Spent {
+  input_tokens: number;
+  output_tokens: number;
+  cost: number;
+}
+
+// An event that waits for a person: docs/guards.md.
+export interface Hold {
+  hold: string;
+  event: string;
+  guard: string;
+  sender: string | null;
+  recipients: string[];
+  reason: string;
+  since: number;
+  due: number;
+  cost?: number;
+  payload?: unknown;
+  spent?: {run: Spent; sender?: Spent};
+}
+
+export type Decision = 'release' | 'return';
+
+export const getHolds = (run: string): Promise<{holds: Hold[]}> => requestJson(`${runPath(run)}/holds`);
+export const postDecision = (run: string, hold: string, decision: Decision, text: string): Promise<unknown> =>
+  requestJson(`${runPath(run)}/holds/${encodeURIComponent(hold)}`, {
+    method: 'POST',
+    body: JSON.stringify(text === '' ? {decision} : {decision, text}),
+    headers: {'Content-Type': 'application/json'},
+  });
+
 export async function getReadiness(): Promise<Readiness> {
   const answer = await request('/readyz');
   if (answer.status !== 200 && answer.status !== 503) throw await errorOf(answer);

@@ -13,6 +13,7 @@ import {plural, ruleName, displayLine} from '../scene/text';
 import {Detections} from './detections';
 import {Filters} from './filters';
 import {GraphPanel} from './graph_panel';
+import {Holds} from './holds';
 import {Inspector} from './inspector';
 import {Legend} from './legend';
 import {ReadingProgress} from './progress';
@@ -174,6 +175,7 @@ export function RunView({session, version, theme, failed}: Props) {
             close={() => choose(null)}
           />
         )}
+        <Holds run={session.run} open={session.feedState === 'live' && model.ended === null} failed={failed} />
         <WouldHave session={session} />
         <Detections
           run={session.run}
