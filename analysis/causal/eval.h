@@ -28,6 +28,9 @@ struct figure {
   bool is_aim = false;   // an aim: missing it is no failure
   bool has_aim = true;   // false: no target, for comparison only
   std::size_t slices = 0;
+  // Of a difference between two learners on the same slices: its 95% interval (normal, over slices).
+  bool has_interval = false;
+  double low = 0, high = 0;
 
   bool reached() const { return at_most ? value <= wanted : value >= wanted; }
 };

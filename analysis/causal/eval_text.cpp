@@ -40,8 +40,9 @@ std::string evaluation_text(const evaluation& e) {
   row("data", "figure", "rows", "slices", "value", "wanted", "");
   for (const figure& f : e.figures) {
     const std::string wanted = f.has_aim ? (f.at_most ? "<= " : ">= ") + shown_value(f, f.wanted) : "";
+    const std::string interval = "[" + fixed(f.low, 3) + ", " + fixed(f.high, 3) + "]";
     row(f.data.c_str(), f.metric.c_str(), f.rows ? std::to_string(f.rows) : "-", std::to_string(f.slices),
-        shown_value(f, f.value), wanted, verdict(f));
+        shown_value(f, f.value), wanted, f.has_interval ? interval : verdict(f));
   }
   return out;
 }
@@ -62,6 +63,7 @@ std::string evaluation_json(const evaluation& e) {
           .boolean(f.reached())
           .key("aim")
           .boolean(f.is_aim);
+    if (f.has_interval) w.key("low").number(f.low).key("high").number(f.high);
     w.close_object();
   }
   w.close_array().key("slices").open_array();

@@ -63,7 +63,9 @@ class configurations {
 class discrete_score final : public local_score {
  public:
   discrete_score(const table& data, const score_options& options)
-      : data_(data), options_(options), configurations_(data) {}
+      : data_(data), options_(options), configurations_(data) {
+    for (variable v = 0; v < data.size(); ++v) shares_.push_back(shares_of(v));
+  }
   std::size_t size() const override { return data_.size(); }
 
   double operator()(variable child, const variables& parents) override {
@@ -77,21 +79,42 @@ class discrete_score final : public local_score {
     const double prior = options_.sparsity > 0 ? options_.sparsity * log_choose(static_cast<double>(size() - 1),
                                                                                 static_cast<double>(parents.size()))
                                                : 0;
-    return (options_.kind == score_kind::bic ? bic(in.count, r, total) : bde(in.count, r, total)) - prior;
+    return (options_.kind == score_kind::bic ? bic(in.count, r, total) : bde(in, child, parents)) - prior;
   }
 
  private:
-  double bde(std::size_t count, std::size_t r, double total) {
-    const double of_row = options_.sample_size / total, of_cell = of_row / static_cast<double>(r);
-    const double start_row = log_gamma(of_row), start_cell = log_gamma(of_cell);
+  static constexpr double rare_share = 0.1;
+
+  // The share of each category, as the prior expects it: equal, or as observed for a rare binary variable. Under equal
+  // shares a rare value is so unexpected that every further parent, which thins out the prior, raises the score.
+  std::vector<double> shares_of(variable v) const {
+    const column& c = data_[v];
+    std::vector<double> out(c.levels, 0.5);
+    for (std::size_t row = 0; row < data_.rows(); ++row) out[c.codes[row]] += 1;
+    for (double& x : out) x /= static_cast<double>(data_.rows()) + 0.5 * static_cast<double>(c.levels);
+    if (c.levels == 2 && std::min(out[0], out[1]) < rare_share) return out;
+    return std::vector<double>(c.levels, 1.0 / static_cast<double>(c.levels));
+  }
+
+  double bde(const configurations::level& in, variable child, const variables& parents) {
+    const std::size_t r = data_[child].levels;
+    std::vector<double> of(in.count, 0.0);  // the prior's weight of each configuration, in rows
+    for (std::size_t row = 0; row < data_.rows(); ++row) {
+      double& weight = of[in.index[row]];
+      if (weight > 0) continue;
+      weight = options_.sample_size;
+      for (variable p : parents) weight *= shares_[p][data_[p].codes[row]];
+    }
     double sum = 0;
-    for (std::size_t j = 0; j < count; ++j) {
+    for (std::size_t j = 0; j < in.count; ++j) {
+      const double of_row = of[j], start_row = log_gamma(of_row);
       std::uint32_t total = 0;
       for (std::size_t k = 0; k < r; ++k) {
         const std::uint32_t n = cells_[j * r + k];
         if (n == 0) continue;
         total += n;
-        sum += log_gamma(of_cell + n) - start_cell;
+        const double of_cell = of_row * shares_[child][k];
+        sum += log_gamma(of_cell + n) - log_gamma(of_cell);
       }
       if (total > 0) sum += start_row - log_gamma(of_row + total);
     }
@@ -115,6 +138,7 @@ class discrete_score final : public local_score {
 
   const table& data_;
   score_options options_;
+  std::vector<std::vector<double>> shares_;  // by variable and category
   configurations configurations_;
   std::vector<std::uint32_t> cells_;
 };

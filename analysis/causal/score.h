@@ -1,7 +1,8 @@
 // Scores of a variable given its parents; the score of a graph is their sum. Higher is better; natural logarithms.
 //
-//   BDe   log marginal likelihood of discrete data under a Dirichlet prior, uniform over the parents' configurations
-//         (Heckerman, Geiger, Chickering 1995; BDeu, Buntine 1991)
+//   BDe   log marginal likelihood of discrete data under a Dirichlet prior (Heckerman, Geiger, Chickering 1995). The
+//         prior's network has no edges. Its variables are uniform (BDeu, Buntine 1991), except that a rare binary
+//         variable (a value in less than 10% of the rows) has its observed shares
 //   BIC   log likelihood − ½ · parameters · ln n, for discrete data or any mix as degenerate Gaussian
 //
 // Equivalent graphs have the same sum. A score refers to one table, which must outlive it. It keeps scratch space: use

@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(HERE.parents[1] / "daemon"))
 
+import rare_network  # noqa: E402
 import team  # noqa: E402
 from live import Daemon  # noqa: E402
 
@@ -404,6 +405,17 @@ alternatives:
 
 
 # ---- eval
+
+
+def test_boundaries_of_rare_factors_are_not_worse_than_those_of_iamb_and_pc(digctl, tmp_path):
+    folder = rare_network.write(tmp_path / "rare")
+    got = causal(digctl, "eval", folder, "--compare", "--format", "json")
+    assert got.returncode == 0, got.stderr
+    figures = {(f["figure"], f["rows"]): f for f in json.loads(got.stdout)["figures"]}
+    for rows in rare_network.ROWS:
+        for other in ("IAMB", "PC-stable"):
+            assert figures[f"MB-F1 less {other}'s", rows]["high"] >= 0, (rows, other, figures)
+    assert "[" in causal(digctl, "eval", folder, "--compare").stdout
 
 
 def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
