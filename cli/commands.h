@@ -17,6 +17,7 @@ void add_attribute_chief(CLI::App& app, int& status);  // shares `attribute` wit
 void add_attribute_shapley(CLI::App& app, int& status);
 void add_eval(CLI::App& app, int& status);  // and chief-train
 void add_check(CLI::App& app, int& status);
+void add_rerun(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);
 void add_delete(CLI::App& app, int& status);
 void add_demo(CLI::App& app, int& status);

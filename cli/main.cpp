@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
 #ifdef DIGD_ANALYSIS
   add_to_group(app, "Find causes", status, {add_attribute_chief, add_attribute_shapley, add_causal, add_eval});
 #endif
+  add_to_group(app, "Find causes", status, {add_rerun});
   add_completion(app, status);
   try {
     app.parse(argc, argv);

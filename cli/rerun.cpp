@@ -1,0 +1,81 @@
+// digctl rerun: proves or refutes a suspicion by running a LangGraph thread again from before the suspected step. The
+// work is Python's (clients/python/src/digd/langgraph/rerun.py), in the interpreter that has the user's graph.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+
+namespace digd::cli {
+
+namespace {
+
+struct rerun_options {
+  std::string run, graph, check, step, hint, hint_key = "messages", format = "table", python;
+  std::size_t repetitions = 5;
+};
+
+std::string rerun_interpreter() {
+  const char* named = std::getenv("DIGD_PYTHON");
+  return named != nullptr && *named != '\0' ? named : "python3";
+}
+
+// Replaces this process: Ctrl-C and the exit status are Python's. Returns only if that fails.
+int rerun(const rerun_options& options) {
+  std::vector<std::string> words{options.python,
+                                 "-m",
+                                 "digd.langgraph.rerun",
+                                 "--graph=" + options.graph,
+                                 "--check=" + options.check,
+                                 "--from=" + options.step,
+                                 "--hint-key=" + options.hint_key,
+                                 "-n",
+                                 std::to_string(options.repetitions),
+                                 "--format=" + options.format};
+  if (!options.hint.empty()) words.push_back("--hint=" + options.hint);
+  words.insert(words.end(), {"--", options.run});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments.front(), arguments.data());
+  std::cerr << "digctl rerun: " << options.python << ": " << std::strerror(errno)
+            << "; --python selects an interpreter that has digd and langgraph\n";
+  return wrong_use;
+}
+
+}  // namespace
+
+void add_rerun(CLI::App& app, int& status) {
+  auto options = std::make_shared<rerun_options>();
+  options->python = rerun_interpreter();
+  CLI::App* sub = app.add_subcommand(
+      "rerun", "Runs a LangGraph thread again from before a step, with a hint and without: does the outcome flip?");
+  sub->add_option("RUN", options->run, "the id of the thread in the graph's checkpointer")->required();
+  sub->add_option("--from", options->step,
+                  "the suspected step: its number, its node, or NODE:N for the N-th time that the node acts")
+      ->required();
+  sub->add_option("--hint", options->hint, "a text to add to the state before the step; default: only rerun");
+  sub->add_option("--hint-key", options->hint_key, "the key of the state that receives the hint: a text or a list")
+      ->capture_default_str();
+  sub->add_option("--graph", options->graph,
+                  "FILE.py:NAME of the compiled graph with its checkpointer, or of a function that returns it")
+      ->required();
+  sub->add_option("--check", options->check, "FILE.py:NAME of a function: whether final values are a success")
+      ->required();
+  sub->add_option("-n", options->repetitions, "reruns of each kind; each executes the nodes again")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  sub->add_option("--format", options->format, "table for people, json for machines")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  sub->add_option("--python", options->python, "the interpreter; default: DIGD_PYTHON, else python3");
+  sub->callback([options, &status] { status = rerun(*options); });
+}
+
+}  // namespace digd::cli
