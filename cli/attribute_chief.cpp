@@ -6,6 +6,7 @@
 
 #include "analysis/chief/attribute.h"
 #include "analysis/chief/trace_log.h"
+#include "analysis/report/chief_suspects.h"
 #include "analysis/whowhen/dataset.h"
 #include "cli/attribute.h"
 #include "cli/commands.h"
@@ -13,6 +14,7 @@
 #include "cli/llm_options.h"
 #include "cli/printable.h"
 #include "cli/run_text.h"
+#include "report/conclusion.h"
 
 namespace digd::cli {
 
@@ -98,6 +100,13 @@ int ask_model(const attribute_options& options, const whowhen::labelled_log& run
   return done;
 }
 
+report::conclusion concluded(const chief::flat_log& log, const chief::attribution& a) {
+  report::part part{.id = "decisive-error", .title = "CHIEF", .ran = true};
+  report::add_suspects(part, log, a, 2);
+  const run_outcome ended = log.outcome == "success" ? run_outcome::success : run_outcome::none;
+  return report::conclude(report::run_facts{.ended = ended, .healed_rules = {}}, {part});
+}
+
 int attribute(const attribute_options& options) {
   whowhen::labelled_log run;
   std::string why;
@@ -111,8 +120,19 @@ int attribute(const attribute_options& options) {
   if (options.llm.wanted()) return ask_model(options, run);
   const chief::attribution a = chief::attribute(run.log);
   if (a.ranking.empty()) return complain(options, "nobody to blame: no agent acts in it");
-  if (options.format == "json") std::cout << chief::to_json(run.log, a, options.top) << '\n';
-  else std::cout << printable_lines(chief::describe(run.log, a, options.top));
+  const report::conclusion said = concluded(run.log, a);
+  if (options.format == "json") {
+    json::value whole = json::parse(chief::to_json(run.log, a, options.top));
+    json::object object{{"kind", to_string(said.verdict)}, {"confidence", to_string(said.sure)}, {"words", said.words}};
+    if (said.verdict == report::conclusion::kind::suspect) {
+      object["agent"] = said.suspect.agent;
+      object["step"] = a.ranking[a.lead].step;
+    }
+    whole.as_object()["verdict"] = std::move(object);
+    std::cout << json::serialize(whole) << '\n';
+  } else {
+    std::cout << printable(said.words) << '\n' << printable_lines(chief::describe(run.log, a, options.top));
+  }
   return done;
 }
 

@@ -115,7 +115,7 @@ opened open_game(const shapley_options& o) {
   return out;
 }
 
-std::string write_plots(const report& r, const std::string& folder) {
+std::string write_plots(const shapley::report& r, const std::string& folder) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) return folder + ": " + failed.message();
@@ -145,7 +145,7 @@ int attribute(shapley_options& o) {
     if (!*result) return complain(result->problem);
     if (game.game->repeatable()) kept.keep(key, *result);
   }
-  report r = make_report(*game.game, std::move(*result), o.q, o.options.seed);
+  shapley::report r = make_report(*game.game, std::move(*result), o.q, o.options.seed);
   r.weights = game.weights;
   if (o.threshold) {
     r.threshold = *o.threshold;

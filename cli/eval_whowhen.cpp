@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <set>
 
+#include "analysis/whowhen/frameworks.h"
 #include "analysis/whowhen/planted.h"
+#include "analysis/whowhen/planted_frameworks.h"
 #include "analysis/whowhen/structure_game.h"
 #include "analysis/whowhen/validate.h"
 #include "cli/commands.h"
@@ -24,8 +27,9 @@ using whowhen::labelled_log;
 struct eval_options {
   std::string folder;
   std::vector<std::string> methods{"chief"};
-  std::string format = "table", svg;
+  std::string format = "table", svg, reliability;
   bool cv = false, nested = false;
+  std::size_t framework_runs = 60;
   std::size_t runs = 400, structure_runs = 25, seed = 1;
   llm_options llm;
 };
@@ -42,13 +46,28 @@ int print(const eval_options& options, const whowhen::results& r, std::string_vi
   return problem.empty() ? done : complain(command, shown(options.svg) + ": " + problem);
 }
 
-void validate(const std::vector<labelled_log>& logs, const eval_options& options, whowhen::results& r) {
+// Empty, or the reason why it could not be written.
+std::string print_reliability(const eval_options& options, const std::vector<labelled_log>& logs,
+                              const std::vector<whowhen::answer>& answers, const std::string& title) {
+  const auto bins = whowhen::reliability(logs, answers);
+  std::cerr << title << '\n' << whowhen::reliability_table(bins);
+  const std::string problem = write_file(options.reliability, whowhen::reliability_svg(bins, title));
+  return problem.empty() ? problem : shown(options.reliability) + ": " + problem;
+}
+
+// Empty, or an error.
+std::string validate(const std::vector<labelled_log>& logs, const eval_options& options, whowhen::results& r) {
+  std::vector<whowhen::answer> last;
   const auto add = [&](const std::string& name, bool nested) {
     const whowhen::validated v = whowhen::cross_validate(logs, nested);
+    last = v.answers;
     for (std::size_t i = 0; i < logs.size(); ++i) whowhen::add(r.at(logs[i].subset, name), logs[i], v.answers[i]);
   };
   add("chief (cv)", false);
   if (options.nested) add("chief (nested cv)", true);
+  return options.reliability.empty()
+             ? std::string()
+             : print_reliability(options, logs, last, "Reliability of CHIEF, questions left out");
 }
 
 // An error that every further log would have too; the figures would be useless.
@@ -101,7 +120,7 @@ int eval_whowhen(const eval_options& options) {
   for (const labelled_log& l : logs) whowhen::add_constants(r, l);
   for (const std::string& method : options.methods) {
     if (method == "chief" && (options.cv || options.nested)) {
-      validate(logs, options, r);
+      if (why = validate(logs, options, r); !why.empty()) return complain("eval whowhen", why);
     } else if (method == "chief") {
       for (const labelled_log& l : logs)
         whowhen::add(r.at(l.subset, method), l, whowhen::answer_of(l, chief::committed_rankers()));
@@ -115,6 +134,25 @@ int eval_whowhen(const eval_options& options) {
   if (model) std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
   if (options.llm.dry_run && asks) return done;  // a dry run gives no figures
   return print(options, r, "eval whowhen");
+}
+
+int eval_frameworks(const eval_options& options) {
+  std::vector<labelled_log> logs;
+  std::string why;
+  if (!whowhen::read_folder(options.folder, logs, why))
+    return complain("eval frameworks", shown(options.folder) + ": " + why);
+  for (labelled_log& l : whowhen::simulated_frameworks(options.framework_runs, options.seed))
+    logs.push_back(std::move(l));
+  std::set<std::string> subsets;
+  for (const labelled_log& l : logs) subsets.insert(l.subset);
+  if (subsets.size() > 5)
+    return complain("eval frameworks",
+                    shown(options.folder) + ": has more than two folders of logs; each is a framework");
+  const whowhen::transfer t = whowhen::leave_one_framework_out(std::move(logs));
+  std::cout << (options.format == "json" ? whowhen::as_json(t) + "\n" : printable_lines(whowhen::as_table(t)));
+  if (options.reliability.empty()) return done;
+  why = print_reliability(options, t.logs, t.answers, "Reliability of CHIEF, frameworks left out");
+  return why.empty() ? done : complain("eval frameworks", why);
 }
 
 int eval_planted(const eval_options& options) {
@@ -136,25 +174,39 @@ int eval_planted(const eval_options& options) {
   return print(options, r, "eval planted");
 }
 
+constexpr std::size_t simulated_runs = 60, folds = 5;
+
 int chief_train(const std::string& folder, const std::string& out) {
   std::vector<labelled_log> logs;
   std::string why;
   if (!whowhen::read_folder(folder, logs, why)) return complain("chief-train", shown(folder) + ": " + why);
+  const std::size_t given = logs.size();
+  for (labelled_log& l : whowhen::simulated_frameworks(simulated_runs, 1)) logs.push_back(std::move(l));
   const std::vector<chief::lesson> lessons = whowhen::lessons_of(logs);
-  std::vector<const chief::lesson*> current_lessons;
-  std::size_t orchestrated = 0;
-  std::set<std::string> questions;
+  std::vector<const chief::lesson*> all, known;
+  std::vector<std::size_t> framework_folds, question_folds;
+  std::map<std::string, std::size_t> questions, frameworks;
+  std::size_t recognised = 0;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    current_lessons.push_back(&lessons[i]);
-    orchestrated += lessons[i].orchestrated;
-    questions.insert(logs[i].log.question);
+    all.push_back(&lessons[i]);
+    framework_folds.push_back(frameworks.try_emplace(logs[i].subset, frameworks.size()).first->second % folds);
+    if (i >= given) continue;
+    known.push_back(&lessons[i]);
+    question_folds.push_back(questions.try_emplace(logs[i].log.question, questions.size()).first->second % folds);
+    recognised += lessons[i].framework != chief::known_framework::none;
   }
-  const chief::training training;
+  chief::training training = whowhen::calibrate(known, question_folds, false);
+  const chief::training generic = whowhen::calibrate_generic(all, framework_folds);
+  training.generic = generic.generic;
+  training.generic_temperature = generic.generic_temperature;
   const std::string source = chief::weights_source(
-      chief::train(current_lessons, training), {fmt::format("From {} logs of {} questions, {} of them with a planner.",
-                                                            logs.size(), questions.size(), orchestrated),
-                                                fmt::format("Ridge penalties: chat {}, orchestrated {}, agents {}.",
-                                                            training.chat, training.orchestrated, training.agents)});
+      chief::train(all, training),
+      {fmt::format("From {} logs of {} questions, {} of a known framework, and {} simulated runs of {} frameworks.",
+                   given, questions.size(), recognised, logs.size() - given, whowhen::log_styles.size()),
+       fmt::format("Ridge penalties: chat {}, orchestrated {}, agents {}, generic {}.", training.chat,
+                   training.orchestrated, training.agents, training.generic),
+       fmt::format("Temperatures: chat {}, orchestrated {}, agents {}, generic {}.", training.chat_temperature,
+                   training.orchestrated_temperature, training.agents_temperature, training.generic_temperature)});
   const std::string problem = write_file(out, source);
   return problem.empty() ? done : complain("chief-train", shown(out) + ": " + problem);
 }
@@ -183,9 +235,28 @@ void add_eval(CLI::App& app, int& status) {
   logs->add_flag("--cv", options->cv,
                  "train the default without the question it is asked about, one question at a time");
   logs->add_flag("--nested", options->nested, "--cv, and with the penalties chosen on the rest alone as well");
+  logs->add_option(
+      "--reliability", options->reliability,
+      "with --cv or --nested: write a reliability diagram (SVG) to this file, and its table to standard error");
   add_output(*logs, *options);
   add_llm_options(*logs, options->llm);
   logs->callback([options, &status] { status = eval_whowhen(*options); });
+
+  CLI::App* frameworks = eval->add_subcommand(
+      "frameworks", "chief on frameworks that were left out of training: those in DIR, and three simulated ones");
+  frameworks
+      ->add_option("DIR", options->folder, "folder of at most two subsets of Who&When logs, each of one framework")
+      ->required();
+  frameworks->add_option("--runs", options->framework_runs, "simulated runs of each framework")
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
+  frameworks->add_option("--seed", options->seed, "of the first; the next has the next")->capture_default_str();
+  frameworks->add_option("--reliability", options->reliability,
+                         "write a reliability diagram (SVG) to this file, and its table to standard error");
+  frameworks->add_option("--format", options->format, "table for people, json for machines")
+      ->check(CLI::IsMember({"table", "json"}))
+      ->capture_default_str();
+  frameworks->callback([options, &status] { status = eval_frameworks(*options); });
 
   CLI::App* planted = eval->add_subcommand(
       "planted", "on simulated runs with one planted fault each: chief at a desk, the structure game");

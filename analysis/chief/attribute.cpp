@@ -32,7 +32,8 @@ std::vector<evidence> evidence_of(const std::vector<std::vector<double>>& rows, 
     mean /= static_cast<double>(rows.size());
     const double weight = weights[k] * (rows[at][k] - mean);
     if (weight > min_weight && rows[at][k] > 0)
-      found.push_back({features[k].by, std::string(features[k].says), steps, weight});
+      found.push_back(
+          {features[k].by, std::string(features[k].says), steps, features[k].weighs == leaning::accuses, weight});
   }
   return found;
 }
@@ -43,14 +44,18 @@ std::map<std::string, double> by_agent(const flat_log& log, const scored& s) {
   return sums;
 }
 
-// Probabilities of the steps. In a conversation all steps compete; in an orchestrated run first the agents do, then the
-// steps of each agent.
+// Probabilities of the steps. All steps compete, except in Magentic-One: there first the agents do, then the steps of
+// each agent.
 scored score(const flat_log& log, const ranker_set& rankers, std::map<std::string, double>& agents) {
   scored s;
-  s.rows = log.orchestrated ? rows_of_orchestrated(log) : rows_of_chat(log);
-  s.features = log.orchestrated ? &orchestrated_features() : &chat_features();
-  s.weights = log.orchestrated ? &rankers.orchestrated : &rankers.chat;
-  if (!log.orchestrated) {
+  switch (log.framework) {
+    case known_framework::captain_agent: s = {rows_of_chat(log), &chat_features(), &rankers.chat, {}, {}}; break;
+    case known_framework::magentic_one:
+      s = {rows_of_orchestrated(log), &orchestrated_features(), &rankers.orchestrated, {}, {}};
+      break;
+    case known_framework::none: s = {rows_of_any(log), &generic_features(), &rankers.generic, {}, {}}; break;
+  }
+  if (log.framework != known_framework::magentic_one) {
     s.p = probabilities(*s.weights, s.rows.rows);
     agents = by_agent(log, s);
     return s;
@@ -75,7 +80,6 @@ scored score(const flat_log& log, const ranker_set& rankers, std::map<std::strin
 }
 
 // Fills the chain with the evidence about a step and its agent, strongest first, and the stage with the most evidence.
-// Without evidence the stage is that of the oracles.
 void explain(const scored& s, std::size_t at, suspect& into) {
   constexpr std::size_t max_chain = 5;
   into.chain = evidence_of(s.rows.rows, at, *s.weights, *s.features, {into.step});
@@ -84,7 +88,8 @@ void explain(const scored& s, std::size_t at, suspect& into) {
   }
   std::array<double, 5> stages{};
   for (const evidence& e : into.chain) stages[static_cast<std::size_t>(e.by)] += e.weight;
-  into.decided_by = static_cast<stage>(std::max_element(stages.begin(), stages.end()) - stages.begin());
+  const auto most = std::max_element(stages.begin(), stages.end());
+  into.decided_by = *most > 0 ? static_cast<stage>(most - stages.begin()) : stage::order;
   std::stable_sort(into.chain.begin(), into.chain.end(), [](auto& a, auto& b) { return a.weight > b.weight; });
   if (into.chain.size() > max_chain) into.chain.resize(max_chain);
 }
@@ -93,7 +98,7 @@ void add_context(const attribution& a, suspect& s) {
   const auto k = a.graph.subtask_of[s.step];
   if (k && a.back.verdicts[*k].fails) {
     s.chain.push_back(
-        {stage::oracle, "subtask " + std::to_string(*k) + ": " + a.back.verdicts[*k].unmet.front(), {s.step}, 0});
+        {stage::oracle, "subtask " + std::to_string(*k) + ": " + a.back.verdicts[*k].unmet.front(), {s.step}});
   }
   std::vector<std::size_t> users;
   std::string carried;
@@ -104,7 +109,7 @@ void add_context(const attribution& a, suspect& s) {
     }
     if (users.size() < 6) users.push_back(edge.to);
   }
-  if (!users.empty()) s.chain.push_back({stage::data_flow, "its values (" + carried + " …) are used later", users, 0});
+  if (!users.empty()) s.chain.push_back({stage::data_flow, "its values (" + carried + " …) are used later", users});
 }
 
 // Moves proven steps that nothing excuses to the front, earliest first, and excused steps to the end.
@@ -114,13 +119,12 @@ void promote(const flat_log& log, attribution& a) {
         std::find_if(a.ranking.begin(), a.ranking.end(), [&](const suspect& s) { return s.step == f.step; });
     if (at == a.ranking.end()) continue;
     if (f.excused) {
-      at->chain.push_back(
-          {stage::deviation, f.says + "; put right at step " + std::to_string(f.excused_by), f.from, 0});
+      at->chain.push_back({stage::deviation, f.says + "; put right at step " + std::to_string(f.excused_by), f.from});
       continue;
     }
     if (!at->proven) at->decided_by = f.by;
     at->proven = true;
-    at->chain.insert(at->chain.begin(), {f.by, f.says, f.from, 0});
+    at->chain.insert(at->chain.begin(), {f.by, f.says, f.from, true});
   }
   const auto first =
       std::stable_partition(a.ranking.begin(), a.ranking.end(), [](const suspect& s) { return s.proven; });
@@ -173,6 +177,7 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
   attribution a;
   a.graph = build_hierarchy(log);
   a.findings = screen(log, a.graph);
+  a.calibrated = rankers.calibrated;
   a.back = backtrack(log, a.graph, a.findings);
   std::map<std::string, double> agents;
   const scored s = score(log, rankers, agents);
@@ -189,13 +194,14 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
     a.ranking.push_back(std::move(suspect));
   }
   std::stable_sort(a.ranking.begin(), a.ranking.end(), [](auto& x, auto& y) { return x.probability > y.probability; });
-  // The most suspect agent's most suspect step leads, because an answer names an agent and a step of that agent.
-  if (!a.agents.empty()) {
-    const auto lead = std::find_if(a.ranking.begin(), a.ranking.end(),
-                                   [&](const suspect& x) { return x.agent == a.agents.front().first; });
-    if (lead != a.ranking.end()) std::rotate(a.ranking.begin(), lead, lead + 1);
-  }
   promote(log, a);
+  // An answer names an agent and a step of that agent. In an unknown framework the sums of agents depend on how many
+  // steps its logs have for each, so the step decides.
+  if (log.framework == known_framework::none) return a;
+  const auto lead = std::find_if(a.ranking.begin(), a.ranking.end(), [&](const suspect& x) {
+    return !a.agents.empty() && x.agent == a.agents.front().first;
+  });
+  if (lead != a.ranking.end()) a.lead = static_cast<std::size_t>(lead - a.ranking.begin());
   return a;
 }
 

@@ -24,13 +24,14 @@ struct evidence {
   stage by;
   std::string says;
   std::vector<std::size_t> steps;  // empty: about the agent
+  bool accuses = false;            // the observation speaks against the step; other evaluators only order the steps
   double weight = 0;  // log-odds against the average candidate; 0 for proven evidence, which needs no weight
 };
 
 struct suspect {
   std::string agent;
   std::size_t step = 0;
-  double probability = 0;  // among all candidates, by the model; not calibrated
+  double probability = 0;  // among all candidates, by the model; calibrated if `attribution::calibrated`
   stage decided_by = stage::local;
   bool proven = false;
   bool candidate = false;  // backtracking reached it: its subtask, its agent and the step are discrepant
@@ -48,7 +49,10 @@ struct attribution {
   hierarchy graph;
   backtracking back;
   std::vector<finding> findings;
-  std::vector<suspect> ranking;                        // every step that can be blamed, most suspect first
+  bool calibrated = false;       // the probabilities are those of docs/chief.md, Calibration
+  std::vector<suspect> ranking;  // every step that can be blamed: proven ones, then by probability
+  std::size_t lead = 0;          // in `ranking`, the answer: known framework: the most suspect agent's
+                                 // most suspect step; else the most suspect step
   std::vector<std::pair<std::string, double>> agents;  // most suspect first
 };
 

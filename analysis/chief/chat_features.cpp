@@ -112,9 +112,7 @@ class reader {
     const std::string_view task = described_task(log_.steps[i].text);
     const std::string low = lower(task);
     set(f_brief_drift, share_of(content_words(task), whole_.question_words) < 0.15);
-    set(f_brief_debug, has_any(low, {"debug", "exit code", "unknown language", "script that", "error"}));
-    set(f_brief_claims, has_any(low, {"which was found", "provided costs", "was found to be", "verify the accuracy",
-                                      "verify the highest", "confirm"}));
+    set(f_brief_debug, has_any(low, {"debug", "exit code", "error"}));
     const std::size_t brought = without(values(task), whole_.question_values).size();
     row_[f_brief_new_values] = std::min(1.0, static_cast<double>(brought) / 20.0);
   }
@@ -139,7 +137,6 @@ class reader {
     }
     row_[f_length] = std::log1p(static_cast<double>(log_.steps[i].text.size())) / 8.0;
     set(f_short_step, log_.steps[i].text.size() < 60);
-    set(f_page, s.low.starts_with("address:"));
   }
 
   void execution(const step_facts& s, std::size_t i) {
@@ -181,18 +178,15 @@ class reader {
     set(f_first_assumption, assumption && !assumed_);
     set(f_strong_assumption,
         has_any(s.low, {"assum", "hypothetical", "simulat", "mock", "sample data", "placeholder"}));
-    set(f_by_hand, s.low.find("manual") != std::string::npos);
     set(f_intent, intent);
     set(f_intent_only, intent && !s.code && brought.size() < 3);
     set(f_asks, has_any(s.low, {"could you", "can you", "please provide", "please share", "does anyone", "do you have",
                                 "if you have", "please confirm", "can someone", "could someone", "let me know",
                                 "let us know"}));
     set(f_agreement,
-        has_any(s.low, {"i agree", "agreed", "i concur", "verified", "all steps have been", "no further",
-                        "everyone agrees", "if all members agree", "consensus", "confirmed", "accurately"}));
+        has_any(s.low, {"i agree", "agreed", "verified", "no further", "consensus", "confirmed", "accurately"}));
     set(f_failure_words, speaks_of_failure(s.low));
-    set(f_fact_words, has_any(s.low, {"here is", "here are", "the following", "i found", "i have found", "i've checked",
-                                      "after reviewing", "upon manual", "having reviewed"}));
+    set(f_fact_words, has_any(s.low, {"here is", "here are", "the following", "found"}));
     set(f_ends_run, s.ends);
     assumed_ = assumed_ || assumption;
   }

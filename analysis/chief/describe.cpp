@@ -120,6 +120,9 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
                   log.steps.size(), a.graph.subtasks.size(),
                   std::count_if(a.back.verdicts.begin(), a.back.verdicts.end(), [](auto& v) { return v.fails; }),
                   a.graph.step_edges.size(), a.graph.loops.size());
+  out += log.framework == known_framework::none
+             ? "framework: not recognised. Only evaluators that need no framework are used: expect less, and check.\n"
+             : fmt::format("framework: {}\n", to_string(log.framework));
   out += agents_line(a) + "\n";
   for (std::size_t i = 0; i < a.ranking.size() && i < top; ++i) {
     const suspect& s = a.ranking[i];
@@ -155,6 +158,10 @@ std::string to_json(const flat_log& log, const attribution& a, std::size_t top) 
   }
   for (const auto& [agent, p] : a.agents) agents.push_back(json::object{{"agent", agent}, {"probability", p}});
   return json::serialize(json::object{{"log", log.id},
+                                      {"framework", to_string(log.framework)},
+                                      {"calibrated", a.calibrated},
+                                      // For people: no stage reads these back.
+                                      {"diagnostic", json::array{"edges.subtasks", "edges.agents", "patterns"}},
                                       {"ranking", std::move(ranking)},
                                       {"agents", std::move(agents)},
                                       {"subtasks", subtasks_of(a)},

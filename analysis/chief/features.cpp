@@ -11,6 +11,7 @@ std::string_view to_string(stage s) {
     case stage::planning_control: return "planning-control";
     case stage::data_flow: return "data-flow";
     case stage::deviation: return "deviation-aware";
+    case stage::order: return "order";
   }
   return "?";
 }
@@ -31,6 +32,12 @@ const std::vector<feature_info>& orchestrated_features() {
 const std::vector<feature_info>& agent_features() {
   static const std::vector<feature_info> features{
 #include "analysis/chief/agent_features.inc"
+  };
+  return features;
+}
+const std::vector<feature_info>& generic_features() {
+  static const std::vector<feature_info> features{
+#include "analysis/chief/generic_features.inc"
   };
   return features;
 }

@@ -1,10 +1,12 @@
 // Evaluators: a step or an agent as a vector of numbers. No feature is a step's index or a proxy for it; features with
 // "first" in their names are about the first failure or conclusion, wherever it is.
 //
-// Three tables, each an .inc file of FEATURE(name, stage, leaning, sentence):
+// Four tables, each an .inc file of FEATURE(name, stage, leaning, sentence):
 //   chat_features.inc          steps of a conversation where every agent speaks to all
 //   orchestrated_features.inc  steps of a run with a planner, compared within one agent
 //   agent_features.inc         agents of a run with a planner
+//   generic_features.inc       steps of a log of any framework
+// The first is for CaptainAgent, the next two for Magentic-One (`known_framework`).
 #pragma once
 
 #include <string_view>
@@ -16,7 +18,8 @@
 namespace digd::chief {
 
 // The stages of counterfactual screening (CHIEF, section 4.3), preceded by the virtual oracles (section 4.2).
-enum class stage { oracle, local, planning_control, data_flow, deviation };
+// `order`: nothing tells the candidates apart, and the earliest leads.
+enum class stage { oracle, local, planning_control, data_flow, deviation, order };
 std::string_view to_string(stage);
 
 struct feature_info {
@@ -29,6 +32,7 @@ struct feature_info {
 const std::vector<feature_info>& chat_features();
 const std::vector<feature_info>& orchestrated_features();
 const std::vector<feature_info>& agent_features();
+const std::vector<feature_info>& generic_features();
 
 struct candidate_rows {
   std::vector<std::size_t> steps;         // steps that can be blamed, ascending
@@ -36,6 +40,7 @@ struct candidate_rows {
 };
 candidate_rows rows_of_chat(const flat_log&);
 candidate_rows rows_of_orchestrated(const flat_log&);
+candidate_rows rows_of_any(const flat_log&);
 
 struct agent_rows {
   std::vector<std::string> agents;        // agents with steps that can be blamed, sorted

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
 
 namespace digd::chief {
@@ -51,7 +52,7 @@ execution_state execution_of(std::string_view text) {
   for (std::string_view nothing : {"", "none", "[]", "0", "{}", "nan", "null"}) {
     if (out == nothing) return execution_state::empty;
   }
-  if (out.size() < 400 && has_any(out, {"traceback", "error:", "not found", "no issues found", "none found"})) {
+  if (out.size() < 400 && has_any(out, {"traceback", "error:", "not found", "none found"})) {
     return execution_state::empty;
   }
   if (out.ends_with(':') && out.size() < 120) return execution_state::empty;
@@ -82,7 +83,28 @@ std::string centre_of_star(const flat_log& log) {
   return {};
 }
 
+// CaptainAgent's conversations begin with its brief ("# General Task … from manager"). Magentic-One's planner writes
+// ledgers as thoughts, which have the field "is_request_satisfied".
+known_framework framework_of(const flat_log& log) {
+  for (const flat_step& step : log.steps) {
+    const std::string low = lower(step.text.substr(0, 20'000));
+    if (!step.thought && is_brief(low)) return known_framework::captain_agent;
+    if (step.thought && starts(low, "updated ledger") && low.find("is_request_satisfied") != std::string::npos)
+      return known_framework::magentic_one;
+  }
+  return known_framework::none;
+}
+
 }  // namespace
+
+std::string_view to_string(known_framework f) {
+  switch (f) {
+    case known_framework::captain_agent: return "captain-agent";
+    case known_framework::magentic_one: return "magentic-one";
+    case known_framework::none: break;
+  }
+  return "unknown";
+}
 
 void recognise_forms(flat_log& log) {
   std::map<std::string, std::size_t> thinks;
@@ -95,6 +117,7 @@ void recognise_forms(flat_log& log) {
       std::max_element(thinks.begin(), thinks.end(), [](auto& a, auto& b) { return a.second < b.second; });
   log.planner = thinker != thinks.end() ? thinker->first : centre_of_star(log);
   log.orchestrated = !log.planner.empty();
+  log.framework = framework_of(log);
   for (flat_step& step : log.steps) {
     if (log.orchestrated && step.form == step_form::turn && step.agent == log.planner && !step.to.empty()) {
       step.form = step_form::instruction;

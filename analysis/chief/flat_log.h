@@ -26,6 +26,11 @@ enum class step_form {
   ending,       // the runner says why it stopped
 };
 
+// The frameworks whose logs trained evaluators of their own. A log of any other is judged by evaluators that every
+// framework's log shows.
+enum class known_framework { none, captain_agent, magentic_one };
+std::string_view to_string(known_framework);
+
 enum class execution_state { none, ok, empty, failed };
 
 struct flat_step {
@@ -49,13 +54,16 @@ struct flat_log {
   bool has_dig = false;          // whether `branch` and `inputs` are known
   // Whether a planner instructs executors one at a time; otherwise all speak to all.
   bool orchestrated = false;
-  std::string planner;       // if orchestrated
+  std::string planner;  // if orchestrated
+  known_framework framework = known_framework::none;
+  std::string outcome;       // of the run, if a trace has its end: "success", "failure", "aborted"
   std::size_t left_out = 0;  // lines of a trace that digd would refuse
 };
 
 inline constexpr std::size_t max_steps = 100'000;
 
-// Sets the forms, `orchestrated` and `planner` from agents, addressees and texts. Every reader calls it last.
+// Sets the forms, `framework`, `orchestrated` and `planner` from agents, addressees and texts. Every reader calls it
+// last.
 void recognise_forms(flat_log&);
 
 // Whether a step can be blamed: an agent's own act, not a step of the user, a terminal or the runner.

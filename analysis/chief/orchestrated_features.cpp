@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "analysis/chief/features.h"
@@ -38,8 +39,14 @@ bool declares_satisfied(std::string_view low) {
   return answer != std::string_view::npos && low.substr(answer, 30).find("true") != std::string_view::npos;
 }
 
-bool answers_here(const flat_log& log, std::size_t i) {
-  return executes(log, i) && log.steps[i].text.find("FINAL ANSWER:") != std::string::npos;
+// The last result of a run whose planner never accepted one.
+std::optional<std::size_t> last_unaccepted(const flat_log& log) {
+  std::optional<std::size_t> last;
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    if (log.steps[i].form == step_form::assessment && declares_satisfied(lower(log.steps[i].text))) return {};
+    if (executes(log, i) && can_be_blamed(log, i)) last = i;
+  }
+  return last;
 }
 
 std::map<std::string, std::size_t> executions(const flat_log& log) {
@@ -68,6 +75,7 @@ candidate_rows rows_of_orchestrated(const flat_log& log) {
   candidate_rows out;
   const std::vector<double> alike = likeness_of_instructions(log);
   std::map<std::string, std::size_t> count = executions(log);
+  const std::optional<std::size_t> broke_off = last_unaccepted(log);
   bool satisfied = false, instructed = false;
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
     const flat_step& step = log.steps[i];
@@ -91,9 +99,9 @@ candidate_rows rows_of_orchestrated(const flat_log& log) {
         break;
       }
     }
-    if (answers_here(log, i)) {
-      row[s_answer_here] = 1.0;
-      row[s_answer_here_of_few] = 1.0 / (1.0 + std::log(static_cast<double>(count[step.agent])));
+    if (i == broke_off) {
+      row[s_breaks_off] = 1.0;
+      row[s_breaks_off_of_few] = 1.0 / (1.0 + std::log(static_cast<double>(count[step.agent])));
     }
     instructed = instructed || step.form == step_form::instruction;
     out.steps.push_back(i);

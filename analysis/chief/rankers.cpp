@@ -45,13 +45,16 @@ std::ptrdiff_t index_of(const std::vector<std::size_t>& steps, std::size_t step)
 
 lesson lesson_of(const example& e) {
   lesson l;
-  l.orchestrated = e.log->orchestrated;
-  if (!l.orchestrated) {
+  l.framework = e.log->framework;
+  candidate_rows any = rows_of_any(*e.log);
+  l.generic.truth = index_of(any.steps, e.step);
+  l.generic.rows = std::move(any.rows);
+  if (l.framework == known_framework::captain_agent) {
     candidate_rows rows = rows_of_chat(*e.log);
     l.steps.truth = index_of(rows.steps, e.step);
     l.steps.rows = std::move(rows.rows);
-    return l;
   }
+  if (l.framework != known_framework::magentic_one) return l;
   const candidate_rows rows = rows_of_orchestrated(*e.log);
   std::vector<std::size_t> own;
   for (std::size_t i = 0; i < rows.steps.size(); ++i) {
@@ -67,20 +70,33 @@ lesson lesson_of(const example& e) {
   return l;
 }
 
-ranker_set train(const std::vector<const lesson*>& lessons, const training& training) {
-  std::vector<choice> chat, orchestrated, agents;
+ranker_set train(const std::vector<const lesson*>& lessons, const training& training, unsigned kinds) {
+  std::vector<choice> chat, orchestrated, agents, generic;
   for (const lesson* l : lessons) {
-    (l->orchestrated ? orchestrated : chat).push_back(l->steps);
-    if (l->orchestrated) agents.push_back(l->agents);
+    if (l->framework == known_framework::captain_agent) chat.push_back(l->steps);
+    if (l->framework == known_framework::magentic_one) {
+      orchestrated.push_back(l->steps);
+      agents.push_back(l->agents);
+    }
+    generic.push_back(l->generic);
   }
-  return {fit(chat, leanings_of(chat_features()), training.chat),
-          fit(orchestrated, leanings_of(orchestrated_features()), training.orchestrated),
-          fit(agents, leanings_of(agent_features()), training.agents)};
+  const auto fitted = [&](unsigned kind, const std::vector<choice>& cases, const std::vector<feature_info>& features,
+                          double penalty, double temperature) {
+    if ((kinds & kind) == 0) return std::vector<double>(features.size(), 0.0);
+    std::vector<double> weights = fit(cases, leanings_of(features), penalty);
+    for (double& w : weights) w /= temperature;
+    return weights;
+  };
+  return {fitted(trains_known, chat, chat_features(), training.chat, training.chat_temperature),
+          fitted(trains_known, orchestrated, orchestrated_features(), training.orchestrated,
+                 training.orchestrated_temperature),
+          fitted(trains_known, agents, agent_features(), training.agents, training.agents_temperature),
+          fitted(trains_generic, generic, generic_features(), training.generic, training.generic_temperature)};
 }
 
 const ranker_set& committed_rankers() {
   static const ranker_set set{weights_of("chat", chat_features()), weights_of("orchestrated", orchestrated_features()),
-                              weights_of("agents", agent_features())};
+                              weights_of("agents", agent_features()), weights_of("generic", generic_features()), true};
   return set;
 }
 
@@ -96,6 +112,7 @@ std::string weights_source(const ranker_set& set, const std::vector<std::string>
   add("chat", chat_features(), set.chat);
   add("orchestrated", orchestrated_features(), set.orchestrated);
   add("agents", agent_features(), set.agents);
+  add("generic", generic_features(), set.generic);
   return out;
 }
 

@@ -58,6 +58,7 @@ class trace_reader {
     if (type == "event") return event(m);
     if (type == "activation_started") return started(m);
     if (type == "activation_ended") return ended(m);
+    if (type == "run_ended") log_.outcome = text_member(m, "outcome");
     if (type == "hello" && log_.id.empty()) log_.id = text_member(m, "run");
     return true;
   }

@@ -2,6 +2,7 @@
 
 #include "analysis/chief/attribute.h"
 #include "analysis/chief/trace_log.h"
+#include "analysis/report/chief_suspects.h"
 #include "analysis/report/hierarchy_picture.h"
 #include "analysis/report/parts.h"
 #include "report/words.h"
@@ -64,7 +65,7 @@ table subtasks_of(const chief::flat_log& log, const chief::attribution& a) {
 }
 
 void tell(part& out, const chief::flat_log& log, const chief::attribution& a, const observed& seen) {
-  const chief::suspect& top = a.ranking.front();
+  const chief::suspect& top = a.ranking[a.lead];
   out.blocks.push_back(
       block::words(fmt::format("Of {}, the decisive error is most likely step {}, {} of agent {}: {}. The earliest "
                                "step such that, had its agent done it "
@@ -77,8 +78,8 @@ void tell(part& out, const chief::flat_log& log, const chief::attribution& a, co
                       "where it was weakest."));
   if (!top.proven)
     out.blocks.push_back(
-        block::words("Nothing is proven from the log; the order is that of trained weights over what the steps show, "
-                     "and the probabilities are not calibrated."));
+        block::words("Nothing is proven from the log; the order is that of trained weights over what the steps show. "
+                     "The probabilities are calibrated on other logs (docs/chief.md)."));
   out.blocks.push_back(block::of(draw_hierarchy(log, a)));
   out.blocks.push_back(block::of(suspects_of(log, a)));
   out.blocks.push_back(block::of(subtasks_of(log, a)));
@@ -113,7 +114,8 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
     return out;
   }
   out.ran = true;
-  const chief::suspect& top = a.ranking.front();
+  add_suspects(out, log, a, max_suspects);
+  const chief::suspect& top = a.ranking[a.lead];
   out.answer = fmt::format("CHIEF holds {} of agent {} to be the decisive error ({})",
                            short_name(step_name(log, top.step)), short_name(top.agent), how_sure(top));
   out.json = chief::to_json(log, a, max_suspects);
@@ -125,7 +127,8 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
        paper + "section 4.2"},
       {"proven, decided by", "counterfactual screening: contradictions on paper that nothing later puts right",
        paper + "section 4.3, eq. 1"},
-      {"probability of a suspect", "a trained conditional logit over what steps show; not calibrated, no interval",
+      {"probability of a suspect",
+       "a trained conditional logit over what steps show, calibrated by temperature; no interval",
        "docs/chief.md, The weights"}};
   tell(out, log, a, seen);
   for (std::size_t i = 0; i < std::min(a.ranking.size(), max_blamed); ++i) {

@@ -24,7 +24,7 @@ class hierarchy_picture {
         of_(of),
         discrepant_(of.back.steps.begin(), of.back.steps.end()),
         agents_(of.back.agents.begin(), of.back.agents.end()) {
-    if (!of.ranking.empty()) suspect_ = of.ranking.front().step;
+    if (!of.ranking.empty()) suspect_ = of.ranking[of.lead].step;
     choose();
   }
 

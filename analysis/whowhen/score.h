@@ -20,7 +20,9 @@ struct answer {
   double seconds = 0;
   std::size_t tokens = 0;
   double cost = 0;
-  bool failed = false;  // there is no answer; counted as wrong
+  bool failed = false;                // there is no answer; counted as wrong
+  std::vector<double> probabilities;  // of `steps`; empty: the method has none
+  bool proven = false;                // the answer rests on a contradiction, not on its probability
 };
 
 // Counts are fractions, so that the expectation of a random answer adds up exactly.

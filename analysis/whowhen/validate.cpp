@@ -1,5 +1,6 @@
 #include "analysis/whowhen/validate.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -13,6 +14,7 @@ using chief::lesson;
 using chief::training;
 
 constexpr double penalties[] = {0.5, 1.0, 2.0, 3.0, 5.0, 8.0};
+constexpr double temperatures[] = {0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0};
 constexpr std::size_t inner_folds = 5;
 
 // Log-likelihood of the truth under a ranker; 0 if the case has no truth.
@@ -23,7 +25,7 @@ double likelihood(const std::vector<double>& weights, const chief::choice& c) {
 
 // The penalty of one of the three rankers that gives held-out truths the highest likelihood.
 double best_penalty(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold,
-                    double training::*field,
+                    double training::*field, unsigned kinds,
                     const std::function<double(const chief::ranker_set&, const lesson&)>& judge) {
   double best = training{}.*field, best_likelihood = -1e300;
   for (double penalty : penalties) {
@@ -35,7 +37,8 @@ double best_penalty(const std::vector<const lesson*>& lessons, const std::vector
       for (std::size_t i = 0; i < lessons.size(); ++i) {
         if (fold[i] != f) rest.push_back(lessons[i]);
       }
-      const chief::ranker_set rankers = chief::train(rest, training);
+      if (rest.size() == lessons.size()) continue;
+      const chief::ranker_set rankers = chief::train(rest, training, kinds);
       for (std::size_t i = 0; i < lessons.size(); ++i) {
         if (fold[i] == f) sum += judge(rankers, *lessons[i]);
       }
@@ -45,27 +48,82 @@ double best_penalty(const std::vector<const lesson*>& lessons, const std::vector
   return best;
 }
 
-training choose(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold) {
-  std::vector<const lesson*> kinds[2];
-  std::vector<std::size_t> folds[2];
-  for (std::size_t i = 0; i < lessons.size(); ++i) {
-    kinds[lessons[i]->orchestrated].push_back(lessons[i]);
-    folds[lessons[i]->orchestrated].push_back(fold[i]);
+// The temperature that gives held-out truths the highest likelihood (Guo et al. 2017, section 4.2).
+double best_temperature(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold,
+                        const training& penalties_chosen, unsigned kinds,
+                        std::vector<double> chief::ranker_set::*weights, chief::choice lesson::*cases) {
+  std::vector<double> sums(std::size(temperatures), 0.0);
+  for (std::size_t f = 0; f < inner_folds; ++f) {
+    std::vector<const lesson*> rest;
+    for (std::size_t i = 0; i < lessons.size(); ++i) {
+      if (fold[i] != f) rest.push_back(lessons[i]);
+    }
+    if (rest.size() == lessons.size()) continue;
+    const chief::ranker_set rankers = chief::train(rest, penalties_chosen, kinds);
+    for (std::size_t t = 0; t < sums.size(); ++t) {
+      std::vector<double> cooled = rankers.*weights;
+      for (double& w : cooled) w /= temperatures[t];
+      for (std::size_t i = 0; i < lessons.size(); ++i) {
+        if (fold[i] == f) sums[t] += likelihood(cooled, lessons[i]->*cases);
+      }
+    }
   }
-  training penalties_chosen;
-  penalties_chosen.chat =
-      best_penalty(kinds[0], folds[0], &training::chat,
-                   [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.chat, l.steps); });
-  penalties_chosen.orchestrated =
-      best_penalty(kinds[1], folds[1], &training::orchestrated,
+  return temperatures[std::max_element(sums.begin(), sums.end()) - sums.begin()];
+}
+
+struct folded {
+  std::vector<const lesson*> lessons;
+  std::vector<std::size_t> fold;
+};
+
+folded of_framework(const folded& all, chief::known_framework f) {
+  folded out;
+  for (std::size_t i = 0; i < all.lessons.size(); ++i) {
+    if (all.lessons[i]->framework != f) continue;
+    out.lessons.push_back(all.lessons[i]);
+    out.fold.push_back(all.fold[i]);
+  }
+  return out;
+}
+
+training choose_penalties(const folded& chat, const folded& planned) {
+  training out;
+  out.chat = best_penalty(chat.lessons, chat.fold, &training::chat, chief::trains_known,
+                          [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.chat, l.steps); });
+  out.orchestrated =
+      best_penalty(planned.lessons, planned.fold, &training::orchestrated, chief::trains_known,
                    [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.orchestrated, l.steps); });
-  penalties_chosen.agents =
-      best_penalty(kinds[1], folds[1], &training::agents,
-                   [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.agents, l.agents); });
-  return penalties_chosen;
+  out.agents = best_penalty(planned.lessons, planned.fold, &training::agents, chief::trains_known,
+                            [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.agents, l.agents); });
+  return out;
 }
 
 }  // namespace
+
+training calibrate(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold, bool nested) {
+  const folded all{lessons, fold};
+  const folded chat = of_framework(all, chief::known_framework::captain_agent),
+               planned = of_framework(all, chief::known_framework::magentic_one);
+  const training penalties_chosen = nested ? choose_penalties(chat, planned) : training{};
+  training out = penalties_chosen;
+  out.chat_temperature = best_temperature(chat.lessons, chat.fold, penalties_chosen, chief::trains_known,
+                                          &chief::ranker_set::chat, &lesson::steps);
+  out.orchestrated_temperature = best_temperature(planned.lessons, planned.fold, penalties_chosen, chief::trains_known,
+                                                  &chief::ranker_set::orchestrated, &lesson::steps);
+  out.agents_temperature = best_temperature(planned.lessons, planned.fold, penalties_chosen, chief::trains_known,
+                                            &chief::ranker_set::agents, &lesson::agents);
+  return out;
+}
+
+training calibrate_generic(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& framework) {
+  training out;
+  out.generic =
+      best_penalty(lessons, framework, &training::generic, chief::trains_generic,
+                   [](const chief::ranker_set& r, const lesson& l) { return likelihood(r.generic, l.generic); });
+  out.generic_temperature =
+      best_temperature(lessons, framework, out, chief::trains_generic, &chief::ranker_set::generic, &lesson::generic);
+  return out;
+}
 
 std::vector<lesson> lessons_of(const std::vector<labelled_log>& logs) {
   std::vector<lesson> lessons;
@@ -77,9 +135,15 @@ answer answer_of(const labelled_log& l, const chief::ranker_set& rankers) {
   const auto from = std::chrono::steady_clock::now();
   const chief::attribution a = chief::attribute(l.log, rankers);
   answer out;
-  for (const chief::suspect& s : a.ranking) out.steps.push_back(s.step);
+  for (std::size_t i = 0; i < a.ranking.size(); ++i) {
+    // The answer first, then the others by probability.
+    const chief::suspect& s = a.ranking[i == 0 ? a.lead : i <= a.lead ? i - 1 : i];
+    out.steps.push_back(s.step);
+    out.probabilities.push_back(s.probability);
+  }
+  out.proven = !a.ranking.empty() && a.ranking.front().proven;
   if (a.ranking.empty()) out.failed = true;
-  else out.agent = a.ranking.front().agent;
+  else out.agent = a.ranking[a.lead].agent;
   out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   return out;
 }
@@ -99,9 +163,9 @@ validated cross_validate(const std::vector<labelled_log>& logs, bool nested) {
       for (std::size_t i : theirs) rest.push_back(&lessons[i]), fold.push_back(number % inner_folds);
       ++number;
     }
-    const training penalties_chosen = nested ? choose(rest, fold) : training{};
-    if (nested) out.chosen.push_back(penalties_chosen);
-    const chief::ranker_set rankers = chief::train(rest, penalties_chosen);
+    const training chosen = calibrate(rest, fold, nested);
+    out.chosen.push_back(chosen);
+    const chief::ranker_set rankers = chief::train(rest, chosen);
     for (std::size_t i : own) out.answers[i] = answer_of(logs[i], rankers);
   }
   return out;

@@ -288,8 +288,42 @@ TEST_CASE("no_feature_depends_on_the_index_of_a_step") {
                                 {"A", "Hello there, nothing to report."},
                                 {"B", "Hello there, nothing to report."},
                                 {"C", "Hello there, nothing to report."}});
-  const candidate_rows rows = rows_of_chat(log);
-  CHECK(rows.rows[1] == rows.rows[2]);
+  for (const candidate_rows& rows : {rows_of_chat(log), rows_of_any(log)}) CHECK(rows.rows[1] == rows.rows[2]);
+}
+
+TEST_CASE("a_framework_is_recognised_by_its_form_and_no_other_is_taken_for_it") {
+  CHECK(log_of("q", {{"A_Expert", "# General Task\nfrom your manager"}}).framework == known_framework::captain_agent);
+  CHECK(log_of("q", {{"Orchestrator", "Updated Ledger: {\"is_request_satisfied\": {}}", nullptr, true}}).framework ==
+        known_framework::magentic_one);
+  const flat_log other = log_of("q", {{"supervisor", "{\"next\": \"writer\"}"}, {"writer", "There are 12."}});
+  CHECK(other.framework == known_framework::none);
+  CHECK(describe(other, attribute(other), 1).find("framework: not recognised") != std::string::npos);
+  CHECK(to_json(other, attribute(other), 1).find("\"framework\":\"unknown\"") != std::string::npos);
+}
+
+TEST_CASE("an_unknown_framework_is_judged_by_generic_evaluators_alone") {
+  const flat_log log = log_of("q", {{"A", "It is 1628."}, {"B", "I assume that 1628 is right. TERMINATE"}});
+  ranker_set generic_only = committed_rankers();
+  std::fill(generic_only.chat.begin(), generic_only.chat.end(), 0.0);
+  std::fill(generic_only.orchestrated.begin(), generic_only.orchestrated.end(), 0.0);
+  std::fill(generic_only.agents.begin(), generic_only.agents.end(), 0.0);
+  CHECK(to_json(log, attribute(log), 5) == to_json(log, attribute(log, generic_only), 5));
+}
+
+TEST_CASE("the_ranking_is_in_order_of_the_displayed_probability") {
+  const flat_log log = log_of("q", {{"Orchestrator", "Updated Ledger: {\"is_request_satisfied\": {}}", nullptr, true},
+                                    {"Orchestrator", "Look it up", "Web"},
+                                    {"Web", "It is 1628."},
+                                    {"Orchestrator", "Look again", "Web"},
+                                    {"Web", "It is 1629."}});
+  const attribution a = attribute(log);
+  for (std::size_t i = 1; i < a.ranking.size(); ++i) CHECK(a.ranking[i - 1].probability >= a.ranking[i].probability);
+  CHECK(a.ranking[a.lead].agent == a.agents.front().first);
+}
+
+TEST_CASE("a_step_that_nothing_tells_apart_is_ranked_by_order_and_says_so") {
+  const flat_log log = log_of("q", {{"A", "hello there."}, {"B", "hello there."}});
+  CHECK(attribute(log).ranking.front().decided_by == stage::order);
 }
 
 TEST_CASE("a_ranker_learns_the_features_of_the_truth") {
@@ -327,4 +361,5 @@ TEST_CASE("the_committed_weights_match_the_features") {
   check(committed_rankers().chat, chat_features());
   check(committed_rankers().orchestrated, orchestrated_features());
   check(committed_rankers().agents, agent_features());
+  check(committed_rankers().generic, generic_features());
 }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "report/compose.h"
+#include "report/conclusion.h"
 
 namespace digd::report {
 
@@ -57,6 +58,12 @@ TEST_CASE("Shapley_values_of_a_run_come_as_who_when_and_what_with_the_numbers_be
   CHECK(p.origins.size() == 4);
   REQUIRE_FALSE(p.blamed.empty());
   CHECK(p.blamed.front().activation == "A1");
+  REQUIRE_FALSE(p.suspects.empty());
+  CHECK(p.scale == score_scale::shapley);
+  CHECK(p.suspects.front().activation == "A1");
+  CHECK_FALSE(p.suspects.front().evidence.empty());
+  const conclusion said = conclude(seen_of(hand_trace), {p});
+  CHECK(said.words.find("Most likely a, activation A1") == 0);
   const boost::json::value own = boost::json::parse(p.json);
   CHECK(own.at("estimator").as_string() == "exact");
 }
@@ -73,6 +80,8 @@ TEST_CASE("a_run_whose_activations_add_no_risk_together_has_nobody_to_blame_by_S
   REQUIRE(p.ran);
   CHECK(p.answer.find("nothing to attribute") != std::string::npos);
   CHECK(p.blamed.empty());
+  CHECK(p.suspects.empty());
+  CHECK(conclude(seen_of(trace), {p}).suspect.agent.empty());
   CHECK(pictures(p) == 0);
 }
 

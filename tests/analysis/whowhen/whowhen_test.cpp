@@ -5,7 +5,9 @@
 #include <set>
 #include <sstream>
 
+#include "analysis/whowhen/frameworks.h"
 #include "analysis/whowhen/planted.h"
+#include "analysis/whowhen/planted_frameworks.h"
 #include "analysis/whowhen/planted_structure.h"
 #include "analysis/whowhen/structure_game.h"
 #include "analysis/whowhen/validate.h"
@@ -169,4 +171,47 @@ TEST_CASE("the_default_method_beats_the_baselines_on_the_logs", "[.][data][whowh
   CHECK(generated.agent / generated.n >= 0.56);
   CHECK(crafted.step / crafted.n >= 0.20);
   CHECK(crafted.agent / crafted.n >= 0.60);
+}
+
+TEST_CASE("simulated_runs_of_frameworks_are_reproducible_and_their_truth_can_be_blamed") {
+  for (std::size_t style = 0; style < log_styles.size(); ++style) {
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      const labelled_log l = planted_framework_run(static_cast<log_style>(style), seed);
+      INFO(l.log.id);
+      REQUIRE(l.step < l.log.steps.size());
+      CHECK(l.log.steps[l.step].agent == l.agent);
+      CHECK(digd::chief::can_be_blamed(l.log, l.step));
+      CHECK(l.log.framework == digd::chief::known_framework::none);
+      const labelled_log again = planted_framework_run(static_cast<log_style>(style), seed);
+      CHECK(again.log.steps.size() == l.log.steps.size());
+      CHECK(again.log.steps[l.step].text == l.log.steps[l.step].text);
+    }
+  }
+}
+
+TEST_CASE("the_paired_interval_is_that_of_agresti_and_min") {
+  // 10 pairs better, 4 worse, 36 equal: (10.5 - 4.5) / 52 ± 1.96 · sqrt(15 - 36 / 52) / 52.
+  std::vector<double> ours(50, 1), theirs(50, 1);
+  for (int i = 0; i < 10; ++i) theirs[i] = 0;
+  for (int i = 10; i < 14; ++i) ours[i] = 0;
+  const difference d = paired_difference(ours, theirs);
+  CHECK(d.mean == Approx(0.12));
+  CHECK(d.low == Approx(0.11538 - 0.14258).margin(1e-4));
+  CHECK(d.high == Approx(0.11538 + 0.14258).margin(1e-4));
+}
+
+TEST_CASE("a_framework_that_was_left_out_is_answered_without_its_logs") {
+  const transfer t = leave_one_framework_out(simulated_frameworks(20, 1));
+  REQUIRE(t.frameworks.size() == 3);
+  for (const left_out& l : t.frameworks) {
+    INFO(l.framework);
+    CHECK(l.logs == 20);
+    CHECK(l.step.gain.high >= 0);  // not significantly below the best constant
+    CHECK(l.agent.gain.high >= 0);
+  }
+  const auto bins = reliability(t.logs, t.answers);
+  std::size_t decisive = 0;
+  for (const reliability_bin& b : bins) decisive += b.decisive;
+  CHECK(decisive == 60);  // every truth is a candidate
+  CHECK(reliability_svg(bins, "title").find("<circle") != std::string::npos);
 }
