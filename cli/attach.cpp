@@ -1,4 +1,4 @@
-// digctl attach claude-code [MODE]: writes digd's hooks into the settings of a coding agent, or removes them.
+// digctl attach PROGRAM [MODE]: writes digd's hooks into the settings of a coding agent, or removes them.
 #include <algorithm>
 #include <array>
 #include <boost/json/array.hpp>
@@ -36,22 +36,64 @@ struct attach_options {
 
 using version = std::array<int, 3>;
 
-// docs/coding-agents.md lists what this version does with the answers.
-constexpr version tried{2, 1, 330};
+// A coding agent, as `attach` sees it.
+struct attachable {
+  const hooked_program& settings;
+  const char* folder;           // of the settings, in the home or the project
+  const char* folder_variable;  // of the environment: names another folder
+  const char* file;
+  const char* version_command;
+  version tried;  // docs/coding-agents.md lists what this version does with the answers
+  bool has_http;  // hooks of type `http`
+  const char* works;
+  const char* older;  // what may not work with older versions
+};
+
+const std::array<attachable, 2>& programs() {
+  static const std::array<attachable, 2> list = {
+      {{.settings = claude_code_settings(),
+        .folder = ".claude",
+        .folder_variable = "CLAUDE_CONFIG_DIR",
+        .file = "settings.json",
+        .version_command = "claude --version 2>/dev/null",
+        .tried = {2, 1, 330},
+        .has_http = true,
+        .works = "see, report, inject (prompts, contexts), give back (denied calls, blocked stops), hold (ask the "
+                 "user) and cancel work",
+        .older = "Old versions ignore longer prompts for subagents and blocked stops of subagents: see and report "
+                 "work, give back may not"},
+       {.settings = codex_settings(),
+        .folder = ".codex",
+        .folder_variable = "CODEX_HOME",
+        .file = "hooks.json",
+        .version_command = "codex --version 2>/dev/null",
+        .tried = {0, 169, 0},
+        .has_http = false,
+        .works = "see, report, inject (messages, contexts) and give back (denied calls, blocked stops) work. Codex "
+                 "runs new hooks only after you have trusted them: it asks when it starts",
+        .older = "Versions before 0.124 call no hooks unless the feature is enabled"}}};
+  return list;
+}
+
+const attachable& program_of(const attach_options& options) {
+  return *std::find_if(programs().begin(), programs().end(),
+                       [&](const attachable& each) { return each.settings.name == options.program; });
+}
 
 fs::path settings_path(const attach_options& options) {
-  if (options.project) return fs::path(".claude") / "settings.json";
-  if (const char* folder = std::getenv("CLAUDE_CONFIG_DIR"); folder != nullptr && *folder != '\0') {
-    return fs::path(folder) / "settings.json";
+  const attachable& program = program_of(options);
+  if (options.project) return fs::path(program.folder) / program.file;
+  if (const char* folder = std::getenv(program.folder_variable); folder != nullptr && *folder != '\0') {
+    return fs::path(folder) / program.file;
   }
   const char* home = std::getenv("HOME");
-  return fs::path(home == nullptr ? "." : home) / ".claude" / "settings.json";
+  return fs::path(home == nullptr ? "." : home) / program.folder / program.file;
 }
 
 // "2.1.330 (Claude Code)"; empty: the program is not on the PATH.
-std::string installed_version() {
+std::string installed_version(const char* command) {
   std::string text;
-  FILE* pipe = popen("claude --version 2>/dev/null", "r");  // NOLINT(cert-env33-c): a fixed command
+  FILE* pipe = popen(command, "r");  // NOLINT(cert-env33-c): a fixed command
   if (pipe == nullptr) return text;
   std::array<char, 128> buffer{};
   if (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) text = buffer.data();
@@ -62,6 +104,7 @@ std::string installed_version() {
 // All 0: the text does not begin with three numbers.
 version version_in(std::string_view text) {
   version is{};
+  text.remove_prefix(std::min(text.find_first_of("0123456789"), text.size()));
   for (int& part : is) {
     const auto read = std::from_chars(text.data(), text.data() + text.size(), part);
     if (read.ec != std::errc()) return {};
@@ -71,33 +114,36 @@ version version_in(std::string_view text) {
 }
 
 // Says what is known about the version. False: it is older than the one tried, or unknown.
-bool report_version() {
-  const std::string text = installed_version();
+bool report_version(const attachable& program) {
+  const std::string text = installed_version(program.version_command);
   const version is = version_in(text);
+  const std::string tried = std::to_string(program.tried[0]) + '.' + std::to_string(program.tried[1]) + '.' +
+                            std::to_string(program.tried[2]);
   if (is == version{}) {
-    std::cerr << "Claude Code is not on the PATH, so its version is unknown. digd was tried with 2.1.330.\n";
+    std::cerr << program.settings.title << " is not on the PATH, so its version is unknown. digd was tried with "
+              << tried << ".\n";
     return false;
   }
-  if (is < tried) {
-    std::cerr << "Claude Code " << printable(text)
-              << " is older than 2.1.330, with which digd was tried. Old versions ignore longer prompts for subagents "
-                 "and blocked stops of subagents: see and report work, give back may not.\n";
+  if (is < program.tried) {
+    std::cerr << program.settings.title << ' ' << printable(text) << " is older than " << tried
+              << ", with which digd was tried. " << program.older << ".\n";
     return false;
   }
-  std::cerr << "Claude Code " << printable(text)
-            << ": see, report, inject (prompts, contexts), give back (denied calls, blocked stops) work.\n";
+  std::cerr << program.settings.title << ' ' << printable(text) << ": " << program.works << ".\n";
   return true;
 }
 
 json::object handler_for(const attach_options& options, const daemon_end& daemon) {
-  if (options.command || daemon.to.local) {
-    std::string command = "digctl hook claude-code --mode " + options.mode;
+  const attachable& program = program_of(options);
+  const std::string name(program.settings.name);
+  if (options.command || daemon.to.local || !program.has_http) {
+    std::string command = "digctl hook " + name + " --mode " + options.mode;
     if (options.daemon.to != daemon_options().to) command += " --to '" + options.daemon.to + "'";
     return {{"type", "command"}, {"command", command}, {"timeout", 10}};
   }
   const std::string host = daemon.to.host.find(':') == std::string::npos ? daemon.to.host : '[' + daemon.to.host + ']';
-  const std::string url = (daemon.to.tls ? "https://" : "http://") + host + ':' + daemon.to.port +
-                          "/v1/hooks/claude-code?mode=" + options.mode;
+  const std::string url = (daemon.to.tls ? "https://" : "http://") + host + ':' + daemon.to.port + "/v1/hooks/" + name +
+                          "?mode=" + options.mode;
   json::object handler{{"type", "http"}, {"url", url}, {"timeout", 10}};
   if (!daemon.token.empty()) {  // by name: the token itself is not written
     handler["headers"] = json::object{{"Authorization", "Bearer $DIGD_TOKEN"}};
@@ -142,10 +188,11 @@ bool is_daemon_there(const attach_options& options) {
 int check(const attach_options& options, const fs::path& path) {
   auto settings = read_settings(path);
   if (!settings) return wrong_use;
-  const std::size_t hooks = remove_hooks(*settings);
-  std::cerr << shown(path) << " has " << hooks << " of " << watched_hooks().size() << " hooks of digd.\n";
-  const bool is_good = report_version() & is_daemon_there(options);
-  return is_good && hooks == watched_hooks().size() ? done : found;
+  const attachable& program = program_of(options);
+  const std::size_t hooks = remove_hooks(*settings, program.settings), wanted = program.settings.hooks.size();
+  std::cerr << shown(path) << " has " << hooks << " of " << wanted << " hooks of digd.\n";
+  const bool is_good = report_version(program) & is_daemon_there(options);
+  return is_good && hooks == wanted ? done : found;
 }
 
 int attach(const attach_options& options) {
@@ -156,9 +203,10 @@ int attach(const attach_options& options) {
   auto before = read_settings(path);
   if (!before) return wrong_use;
   json::object after = *before;
-  const std::size_t removed = remove_hooks(after);
+  const attachable& program = program_of(options);
+  const std::size_t removed = remove_hooks(after, program.settings);
   const json::object handler = handler_for(options, *daemon);
-  if (!options.remove) add_hooks(after, handler);
+  if (!options.remove) add_hooks(after, program.settings, handler);
   if (after == *before) {
     std::cerr << shown(path) << " needs no change.\n";
     return done;
@@ -166,7 +214,7 @@ int attach(const attach_options& options) {
   std::cerr << shown(path) << ":\n";
   if (removed > 0) std::cerr << "  - " << removed << " hooks of digd\n";
   if (!options.remove) {
-    for (const std::string& name : watched_hooks())
+    for (const std::string& name : program.settings.hooks)
       std::cerr << "  + hooks." << name << ": " << json::serialize(handler) << '\n';
   }
   if (options.dry_run) return done;
@@ -183,7 +231,7 @@ int attach(const attach_options& options) {
     std::cerr << "Sessions that begin from now on are not watched.\n";
     return done;
   }
-  report_version();
+  report_version(program);
   std::cerr << "Sessions that begin from now on are watched (" << options.mode << ").\n";
   return done;
 }
@@ -193,7 +241,9 @@ int attach(const attach_options& options) {
 void add_attach(CLI::App& app, int& status) {
   auto options = std::make_shared<attach_options>();
   CLI::App* sub = app.add_subcommand("attach", "Lets digd watch a coding agent: writes its hooks into the settings");
-  sub->add_option("PROGRAM", options->program, "the coding agent")->required()->check(CLI::IsMember({"claude-code"}));
+  sub->add_option("PROGRAM", options->program, "the coding agent")
+      ->required()
+      ->check(CLI::IsMember({"claude-code", "codex"}));
   sub->add_option("MODE", options->mode, "shadow: digd reports what it would do. enforce: it does it")
       ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}))
       ->capture_default_str();

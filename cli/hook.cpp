@@ -1,4 +1,4 @@
-// digctl hook claude-code: a hook of type `command`. Passes the call on standard input to the daemon and prints its
+// digctl hook PROGRAM: a hook of type `command`. Passes the call on standard input to the daemon and prints its
 // answer. Adds what only the user may read: usage from transcripts, the branch, which tool call started a subagent.
 //
 // It fails open: whatever goes wrong, it prints nothing, says why on standard error, and exits with 0.
@@ -24,6 +24,8 @@ namespace json = boost::json;
 
 constexpr std::size_t max_call_bytes = 4u << 20;
 constexpr std::size_t max_transcript_bytes = 64u << 20;
+// Each tool call waits for its hook. Where a transcript is longer, its usage counts at the agent's next stop.
+constexpr std::size_t max_transcript_bytes_per_tool = 4u << 20;
 constexpr std::chrono::milliseconds max_connect_time{100};
 
 struct hook_options {
@@ -51,23 +53,28 @@ std::string branch_of(const std::string& folder) {
   return head->substr(prefix.size(), head->find_first_of("\r\n") - prefix.size());
 }
 
-void add_usage(const std::string& transcript, json::object& into) {
+void add_usage(const fs::path& transcript, std::size_t max_bytes, json::object& into) {
   std::string why;
-  const auto text = read_file(transcript, max_transcript_bytes, why);
+  const auto text = read_file(transcript, max_bytes, why);
   if (!text) return;
   const hooks::transcript_facts facts = hooks::read_transcript(*text);
   into["usage"] = usage_json(facts.usage);
   into["model"] = facts.model;
 }
 
-// The file beside a subagent's transcript names the tool call that started it.
-void add_tool_use(const json::object& call, json::object& into) {
+// A file of the subagent that acts, beside the session's transcript; empty: no subagent acts.
+fs::path subagent_file(const json::object& call, const char* suffix) {
   fs::path folder(hooks::text_of(call, "transcript_path"));
   const std::string agent = hooks::text_of(call, "agent_id");
-  if (folder.empty() || agent.empty() || agent.find('/') != std::string::npos) return;
+  if (folder.empty() || agent.empty() || agent.find('/') != std::string::npos) return {};
   folder.replace_extension();
+  return folder / "subagents" / ("agent-" + agent + suffix);
+}
+
+// The file beside a subagent's transcript names the tool call that started it.
+void add_tool_use(const json::object& call, json::object& into) {
   std::string why;
-  const auto text = read_file(folder / "subagents" / ("agent-" + agent + ".meta.json"), 64 * 1024, why);
+  const auto text = read_file(subagent_file(call, ".meta.json"), 64 * 1024, why);
   json::error_code ec;
   const json::value meta = text ? json::parse(*text, ec) : json::value();
   if (!ec && meta.is_object()) into["tool_use_id"] = hooks::text_of(meta.get_object(), "toolUseId");
@@ -76,10 +83,20 @@ void add_tool_use(const json::object& call, json::object& into) {
 json::object additions_to(const json::object& call) {
   const std::string hook = hooks::text_of(call, "hook_event_name");
   json::object added;
-  if (hook == "UserPromptSubmit") added["branch"] = branch_of(hooks::text_of(call, "cwd"));
+  const fs::path transcript(hooks::text_of(call, "transcript_path"));
+  if (hook == "UserPromptSubmit") {
+    added["branch"] = branch_of(hooks::text_of(call, "cwd"));
+    add_usage(transcript, max_transcript_bytes, added);
+  }
   if (hook == "SubagentStart") add_tool_use(call, added);
-  if (hook == "Stop") add_usage(hooks::text_of(call, "transcript_path"), added);
-  if (hook == "SubagentStop") add_usage(hooks::text_of(call, "agent_transcript_path"), added);
+  if (hook == "PreToolUse") {
+    const bool is_main = hooks::text_of(call, "agent_id").empty();
+    add_usage(is_main ? transcript : subagent_file(call, ".jsonl"), max_transcript_bytes_per_tool, added);
+  }
+  if (hook == "Stop") add_usage(transcript, max_transcript_bytes, added);
+  if (hook == "SubagentStop") {
+    add_usage(hooks::text_of(call, "agent_transcript_path"), max_transcript_bytes, added);
+  }
   return added;
 }
 

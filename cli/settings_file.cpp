@@ -17,13 +17,14 @@ bool contains(const json::object& handler, std::string_view member, std::string_
   return std::string_view(value->get_string()).find(text) != std::string_view::npos;
 }
 
-bool is_ours(const json::value& handler) {
+bool is_ours(const json::value& handler, const hooked_program& program) {
   const json::object* fields = handler.if_object();
+  const std::string name(program.name);
   return fields != nullptr &&
-         (contains(*fields, "url", "/v1/hooks/claude-code") || contains(*fields, "command", "digctl hook claude-code"));
+         (contains(*fields, "url", "/v1/hooks/" + name) || contains(*fields, "command", "digctl hook " + name));
 }
 
-std::size_t remove_from(json::array& entries) {
+std::size_t remove_from(json::array& entries, const hooked_program& program) {
   std::size_t removed = 0;
   for (auto entry = entries.begin(); entry != entries.end();) {
     json::object* fields = entry->if_object();
@@ -35,7 +36,7 @@ std::size_t remove_from(json::array& entries) {
     json::array& list = handlers->get_array();
     const std::size_t before = list.size();
     for (auto handler = list.begin(); handler != list.end();) {
-      handler = is_ours(*handler) ? list.erase(handler) : handler + 1;
+      handler = is_ours(*handler, program) ? list.erase(handler) : handler + 1;
     }
     removed += before - list.size();
     entry = before > 0 && list.empty() ? entries.erase(entry) : entry + 1;
@@ -73,14 +74,24 @@ void write_indented(const json::value& value, const std::string& indent, std::st
 
 }  // namespace
 
-const std::vector<std::string>& watched_hooks() {
-  static const std::vector<std::string> names = {
-      "UserPromptSubmit", "PreToolUse",   "PostToolUse", "PostToolUseFailure", "PermissionDenied",
-      "SubagentStart",    "SubagentStop", "Stop",        "SessionEnd"};
-  return names;
+const hooked_program& claude_code_settings() {
+  static const hooked_program program = {
+      .name = "claude-code",
+      .title = "Claude Code",
+      .hooks = {"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied",
+                "SubagentStart", "SubagentStop", "Stop", "SessionEnd"}};
+  return program;
 }
 
-std::size_t remove_hooks(json::object& settings) {
+const hooked_program& codex_settings() {
+  static const hooked_program program = {.name = "codex",
+                                         .title = "Codex",
+                                         .hooks = {"UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart",
+                                                   "SubagentStop", "Stop", "SessionEnd"}};
+  return program;
+}
+
+std::size_t remove_hooks(json::object& settings, const hooked_program& program) {
   json::value* found = settings.if_contains("hooks");
   json::object* hooks = found == nullptr ? nullptr : found->if_object();
   if (hooks == nullptr) return 0;
@@ -88,7 +99,7 @@ std::size_t remove_hooks(json::object& settings) {
   std::vector<std::string> empty;
   for (auto& [name, entries] : *hooks) {
     if (!entries.is_array()) continue;
-    const std::size_t from_here = remove_from(entries.get_array());
+    const std::size_t from_here = remove_from(entries.get_array(), program);
     removed += from_here;
     if (from_here > 0 && entries.get_array().empty()) empty.emplace_back(name);
   }
@@ -97,11 +108,11 @@ std::size_t remove_hooks(json::object& settings) {
   return removed;
 }
 
-void add_hooks(json::object& settings, const json::object& handler) {
+void add_hooks(json::object& settings, const hooked_program& program, const json::object& handler) {
   json::value& found = settings["hooks"];
   if (!found.is_object()) found = json::object();
   json::object& hooks = found.get_object();
-  for (const std::string& name : watched_hooks()) {
+  for (const std::string& name : program.hooks) {
     json::value& entries = hooks[name];
     if (!entries.is_array()) entries = json::array();
     entries.get_array().push_back(json::object{{"hooks", json::array{handler}}});

@@ -29,7 +29,11 @@ void hook_server::take(engine_thread& home, const hooks::dialect& as, mode mode,
   const std::string id = call.session;
   std::shared_ptr<hook_session>& session = here.sessions[id];
   if (!session) {
-    hooks::session_options options{.program = std::string(as.name), .mode = std::string(to_string(mode))};
+    hooks::session_options options;
+    options.program = as.name;
+    options.mode = to_string(mode);
+    options.able = as.able;
+    options.stop_is_answer = as.stop_is_answer;
     session = std::make_shared<hook_session>(home, threads_, as, id, std::move(options), counts_);
     counts_.sessions.fetch_add(1);
   }

@@ -1,6 +1,7 @@
 #include "daemon/hooks/hook_session.h"
 
 #include <spdlog/spdlog.h>
+#include <algorithm>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/json/array.hpp>
@@ -11,6 +12,7 @@
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
+#include "model/rule_id.h"
 
 namespace digd::daemon {
 
@@ -45,6 +47,17 @@ std::vector<std::string> names_of(const json::object& from, std::string_view mem
 const json::object* object_of(const json::object& from, std::string_view member) {
   const json::value* value = from.if_contains(member);
   return value == nullptr ? nullptr : value->if_object();
+}
+
+// Whether all detections of a verdict are a guard's.
+bool is_of_guards(const json::object& verdict) {
+  const json::value* detections = verdict.if_contains("detections");
+  if (detections == nullptr || !detections->is_array()) return false;
+  return std::all_of(detections->get_array().begin(), detections->get_array().end(), [](const json::value& each) {
+    if (!each.is_object()) return false;
+    const auto rule = rule_from(hooks::text_of(each.get_object(), "rule"));
+    return rule && is_guard(*rule);
+  });
 }
 
 }  // namespace
@@ -128,6 +141,8 @@ void hook_session::respond(waiting_hook& hook, const hooks::reply& reply) {
   if (!hook.answer) return;
   hook.timer.cancel();
   switch (reply.action) {
+    case hooks::reply_action::ask:
+    case hooks::reply_action::cancel:
     case hooks::reply_action::deny: counts_.denied.fetch_add(1); break;
     case hooks::reply_action::block: counts_.blocked.fetch_add(1); break;
     case hooks::reply_action::amend_input: counts_.amended.fetch_add(1); break;
@@ -181,7 +196,12 @@ void hook_session::on_joined(join_result&& result) {
 }
 
 void hook_session::send_lines() {
-  for (std::string& line : state_.lines()) {
+  for (std::string& line : state_.lines()) outgoing_.push_back(std::move(line));
+  // The run may answer a line at once, and the answer may make more lines: they follow those that wait.
+  if (std::exchange(sending_, true)) return;
+  while (!outgoing_.empty()) {
+    const std::string line = std::move(outgoing_.front());
+    outgoing_.pop_front();
     if (!host_) continue;
     ++sent_;
     const auto now = std::chrono::steady_clock::now();
@@ -189,10 +209,10 @@ void hook_session::send_lines() {
       const std::shared_ptr<run_host> host = host_;  // an answer may reset `host_`
       host->receive(slot_, line, now);
     } else {
-      boost::asio::post(owner_->context(),
-                        [host = host_, slot = slot_, line = std::move(line), now] { host->receive(slot, line, now); });
+      boost::asio::post(owner_->context(), [host = host_, slot = slot_, line, now] { host->receive(slot, line, now); });
     }
   }
+  sending_ = false;
 }
 
 void hook_session::leave_run() {
@@ -240,6 +260,7 @@ void hook_session::on_verdicts(const json::object& frame) {
     received.action = hooks::text_of(verdict, "action");
     received.inject = hooks::text_of(verdict, "inject");
     received.recipients = names_of(verdict, "recipients");
+    received.is_guards = is_of_guards(verdict);
   }
   const hooks::reply reply = state_.answer(seq, received);
   send_lines();
@@ -247,6 +268,12 @@ void hook_session::on_verdicts(const json::object& frame) {
 }
 
 void hook_session::on_intervention(const json::object& frame) {
+  const std::string action = hooks::text_of(frame, "action"), id = hooks::text_of(frame, "id");
+  if (action == "cancel") return state_.cancel(id, names_of(frame, "activations"), hooks::text_of(frame, "inject"));
+  if (action == "release") {
+    state_.release(id);
+    return send_lines();
+  }
   state_.intervene(hooks::text_of(frame, "id"), hooks::text_of(frame, "event"), hooks::text_of(frame, "inject"),
                    names_of(frame, "recipients"));
 }

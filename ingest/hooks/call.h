@@ -28,12 +28,14 @@ enum class tool_kind : std::uint8_t { other, spawn, message };
 // Totals of an agent since its session began.
 struct usage_totals {
   std::int64_t input_tokens = 0, output_tokens = 0, model_calls = 0;
+  bool operator==(const usage_totals&) const = default;
 };
 
 struct call {
   static constexpr std::size_t max_session_bytes = 128;
   static constexpr std::size_t max_id_bytes = 120;
   static constexpr std::size_t max_text_bytes = 32 * 1024;  // longer texts are cut
+  static constexpr std::size_t max_results = 256;           // further ones are not recorded
 
   call_kind kind = call_kind::other;
   std::string name;  // the hook's own name
@@ -45,14 +47,15 @@ struct call {
 
   tool_kind tool = tool_kind::other;
   std::string tool_name;
-  std::string tool_use;       // the id of the tool call
-  std::string target;         // of a spawn: the type. Of a message: who it is for
-  std::string given_name;     // of a spawn
-  std::string bound_agent;    // the agent that a spawn started, or that a message or a notification is about
-  bool has_result = false;    // a spawn that is done brought the agent's result with it
-  bool no_target = false;     // a spawn failed because there is no such type
-  boost::json::object input;  // of the tool
-  std::string fingerprint;    // equal calls of a tool have equal ones
+  std::string tool_use;                 // the id of the tool call
+  std::string target;                   // of a spawn: the type. Of a message: who it is for
+  std::string given_name;               // of a spawn
+  std::string bound_agent;              // the agent that a spawn started, or that a message or a notification is about
+  bool has_result = false;              // a spawn that is done brought the agent's result with it
+  bool no_target = false;               // a spawn failed because there is no such type
+  std::vector<std::string> results_of;  // agents whose results this call brought
+  boost::json::object input;            // of the tool
+  std::string fingerprint;              // equal calls of a tool have equal ones
 
   std::string text;                  // prompt, last message or error
   bool was_blocked = false;          // a stop after an earlier stop was answered with `block`
@@ -63,7 +66,15 @@ struct call {
 };
 
 // What the hook does. `none`: nothing, so that the agent behaves as without digd.
-enum class reply_action : std::uint8_t { none, add_context, amend_input, deny, block };
+enum class reply_action : std::uint8_t {
+  none,
+  add_context,
+  amend_input,
+  deny,
+  ask,  // the program asks its user
+  block,
+  cancel,  // the agent ends here
+};
 
 struct reply {
   reply_action action = reply_action::none;

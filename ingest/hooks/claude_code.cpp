@@ -90,20 +90,6 @@ void read_stop(const json::object& hook, call& into) {
   }
 }
 
-// What `digctl hook` adds: it reads the transcript as the user.
-void read_additions(const json::object& hook, call& into) {
-  const json::object* added = object_of(hook, "digd");
-  if (added == nullptr) return;
-  into.branch = cut(text_of(*added, "branch"), call::max_id_bytes);
-  if (into.model.empty()) into.model = cut(text_of(*added, "model"), call::max_id_bytes);
-  if (into.kind == call_kind::agent_started) into.tool_use = cut(text_of(*added, "tool_use_id"), call::max_id_bytes);
-  if (const json::object* usage = object_of(*added, "usage")) {
-    into.usage = usage_totals{.input_tokens = count_of(*usage, "input_tokens"),
-                              .output_tokens = count_of(*usage, "output_tokens"),
-                              .model_calls = count_of(*usage, "model_calls")};
-  }
-}
-
 boost::system::result<call, bad_call> read(const json::object& hook) {
   call made;
   made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
@@ -151,10 +137,22 @@ std::string write(const call& of, const reply& answer) {
       output["permissionDecision"] = "deny";
       output["permissionDecisionReason"] = answer.text;
       break;
+    case reply_action::ask:
+      output["permissionDecision"] = "ask";
+      output["permissionDecisionReason"] = answer.text;
+      break;
     case reply_action::block:
       body["decision"] = "block";
       body["reason"] = answer.text;
       return json::serialize(body);
+    case reply_action::cancel:
+      // `continue` alone ends the agent only after the tool has run.
+      body["continue"] = false;
+      body["stopReason"] = answer.text;
+      if (of.kind != call_kind::tool_wanted) return json::serialize(body);
+      output["permissionDecision"] = "deny";
+      output["permissionDecisionReason"] = answer.text;
+      break;
   }
   body["hookSpecificOutput"] = std::move(output);
   return json::serialize(body);
@@ -162,6 +160,7 @@ std::string write(const call& of, const reply& answer) {
 
 }  // namespace
 
-const dialect claude_code = {.name = "claude-code", .read = read, .write = write};
+const dialect claude_code = {
+    .name = "claude-code", .able = {.hold = true, .cancel = true}, .read = read, .write = write};
 
 }  // namespace digd::hooks

@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array<const dialect*, 1> dialects = {&claude_code};
+constexpr std::array dialects = {&claude_code, &codex};
 
 constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325;
 constexpr std::uint64_t fnv_prime = 0x100000001b3;
@@ -60,6 +60,19 @@ bool is_true(const json::object& from, std::string_view member) {
 std::int64_t count_of(const json::object& from, std::string_view member) {
   const json::value* value = from.if_contains(member);
   return value != nullptr && value->is_int64() && value->get_int64() > 0 ? value->get_int64() : 0;
+}
+
+void read_additions(const json::object& hook, call& into) {
+  const json::object* added = object_of(hook, "digd");
+  if (added == nullptr) return;
+  into.branch = cut(text_of(*added, "branch"), call::max_id_bytes);
+  if (into.model.empty()) into.model = cut(text_of(*added, "model"), call::max_id_bytes);
+  if (into.kind == call_kind::agent_started) into.tool_use = cut(text_of(*added, "tool_use_id"), call::max_id_bytes);
+  if (const json::object* usage = object_of(*added, "usage")) {
+    into.usage = usage_totals{.input_tokens = count_of(*usage, "input_tokens"),
+                              .output_tokens = count_of(*usage, "output_tokens"),
+                              .model_calls = count_of(*usage, "model_calls")};
+  }
 }
 
 std::string cut(std::string_view text, std::size_t max_bytes) {

@@ -23,8 +23,16 @@ struct bad_call {
   throw std::runtime_error(e.field + ": " + e.message);
 }
 
+// What the program does with answers.
+struct abilities {
+  bool inject = true, give_back = true, hold = false, cancel = false;
+};
+
 struct dialect {
   std::string_view name;  // in paths and commands
+  abilities able;
+  // The main agent's stop is its answer, even while subagents act. Otherwise the program resumes it with each result.
+  bool stop_is_answer = false;
   boost::system::result<call, bad_call> (*read)(const boost::json::object& hook);
   // The body of the answer; "{}" changes nothing.
   std::string (*write)(const call& of, const reply& answer);
@@ -39,6 +47,7 @@ std::vector<std::string> dialect_names();
 boost::system::result<call, bad_call> read_call(const dialect& as, std::string_view body);
 
 extern const dialect claude_code;
+extern const dialect codex;
 
 // ---- for the dialects
 
@@ -51,6 +60,8 @@ bool is_true(const boost::json::object& from, std::string_view member);
 std::int64_t count_of(const boost::json::object& from, std::string_view member);
 // `text` up to `max_bytes`, cut between characters.
 std::string cut(std::string_view text, std::size_t max_bytes);
+// What `digctl hook` adds as `digd`: it reads transcripts as the user.
+void read_additions(const boost::json::object& hook, call& into);
 // Equal for equal calls of a tool.
 std::string fingerprint_of(std::string_view tool, const boost::json::object& input);
 

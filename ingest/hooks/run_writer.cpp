@@ -1,8 +1,15 @@
 #include "ingest/hooks/run_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace digd::hooks {
+
+namespace {
+
+constexpr std::int64_t max_usage = 1'000'000'000;  // of one message (docs/protocol.md)
+
+}  // namespace
 
 json_writer run_writer::begin(std::string_view type) {
   line_.clear();
@@ -44,6 +51,7 @@ std::string run_writer::event(std::string_view source, const new_event& what) {
   json_writer line = begin("event");
   line.key("event");
   std::string id = write_event(line, source, what);
+  if (!source.empty() && source == used_by_) write_usage(line);
   finish(line);
   return id;
 }
@@ -70,6 +78,7 @@ std::string run_writer::activation_ended(std::string_view id, const std::vector<
     made = write_event(line, {}, *output);
     line.close_array();
   }
+  if (id == used_by_) write_usage(line);
   finish(line);
   return made;
 }
@@ -77,12 +86,16 @@ std::string run_writer::activation_ended(std::string_view id, const std::vector<
 void run_writer::activation_failed(std::string_view id, std::string_view error) {
   json_writer line = begin("activation_ended");
   line.key("activation").text(id).key("failed").boolean(true).key("error").text(error);
+  if (id == used_by_) write_usage(line);
   finish(line);
 }
 
-void run_writer::activation_discarded(std::string_view id, std::string_view input) {
+void run_writer::activation_discarded(std::string_view id, const std::vector<std::string>& inputs) {
   json_writer line = begin("activation_ended");
-  line.key("activation").text(id).key("reactions").open_object().key(input).text("discard").close_object();
+  line.key("activation").text(id).key("reactions").open_object();
+  for (const std::string& input : inputs) line.key(input).text("discard");
+  line.close_object();
+  if (id == used_by_) write_usage(line);
   finish(line);
 }
 
@@ -98,17 +111,35 @@ void run_writer::carried_out(std::string_view intervention, std::string_view app
   finish(line);
 }
 
-void run_writer::usage(std::string_view activation, const usage_totals& since, std::int64_t tool_calls) {
-  json_writer line = begin("usage");
-  line.key("activation").text(activation).key("usage").open_object();
+void run_writer::write_usage(json_writer& line) {
+  line.key("usage").open_object();
   const auto add = [&](std::string_view name, std::int64_t n) {
-    if (n > 0) line.key(name).integer(n);
+    if (n > 0) line.key(name).integer(std::min(n, max_usage));
   };
-  add("input_tokens", since.input_tokens);
-  add("output_tokens", since.output_tokens);
-  add("model_calls", since.model_calls);
-  add("tool_calls", tool_calls);
+  add("input_tokens", used_.input_tokens);
+  add("output_tokens", used_.output_tokens);
+  add("model_calls", used_.model_calls);
+  add("tool_calls", tool_calls_);
   line.close_object();
+  used_by_.clear();
+  used_ = {};
+  tool_calls_ = 0;
+}
+
+void run_writer::add_usage(const std::string& activation, const usage_totals& since, std::int64_t tool_calls) {
+  if (activation != used_by_) flush_usage();
+  used_by_ = activation;
+  used_.input_tokens += since.input_tokens;
+  used_.output_tokens += since.output_tokens;
+  used_.model_calls += since.model_calls;
+  tool_calls_ += tool_calls;
+}
+
+void run_writer::flush_usage() {
+  if (used_by_.empty()) return;
+  json_writer line = begin("usage");
+  line.key("activation").text(used_by_);
+  write_usage(line);
   finish(line);
 }
 

@@ -42,12 +42,13 @@ class run_writer {
   // Inputs in `waiting` keep waiting; the others are consumed. Returns the id of the output; empty: there is none.
   std::string activation_ended(std::string_view id, const std::vector<std::string>& waiting, const new_event* output);
   void activation_failed(std::string_view id, std::string_view error);
-  void activation_discarded(std::string_view id, std::string_view input);
+  void activation_discarded(std::string_view id, const std::vector<std::string>& inputs);
   void delivery(std::string_view event, std::string_view applied, std::string_view reason);
   // An intervention was carried out.
   void carried_out(std::string_view intervention, std::string_view applied);
-  // Adds to the usage of an activation.
-  void usage(std::string_view activation, const usage_totals& since, std::int64_t tool_calls);
+  // Adds to the usage of an activation, with the next message that is about it, at the latest with `flush_usage`.
+  void add_usage(const std::string& activation, const usage_totals& since, std::int64_t tool_calls);
+  void flush_usage();
   void gap();
   void run_ended(std::string_view outcome);
 
@@ -55,12 +56,16 @@ class run_writer {
   json_writer begin(std::string_view type);
   void finish(json_writer& line);
   void agent(std::string_view type, std::string_view name);
+  void write_usage(json_writer& line);
   std::string write_event(json_writer& line, std::string_view source, const new_event& what);
 
   std::uint64_t seq_ = 0;
   std::optional<std::int64_t> ts_;
   std::string line_;
   std::vector<std::string> lines_;
+  std::string used_by_;  // the activation whose usage is not written yet; empty: none
+  usage_totals used_;
+  std::int64_t tool_calls_ = 0;
 };
 
 }  // namespace digd::hooks

@@ -69,7 +69,10 @@ std::string session::begin_run(const call& of) {
   run_ = run_of(of);
   out_ = run_writer();
   out_.set_time(of.ts);
+  if (!agents_.empty()) main_counted_ = main_agent().counted;
+  if (of.usage && of.kind == call_kind::prompt) main_counted_ = of.usage;
   agents_.clear();
+  asked_.clear();
   named_.clear();
   waiting_.clear();
   answered_ = was_reminded_ = false;
@@ -77,6 +80,7 @@ std::string session::begin_run(const call& of) {
   agents_.push_back(std::make_unique<agent>());
   main_agent().name = "main";
   main_agent().started = true;
+  main_agent().counted = main_counted_;
 
   std::string text;
   json_writer hello(text);
@@ -89,7 +93,9 @@ std::string session::begin_run(const call& of) {
   hello.key("kinds").open_array().text("message").close_array().close_object().close_object();
   hello.key("limits").open_object().key("stalled_ms").integer(stalled_ms).close_object();
   hello.key("capabilities").open_object();
-  for (const char* able : {"inject", "reroute", "create"}) hello.key(able).boolean(true);
+  hello.key("inject").boolean(options_.able.inject).key("create").boolean(options_.able.inject);
+  hello.key("reroute").boolean(options_.able.give_back);
+  hello.key("hold").boolean(options_.able.hold).key("cancel").boolean(options_.able.cancel);
   hello.close_object();
   hello.key("client").open_object().key("name").text(options_.program).close_object();
   hello.key("labels").open_object().key("session").text(id_).key("program").text(options_.program);
@@ -105,6 +111,9 @@ void session::joined(std::uint64_t acked_seq, bool guards, bool repetition) {
   judges_tools_ = repetition;
   out_.continue_after(acked_seq);
   if (acked_seq > 0) out_.gap();
+  // What agents used before the gap may have been counted.
+  continues_ = acked_seq > 0;
+  if (!continues_ && !main_agent().counted) main_agent().counted = usage_totals();
 }
 
 // ---- calls
@@ -116,6 +125,7 @@ session::taken session::take(const call& of) {
     if (of.kind != call_kind::other && of.kind != call_kind::session_ended) ++ignored_;
     return result;
   }
+  if (cancel_agent(of, result)) return result;
   switch (of.kind) {
     case call_kind::prompt: take_prompt(of, result); break;
     case call_kind::notification: take_notification(of); break;
@@ -128,7 +138,9 @@ session::taken session::take(const call& of) {
     case call_kind::session_ended: end_run(); break;
     case call_kind::other: break;
   }
-  if (result.judged_seq == 0 && !run_.empty()) hand_over_notices(of, result);
+  if (run_.empty()) return result;
+  if (result.judged_seq == 0) hand_over_notices(of, result);
+  out_.flush_usage();
   return result;
 }
 
@@ -150,6 +162,12 @@ reply session::answer(std::uint64_t judged_seq, const received_verdict& verdict)
   waiting_.erase(found);
   if (w.kind == waiting_kind::submit && verdict.action == "deliver") answered_ = true;
   if (verdict.action == "deliver") return {};
+  if (verdict.is_guards && w.kind == waiting_kind::result) {
+    // The work is done. An agent that hears of a limit now would only spend more.
+    out_.delivery(w.event, "as_is", "a guard does not stop a result");
+    return {};
+  }
+  if (verdict.action == "hold") return hold(w, verdict);
   switch (w.kind) {
     case waiting_kind::prompt: return {reply_action::add_context, verdict.inject};
     case waiting_kind::spawn:
@@ -180,6 +198,32 @@ void session::intervene(const std::string& id, const std::string& event, const s
     if (a == nullptr || a->notices.size() >= max_notices) continue;
     a->notices.push_back({.id = id, .event = event, .text = text});
   }
+}
+
+void session::cancel(const std::string& id, const std::vector<std::string>& activations, const std::string& text) {
+  for (const auto& a : agents_) {
+    if (a->activation.empty()) continue;
+    if (std::find(activations.begin(), activations.end(), a->activation) == activations.end()) continue;
+    a->cancel_id = id;
+    a->cancel_text = text;
+  }
+}
+
+// Ends the agent with this hook if the monitor asked for it. A prompt is never refused: the user may go on.
+bool session::cancel_agent(const call& of, taken& into) {
+  const bool is_able = of.kind == call_kind::tool_wanted || of.kind == call_kind::tool_done;
+  const bool stops = of.kind == call_kind::stopped || of.kind == call_kind::agent_stopped;
+  if (!is_able && !stops) return false;
+  agent* a = acting(of);
+  if (a == nullptr || a->cancel_id.empty()) return false;
+  out_.carried_out(std::exchange(a->cancel_id, {}), "cancelled");
+  if (stops || a->activation.empty()) return false;  // it ends anyway
+  count_usage(of, *a);
+  out_.activation_discarded(a->activation, a->tasks);
+  a->activation.clear();
+  a->tasks.clear();
+  into.reply = {reply_action::cancel, a->cancel_text};
+  return true;
 }
 
 // The monitor's events reach an agent with the first hook whose answer can carry a text to it.
@@ -250,6 +294,7 @@ session::agent* session::acting(const call& of) {
   a.type = type;
   a.id = of.agent;
   a.asked_by = &main_agent();
+  if (!continues_) a.counted = usage_totals();
   out_.agent_joined(a.name);
   return &a;
 }
@@ -276,8 +321,10 @@ std::vector<std::string> session::read_inbox(agent& of, const agent* from) {
 void session::open(agent& a, const std::vector<std::string>& inputs) {
   std::vector<std::string> all = a.tasks;
   all.insert(all.end(), inputs.begin(), inputs.end());
+  for (std::string& event : std::exchange(a.returned, {})) all.push_back(std::move(event));
   a.activation = out_.activation_started(a.name, all);
   a.started = true;
+  a.cancel_id.clear();
 }
 
 // New inputs for an agent that acts: its activation ends, and another begins with what still waits and these.
@@ -285,6 +332,12 @@ void session::turn_over(agent& a, const std::vector<std::string>& inputs) {
   if (inputs.empty() && !a.activation.empty()) return;
   if (!a.activation.empty()) out_.activation_ended(a.activation, a.tasks, nullptr);
   open(a, inputs);
+}
+
+void session::take_returned(agent& a) {
+  if (a.returned.empty() || a.activation.empty()) return;
+  out_.activation_ended(a.activation, a.tasks, nullptr);
+  open(a, {});
 }
 
 void session::close_failed(agent& a, std::string_view why) {
@@ -310,12 +363,14 @@ void session::close_lost_agents(const call& of) {
 
 void session::count_usage(const call& of, agent& a) {
   if (!of.usage || !takes_usage_ || a.activation.empty()) return;
-  const usage_totals since{.input_tokens = of.usage->input_tokens - a.counted.input_tokens,
-                           .output_tokens = of.usage->output_tokens - a.counted.output_tokens,
-                           .model_calls = of.usage->model_calls - a.counted.model_calls};
+  const usage_totals before = a.counted.value_or(*of.usage);
   a.counted = *of.usage;
-  if (since.input_tokens < 0 || since.output_tokens < 0 || since.model_calls < 0) return;
-  out_.usage(a.activation, since, 0);
+  const usage_totals since{.input_tokens = of.usage->input_tokens - before.input_tokens,
+                           .output_tokens = of.usage->output_tokens - before.output_tokens,
+                           .model_calls = of.usage->model_calls - before.model_calls};
+  // Totals fall when a transcript was compacted.
+  if (since.input_tokens < 0 || since.output_tokens < 0 || since.model_calls < 0 || since == usage_totals()) return;
+  out_.add_usage(a.activation, since, 0);
 }
 
 }  // namespace digd::hooks

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "ingest/hooks/call.h"
+#include "ingest/hooks/dialect.h"
 #include "ingest/hooks/run_writer.h"
 
 namespace digd::hooks {
@@ -31,13 +32,16 @@ struct session_options {
   std::string mode = "shadow";
   std::string clock = "wall";
   std::size_t max_blocks = 5;  // an agent's stops that are answered with `block`, in a run
+  abilities able;
+  bool stop_is_answer = false;  // dialect.h
 };
 
 // A verdict, as the caller read it from a frame.
 struct received_verdict {
-  std::string action;  // deliver, inject, reroute
+  std::string action;  // deliver, inject, reroute, hold
   std::vector<std::string> recipients;
   std::string inject;
+  bool is_guards = false;  // only guards ask for it
 };
 
 class session {
@@ -76,6 +80,10 @@ class session {
   void drop(std::uint64_t judged_seq) { waiting_.erase(judged_seq); }
   // Calls were lost.
   void note_gap() { out_.gap(); }
+  // Activations that the monitor wants to end: each ends with its agent's next hook.
+  void cancel(const std::string& id, const std::vector<std::string>& activations, const std::string& text);
+  // A hold has ended, and the event may go. The program's user decides on it, so nothing has to be done.
+  void release(const std::string& id) { out_.carried_out(id, "released"); }
   // What the monitor wants agents to know: its own event, or `event` that goes back to them. They get it with their
   // next hook.
   void intervene(const std::string& id, const std::string& event, const std::string& text,
@@ -100,14 +108,18 @@ class session {
     std::string activation;          // open; empty: none
     std::vector<std::string> tasks;  // inputs that wait until it has answered
     std::vector<unread> inbox;       // events that it has not read
+    // Events that came back to it. They are inputs of its next activation: a new one for each would reset what the
+    // guard `fan_out` counts. At most `max_waiting`.
+    std::vector<std::string> returned;
     std::vector<notice> notices;
     agent* asked_by = nullptr;  // gets its result
     bool started = false, failed = false, cancelled = false;
-    bool external = false;       // another process's
-    bool in_background = false;  // its results come as notifications
-    bool is_announced = true;    // the main agent had the notification of its last end
+    bool external = false;               // another process's
+    std::string cancel_id, cancel_text;  // of the monitor's cancellation that waits for the next hook; empty: none
+    bool in_background = false;          // its results come as notifications
+    bool is_announced = true;            // the main agent had the notification of its last end
     std::size_t blocks = 0;
-    usage_totals counted;
+    std::optional<usage_totals> counted;  // empty: what it used before is not known
   };
   enum class waiting_kind : std::uint8_t { prompt, spawn, message, tool, result, submit };
   struct waiting {
@@ -115,6 +127,14 @@ class session {
     std::string event;
     agent* sender = nullptr;    // whose hook waits
     agent* receiver = nullptr;  // of a spawn, a message or a result
+    std::string tool_use;
+  };
+
+  // A message on which the program's user decides. Its receiver reads it only after the tool call is done.
+  struct asked_message {
+    std::string event;
+    agent* sender;
+    agent* receiver;
   };
 
   // ---- session_calls.cpp: one function a kind of call
@@ -128,8 +148,10 @@ class session {
   void start_agent(const call& of);
   void stop_agent(const call& of, taken& into);
   void stop_main(const call& of, taken& into);
+  void read_results(const call& of, agent& caller);
   void settle_before_answer();
   reply deny(const waiting& w, const received_verdict& verdict);
+  reply hold(const waiting& w, const received_verdict& verdict);
   reply block(const waiting& w, const received_verdict& verdict);
 
   // ---- session.cpp
@@ -143,6 +165,7 @@ class session {
   std::vector<std::string> read_inbox(agent& of, const agent* from = nullptr);
   void open(agent& a, const std::vector<std::string>& inputs);
   void turn_over(agent& a, const std::vector<std::string>& inputs);
+  void take_returned(agent& a);
   void close_failed(agent& a, std::string_view why);
   void close_lost_agents(const call& of);
   void count_usage(const call& of, agent& a);
@@ -152,6 +175,7 @@ class session {
   bool may_wait();
   void wait_for_verdict(taken& into, waiting w);
   void hand_over_notices(const call& of, taken& into);
+  bool cancel_agent(const call& of, taken& into);
 
   const std::string id_;
   const session_options options_;
@@ -160,8 +184,10 @@ class session {
   std::vector<std::unique_ptr<agent>> agents_;  // the first is the main agent
   std::map<std::string, std::size_t> named_;    // how many agents of a type
   std::set<std::string> missing_types_;
-  std::map<std::uint64_t, waiting> waiting_;  // by seq
-  bool takes_usage_ = false, judges_tools_ = false;
+  std::map<std::uint64_t, waiting> waiting_;    // by seq
+  std::map<std::string, asked_message> asked_;  // by tool use; at most `max_waiting`
+  std::optional<usage_totals> main_counted_;    // of the main agent, whose totals go on from run to run
+  bool takes_usage_ = false, judges_tools_ = false, continues_ = false;
   bool answered_ = false;      // a submit event was let through
   bool was_reminded_ = false;  // a submit event was given back
   std::uint64_t ignored_ = 0;

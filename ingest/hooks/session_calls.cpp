@@ -8,6 +8,7 @@ namespace digd::hooks {
 
 void session::take_prompt(const call& of, taken& into) {
   agent& main = main_agent();
+  count_usage(of, main);
   if (!may_wait()) return;
   const std::string prompt = out_.event({}, {.recipients = {main.name}, .kind = "prompt", .text = of.text});
   wait_for_verdict(into, {.kind = waiting_kind::prompt, .event = prompt, .sender = &main});
@@ -58,6 +59,7 @@ void session::want_spawn(const call& of, agent& caller, taken& into) {
   child.type = of.target;
   child.tool_use = of.tool_use;
   child.asked_by = &caller;
+  child.counted = usage_totals();
   child.cancelled = is_missing;
   if (!is_missing) out_.agent_joined(child.name);
   child.spawn = out_.event(caller.activation,
@@ -85,13 +87,19 @@ void session::want_message(const call& of, agent& caller, taken& into) {
     to->tool_use = of.tool_use;
     if (to != &main_agent()) to->asked_by = &caller;
   }
-  wait_for_verdict(into, {.kind = waiting_kind::message, .event = made, .sender = &caller, .receiver = to});
+  wait_for_verdict(
+      into, {.kind = waiting_kind::message, .event = made, .sender = &caller, .receiver = to, .tool_use = of.tool_use});
 }
 
 void session::finish_tool(const call& of) {
   agent* caller = acting(of);
   if (caller == nullptr) return;
-  if (takes_usage_ && !caller->activation.empty()) out_.usage(caller->activation, {}, 1);
+  if (takes_usage_ && !caller->activation.empty()) out_.add_usage(caller->activation, {}, 1);
+  if (const auto asked = asked_.find(of.tool_use); asked != asked_.end()) {  // the user let it go
+    asked->second.receiver->inbox.push_back({.event = asked->second.event, .from = asked->second.sender});
+    asked_.erase(asked);
+  }
+  read_results(of, *caller);
   agent* other = agent_of_tool_use(of.tool_use);
   if (of.tool == tool_kind::spawn && other != nullptr) {
     bind(*other, of.bound_agent);
@@ -103,6 +111,17 @@ void session::finish_tool(const call& of) {
              !other->activation.empty()) {
     turn_over(*other, read_inbox(*other));
   }
+}
+
+void session::read_results(const call& of, agent& caller) {
+  std::vector<std::string> results;
+  for (const std::string& id : of.results_of) {
+    agent* from = find_agent(id);
+    if (from == nullptr) continue;
+    from->is_announced = true;
+    for (std::string& event : read_inbox(caller, from)) results.push_back(std::move(event));
+  }
+  if (!results.empty()) turn_over(caller, results);
 }
 
 void session::fail_tool(const call& of) {
@@ -139,6 +158,7 @@ void session::stop_agent(const call& of, taken& into) {
   agent* child = acting(of);
   if (child == nullptr || !may_wait()) return;
   if (child->activation.empty()) open(*child, read_inbox(*child));
+  take_returned(*child);
   count_usage(of, *child);
   child->is_announced = !child->in_background || child->asked_by != &main_agent();
   if (of.text.empty()) return close_failed(*child, "it ended without a message");
@@ -158,8 +178,12 @@ void session::stop_main(const call& of, taken& into) {
   if (!may_wait()) return;
   close_lost_agents(of);
   if (main.activation.empty()) open(main, {});
+  take_returned(main);
   count_usage(of, main);
-  if (has_open_agents() || !main.inbox.empty() || awaits_notification() || !of.running.empty()) {
+  if (options_.stop_is_answer) {
+    // A result that has come is before the agent with its next step, without a hook.
+    turn_over(main, read_inbox(main));
+  } else if (has_open_agents() || !main.inbox.empty() || awaits_notification() || !of.running.empty()) {
     // The program resumes the main agent with each result; until the last one this is no answer.
     out_.activation_ended(main.activation, main.tasks, nullptr);
     main.activation.clear();
@@ -177,10 +201,17 @@ void session::stop_main(const call& of, taken& into) {
 // reminded of them, agents that came back empty.
 void session::settle_before_answer() {
   for (const auto& a : agents_) {
+    if (a->activation.empty() && !a->returned.empty() && a != agents_.front()) {
+      const std::vector<std::string> returned = std::exchange(a->returned, {});
+      out_.activation_discarded(out_.activation_started(a->name, returned), returned);
+    }
     if (a->spawn.empty() || a->cancelled) continue;
     if (a->started && !(a->failed && was_reminded_)) continue;
-    out_.activation_discarded(out_.activation_started(a->name, {a->spawn}), a->spawn);
+    out_.activation_discarded(out_.activation_started(a->name, {a->spawn}), {a->spawn});
     a->cancelled = true;
+  }
+  for (const auto& [tool_use, asked] : std::exchange(asked_, {})) {
+    out_.activation_discarded(out_.activation_started(asked.receiver->name, {asked.event}), {asked.event});
   }
 }
 
@@ -192,8 +223,21 @@ reply session::deny(const waiting& w, const received_verdict& verdict) {
     if (w.kind == waiting_kind::spawn) w.receiver->cancelled = true;
   }
   const auto& to = verdict.recipients;
-  if (std::find(to.begin(), to.end(), w.sender->name) != to.end()) turn_over(*w.sender, {w.event});
+  if (std::find(to.begin(), to.end(), w.sender->name) != to.end()) w.sender->returned.push_back(w.event);
+  if (w.sender->returned.size() >= max_waiting) take_returned(*w.sender);
   return {reply_action::deny, verdict.inject};
+}
+
+// A spawn or a message waits for the program's user, who sees the question at once. Nothing else can wait.
+reply session::hold(const waiting& w, const received_verdict& verdict) {
+  if (w.kind == waiting_kind::spawn) return {reply_action::ask, verdict.inject};
+  if (w.kind != waiting_kind::message || w.receiver->external || asked_.size() >= max_waiting) {
+    out_.delivery(w.event, "as_is", "this step cannot wait");
+    return {};
+  }
+  std::erase_if(w.receiver->inbox, [&](const unread& each) { return each.event == w.event; });
+  asked_[w.tool_use] = {.event = w.event, .sender = w.sender, .receiver = w.receiver};
+  return {reply_action::ask, verdict.inject};
 }
 
 reply session::block(const waiting& w, const received_verdict& verdict) {

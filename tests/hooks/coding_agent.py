@@ -151,7 +151,9 @@ def run_program(folder: Path, model: Model, settings: dict, prompt: str = "[[par
     return json.loads(done.stdout)["result"]
 
 
-def play(scenario: str, folder: Path, url: str, parts: dict, before: object = None) -> Session:
+def play(
+    scenario: str, folder: Path, url: str, parts: dict, before: object = None, hook_timeout_s: float = 30
+) -> Session:
     """Runs a scenario with the real program, or plays its recorded hook calls."""
     model = Model(parts)
     record = RECORDED / f"{scenario}.jsonl"
@@ -167,7 +169,7 @@ def play(scenario: str, folder: Path, url: str, parts: dict, before: object = No
     server = relay.serve()
     try:
         hooks_url = f"http://127.0.0.1:{server.server_port}/"
-        result = run_program(folder, model, settings_with(hooks_url))
+        result = run_program(folder, model, settings_with(hooks_url, hook_timeout_s))
     finally:
         server.shutdown()
     if os.environ.get("RECORD_HOOKS") and before is None:

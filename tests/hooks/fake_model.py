@@ -131,9 +131,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def serve(model: Model) -> ThreadingHTTPServer:
+def serve(model: Model, api: type[BaseHTTPRequestHandler] = Handler) -> ThreadingHTTPServer:
     """Serves the model on a free port of loopback; the caller shuts the server down."""
-    handler = type("ModelHandler", (Handler,), {"model": model})
+    handler = type("ModelHandler", (api,), {"model": model})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
