@@ -1,5 +1,6 @@
 #include "tests/simulation/client.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -67,6 +68,8 @@ void client::connect() {
            R"(},"missing_termination":{"window_ms":300}})" + healing_of(behaviour_.run);
   if (behaviour_.changes_capabilities && chance_.one_in(2))
     hello += R"(,"capabilities":{"inject":false,"create":false})";
+  asked_after_ = missed_.empty() ? sent_.size() : *missed_.begin() - 1;
+  hello += R"(,"answered_seq":)" + std::to_string(asked_after_);
   link_->to_monitor(hello + limits_of(behaviour_.run) + '}');
 }
 
@@ -105,6 +108,7 @@ void client::add(story::piece&& piece) {
 
 void client::send(std::uint64_t seq) {
   if (sent_[seq - 1].held) unanswered_.insert(seq);
+  if (sent_[seq - 1].held && !first_answers_.contains(seq)) missed_.insert(seq);
   link_->to_monitor(sent_[seq - 1].frame);
 }
 
@@ -146,9 +150,10 @@ void client::receive_ack(std::uint64_t seq) {
 }
 
 void client::receive_answer(std::uint64_t seq, std::string_view frame) {
-  must(seq > resumed_at_ && seq <= sent_.size(),
+  must(seq > std::min(resumed_at_, asked_after_) && seq <= sent_.size(),
        [&] { return label() + "an answer to a message that was not sent on this connection: " + std::string(frame); });
   unanswered_.erase(seq);
+  missed_.erase(seq);
   must(answered_.insert(seq).second, [&] { return label() + "answered twice: " + std::string(frame); });
   tests::digest d;
   d.mix(frame);

@@ -39,7 +39,7 @@ class client {
   void allow_new_verdicts();
   // Whether all messages are sent, acknowledged and answered.
   bool is_finished() const {
-    return sent_.size() == behaviour_.messages && acked_ == sent_.size() && unanswered_.empty();
+    return sent_.size() == behaviour_.messages && acked_ == sent_.size() && unanswered_.empty() && missed_.empty();
   }
   // At the end: checks that the record has every message once and in order.
   void check_record(const disk& archive) const;
@@ -75,6 +75,8 @@ class client {
   std::uint64_t resumed_at_ = 0;        // the acked seq when this connection began
   std::uint64_t resent_to_ = 0;         // the last seq that was sent again on this connection
   std::set<std::uint64_t> answered_;    // on this connection
+  std::set<std::uint64_t> missed_;      // held messages sent on any connection that never had an answer
+  std::uint64_t asked_after_ = 0;       // the `answered_seq` of this connection
   std::set<std::uint64_t> unanswered_;  // held messages sent on this connection that have no answer yet
   std::map<std::uint64_t, std::uint64_t> first_answers_;  // digests by seq, above the acked_seq of the welcome
   std::set<std::string> reported_;                        // ids of interventions

@@ -18,6 +18,7 @@ namespace digd::simulation {
 struct totals {
   std::uint64_t messages = 0;  // accepted live, including repeated ones after a kill
   std::uint64_t replayed = 0;  // entries recovered
+  std::uint64_t repeated = 0;  // answers that a client had missed, sent again
   std::uint64_t kills = 0, cuts = 0, connections = 0, commits_failed = 0, paused = 0, held = 0;
   std::uint64_t detections = 0, at_end = 0, interventions = 0, refused = 0, degraded = 0, runs = 0;
   std::uint64_t digest = 0;  // of all answers: equal for equal seeds

@@ -90,6 +90,7 @@ recorded_entry entry_of(const ingest::record& record, std::uint64_t n) {
   e.stored.frame = record.frame;
   e.stored.ts = record.ts;
   if (record.answer.refused) e.stored.code = to_string(record.answer.refused.code);
+  e.response = record.response;
   e.value = digest_of(record);
   return e;
 }

@@ -17,6 +17,7 @@ namespace digd::tests {
 
 struct recorded_entry {
   archive::stored_entry stored;  // `n` counts from 1 over the run
+  std::string response;          // verdicts or error as first sent; empty if none
   std::uint64_t value = 0;       // a digest of the answer: refusal, verdicts, interventions, detections, outcomes
 };
 

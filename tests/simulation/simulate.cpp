@@ -59,6 +59,7 @@ void print(const totals& sum, std::uint64_t worlds, double seconds) {
   row("commits that failed", sum.commits_failed);
   row("kills", sum.kills);
   row("entries recovered", sum.replayed);
+  row("answers missed and sent again", sum.repeated);
   std::printf("%-32s %14.1f\n", "seconds", seconds);
   row("messages a minute", static_cast<std::uint64_t>(60 * static_cast<double>(sum.messages) / seconds));
 }

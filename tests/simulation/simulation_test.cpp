@@ -23,6 +23,7 @@ TEST_CASE("forty_worlds_keep_every_promise") {
   CHECK(sum.degraded > 0);
   CHECK(sum.commits_failed > 0);
   CHECK(sum.replayed > sum.messages);
+  CHECK(sum.repeated > 0);
 }
 
 TEST_CASE("the_same_seed_gives_the_same_world") {
