@@ -42,10 +42,11 @@ struct options {
   std::size_t gather_entries = 256;      // this many entries wait
   unsigned retry_ms = 50;                // after a failed write; doubles with each failure
   unsigned max_retry_ms = 5'000;
-  unsigned stop_ms = 10'000;                           // how long `stop` retries while writes fail
-  int checkpoint_pages = 4'096;                        // the log is checkpointed at this length (16 MB)
-  std::int64_t check_bytes = 64 << 20;                 // `open` runs SQLite's quick check on files up to this size
-  std::string vfs;                                     // SQLite's file layer, for fault injection; empty: the default
+  unsigned max_disk_ms = 4'000;         // how long entries may wait for the disk before `health` reports it
+  unsigned stop_ms = 10'000;            // how long `stop` retries while writes fail
+  int checkpoint_pages = 4'096;         // the log is checkpointed at this length (16 MB)
+  std::int64_t check_bytes = 64 << 20;  // `open` runs SQLite's quick check on files up to this size
+  std::string vfs;                      // SQLite's file layer, for fault injection; empty: the default
   std::function<void(int from, int to)> on_migration;  // `open` calls it before each step of a migration
   std::function<void(const std::string&)> on_health;   // called on the writer thread when `health` changes
 };

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "archive/files.h"
+
 namespace digd::archive {
 
 namespace {
@@ -146,6 +148,7 @@ void connection::closer::operator()(sqlite3* handle) const { sqlite3_close_v2(ha
 void connection::set_busy_timeout(int milliseconds) { sqlite3_busy_timeout(get(), milliseconds); }
 
 failure connection::open(const std::string& path, open_mode mode, const std::string& vfs) {
+  if (mode == open_mode::create) create_private_file(path);
   sqlite3* raw = nullptr;
   int rc = sqlite3_open_v2(path.c_str(), &raw, flags_of(mode) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
                            vfs.empty() ? nullptr : vfs.c_str());

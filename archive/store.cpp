@@ -6,6 +6,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <utility>
 
+#include "archive/files.h"
 #include "archive/salvage.h"
 #include "archive/verdict_text.h"
 
@@ -47,6 +48,7 @@ open_trouble store::open(const settings& settings) {
   db_.set_busy_timeout(busy_while_opening_ms);
   bool is_new = false;
   if (auto found = recognise(db_, is_new)) return found;
+  make_private(settings.path);
   if (failure why = db_.execute(settings_sql)) return why;
   if (auto found = migrate(db_, is_new, settings.on_migration)) return found;
   if (auto found = look_for_damage(db_, settings.check_bytes)) return found;

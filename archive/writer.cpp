@@ -40,6 +40,20 @@ bool counts_as_durable(const entry& entry) {
 
 }  // namespace
 
+// While it lives, the writer is at the disk. If the disk hangs, so does the writer's thread, and others see since when.
+class writer::disk_work {
+ public:
+  explicit disk_work(std::atomic<clock::rep>& since) : since_(since) {
+    since_ = clock::now().time_since_epoch().count();
+  }
+  ~disk_work() { since_ = 0; }
+  disk_work(const disk_work&) = delete;
+  disk_work& operator=(const disk_work&) = delete;
+
+ private:
+  std::atomic<clock::rep>& since_;
+};
+
 writer::writer(const options& options, counters& counted, write_queue& queue, store& into, durable_callback on_durable)
     : options_(options),
       counted_(counted),
@@ -79,8 +93,7 @@ void writer::work() {
     if (!batch_.empty()) {
       idle = microseconds{options_.poll_us};
       const clock::time_point begun = clock::now();
-      if (write()) {
-        tidy();
+      if (write_and_tidy()) {
         gather(begun + microseconds{options_.gather_us});
         continue;
       }
@@ -92,7 +105,10 @@ void writer::work() {
       continue;
     }
     if (last_round) break;
-    if (tidy()) continue;
+    {
+      const disk_work at_disk(disk_work_since_);
+      if (tidy()) continue;
+    }
     pause(idle);
     idle = std::min(idle * 2, longest);
   }
@@ -100,6 +116,15 @@ void writer::work() {
     set_trouble(stop_trouble_, "stopped with " + std::to_string(left) + " entries not written");
   }
   if (failure why = store_.checkpoint(true)) counted_.failed_checkpoints.fetch_add(1);
+}
+
+bool writer::write_and_tidy() {
+  const disk_work at_disk(disk_work_since_);
+  if (!write()) return false;
+  // A step of deletion is work of its own: a long one after a long write is no hang.
+  disk_work_since_ = clock::now().time_since_epoch().count();
+  tidy();
+  return true;
 }
 
 // A disk can do few syncs a second: under a light but steady load, each sync serves several milliseconds of entries.
@@ -274,8 +299,25 @@ void writer::set_trouble(std::string& trouble, std::string words) {
 }
 
 std::string writer::health() const {
-  std::lock_guard guard(mutex_);
-  return health_locked();
+  std::string text;
+  {
+    std::lock_guard guard(mutex_);
+    text = health_locked();
+  }
+  const std::string hanging = hang();
+  if (!text.empty() && !hanging.empty()) text += "; ";
+  return text + hanging;
+}
+
+std::string writer::hang() const {
+  const clock::rep since = disk_work_since_;
+  const std::size_t waiting = queue_.held();
+  if (since == 0 || waiting == 0) return {};
+  const auto age = clock::now().time_since_epoch() - clock::duration(since);
+  if (age < milliseconds(options_.max_disk_ms)) return {};
+  return "the disk has not answered for " +
+         std::to_string(std::chrono::duration_cast<std::chrono::seconds>(age).count()) + " s; " +
+         std::to_string(waiting) + " entries wait";
 }
 
 std::string writer::health_locked() const {

@@ -1,6 +1,7 @@
 // The writer thread: takes entries from the queue, commits in groups, reports what is durable, checkpoints the log.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -31,7 +32,10 @@ class writer {
  private:
   using clock = std::chrono::steady_clock;
 
+  class disk_work;
+
   void work();
+  bool write_and_tidy();
   void gather(clock::time_point until);
   bool write();  // false: the batch is not written and must be retried
   void report(const batch& done);
@@ -47,6 +51,7 @@ class writer {
   bool pause(std::chrono::microseconds how_long);  // true: `stop` was called
   void set_trouble(std::string& trouble, std::string words);
   std::string health_locked() const;
+  std::string hang() const;  // the disk does not answer; empty: it does, or nothing waits for it
 
   const options& options_;
   counters& counted_;
@@ -60,6 +65,8 @@ class writer {
   int checkpoint_at_ = 0;                        // at this number of pages in the log
   bool to_scrub_ = false;                        // the log may still contain deleted rows
   clock::time_point scrub_next_{}, tidy_next_{};
+
+  std::atomic<clock::rep> disk_work_since_{0};  // of the clock; 0: the writer is not at the disk
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -49,6 +49,30 @@ TEST_CASE("nothing_is_durable_while_the_disk_fails_and_all_is_once_it_works", "[
   CHECK(is_without_gaps(entries));
 }
 
+TEST_CASE("a_sync_that_does_not_return_is_reported_until_it_does", "[archive]") {
+  temporary_folder folder;
+  faulty_disk disk;
+  reports seen;
+  auto options = on(disk, folder);
+  options.max_disk_ms = 20;
+  auto a = open_archive(options, seen);
+  auto p = a->make_producer();
+  push(*p, opening(1));
+  push(*p, message(1, 1));
+  REQUIRE(seen.wait_for_durable(1, 1));
+
+  disk.syncs_hang = true;
+  push(*p, message(1, 2));
+  while (a->health().empty()) std::this_thread::yield();
+  CHECK(a->health().find("the disk has not answered for ") == 0);
+  CHECK(a->health().find("1 entries wait") != std::string::npos);
+  CHECK(seen.durable_seq(1) == 1);
+
+  disk.work_again();
+  REQUIRE(seen.wait_for_durable(1, 2));
+  while (!a->health().empty()) std::this_thread::yield();
+}
+
 TEST_CASE("what_is_reported_durable_survives_a_power_cut", "[archive]") {
   temporary_folder folder;
   faulty_disk disk;

@@ -47,6 +47,7 @@ struct file_calls {
   }
   static int sync(sqlite3_file* f, int flags) {
     if (of(f).path) {
+      of(f).disk->syncs_hang.wait(true);
       if (int rc = of(f).disk->next_sync_result(*of(f).path); rc != SQLITE_OK) return rc;
     }
     int rc = real(f).xSync(of(f).real, flags);
@@ -128,6 +129,8 @@ void faulty_disk::fail_syncs(int code, const std::string& only) {
 void faulty_disk::work_again() {
   fail_writes(SQLITE_OK);
   fail_syncs(SQLITE_OK);
+  syncs_hang = false;
+  syncs_hang.notify_all();
 }
 
 bool faulty_disk::should_fail(int code, const std::string& only, const std::string& path) {

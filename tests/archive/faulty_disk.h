@@ -28,6 +28,9 @@ class faulty_disk {
   void fail_syncs(int code, const std::string& only = {});
   void work_again();
 
+  // While true, a sync does not return.
+  std::atomic<bool> syncs_hang{false};
+
   // Copies the database and its log as a power cut would leave them: without what was not synced.
   void copy_after_power_cut(const std::string& from, const std::string& to);
 

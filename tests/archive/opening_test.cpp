@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,6 +57,29 @@ TEST_CASE("a_new_file_carries_digds_mark_and_version", "[archive]") {
   CHECK(ask(folder.file(), "PRAGMA user_version") == schema_version);
   CHECK(ask(folder.file(), "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'") == 0);
   CHECK(ask(folder.file(), "SELECT count(*) FROM pragma_foreign_key_check") == 0);
+}
+
+TEST_CASE("only_its_owner_may_read_the_archive_whatever_the_umask", "[archive]") {
+  using std::filesystem::perms;
+  temporary_folder folder;
+  const mode_t before = ::umask(0);
+  const auto check_private = [&](std::uint64_t run) {
+    reports seen;
+    auto a = open_archive(folder.file(), seen);
+    auto p = a->make_producer();
+    push(*p, opening(run, "r" + std::to_string(run)));
+    while (a->queued() > 0) std::this_thread::yield();
+    for (const char* part : {"", "-wal", "-shm", ".lock"}) {
+      INFO(part);
+      CHECK(std::filesystem::status(folder.file() + part).permissions() == (perms::owner_read | perms::owner_write));
+    }
+  };
+  check_private(1);
+  // As an earlier digd left it.
+  std::filesystem::permissions(folder.file(), perms::group_read | perms::others_read,
+                               std::filesystem::perm_options::add);
+  check_private(2);
+  ::umask(before);
 }
 
 TEST_CASE("a_newer_schema_is_refused_and_left_as_it_is", "[archive]") {
