@@ -18,6 +18,13 @@ run_row run_from(const statement& row) {
   if (!row.is_null(5)) run.ended_ms = row.integer(5);
   run.bytes = static_cast<std::uint64_t>(row.integer(6));
   if (!row.is_null(7)) run.heard_ms = row.integer(7);
+  if (row.is_null(8)) return run;
+  const auto amount = [&](int column) { return static_cast<std::uint64_t>(row.integer(column)); };
+  run.used = usage_amounts{.input_tokens = amount(8),
+                           .output_tokens = amount(9),
+                           .cost = amount(10),
+                           .model_calls = amount(11),
+                           .tool_calls = amount(12)};
   return run;
 }
 
@@ -49,7 +56,8 @@ failure browser::prepare() {
   const std::string tail_of_run = std::string(tail_columns) + "e.run = ?2 AND e.id > ?1 ORDER BY e.id";
   // The columns that `run_from` reads. Runs that are being deleted are left out.
   const std::string run =
-      "SELECT number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms FROM runs"
+      "SELECT number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms,"
+      " input_tokens, output_tokens, cost, model_calls, tool_calls FROM runs"
       " WHERE deleting = 0 AND ";
   const std::pair<statement*, std::string> items[] = {
       {&runs_, run + "number < ?1 ORDER BY number DESC LIMIT ?2"},
@@ -75,6 +83,9 @@ failure browser::prepare() {
        " j.judgement, j.judged_by, j.judged_ms"
        " FROM detections AS d LEFT JOIN judgements AS j ON j.detection = d.id"
        " WHERE d.run = ?1 AND d.id > ?2 ORDER BY d.id LIMIT ?3"},
+      {&hold_frame_,
+       "SELECT e.frame FROM detections AS d JOIN entries AS e ON e.id = d.entry"
+       " WHERE d.run = ?1 AND d.hold = ?2 ORDER BY d.id DESC LIMIT 1"},
       {&last_seq_, "SELECT max(id) FROM entries"},
       {&tail_, tail_all},
       {&tail_run_, tail_of_run},
@@ -94,37 +105,6 @@ failure browser::prepare() {
     if (!why) why = db_.prepare(sql, *into);
   }
   return why ? why : prepare_pilot();
-}
-
-failure browser::prepare_pilot() {
-  const std::pair<statement*, const char*> items[] = {
-      {&find_detection_, "SELECT id FROM detections WHERE run = ?1 AND entry = ?2 ORDER BY id LIMIT 1 OFFSET ?3"},
-      {&detection_text_,
-       "SELECT d.entry, (SELECT count(*) FROM detections AS b WHERE b.run = d.run AND b.entry = d.entry AND b.id <= "
-       "d.id),"
-       " d.reason FROM detections AS d WHERE d.id = ?1"},
-      {&piloted_runs_,
-       "SELECT number, run, opened_ms, ended, ended_ms, mode, canary, activations, metrics FROM runs"
-       " WHERE opened_ms >= ?1 AND deleting = 0 ORDER BY opened_ms DESC, number DESC LIMIT ?2"},
-      // If the mode prevented a healing, `healing` is what shadow would have done; it is NULL in observe.
-      {&piloted_healings_,
-       "SELECT d.run, d.rule, d.subject, d.place, sum(d.healed = 0), sum(d.healed <> 0), max(d.id)"
-       " FROM runs AS r CROSS JOIN detections AS d ON d.run = r.number"
-       " WHERE r.opened_ms >= ?1 AND r.deleting = 0 AND d.healing IS NOT NULL AND (d.healed <> 0 OR d.cause = 'mode')"
-       " GROUP BY d.run, d.rule, d.subject, d.place ORDER BY max(d.id) DESC LIMIT ?2"},
-      {&piloted_judgements_,
-       "SELECT d.run, d.rule, d.subject, d.place, date(e.arrived_ms / 1000, 'unixepoch', 'weekday 0', '-6 days') AS "
-       "week,"
-       " sum(j.judgement = 'right'), sum(j.judgement = 'wrong')"
-       " FROM judgements AS j CROSS JOIN runs AS r ON r.number = j.run CROSS JOIN detections AS d ON d.id = j.detection"
-       " CROSS JOIN entries AS e ON e.id = d.entry WHERE r.opened_ms >= ?1 AND r.deleting = 0"
-       " GROUP BY d.run, d.rule, d.subject, d.place, week ORDER BY week, d.run LIMIT ?2"},
-  };
-  failure why;
-  for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
-  }
-  return why;
 }
 
 // ---- lists
@@ -282,107 +262,16 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
   return items;
 }
 
-// ---- over many runs
-
-boost::system::result<std::optional<std::int64_t>> browser::find_detection(std::uint64_t run_number, std::int64_t entry,
-                                                                           std::uint64_t place_in_entry) {
-  constexpr std::uint64_t highest = std::numeric_limits<std::int64_t>::max();
-  const statement_reset guard(find_detection_);
-  find_detection_.bind(1, run_number);
-  find_detection_.bind(2, entry);
-  find_detection_.bind(3, std::min(place_in_entry, highest) - 1);
+boost::system::result<std::optional<std::string>> browser::frame_of_hold(std::uint64_t run_number,
+                                                                         std::string_view hold) {
+  const statement_reset guard(hold_frame_);
+  hold_frame_.bind(1, run_number);
+  hold_frame_.bind(2, hold);
   failure why;
-  std::optional<std::int64_t> found;
-  if (find_detection_.step(why)) found = find_detection_.integer(0);
+  std::optional<std::string> found;
+  if (hold_frame_.step(why)) found = hold_frame_.text(0);
   if (why) return make_error_code(why.error());
   return found;
-}
-
-boost::system::result<std::optional<detection_text>> browser::text_of_detection(std::int64_t id) {
-  const statement_reset guard(detection_text_);
-  detection_text_.bind(1, id);
-  failure why;
-  std::optional<detection_text> found;
-  if (detection_text_.step(why)) {
-    found = {.entry = detection_text_.integer(0),
-             .place_in_entry = static_cast<std::uint64_t>(detection_text_.integer(1)),
-             .reason = detection_text_.text(2)};
-  }
-  if (why) return make_error_code(why.error());
-  return found;
-}
-
-boost::system::result<std::vector<piloted_run>> browser::piloted_runs(std::int64_t opened_since_ms,
-                                                                      std::uint64_t limit) {
-  const statement_reset guard(piloted_runs_);
-  piloted_runs_.bind(1, opened_since_ms);
-  piloted_runs_.bind(2, limit);
-  std::vector<piloted_run> piloted_runs;
-  failure why;
-  while (piloted_runs_.step(why)) {
-    const statement& row = piloted_runs_;
-    piloted_run piloted_run{
-        .number = static_cast<std::uint64_t>(row.integer(0)), .run = row.text(1), .opened_ms = row.integer(2)};
-    piloted_run.ended = row.text(3);
-    if (!row.is_null(4)) piloted_run.ended_ms = row.integer(4);
-    piloted_run.mode = row.text(5);
-    piloted_run.canary = row.text(6);
-    piloted_run.activations = static_cast<std::uint64_t>(row.integer(7));
-    piloted_run.metrics = row.text(8);
-    piloted_runs.push_back(std::move(piloted_run));
-  }
-  if (why) return make_error_code(why.error());
-  return piloted_runs;
-}
-
-namespace {
-
-std::optional<std::string> text_or_none(const statement& row, int column) {
-  return row.is_null(column) ? std::nullopt : std::optional(row.text(column));
-}
-
-}  // namespace
-
-boost::system::result<std::vector<piloted_healing>> browser::piloted_healings(std::int64_t opened_since_ms,
-                                                                              std::uint64_t limit) {
-  const statement_reset guard(piloted_healings_);
-  piloted_healings_.bind(1, opened_since_ms);
-  piloted_healings_.bind(2, limit);
-  std::vector<piloted_healing> piloted_healings;
-  failure why;
-  while (piloted_healings_.step(why)) {
-    const statement& row = piloted_healings_;
-    piloted_healings.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
-                                .rule = row.text(1),
-                                .subject = text_or_none(row, 2),
-                                .place = text_or_none(row, 3),
-                                .would = static_cast<std::uint64_t>(row.integer(4)),
-                                .did = static_cast<std::uint64_t>(row.integer(5)),
-                                .latest = row.integer(6)});
-  }
-  if (why) return make_error_code(why.error());
-  return piloted_healings;
-}
-
-boost::system::result<std::vector<piloted_judgement>> browser::piloted_judgements(std::int64_t opened_since_ms,
-                                                                                  std::uint64_t limit) {
-  const statement_reset guard(piloted_judgements_);
-  piloted_judgements_.bind(1, opened_since_ms);
-  piloted_judgements_.bind(2, limit);
-  std::vector<piloted_judgement> piloted_judgements;
-  failure why;
-  while (piloted_judgements_.step(why)) {
-    const statement& row = piloted_judgements_;
-    piloted_judgements.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
-                                  .rule = row.text(1),
-                                  .subject = text_or_none(row, 2),
-                                  .place = text_or_none(row, 3),
-                                  .week = row.text(4),
-                                  .right = static_cast<std::uint64_t>(row.integer(5)),
-                                  .wrong = static_cast<std::uint64_t>(row.integer(6))});
-  }
-  if (why) return make_error_code(why.error());
-  return piloted_judgements;
 }
 
 // ---- the tail

@@ -28,6 +28,7 @@ struct run_row {
   std::optional<std::int64_t> ended_ms;
   std::uint64_t bytes = 0;               // of stored JSON
   std::optional<std::int64_t> heard_ms;  // Unix milliseconds: the latest hello or message
+  std::optional<usage_amounts> used;     // totals; none: nothing was reported
 };
 
 // Totals of a run's entries.
@@ -128,6 +129,9 @@ class browser {
   boost::system::result<std::vector<detection_item>> detections(std::uint64_t run_number, std::int64_t after,
                                                                 std::uint64_t limit);
 
+  // The frame of the message whose event is held by `hold`, as in hold:1; nullopt: not stored, or deleted.
+  boost::system::result<std::optional<std::string>> frame_of_hold(std::uint64_t run_number, std::string_view hold);
+
   boost::system::result<std::int64_t> last_seq();
   // The next piece after the entry `after`; only of one run if `run_number` is not 0.
   boost::system::result<std::vector<watched_entry>> entries_after(std::int64_t after, std::uint64_t run_number);
@@ -164,7 +168,7 @@ class browser {
 
   connection db_;
   statement oldest_ended_, quiet_, used_pages_, page_size_;
-  statement runs_, find_, entries_, count_, count_detections_, group_, detections_, last_seq_;
+  statement runs_, find_, entries_, count_, count_detections_, group_, detections_, hold_frame_, last_seq_;
   statement tail_, tail_run_;
   statement find_detection_, detection_text_, piloted_runs_, piloted_healings_, piloted_judgements_;
   statement detection_probe_, intervention_probe_, outcome_probe_;

@@ -9,7 +9,7 @@ std::size_t size_of(const std::optional<std::string>& text) { return text ? text
 std::size_t held_by(const detection_row& row) {
   return sizeof row + row.rule.size() + row.severity.size() + size_of(row.session) + size_of(row.event) +
          size_of(row.agent) + size_of(row.healing) + size_of(row.cause) + row.reason.size() + row.json.size() +
-         size_of(row.subject) + size_of(row.place);
+         size_of(row.subject) + size_of(row.place) + size_of(row.action) + size_of(row.limits) + size_of(row.hold);
 }
 
 std::size_t held_by(const intervention_row& row) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "model/message.h"
+
 namespace digd::archive {
 
 enum class entry_kind : std::uint8_t {
@@ -44,6 +46,8 @@ struct detection_row {
   std::string reason;
   std::string json;                           // the complete detection, with its witness
   std::optional<std::string> subject, place;  // docs/archive.md
+  std::optional<std::string> action, limits;  // of a guard: its action, and the limits that were passed (JSON)
+  std::optional<std::string> hold;            // the hold that began with it
 };
 
 struct intervention_row {
@@ -84,6 +88,7 @@ struct entry {
   std::vector<detection_row> detections;
   std::vector<intervention_row> interventions;
   std::vector<outcome_row> outcomes;
+  std::optional<usage_amounts> used;             // what the message reports
   std::shared_ptr<const judgement_row> opinion;  // of judgement only
 
   std::size_t bytes() const;  // approximate size in memory

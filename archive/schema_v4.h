@@ -1,5 +1,6 @@
 // Version 4 of the schema. Lines of digd's own get kinds of their own: `limit` and `semantics` were stored with the
-// kind `operator_mode`. The new columns are reserved: this digd leaves them NULL (docs/archive.md).
+// kind `operator_mode`. Of the new columns, this digd leaves those that are `reserved`
+// NULL (docs/archive.md).
 //
 // ALTER TABLE cannot change a CHECK constraint, and copying `entries` would take as much space again. The steps below
 // are those that SQLite documents for a constraint that becomes weaker (https://www.sqlite.org/lang_altertable.html,
@@ -15,12 +16,12 @@ ALTER TABLE runs ADD COLUMN semantics INTEGER
 ALTER TABLE runs ADD COLUMN opened_by TEXT
   /* reserved: the name of the token that opened the run; NULL: none was needed */;
 ALTER TABLE runs ADD COLUMN input_tokens INTEGER
-  /* reserved: total of the usage reported; NULL: none was reported */;
-ALTER TABLE runs ADD COLUMN output_tokens INTEGER /* reserved: as input_tokens */;
+  /* total of the usage reported; NULL: none was reported */;
+ALTER TABLE runs ADD COLUMN output_tokens INTEGER /* as input_tokens */;
 ALTER TABLE runs ADD COLUMN cost INTEGER
-  /* reserved: total, in millionths of the user's currency; NULL: none was reported */;
-ALTER TABLE runs ADD COLUMN model_calls INTEGER /* reserved: as input_tokens */;
-ALTER TABLE runs ADD COLUMN tool_calls INTEGER /* reserved: as input_tokens */;
+  /* total, in millionths of the user's currency; NULL: none was reported */;
+ALTER TABLE runs ADD COLUMN model_calls INTEGER /* as input_tokens */;
+ALTER TABLE runs ADD COLUMN tool_calls INTEGER /* as input_tokens */;
 
 ALTER TABLE entries ADD COLUMN token TEXT
   /* reserved: the name of the token that sent the frame; NULL: none was needed */;
@@ -38,15 +39,15 @@ ALTER TABLE entries ADD COLUMN depth INTEGER
   /* reserved: the greatest depth among the frame's events */;
 
 ALTER TABLE detections ADD COLUMN action TEXT
-  /* reserved: of a guard: inject, return, hold, cancel, observe */;
+  /* of a guard: inject, return, hold, cancel, observe */;
 ALTER TABLE detections ADD COLUMN limits TEXT
-  /* reserved: JSON: of a guard: the limits that were passed */;
+  /* JSON: of a guard: the limits that were passed */;
 ALTER TABLE detections ADD COLUMN fingerprint TEXT
   /* reserved: that of the event */;
 ALTER TABLE detections ADD COLUMN depth INTEGER
   /* reserved: that of the event */;
 ALTER TABLE detections ADD COLUMN hold TEXT
-  /* reserved: the hold that began with it: interventions.id */;
+  /* the hold that began with it: interventions.id */;
 ALTER TABLE detections ADD COLUMN superseded_by TEXT
   /* reserved: the rule or guard whose action was done instead */;
 

@@ -16,6 +16,8 @@ namespace {
 
 constexpr int busy_while_opening_ms = 2'000;
 
+constexpr std::uint64_t max_usage_sum = std::uint64_t{1} << 61;  // twice it is an SQLite integer
+
 // The writer checkpoints after it has acknowledged; a commit never does. A log that had to grow is truncated. Deleted
 // rows are overwritten with zeros.
 constexpr const char* settings_sql =
@@ -27,6 +29,15 @@ failure moved_away() { return {SQLITE_READONLY_DBMOVED, "the archive file was mo
 
 bool counts_as_heard(const entry& entry) {
   return entry.kind == entry_kind::message || entry.kind == entry_kind::refused;
+}
+
+// Cannot exceed 2^64: a batch has at most 2^13 messages, of at most 2^50 each.
+void add(usage_amounts& sum, const usage_amounts& used) {
+  sum.input_tokens += used.input_tokens;
+  sum.output_tokens += used.output_tokens;
+  sum.cost += used.cost;
+  sum.model_calls += used.model_calls;
+  sum.tool_calls += used.tool_calls;
 }
 
 int keep_log_pages(void* pages, sqlite3*, const char*, int now) {
@@ -92,8 +103,8 @@ failure store::prepare() {
       {&insert_detection_,
        "INSERT INTO detections (run, entry, rule, severity, session, at, ts, event, agent, healed, healing, "
        "cause,"
-       " json, id, subject, place)"
-       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"},
+       " json, id, subject, place, action, limits, hold)"
+       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"},
       {&insert_intervention_,
        "INSERT INTO interventions (run, id, entry, action, event, ts, json, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
        "?7, ?8)"},
@@ -129,6 +140,12 @@ failure store::prepare() {
        "UPDATE runs SET last_ts = CASE WHEN ?2 IS NULL THEN last_ts ELSE max(coalesce(last_ts, ?2), ?2) END,"
        " heard_ms = CASE WHEN ?3 IS NULL THEN heard_ms ELSE max(coalesce(heard_ms, ?3), ?3) END,"
        " bytes = bytes + ?4, activations = activations + ?5 WHERE number = ?1"},
+      // The sums stop at `max_usage_sum`, so that they stay integers.
+      {&add_usage_,
+       "UPDATE runs SET input_tokens = min(coalesce(input_tokens, 0) + ?2, ?7),"
+       " output_tokens = min(coalesce(output_tokens, 0) + ?3, ?7), cost = min(coalesce(cost, 0) + ?4, ?7),"
+       " model_calls = min(coalesce(model_calls, 0) + ?5, ?7), tool_calls = min(coalesce(tool_calls, 0) + ?6, ?7)"
+       " WHERE number = ?1"},
   };
   for (const auto& [into, sql] : items) {
     if (!why) why = db_.prepare(sql, *into);
@@ -302,6 +319,9 @@ failure store::put_rows(const entry& entry, std::int64_t id) {
     into.bind(14, next_.detection++);
     into.bind(15, row.subject);
     into.bind(16, row.place);
+    into.bind(17, row.action);
+    into.bind(18, row.limits);
+    into.bind(19, row.hold);
     if ((why = into.run())) return why;
   }
   for (const auto& row : entry.interventions) {
@@ -358,6 +378,10 @@ void store::note_change(const entry& entry) {
   for (const auto& row : entry.detections) to.bytes += row.json.size();
   for (const auto& row : entry.interventions) to.bytes += row.json.size();
   if (entry.kind == entry_kind::message && entry.type == "activation_started") ++to.activations;
+  if (entry.used) {
+    if (!to.used) to.used.emplace();
+    add(*to.used, *entry.used);
+  }
   if (entry.kind == entry_kind::session_joined || counts_as_heard(entry)) {
     to.heard_ms = std::max(to.heard_ms.value_or(entry.arrived_ms), entry.arrived_ms);
   }
@@ -376,8 +400,20 @@ failure store::put_changes() {
     change_run_.bind(4, change.bytes);
     change_run_.bind(5, change.activations);
     if ((why = change_run_.run())) break;
+    if (change.used && (why = put_usage(run, *change.used))) break;
   }
   return why;
+}
+
+failure store::put_usage(std::uint64_t run_number, const usage_amounts& used) {
+  add_usage_.bind(1, run_number);
+  int at = 1;
+  for (const std::uint64_t amount :
+       {used.input_tokens, used.output_tokens, used.cost, used.model_calls, used.tool_calls}) {
+    add_usage_.bind(++at, std::min(amount, max_usage_sum));
+  }
+  add_usage_.bind(7, max_usage_sum);
+  return add_usage_.run();
 }
 
 failure store::checkpoint(bool truncate) {

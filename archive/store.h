@@ -76,13 +76,14 @@ class store {
   failure note_answer(const entry& entry, std::int64_t id);
   void note_change(const entry& entry);
   failure put_changes();
+  failure put_usage(std::uint64_t run_number, const usage_amounts& used);
   bool has_moved();
 
   file_lock lock_;
   connection db_;
   statement begin_, commit_, rollback_;
   statement insert_run_, insert_entry_, insert_detection_, insert_intervention_, insert_outcome_;
-  statement answer_intervention_, end_run_, change_run_;
+  statement answer_intervention_, end_run_, change_run_, add_usage_;
   statement mark_run_, delete_run_, note_highest_, free_page_count_;
   statement put_judgement_, drop_judgement_;
   statement remove_rows_[5];           // one for each table with rows of runs
@@ -102,6 +103,7 @@ class store {
   struct run_change {
     std::optional<std::int64_t> last_ts, heard_ms;
     std::uint64_t bytes = 0, activations = 0;
+    std::optional<usage_amounts> used;
   };
   boost::unordered_flat_map<std::uint64_t, run_change> changes_;
 };

@@ -24,6 +24,7 @@ void add_demo(CLI::App& app, int& status);
 void add_export(CLI::App& app, int& status);
 void add_guards(CLI::App& app, int& status);
 void add_health(CLI::App& app, int& status);
+void add_hold(CLI::App& app, int& status);
 void add_hook(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
 void add_import_claude_code(CLI::App& import, int& status);

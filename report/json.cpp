@@ -213,6 +213,7 @@ std::string to_json(const gathered& from, const std::vector<part>& parts, const 
   json_writer to(out);
   to.open_object();
   for (const auto& [name, value] : whole) to.key(view_of(name)).raw(json::serialize(value));
+  to.key("usage").raw(usage_json(seen.run, seen.clock, seen.time, seen.usage));
   to.key("passes").open_object();
   for (const part& p : parts) to.key(p.id).raw(part_of(p));
   to.close_object().close_object();

@@ -120,6 +120,7 @@ class observer::builder {
   void tell(const detection& d, const ingest::record& of, std::size_t place);
   void outcomes(const answer& from);
   void note(milliseconds ts, std::string text);
+  std::string decision_in_words(const ingest::record& of);
   void remark(const ingest::record& of);
 
   const observe_bounds bounds_;
@@ -128,6 +129,7 @@ class observer::builder {
   message message_;
   observed seen_;
   bool timed_ = false;
+  usage_observer usage_;
   by_name<index> agents_;
   boost::unordered_flat_map<std::uint64_t, std::size_t> flows_;
   by_name<open_span> open_;
@@ -147,6 +149,7 @@ void observer::builder::pass_to(milliseconds ts) {
   seen_.time.width <<= times;
   for (agent_facts& a : seen_.agents) halve(a.starts, times);
   for (rule_facts& r : seen_.rules) halve(r.over_time, times);
+  usage_.halve(times);
 }
 
 index observer::builder::agent_of(std::string_view name) {
@@ -198,6 +201,8 @@ void observer::builder::hear(const ingest::record& of) {
   pass_to(of.ts);
   found(of);
   outcomes(of.answer);
+  const bool is_message = of.kind == ingest::record_kind::message && !decoder_.decode(of.frame, message_).refused;
+  usage_.hear(of, is_message ? &message_ : nullptr, *replay_.run(), seen_.time);
   switch (of.kind) {
     case ingest::record_kind::message: break;
     case ingest::record_kind::refused:
@@ -208,11 +213,11 @@ void observer::builder::hear(const ingest::record& of) {
     case ingest::record_kind::limit: return note(of.ts, limit_effect(of));
     case ingest::record_kind::semantics:
       return note(of.ts, "a newer digd continued the run under its own version of the rules");
-    case ingest::record_kind::decision: return note(of.ts, "a person decided on a hold");
+    case ingest::record_kind::decision: return note(of.ts, decision_in_words(of));
     case ingest::record_kind::firing: return;
   }
   ++seen_.messages;
-  if (decoder_.decode(of.frame, message_).refused) return;
+  if (!is_message) return;
   switch (message_.type) {
     case message_type::activation_started: return start(of);
     case message_type::activation_ended: return end();
@@ -309,6 +314,13 @@ void observer::builder::note(milliseconds ts, std::string text) {
   seen_.notes.push_back({ts, std::move(text)});
 }
 
+std::string observer::builder::decision_in_words(const ingest::record& of) {
+  const auto line = decoder_.own_line_of(of.frame);
+  if (!line) return "a person decided on a hold";
+  return (line->by.empty() ? "a person" : line->by) +
+         (line->decision == hold_end::release ? " released hold:" : " returned hold:") + std::to_string(line->hold);
+}
+
 void observer::builder::found(const ingest::record& of) {
   for (const intervention& intervention : of.answer.interventions) {
     seen_.system_events += intervention.action == action::create;
@@ -376,6 +388,7 @@ observed observer::builder::finish() {
     seen_.mode = run->settings().mode;
     seen_.clock = run->settings().clock;
     seen_.submitted = run->terminal();
+    seen_.usage = usage_.finish(run);
     std::vector<graph::event_index> waiting = run->graph().reachable();
     seen_.pending_total = waiting.size();
     std::sort(waiting.begin(), waiting.end(),

@@ -19,6 +19,7 @@
 #include "engine/policy.h"
 #include "model/answer.h"
 #include "model/settings.h"
+#include "report/usage.h"
 
 namespace digd::report {
 
@@ -128,6 +129,7 @@ struct observed {
   std::vector<timed_note> notes;
   std::uint64_t notes_left_out = 0;
   std::uint64_t open_at_end = 0;
+  usage_facts usage;
   double replay_seconds = 0;  // the duration of this pass: the cost of a replay
 
   // Agents that were in the roster or acted.

@@ -38,29 +38,6 @@ std::string text_of(const json::object& from, std::string_view name, std::size_t
   return {text->data(), text->size()};
 }
 
-std::string holds_json(const std::string& name, const digd::run& run) {
-  std::string out;
-  json_writer to(out);
-  to.open_object().key("run").text(name).key("holds").open_array();
-  for (const auto& [number, hold] : run.open_holds().all()) {
-    const graph::graph& g = run.graph();
-    const auto name_of = [&](graph::agent_index a) { return a == graph::nobody ? std::string() : g.agent(a).name; };
-    to.open_object().key("hold").text("hold:" + std::to_string(number));
-    to.key("event").text(g.event(hold.event).id);
-    to.key("guard").text(to_string(hold.guard));
-    to.key("sender").text_or_null(name_of(hold.sender));
-    to.key("recipients").open_array();
-    for (const graph::agent_index a : hold.agents) to.text(g.agent(a).name);
-    to.close_array();
-    to.key("reason").text(hold.reason);
-    to.key("since").integer(hold.since).key("due").integer(hold.due_ms);
-    to.key("cost").raw(decimal_of_millionths(run.spent().used(graph::nobody).cost));
-    to.close_object();
-  }
-  to.close_array().close_object();
-  return out + '\n';
-}
-
 }  // namespace
 
 std::variant<ingest::own_line, http_response> read_decision(std::string_view hold, std::string_view body,
@@ -82,15 +59,6 @@ std::variant<ingest::own_line, http_response> read_decision(std::string_view hol
   line.decision = *decision;
   if (!authenticated.empty()) line.by = authenticated;
   return line;
-}
-
-void list_holds(const run_control& runs, const std::string& run, std::function<void(http_response&&)> done) {
-  engine_thread& owner = runs.threads.owner_of(run);
-  boost::asio::post(owner.context(), [&owner, run, done = std::move(done)] {
-    const std::shared_ptr<run_host> host = owner.runs().find(run);
-    if (!host) return done(no_such_run(run));
-    done(respond_json(holds_json(run, host->inbox().run())));
-  });
 }
 
 void decide_hold(const run_control& runs, const std::string& run, ingest::own_line decision,

@@ -1,5 +1,4 @@
-// `GET /v1/runs/ID/holds`: the events of a run that wait for a person. `POST /v1/runs/ID/holds/HOLD`: the decision
-// (docs/guards.md).
+// `POST /v1/runs/ID/holds/HOLD`: a person's decision about an event that waits (docs/guards.md).
 //
 // Threads: any; `done` is called on an engine thread.
 #pragma once
@@ -20,9 +19,6 @@ struct run_control;
 // `by`.
 std::variant<ingest::own_line, http_response> read_decision(std::string_view hold, std::string_view body,
                                                             std::string_view authenticated);
-
-// The open holds, oldest first; of a run that has ended or is not in memory, none.
-void list_holds(const run_control& runs, const std::string& run, std::function<void(http_response&&)> done);
 
 // 200 once the run has applied it; 409 hold_closed if the hold has ended; 404 if there is no such open run.
 void decide_hold(const run_control& runs, const std::string& run, ingest::own_line decision,

@@ -49,7 +49,7 @@ http_response report_response::step(archive::browser& from) {
   }
   if (!more) {
     source_.reset();
-    if (!gathers_.pass_again()) return write();
+    if (!gathers_.pass_again() || format_ == report_format::usage) return write();
   }
   done_ = false;
   return {};
@@ -59,6 +59,10 @@ http_response report_response::write() {
   const report::gathered from = gathers_.finish();
   if (!from.problem.empty()) {
     return respond_error(status::internal_server_error, "not_replayed", "the run cannot be replayed: " + from.problem);
+  }
+  if (format_ == report_format::usage) {
+    const report::observed& seen = from.seen;
+    return respond_json(report::usage_json(run_, seen.clock, seen.time, seen.usage) + '\n');
   }
   const std::string subject = report::on_command_line(run_);
   const std::vector<report::part> parts = report::not_run(subject, "the daemon runs no attribution.");

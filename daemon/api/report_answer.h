@@ -18,7 +18,7 @@
 
 namespace digd::daemon {
 
-enum class report_format : std::uint8_t { json, html, md };
+enum class report_format : std::uint8_t { json, html, md, usage };  // usage: not a report, only what was used
 std::optional<report_format> report_format_from(std::string_view name);
 
 class report_response {

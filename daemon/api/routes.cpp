@@ -10,8 +10,8 @@
 
 #include "base/json_writer.h"
 #include "base/unix_time.h"
+#include "daemon/api/call.h"
 #include "daemon/api/health.h"
-#include "daemon/api/holds.h"
 #include "daemon/api/judgement.h"
 #include "daemon/api/operator.h"
 #include "daemon/api/read_pool.h"
@@ -21,7 +21,6 @@
 #include "daemon/feed/feed_server.h"
 #include "daemon/hooks/hooks_api.h"
 #include "daemon/http/page_request.h"
-#include "daemon/http/request_target.h"
 #include "daemon/otlp/traces_api.h"
 #include "daemon/webhook/webhook_api.h"
 #include "report/stored_runs/pilot.h"
@@ -36,17 +35,6 @@ namespace json = boost::json;
 constexpr std::size_t max_run_id_bytes = 256;
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
-// A request, and the names in its path.
-struct call {
-  const net::upgrade_request& request;
-  std::string_view body;
-  request_target target;
-  std::string run;
-  std::string detection;  // the path's second name
-  http_services& services;
-  grant_ptr grant;  // null where no tokens are configured
-};
 
 std::optional<http_response> refuse_untrusted(const net::upgrade_request& request, const trusted_names& trusted) {
   const std::string_view host = view(request[http::field::host]);
@@ -119,13 +107,6 @@ routed open_feed(call& in) {
 }
 
 // ---- the archive
-
-routed read_archive(call& in, read_pool::work work) {
-  if (in.services.archive == nullptr) return archive_off();
-  return deferred_response{[&pool = in.services.archive->pool, work = std::move(work)](response_callback respond_to) {
-    if (!pool.submit(work, respond_to)) respond_to(busy("too many requests wait for the archive; try again"));
-  }};
-}
 
 std::optional<http_response> take_page(const call& in, page_request& page) {
   if (const std::string* limit = in.target.parameter("limit")) {
@@ -207,21 +188,27 @@ void continue_report(read_pool& pool, const std::shared_ptr<report_response>& re
   if (!pool.submit(work, then, max_waiting)) respond_to(busy("the daemon stops"));
 }
 
-routed get_report(call& in) {
-  const std::string* name = in.target.parameter("format");
-  const auto format = report_format_from(name == nullptr ? std::string_view("json") : *name);
-  if (!format) return bad_parameter("format", "expected json, html or md");
+routed make_report(call& in, report_format format) {
   if (in.services.archive == nullptr) return archive_off();
   archive_access& archive = *in.services.archive;
   if (archive.reports.load() >= report_response::max_at_once) {
     return busy("too many reports are being written; try again");
   }
-  const auto report = std::make_shared<report_response>(archive.path, in.run, *format,
+  const auto report = std::make_shared<report_response>(archive.path, in.run, format,
                                                         std::make_shared<counted_ticket>(archive.reports));
   return deferred_response{[&pool = archive.pool, report](const response_callback& respond_to) {
     continue_report(pool, report, respond_to);
   }};
 }
+
+routed get_report(call& in) {
+  const std::string* name = in.target.parameter("format");
+  const auto format = report_format_from(name == nullptr ? std::string_view("json") : *name);
+  if (!format) return bad_parameter("format", "expected json, html or md");
+  return make_report(in, *format);
+}
+
+routed get_usage(call& in) { return make_report(in, report_format::usage); }
 
 routed remove_run(call& in) {
   return deferred_response{[&runs = in.services.runs, run = in.run](const response_callback& respond_to) {
@@ -257,23 +244,6 @@ routed post_judgement(call& in) {
       [&services = in.services, request = std::move(request)](const response_callback& respond_to) {
         judge(services.archive->pool, services.runs, request, respond_to);
       }};
-}
-
-// ---- holds
-
-routed get_holds(call& in) {
-  return deferred_response{[&runs = in.services.runs, run = in.run](const response_callback& respond_to) {
-    list_holds(runs, run, respond_to);
-  }};
-}
-
-routed post_decision(call& in) {
-  const std::string_view caller = in.grant ? std::string_view(in.grant->name()) : std::string_view();
-  auto read = read_decision(in.detection, in.body, caller);
-  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
-  auto decision = std::get<ingest::own_line>(std::move(read));
-  return deferred_response{[&runs = in.services.runs, run = in.run, decision = std::move(decision)](
-                               const response_callback& respond_to) { decide_hold(runs, run, decision, respond_to); }};
 }
 
 // ---- webhooks
@@ -401,6 +371,7 @@ constexpr route_entry routes[] = {
     {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
     {{"v1", "traces"}, "POST", post_traces, right::ingest, intake::spans},
     {{"v1", "hooks", "*"}, "POST", post_hook, right::ingest, intake::hooks},
+    {{"v1", "holds"}, "GET, HEAD", get_all_holds},
     {{"v1", "pilot"}, "GET, HEAD", get_pilot},
     {{"v1", "runs"}, "GET, HEAD", get_runs},
     {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
@@ -411,6 +382,7 @@ constexpr route_entry routes[] = {
     {{"v1", "runs", "*", "holds", "*"}, "POST", post_decision},
     {{"v1", "runs", "*", "trace"}, "GET", get_trace},
     {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
+    {{"v1", "runs", "*", "usage"}, "GET, HEAD", get_usage},
     {{"v1", "webhooks"}, "GET, HEAD", get_webhooks},
     {{"v1", "webhooks", "*", "dead"}, "GET, HEAD", get_dead_letters},
     {{"v1", "webhooks", "*", "retry"}, "POST", retry_dead},
@@ -469,6 +441,13 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
 }
 
 }  // namespace
+
+routed read_archive(call& in, read_pool::work work) {
+  if (in.services.archive == nullptr) return archive_off();
+  return deferred_response{[&pool = in.services.archive->pool, work = std::move(work)](response_callback respond_to) {
+    if (!pool.submit(work, respond_to)) respond_to(busy("too many requests wait for the archive; try again"));
+  }};
+}
 
 std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, http_services& services) {
   call in{.request = head, .body = {}, .target = {}, .run = {}, .detection = {}, .services = services, .grant = {}};

@@ -1,5 +1,6 @@
 #include "daemon/runs/entries.h"
 
+#include "base/json_writer.h"
 #include "daemon/runs/place.h"
 #include "ingest/protocol/encode.h"
 
@@ -38,7 +39,25 @@ archive::detection_row row_of(const detection& d) {
   ingest::encode_detection(row.json, d, true);
   row.subject = subject_of(d);
   row.place = place_of(d);
+  if (d.guard) {
+    row.action = to_string(*d.guard);
+    json_writer to(row.limits.emplace());
+    to.open_array();
+    for (const std::string_view limit : d.limits) to.text(limit);
+    to.close_array();
+  }
   return row;
+}
+
+// Of an event that is held, one guard placed the hold; the others that asked for it were superseded.
+void note_holds(const digd::answer& answer, std::vector<archive::detection_row>& rows) {
+  for (const verdict& v : answer.verdicts) {
+    if (v.action != action::hold) continue;
+    for (const std::uint32_t d : v.detections) {
+      const detection& found = answer.detections[d];
+      if (found.healed && found.guard == guard_action::hold) rows[d].hold = "hold:" + std::to_string(v.hold);
+    }
+  }
 }
 
 archive::outcome_row row_of(const outcome_report& o) {
@@ -68,6 +87,8 @@ archive::entry_ptr entry_of(const ingest::record& record) {
   if (!record.answered.empty()) e.answered = std::string(record.answered);
   if (record.ended) e.ended = *record.ended == run_outcome::none ? "unknown" : to_string(*record.ended);
   for (const detection& d : record.answer.detections) e.detections.push_back(row_of(d));
+  note_holds(record.answer, e.detections);
+  e.used = record.used;
   for (std::size_t i = 0; i < record.answer.interventions.size(); ++i) {
     const intervention& intervention = record.answer.interventions[i];
     e.interventions.push_back({.id = intervention.id,

@@ -31,6 +31,7 @@ void record::clear() {
   limit.reset();
   policy.reset();
   strongest.reset();
+  used.reset();
   response.clear();
   kept_frame.clear();
 }

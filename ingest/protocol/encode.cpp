@@ -145,7 +145,6 @@ void append_guard(std::string& out, rule_id id, const run_settings& settings) {
   fields.end();
 }
 
-// The guards that are on.
 void append_guards(std::string& out, const run_settings& settings) {
   object fields(out);
   for (const rule* guard : guards()) {
@@ -412,6 +411,8 @@ void encode_outcome(std::string& out, const outcome_report& outcome_report) {
   fields.word("outcome", to_string(outcome_report.outcome));
   fields.end();
 }
+
+void encode_guards(std::string& out, const run_settings& settings) { append_guards(out, settings); }
 
 void encode_trace_hello(std::string& out, const hello& original, const run_settings& settings) {
   object fields(out);

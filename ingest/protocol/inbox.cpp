@@ -174,6 +174,7 @@ void inbox::keep_and_answer(session_index s, record& item) {
     item.verdicts = item.response;
     if (m.type == message_type::delivery) item.answered = m.of ? *m.of : *m.event;
     if (m.type == message_type::run_ended) item.ended = m.outcome;
+    item.used = m.usage;
   }
   encode_interventions(item);
   work().effects.keep(item);

@@ -61,6 +61,7 @@ struct record {
   std::optional<limit_id> limit;           // that refused the frame, or that an own line is about
   std::optional<limit_policy> policy;      // of limit, as in `own_line`
   std::optional<digd::mode> strongest;     // of operator_mode
+  std::optional<usage_amounts> used;       // what an accepted message reports
 
   std::string response;    // what the session is sent: verdicts or error; empty if nothing
   std::string kept_frame;  // behind `frame`, if the caller does not have it

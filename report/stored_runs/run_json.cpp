@@ -5,6 +5,7 @@
 
 #include "ingest/protocol/decode.h"
 #include "model/settings.h"
+#include "model/usage_json.h"
 
 namespace digd::stored {
 
@@ -44,6 +45,12 @@ void write_members(json_writer& to, const archive::run_row& run, const archive::
   to.key("messages").integer(tally.messages).key("refused").integer(tally.refused);
   to.key("detections").integer(tally.detections).key("healed").integer(tally.healed);
   to.close_object();
+  to.key("usage");
+  if (run.used) {
+    write_usage(to, *run.used);
+  } else {
+    to.null();
+  }
 }
 
 void write_counts(json_writer& to, const std::vector<archive::detection_count>& counts) {

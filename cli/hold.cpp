@@ -1,0 +1,172 @@
+// digctl hold list|release|return: events that wait for a person.
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <ctime>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "base/quote.h"
+#include "cli/commands.h"
+#include "cli/daemon_options.h"
+#include "cli/printable.h"
+#include "cli/table.h"
+#include "cli/terminal_options.h"
+#include "report/picture/text.h"
+
+namespace digd::cli {
+
+namespace json = boost::json;
+
+namespace {
+
+constexpr std::string_view list_of_all = "/v1/holds?limit=1000";
+
+struct hold_options {
+  std::string run, hold, decision;
+  std::string text, by;
+  std::string format = "table";
+  daemon_options daemon;
+  terminal_options terminal;
+};
+
+// ---- list
+
+const json::value* member(const json::object& from, std::initializer_list<std::string_view> path) {
+  const json::object* at = &from;
+  const json::value* found = nullptr;
+  for (const std::string_view key : path) {
+    found = at == nullptr ? nullptr : at->if_contains({key.data(), key.size()});
+    at = found == nullptr ? nullptr : found->if_object();
+  }
+  return found;
+}
+
+std::string hold_text(const json::object& from, std::string_view key) {
+  const json::value* found = member(from, {key});
+  const json::string* text = found == nullptr ? nullptr : found->if_string();
+  return text == nullptr ? std::string() : std::string(text->data(), text->size());
+}
+
+// "coder", or "coder and 2 more".
+std::string recipients_of(const json::object& hold) {
+  const json::value* found = member(hold, {"recipients"});
+  const json::array* names = found == nullptr ? nullptr : found->if_array();
+  if (names == nullptr || names->empty() || !names->front().is_string()) return "-";
+  const json::string& first = names->front().get_string();
+  std::string out = picture::safe({first.data(), first.size()});
+  if (names->size() > 1) out += " and " + std::to_string(names->size() - 1) + " more";
+  return out;
+}
+
+// Local time; a run with another clock shows its own milliseconds.
+std::string time_of(const json::object& hold, std::string_view key) {
+  const json::value* found = member(hold, {key});
+  if (found == nullptr || !found->is_int64()) return "-";
+  const std::int64_t ms = found->get_int64();
+  const std::time_t seconds = ms / 1000;
+  std::tm parts{};
+  if (hold_text(hold, "clock") != "wall" || localtime_r(&seconds, &parts) == nullptr) return std::to_string(ms) + " ms";
+  char out[32];
+  std::strftime(out, sizeof out, "%m-%d %H:%M:%S", &parts);
+  return out;
+}
+
+table::row row_of(const json::object& hold) {
+  const json::value* cost = member(hold, {"spent", "run", "cost"});
+  const std::string sender = hold_text(hold, "sender");
+  return {{picture::safe(hold_text(hold, "run"))},
+          {picture::safe(hold_text(hold, "hold"))},
+          {time_of(hold, "since"), table::tone::quiet},
+          {time_of(hold, "due") + ", " + printable(hold_text(hold, "on_timeout")), table::tone::quiet},
+          {sender.empty() ? "-" : picture::safe(sender)},
+          {recipients_of(hold)},
+          {cost == nullptr || !cost->is_number() ? "-" : fmt::format("{}", cost->to_number<double>())},
+          {printable(hold_text(hold, "reason"))}};
+}
+
+int list(const hold_options& options) {
+  const auto daemon = http_to("hold list", options.daemon);
+  if (!daemon) return wrong_use;
+  net::http_answer answer;
+  const std::string target = options.run.empty() ? std::string(list_of_all) : run_path(options.run, "/holds");
+  if (const std::string why = daemon->get(target, answer); !why.empty()) return complain("hold list", why);
+  if (!answer.good()) return complain("hold list", complaint_of(*daemon, answer));
+  json::error_code ec;
+  json::parse_options lenient;
+  lenient.max_depth = 2000;  // payloads
+  const json::value body = json::parse(answer.body, ec, {}, lenient);
+  const json::value* holds = ec || !body.is_object() ? nullptr : member(body.get_object(), {"holds"});
+  if (holds == nullptr || !holds->is_array()) {
+    return complain("hold list", "the answer has no list of holds: the daemon is older than this digctl, or no digd");
+  }
+  table rows({"run", "hold", "since", "until, then", "from", "to", "cost", "reason"}, look_of(options.terminal));
+  for (const json::value& hold : holds->get_array()) {
+    if (!hold.is_object()) continue;
+    if (options.format == "jsonl") {
+      std::cout << printable(json::serialize(hold)) << '\n';
+    } else {
+      rows.add(row_of(hold.get_object()));
+    }
+  }
+  if (rows.waiting() > 0) rows.print(std::cout);
+  if (holds->get_array().empty()) std::cerr << "digctl hold list: no event waits for a person\n";
+  const json::value* left_out = member(body.get_object(), {"left_out"});
+  if (left_out != nullptr && left_out->is_int64() && left_out->get_int64() > 0) {
+    std::cerr << "digctl hold list: and " << left_out->get_int64() << " more\n";
+  }
+  return done;
+}
+
+// ---- release, return
+
+int decide(const hold_options& options) {
+  const std::string command = "hold " + options.decision;
+  const auto daemon = http_to(command, options.daemon);
+  if (!daemon) return wrong_use;
+  json::object body{{"decision", options.decision}};
+  if (!options.text.empty()) body["text"] = options.text;
+  if (!options.by.empty()) body["by"] = options.by;
+  net::http_answer answer;
+  const std::string target = run_path(options.run, "/holds/" + net::percent_encoded(options.hold));
+  if (const std::string why = daemon->ask("POST", target, json::serialize(body), answer); !why.empty())
+    return complain(command, why);
+  if (!answer.good()) return complain(command, complaint_of(*daemon, answer));
+  std::cerr << "The event of " << digd::quoted(options.hold) << " in run " << digd::quoted(options.run)
+            << (options.decision == "release" ? " is released.\n" : " goes back to its sender.\n");
+  return done;
+}
+
+void add_decision(CLI::App& hold, int& status, const std::string& decision, const std::string& description) {
+  auto options = std::make_shared<hold_options>();
+  options->decision = decision;
+  CLI::App* sub = hold.add_subcommand(decision, description);
+  sub->add_option("RUN", options->run, "the run's id")->required();
+  sub->add_option("HOLD", options->hold, "the hold, as `digctl hold list` shows it: hold:1")->required();
+  sub->add_option("--text", options->text, "what the agent reads with the event");
+  sub->add_option("--by", options->by, "your name, kept with the decision; with tokens, the token's name counts");
+  add_daemon_options(*sub, options->daemon);
+  sub->callback([options, &status] { status = decide(*options); });
+}
+
+}  // namespace
+
+void add_hold(CLI::App& app, int& status) {
+  CLI::App* hold = app.add_subcommand("hold", "Events that wait for a person: lists them, releases or returns them");
+  hold->require_subcommand(1);
+  auto options = std::make_shared<hold_options>();
+  CLI::App* sub = hold->add_subcommand("list", "Lists the events that wait, of one run or of all open runs");
+  sub->add_option("RUN", options->run, "the run's id; without it, all open runs");
+  sub->add_option("--format", options->format, "table for people; jsonl: each as in /v1/holds")
+      ->check(CLI::IsMember({"table", "jsonl"}))
+      ->capture_default_str();
+  add_daemon_options(*sub, options->daemon);
+  add_terminal_options(*sub, options->terminal);
+  sub->callback([options, &status] { status = list(*options); });
+  add_decision(*hold, status, "release", "Delivers an event that waits");
+  add_decision(*hold, status, "return", "Gives an event that waits back to its sender");
+}
+
+}  // namespace digd::cli

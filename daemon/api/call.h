@@ -1,0 +1,37 @@
+// A request on its way to its handler, and what handlers share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "daemon/api/http_services.h"
+#include "daemon/api/routes.h"
+#include "daemon/http/request_target.h"
+#include "daemon/http/responses.h"
+#include "net/upgrade_request.h"
+
+namespace digd::daemon {
+
+// A request, and the names in its path.
+struct call {
+  const net::upgrade_request& request;
+  std::string_view body;
+  request_target target;
+  std::string run;
+  std::string detection;  // the path's second name
+  http_services& services;
+  grant_ptr grant;  // null where no tokens are configured
+};
+
+// Runs `work` on the read pool; 503 where it is full or the archive is off.
+routed read_archive(call& in, read_pool::work work);
+
+// ---- handlers in files of their own
+
+routed get_holds(call& in);
+routed get_all_holds(call& in);
+routed post_decision(call& in);
+
+}  // namespace digd::daemon

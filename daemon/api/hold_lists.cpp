@@ -1,0 +1,200 @@
+#include "daemon/api/hold_lists.h"
+
+#include <algorithm>
+#include <atomic>
+#include <boost/asio/post.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/json_writer.h"
+#include "daemon/api/http_services.h"
+#include "daemon/runs/run_host.h"
+#include "model/usage_json.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace http = boost::beast::http;
+namespace json = boost::json;
+
+// An open hold, copied from its engine thread.
+struct listed_hold {
+  std::string run;
+  std::uint64_t run_number = 0;
+  std::uint64_t number = 0;
+  std::string event, guard, sender;
+  std::vector<std::string> recipients;
+  std::string reason, text;
+  clock_kind clock = clock_kind::wall;
+  milliseconds since = 0, due = 0;
+  hold_end on_timeout = hold_end::release;
+  usage_amounts used_by_run, used_by_sender;
+
+  std::string id() const { return "hold:" + std::to_string(number); }
+};
+
+// What an answer consists of.
+struct hold_list {
+  std::optional<std::string> run;  // of one run
+  std::vector<listed_hold> holds;
+  std::size_t left_out = 0;
+};
+
+void add_holds(run_host& host, std::size_t limit, hold_list& to) {
+  const digd::run& run = host.inbox().run();
+  const graph::graph& g = run.graph();
+  for (const auto& [number, hold] : run.open_holds().all()) {
+    if (to.holds.size() >= limit) {
+      ++to.left_out;
+      continue;
+    }
+    listed_hold& listed = to.holds.emplace_back();
+    listed.run = host.name();
+    listed.run_number = host.number();
+    listed.number = number;
+    listed.event = g.event(hold.event).id;
+    listed.guard = to_string(hold.guard);
+    for (const graph::agent_index a : hold.agents) listed.recipients.push_back(g.agent(a).name);
+    listed.reason = hold.reason;
+    listed.text = hold.text;
+    listed.clock = run.settings().clock;
+    listed.since = hold.since;
+    listed.due = hold.due_ms;
+    listed.on_timeout = run.settings().guards.on_timeout;
+    listed.used_by_run = run.spent().used(graph::nobody);
+    if (hold.sender == graph::nobody) continue;
+    listed.sender = g.agent(hold.sender).name;
+    listed.used_by_sender = run.spent().used(hold.sender);
+  }
+}
+
+bool is_event(const json::value& value, std::string_view id) {
+  const json::object* event = value.if_object();
+  const json::value* name = event == nullptr ? nullptr : event->if_contains("id");
+  return name != nullptr && name->is_string() && name->get_string() == id;
+}
+
+// The JSON of the event's payload in the frame that announces it; empty: none.
+std::string payload_in(const std::string& frame, std::string_view event) {
+  json::error_code ec;
+  json::parse_options lenient;
+  lenient.max_depth = 2000;
+  const json::value parsed = json::parse(frame, ec, {}, lenient);
+  const json::object* message = ec ? nullptr : parsed.if_object();
+  if (message == nullptr) return {};
+  const json::value* found = message->if_contains("event");
+  if (found != nullptr && !is_event(*found, event)) found = nullptr;
+  const json::value* outputs = message->if_contains("outputs");
+  if (outputs != nullptr && outputs->is_array()) {
+    for (const json::value& output : outputs->get_array()) {
+      if (is_event(output, event)) found = &output;
+    }
+  }
+  const json::value* payload = found == nullptr ? nullptr : found->get_object().if_contains("payload");
+  return payload == nullptr ? std::string() : json::serialize(*payload);
+}
+
+std::string payload_of(archive::browser& from, const listed_hold& hold) {
+  const auto frame = from.frame_of_hold(hold.run_number, hold.id());
+  return frame && *frame ? payload_in(**frame, hold.event) : std::string();
+}
+
+void write_hold(json_writer& to, const listed_hold& hold, std::string_view payload) {
+  to.open_object().key("run").text(hold.run).key("hold").text(hold.id()).key("event").text(hold.event);
+  to.key("guard").text(hold.guard).key("sender").text_or_null(hold.sender).key("recipients").open_array();
+  for (const std::string& name : hold.recipients) to.text(name);
+  to.close_array().key("reason").text(hold.reason).key("text").text(hold.text);
+  to.key("clock").text(to_string(hold.clock)).key("since").integer(hold.since).key("due").integer(hold.due);
+  to.key("on_timeout").text(to_string(hold.on_timeout)).key("payload");
+  if (payload.empty() || payload.size() > max_payload_bytes) {
+    to.null();
+  } else {
+    to.raw(payload);
+  }
+  if (payload.size() > max_payload_bytes) to.key("payload_bytes").integer(payload.size());
+  to.key("spent").open_object().key("run");
+  write_usage(to, hold.used_by_run);
+  if (!hold.sender.empty()) {
+    to.key("sender");
+    write_usage(to, hold.used_by_sender);
+  }
+  to.close_object().close_object();
+}
+
+http_response response_of(const hold_list& list, archive::browser* payloads) {
+  std::string out;
+  json_writer to(out);
+  to.open_object();
+  if (list.run) to.key("run").text(*list.run);
+  to.key("holds").open_array();
+  for (const listed_hold& hold : list.holds) {
+    write_hold(to, hold, payloads == nullptr ? std::string() : payload_of(*payloads, hold));
+  }
+  to.close_array();
+  if (!list.run || list.left_out > 0) to.key("left_out").integer(list.left_out);
+  to.close_object();
+  return respond_json(out + '\n');
+}
+
+// Without holds nothing needs the archive, so that an empty list never waits for it.
+void answer(const std::shared_ptr<const hold_list>& list, read_pool* payloads,
+            const std::function<void(http_response&&)>& done) {
+  if (payloads == nullptr || list->holds.empty()) return done(response_of(*list, nullptr));
+  const auto look_up = [list](archive::browser& from) { return response_of(*list, &from); };
+  if (!payloads->submit(look_up, done)) done(busy("too many requests wait for the archive; try again"));
+}
+
+}  // namespace
+
+void list_holds(const run_control& runs, read_pool* payloads, const std::string& run,
+                std::function<void(http_response&&)> done) {
+  engine_thread& owner = runs.threads.owner_of(run);
+  boost::asio::post(owner.context(), [&owner, payloads, run, done = std::move(done)] {
+    const std::shared_ptr<run_host> host = owner.runs().find(run);
+    if (!host) return done(no_such_run(run));
+    const auto list = std::make_shared<hold_list>();
+    list->run = run;
+    add_holds(*host, max_listed_holds, *list);
+    answer(list, payloads, done);
+  });
+}
+
+void list_all_holds(const run_control& runs, read_pool* payloads, std::size_t limit,
+                    std::function<bool(std::string_view)> shows, std::function<void(http_response&&)> done) {
+  struct progress {
+    std::mutex mutex;
+    hold_list list;
+    std::size_t threads_left;
+  };
+  const auto shared = std::make_shared<progress>();
+  shared->threads_left = runs.threads.size();
+  for (const auto& thread : runs.threads) {
+    boost::asio::post(thread->context(), [shared, &thread = *thread, payloads, limit, shows, done] {
+      hold_list own;
+      thread.runs().each([&](run_host& host) {
+        if (shows(host.name())) add_holds(host, limit, own);
+      });
+      const std::lock_guard lock(shared->mutex);
+      hold_list& all = shared->list;
+      all.left_out += own.left_out;
+      std::move(own.holds.begin(), own.holds.end(), std::back_inserter(all.holds));
+      if (--shared->threads_left > 0) return;
+      std::sort(all.holds.begin(), all.holds.end(), [](const listed_hold& a, const listed_hold& b) {
+        return std::tie(a.run, a.number) < std::tie(b.run, b.number);
+      });
+      if (all.holds.size() > limit) {
+        all.left_out += all.holds.size() - limit;
+        all.holds.resize(limit);
+      }
+      answer(std::make_shared<const hold_list>(std::move(all)), payloads, done);
+    });
+  }
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,30 @@
+// `GET /v1/runs/ID/holds` and `GET /v1/holds`: the events that wait for a person (docs/guards.md).
+//
+// The engine threads list what they hold; then the read pool looks up the payloads, as the archive keeps them. Threads:
+// any; `done` is called on any. Bounds: `max_limit` holds in an answer, `max_payload_bytes` of each payload.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "daemon/http/responses.h"
+
+namespace digd::daemon {
+
+struct run_control;
+class read_pool;
+
+inline constexpr std::size_t max_listed_holds = 1'000, usual_listed_holds = 100;
+inline constexpr std::size_t max_payload_bytes = 16 * 1024;
+
+// `payloads`: null without an archive. 404 if the run is not open in memory.
+void list_holds(const run_control& runs, read_pool* payloads, const std::string& run,
+                std::function<void(http_response&&)> done);
+
+// Of all runs that `shows` accepts, which is called on the engine threads.
+void list_all_holds(const run_control& runs, read_pool* payloads, std::size_t limit,
+                    std::function<bool(std::string_view run)> shows, std::function<void(http_response&&)> done);
+
+}  // namespace digd::daemon
