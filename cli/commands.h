@@ -30,6 +30,7 @@ void add_import(CLI::App& app, int& status);
 void add_import_claude_code(CLI::App& import, int& status);
 void add_import_otlp(CLI::App& import, int& status);
 void add_judge(CLI::App& app, int& status);
+void add_mcp(CLI::App& app, int& status);
 void add_mode(CLI::App& app, int& status);
 void add_pilot(CLI::App& app, int& status);
 void add_replay(CLI::App& app, int& status);

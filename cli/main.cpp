@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
                {add_runs, add_show, add_report, add_tail, add_pilot, add_judge, add_rules});
   add_to_group(app, "Operate a daemon", status,
                {add_health, add_mode, add_hold, add_guards, add_export, add_delete, add_backup, add_restore, add_token,
-                add_hook});
+                add_hook, add_mcp});
   add_to_group(app, "Work with traces", status, {add_replay, add_check, add_send, add_import});
 #ifdef DIGD_ANALYSIS
   add_to_group(app, "Find causes", status, {add_attribute_chief, add_attribute_shapley, add_causal, add_eval});

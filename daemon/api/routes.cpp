@@ -23,6 +23,7 @@
 #include "daemon/http/page_request.h"
 #include "daemon/otlp/traces_api.h"
 #include "daemon/webhook/webhook_api.h"
+#include "mcp/server.h"
 #include "report/stored_runs/pilot.h"
 
 namespace digd::daemon {
@@ -300,6 +301,45 @@ routed post_hook(call& in) {
   return std::get<deferred_response>(std::move(read));
 }
 
+// ---- the Model Context Protocol
+
+// Its tools ask the API as the caller: each request has the caller's token, and its right is checked as any other's.
+struct mcp_caller {
+  http_services& services;
+  std::string host, authorization;
+
+  void ask(mcp::api_request&& asked, const std::function<void(mcp::api_answer&&)>& then) const {
+    net::upgrade_request request;
+    request.version(11);
+    request.method(http::string_to_verb(asked.method));
+    request.target(asked.target);
+    request.set(http::field::host, host);
+    if (!authorization.empty()) request.set(http::field::authorization, authorization);
+    const auto pass_on = [then](http_response&& response) {
+      then({.status = response.result_int(), .body = std::move(response.body())});
+    };
+    routed result = route(request, asked.body, services);
+    if (auto* response = std::get_if<http_response>(&result)) return pass_on(std::move(*response));
+    if (auto* deferred = std::get_if<deferred_response>(&result)) return deferred->start(pass_on);
+    then({.status = 0, .body = "no tool reads this"});
+  }
+};
+
+routed post_mcp(call& in) {
+  const auto caller =
+      std::make_shared<mcp_caller>(mcp_caller{in.services, std::string(view(in.request[http::field::host])),
+                                              std::string(view(in.request[http::field::authorization]))});
+  return deferred_response{[caller, body = std::string(in.body)](const response_callback& respond_to) {
+    const mcp::api_call api = [caller](mcp::api_request&& asked, const std::function<void(mcp::api_answer&&)>& then) {
+      caller->ask(std::move(asked), then);
+    };
+    mcp::answer(body, api, [respond_to](std::string&& response) {
+      if (response.empty()) return respond_to(respond(http::status::accepted, "text/plain", {}));
+      respond_to(respond_json(std::move(response)));
+    });
+  }};
+}
+
 // ---- the operator's switch
 
 // `switched`: how many runs a switch changed; nothing: the answer to a question.
@@ -347,8 +387,8 @@ routed get_metrics(call& in) { return metrics(in.services.metrics); }
 
 // ---- the table. New paths go here.
 
-// Routes that take in what systems report: they have a large body, and POST needs only `needs`.
-enum class intake : std::uint8_t { none, spans, hooks };
+// Routes with a larger body, whose POST needs only `needs`: they take in what systems report, or ask other routes.
+enum class intake : std::uint8_t { none, spans, hooks, mcp };
 
 struct route_entry {
   // "*" stands for the id of a run or the name of a webhook; the second "*" for a detection or a hold.
@@ -366,6 +406,7 @@ constexpr route_entry routes[] = {
     {{"healthz"}, "GET, HEAD", get_health, right::none},
     {{"readyz"}, "GET, HEAD", get_readiness},
     {{"metrics"}, "GET, HEAD", get_metrics},
+    {{"mcp"}, "POST", post_mcp, right::read, intake::mcp},
     {{"v1", "ingest"}, "GET", open_ingest, right::ingest},
     {{"v1", "feed"}, "GET", open_feed, right::watch},
     {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
@@ -458,6 +499,7 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
   });
   if (taker == std::end(routes)) return body_limit{};  // `route` refuses what is wrong
   if (entry == nullptr) return std::get<http_response>(std::move(found));
+  if (taker->takes == intake::mcp) return body_limit{mcp::max_message_bytes, nullptr};
   if (taker->takes == intake::hooks) {
     if (services.hooks.bodies.load() >= max_large_bodies) return busy("too many hooks at once");
     return body_limit{hook_server::max_body_bytes, std::make_shared<counted_ticket>(services.hooks.bodies)};

@@ -408,6 +408,8 @@ def requests():
     put("routes", "feed", f"GET /v1/feed?since=-1&payloads=2 HTTP/1.1{upgrade}digd.feed.v1, bearer.x\r\n\r\n")
     for i, body in enumerate(['{"mode":"observe"}', '{"mode":5}', "[" * 900, "\xff", ""]):
         put("routes", f"mode-{i}", f"PUT /v1/mode HTTP/1.1{head}Content-Length: {len(body)}\r\n\r\n{body}")
+    body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_runs","arguments":{"limit":2}}}'
+    put("routes", "mcp", f"POST /mcp HTTP/1.1{head}Content-Length: {len(body)}\r\n\r\n{body}")
     put("routes", "delete", f"DELETE /v1/runs/r1 HTTP/1.1{head}Authorization: Bearer x\r\n\r\n")
     put("routes", "stranger", "GET /healthz HTTP/1.1\r\nHost: evil.example\r\nOrigin: https://evil.example\r\n\r\n")
     put("routes", "no-http", b"\x16\x03\x01\x00\xa5\x01")

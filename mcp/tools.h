@@ -1,0 +1,32 @@
+// The tools, in one table: what a model reads about them, and what they ask of the API.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mcp/server.h"
+
+namespace digd::mcp {
+
+struct tool_result {
+  std::string text;
+  bool is_error = false;
+};
+
+// Of `tools/list`.
+boost::json::array describe_tools();
+
+// Calls `done` once. False: there is no such tool.
+bool call_tool(std::string_view name, const boost::json::object& arguments, const api_call& api,
+               std::function<void(tool_result&&)> done);
+
+// "/v1/runs/RUN" and the rest of the path.
+std::string run_target(std::string_view run, std::string_view rest = {});
+// Page `number` (from 1) of a text, with a line that says how many there are.
+std::string page_of(const std::string& text, std::size_t number);
+
+}  // namespace digd::mcp
