@@ -89,7 +89,7 @@ void usage_observer::announce(std::string_view event, const graph::graph& g, std
 
 // Outputs only grow. An activation of the list at the end was among the first at its last output too.
 void usage_observer::count_outputs(const graph::activation_node& of, const graph::graph& g, std::uint64_t depth) {
-  std::vector<fanned_out>& list = facts_.most_outputs;
+  std::vector<fanned_out>& list = facts_.widest_outputs;
   const auto known = std::find_if(list.begin(), list.end(), [&](const fanned_out& f) { return f.activation == of.id; });
   if (known != list.end()) {
     known->outputs = of.work_outputs;
@@ -117,7 +117,7 @@ void usage_observer::halve(int times) {
 }
 
 usage_facts usage_observer::finish(const run* run) {
-  std::sort(facts_.most_outputs.begin(), facts_.most_outputs.end(), [](const fanned_out& a, const fanned_out& b) {
+  std::sort(facts_.widest_outputs.begin(), facts_.widest_outputs.end(), [](const fanned_out& a, const fanned_out& b) {
     return a.outputs != b.outputs ? a.outputs > b.outputs : a.activation < b.activation;
   });
   if (run == nullptr) return std::move(facts_);
@@ -202,7 +202,7 @@ void write_fan_out(json_writer& to, const usage_facts& facts) {
   to.key("max_depth").integer(facts.max_depth).key("max_live").integer(facts.max_live);
   write_bins(to, "depths", facts.depths);
   to.key("activations").open_array();
-  for (const fanned_out& f : facts.most_outputs) {
+  for (const fanned_out& f : facts.widest_outputs) {
     to.open_object().key("activation").text(f.activation).key("agent").text(f.agent);
     to.key("outputs").integer(f.outputs).key("depth").integer(f.depth).close_object();
   }

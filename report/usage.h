@@ -53,7 +53,7 @@ struct usage_facts {
   bin_values depth, live;                                         // the greatest
   std::vector<std::uint64_t> depths;                              // of work events
   std::uint64_t max_depth = 0, max_live = 0;
-  std::vector<fanned_out> most_outputs;
+  std::vector<fanned_out> widest_outputs;
   std::uint64_t holds = 0, holds_open = 0, holds_released = 0, holds_returned = 0, decisions = 0;
 
   bool has_any() const { return is_reported || guards != "{}" || holds > 0; }

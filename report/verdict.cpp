@@ -95,7 +95,7 @@ std::string about(const detection& d, const std::string& subject) {
   return fmt::format("`digctl show {} --around {}` shows it", subject, short_name(*d.event, 60));
 }
 
-rule_id most_frequent(const observed& seen) {
+rule_id rule_fired_most(const observed& seen) {
   std::size_t most = 0;
   for (std::size_t k = 1; k < rule_count; ++k) {
     if (seen.rules[k].found > seen.rules[most].found) most = k;
@@ -111,7 +111,7 @@ std::string what_now(const observed& seen, const conclusion& who, const std::str
     return out + " " + sentence(about(d, subject));
   }
   if (seen.found > 0 && !ended_badly(seen)) {
-    const rule_id rule = most_frequent(seen);
+    const rule_id rule = rule_fired_most(seen);
     return fmt::format("Nothing for this run. Against {}, the most frequent: {}", rule_words(rule),
                        std::string(rule_of(rule).doc.advice) + ".");
   }

@@ -87,7 +87,7 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   hook_counts& counts_;
   std::deque<waiting_ptr> queue_;
   std::map<std::uint64_t, waiting_ptr> judged_;  // by seq
-  std::deque<std::string> outgoing_;  // lines on their way to the run; empty but while `send_lines` runs
+  std::deque<std::string> outgoing_;             // lines on their way to the run; empty but while `send_lines` runs
   bool sending_ = false;
   bool pumping_ = false, joining_ = false, ended_ = false, has_gap_ = false;
   std::shared_ptr<link> link_;

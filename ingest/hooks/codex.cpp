@@ -16,7 +16,7 @@ namespace {
 namespace json = boost::json;
 
 call_kind kind_of(std::string_view hook, bool is_subagent) {
-  // A subagent's task comes as a prompt of its own; its spawn has said so already.
+  // A subagent's task comes as a prompt of its own; its spawn has reported it already.
   if (hook == "UserPromptSubmit") return is_subagent ? call_kind::other : call_kind::prompt;
   if (hook == "PreToolUse") return call_kind::tool_wanted;
   if (hook == "PostToolUse") return call_kind::tool_done;

@@ -174,7 +174,7 @@ def test_a_hold_puts_a_spawn_before_the_user(guarded, tmp_path):
 
 @REAL
 def test_a_hook_that_times_out_lets_the_agent_go_on(guarded, tmp_path):
-    """The answer to one call is kept back until the session has ended without it."""
+    """The answer to one call is withheld until the session has ended without it."""
     watched = guarded("")
     over = threading.Event()
 

@@ -109,12 +109,12 @@ def test_wrong_arguments_are_errors_that_say_what_was_expected(daemon, kind):
 
     answers = asyncio.run(ask())
     assert all(is_error for _, is_error in answers)
-    said = [text for text, _ in answers]
-    assert "`run` is missing" in said[0]
-    assert "nobody" in said[1]
-    assert "`limit` must be" in said[2]
-    assert "off, observe, shadow, enforce" in said[3]
-    assert "`colour` is not known" in said[4]
+    errors = [text for text, _ in answers]
+    assert "`run` is missing" in errors[0]
+    assert "nobody" in errors[1]
+    assert "`limit` must be" in errors[2]
+    assert "off, observe, shadow, enforce" in errors[3]
+    assert "`colour` is not known" in errors[4]
 
 
 def test_a_model_switches_the_mode_and_decides_a_hold(tmp_path):
