@@ -55,7 +55,7 @@ void usage_observer::hear(const ingest::record& of, const message* accepted, con
   const std::uint64_t live = g.reachable().size();
   facts_.max_live = std::max(facts_.max_live, live);
   raise(facts_.live, bin, live);
-  if (accepted->type == message_type::activation_started) add_to(facts_.activations, bin, 1);
+  if (accepted->type == message_type::activation_started) add_activation(accepted->activation, g, bin);
   for (const event_draft& draft : accepted->events) announce(draft.id, g, bin);
   if (!accepted->usage) return;
   const std::string_view named = accepted->type == message_type::event
@@ -72,9 +72,21 @@ void usage_observer::add_usage(graph::agent_index agent, const usage_amounts& us
   add_to(facts_.model_calls, bin, used.model_calls);
   add_to(facts_.tool_calls, bin, used.tool_calls);
   if (agent == graph::nobody) return;
+  add_to(of_agent(agent).tokens, bin, tokens_of(used));
+  add_to(of_agent(agent).cost, bin, used.cost);
+}
+
+// The engine counts activations only while a guard is on.
+void usage_observer::add_activation(std::string_view activation, const graph::graph& g, std::size_t bin) {
+  ++facts_.started;
+  add_to(facts_.activations, bin, 1);
+  const graph::activation_index v = g.find_activation(activation);
+  if (v != graph::nobody) ++of_agent(g.activation(v).agent).activations;
+}
+
+agent_usage& usage_observer::of_agent(graph::agent_index agent) {
   if (agents_.size() <= agent) agents_.resize(std::size_t{agent} + 1);
-  add_to(agents_[agent].tokens, bin, tokens_of(used));
-  add_to(agents_[agent].cost, bin, used.cost);
+  return agents_[agent];
 }
 
 void usage_observer::announce(std::string_view event, const graph::graph& g, std::size_t bin) {
@@ -89,7 +101,7 @@ void usage_observer::announce(std::string_view event, const graph::graph& g, std
 
 // Outputs only grow. An activation of the list at the end was among the first at its last output too.
 void usage_observer::count_outputs(const graph::activation_node& of, const graph::graph& g, std::uint64_t depth) {
-  std::vector<fanned_out>& list = facts_.widest_outputs;
+  std::vector<fanned_out>& list = facts_.widest;
   const auto known = std::find_if(list.begin(), list.end(), [&](const fanned_out& f) { return f.activation == of.id; });
   if (known != list.end()) {
     known->outputs = of.work_outputs;
@@ -117,7 +129,7 @@ void usage_observer::halve(int times) {
 }
 
 usage_facts usage_observer::finish(const run* run) {
-  std::sort(facts_.widest_outputs.begin(), facts_.widest_outputs.end(), [](const fanned_out& a, const fanned_out& b) {
+  std::sort(facts_.widest.begin(), facts_.widest.end(), [](const fanned_out& a, const fanned_out& b) {
     return a.outputs != b.outputs ? a.outputs > b.outputs : a.activation < b.activation;
   });
   if (run == nullptr) return std::move(facts_);
@@ -125,20 +137,19 @@ usage_facts usage_observer::finish(const run* run) {
   facts_.used = spent.used(graph::nobody);
   facts_.totals = spent.totals(graph::nobody, run->clock());
   facts_.guarded = spent.guarded(graph::nobody, run->clock());
+  facts_.has_budget = run->settings().guards.is_on(rule_id::budget);
   facts_.holds_open = run->open_holds().all().size();
   facts_.guards.clear();
   ingest::encode_guards(facts_.guards, run->settings());
   const graph::graph& g = run->graph();
   agents_.resize(std::max<std::size_t>(agents_.size(), g.agent_count()));
   for (graph::agent_index a = 0; a < g.agent_count(); ++a) {
-    const spent_totals totals = spent.totals(a, run->clock());
     agent_usage& agent = agents_[a];
     agent.name = g.agent(a).name;
     agent.used = spent.used(a);
     agent.guarded = spent.guarded(a, run->clock());
-    agent.activations = totals[static_cast<std::size_t>(total_kind::activations)];
   }
-  std::erase_if(agents_, [](const agent_usage& a) { return a.activations == 0; });
+  std::erase_if(agents_, [](const agent_usage& a) { return a.activations == 0 && a.used == usage_amounts{}; });
   std::sort(agents_.begin(), agents_.end(), [](const agent_usage& a, const agent_usage& b) {
     return std::make_tuple(b.used.cost, tokens_of(b.used), std::string_view(a.name)) <
            std::make_tuple(a.used.cost, tokens_of(a.used), std::string_view(b.name));
@@ -185,7 +196,7 @@ void write_agents(json_writer& to, const usage_facts& facts) {
     to.open_object().key("agent").text(agent.name);
     write_usage_members(to, agent.used);
     to.key("activations").integer(agent.activations);
-    write_guarded(to, agent.guarded);
+    if (facts.has_budget) write_guarded(to, agent.guarded);
     if (listed++ < usage_facts::max_followed) {
       to.key("series").open_object();
       write_bins(to, "tokens", agent.tokens);
@@ -202,7 +213,7 @@ void write_fan_out(json_writer& to, const usage_facts& facts) {
   to.key("max_depth").integer(facts.max_depth).key("max_live").integer(facts.max_live);
   write_bins(to, "depths", facts.depths);
   to.key("activations").open_array();
-  for (const fanned_out& f : facts.widest_outputs) {
+  for (const fanned_out& f : facts.widest) {
     to.open_object().key("activation").text(f.activation).key("agent").text(f.agent);
     to.key("outputs").integer(f.outputs).key("depth").integer(f.depth).close_object();
   }
@@ -217,9 +228,9 @@ std::string usage_json(std::string_view run, clock_kind clock, const time_bins& 
   to.open_object().key("run").text(run).key("clock").text(to_string(clock)).key("guards").raw(facts.guards);
   to.key("totals").open_object();
   write_usage_members(to, facts.used);
-  to.key("activations").integer(facts.totals[static_cast<std::size_t>(total_kind::activations)]);
+  to.key("activations").integer(facts.started);
   to.key("ms").integer(facts.totals[static_cast<std::size_t>(total_kind::ms)]).close_object();
-  write_guarded(to, facts.guarded);
+  if (facts.has_budget) write_guarded(to, facts.guarded);
   write_agents(to, facts);
   to.key("bins").open_object().key("start").integer(time.start).key("width_ms").integer(time.width);
   to.key("count").integer(time.most).close_object();

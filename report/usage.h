@@ -45,6 +45,8 @@ struct usage_facts {
 
   usage_amounts used;
   spent_totals totals{}, guarded{};
+  std::uint64_t started = 0;        // activations
+  bool has_budget = false;          // the guard is on
   bool is_reported = false;         // a message reported usage
   std::string guards = "{}";        // JSON: the guards that are on, as in `welcome`
   std::vector<agent_usage> agents;  // the most expensive first
@@ -53,7 +55,7 @@ struct usage_facts {
   bin_values depth, live;                                         // the greatest
   std::vector<std::uint64_t> depths;                              // of work events
   std::uint64_t max_depth = 0, max_live = 0;
-  std::vector<fanned_out> widest_outputs;
+  std::vector<fanned_out> widest;
   std::uint64_t holds = 0, holds_open = 0, holds_released = 0, holds_returned = 0, decisions = 0;
 
   bool has_any() const { return is_reported || guards != "{}" || holds > 0; }
@@ -69,6 +71,8 @@ class usage_observer {
 
  private:
   void add_usage(graph::agent_index agent, const usage_amounts& used, std::size_t bin);
+  void add_activation(std::string_view activation, const graph::graph& g, std::size_t bin);
+  agent_usage& of_agent(graph::agent_index agent);
   void announce(std::string_view event, const graph::graph& g, std::size_t bin);
   void count_outputs(const graph::activation_node& of, const graph::graph& g, std::uint64_t depth);
 

@@ -166,7 +166,7 @@ void list_holds(const run_control& runs, read_pool* payloads, const std::string&
 }
 
 void list_all_holds(const run_control& runs, read_pool* payloads, std::size_t limit,
-                    std::function<bool(std::string_view)> shows, std::function<void(http_response&&)> done) {
+                    std::function<bool(std::string_view)> shows, const std::function<void(http_response&&)>& done) {
   struct progress {
     std::mutex mutex;
     hold_list list;

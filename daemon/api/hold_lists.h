@@ -25,6 +25,6 @@ void list_holds(const run_control& runs, read_pool* payloads, const std::string&
 
 // Of all runs that `shows` accepts, which is called on the engine threads.
 void list_all_holds(const run_control& runs, read_pool* payloads, std::size_t limit,
-                    std::function<bool(std::string_view run)> shows, std::function<void(http_response&&)> done);
+                    std::function<bool(std::string_view run)> shows, const std::function<void(http_response&&)>& done);
 
 }  // namespace digd::daemon

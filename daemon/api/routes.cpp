@@ -485,9 +485,10 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
 
 routed read_archive(call& in, read_pool::work work) {
   if (in.services.archive == nullptr) return archive_off();
-  return deferred_response{[&pool = in.services.archive->pool, work = std::move(work)](response_callback respond_to) {
-    if (!pool.submit(work, respond_to)) respond_to(busy("too many requests wait for the archive; try again"));
-  }};
+  return deferred_response{
+      [&pool = in.services.archive->pool, work = std::move(work)](const response_callback& respond_to) {
+        if (!pool.submit(work, respond_to)) respond_to(busy("too many requests wait for the archive; try again"));
+      }};
 }
 
 std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, http_services& services) {

@@ -182,6 +182,22 @@ def test_holds_count_in_the_usage_of_a_run(daemon):
         assert get(daemon, run_path("r1", "usage"))["holds"] == counts
 
 
+def test_usage_counts_while_no_guard_is_on(daemon):
+    with daemon.client() as c:
+        c.event("e1", ["a"])
+        c.start("v1", "a", ["e1"])
+        c.tell("usage", activation="v1", usage=USAGE)
+        c.end("v1")
+        c.start("v2", "b", [])
+        c.tell("usage", activation="v1", usage={"cost": 1})  # also after its end
+        c.wait_acked()
+        usage = get(daemon, run_path("r1", "usage"))
+    assert {k: usage["totals"][k] for k in USAGE} == {**USAGE, "cost": 1.0041}
+    assert usage["totals"]["activations"] == sum(usage["series"]["activations"]) == 2
+    assert [(a["agent"], a["cost"], a["activations"]) for a in usage["agents"]] == [("a", 1.0041, 1), ("b", 0, 1)]
+    assert "guarded" not in usage
+
+
 def test_a_run_without_usage_has_none(daemon):
     with daemon.client() as c:
         c.event("e1", ["a"])
