@@ -147,7 +147,21 @@ void answer(const std::shared_ptr<const hold_list>& list, read_pool* payloads,
             const std::function<void(http_response&&)>& done) {
   if (payloads == nullptr || list->holds.empty()) return done(response_of(*list, nullptr));
   const auto look_up = [list](archive::browser& from) { return response_of(*list, &from); };
-  if (!payloads->submit(look_up, done)) done(busy("too many requests wait for the archive; try again"));
+  if (!payloads->submit(look_up, done)) done(archive_busy());
+}
+
+// A run that is not in memory holds nothing. The archive tells whether there is such a run.
+void answer_stored(const std::string& run, read_pool* archive, const std::function<void(http_response&&)>& done) {
+  if (archive == nullptr) return done(no_such_run(run));
+  const auto look_up = [run](archive::browser& from) {
+    const auto found = from.find(run);
+    if (!found) return archive_unreadable(found.error().message());
+    if (!*found) return no_such_run(run);
+    hold_list none;
+    none.run = run;
+    return response_of(none, nullptr);
+  };
+  if (!archive->submit(look_up, done)) done(archive_busy());
 }
 
 }  // namespace
@@ -157,7 +171,7 @@ void list_holds(const run_control& runs, read_pool* payloads, const std::string&
   engine_thread& owner = runs.threads.owner_of(run);
   boost::asio::post(owner.context(), [&owner, payloads, run, done = std::move(done)] {
     const std::shared_ptr<run_host> host = owner.runs().find(run);
-    if (!host) return done(no_such_run(run));
+    if (!host) return answer_stored(run, payloads, done);
     const auto list = std::make_shared<hold_list>();
     list->run = run;
     add_holds(*host, max_listed_holds, *list);

@@ -19,7 +19,7 @@ class read_pool;
 inline constexpr std::size_t max_listed_holds = 1'000, usual_listed_holds = 100;
 inline constexpr std::size_t max_payload_bytes = 16 * 1024;
 
-// `payloads`: null without an archive. 404 if the run is not open in memory.
+// `payloads`: null without an archive. A run that only the archive has holds nothing; 404 if there is no such run.
 void list_holds(const run_control& runs, read_pool* payloads, const std::string& run,
                 std::function<void(http_response&&)> done);
 

@@ -45,17 +45,13 @@ struct pending_judgement {
 };
 
 http_response find(archive::browser& from, pending_judgement& pending) {
-  const auto unreadable = [](const boost::system::error_code& ec) {
-    return respond_error(http::status::internal_server_error, "archive_unreadable",
-                         "the archive cannot be read: " + ec.message());
-  };
   const auto run = from.find(pending.request.run);
-  if (!run) return unreadable(run.error());
+  if (!run) return archive_unreadable(run.error().message());
   if (!*run) return no_such_run(pending.request.run);
   pending.run_number = (**run).number;
   const auto found = from.find_detection(pending.run_number, pending.request.detection.entry,
                                          pending.request.detection.place_in_entry);
-  if (!found) return unreadable(found.error());
+  if (!found) return archive_unreadable(found.error().message());
   if (!*found) return no_such_detection(pending.request.run, to_string(pending.request.detection));
   pending.detection = **found;
   return respond_nothing();
@@ -117,7 +113,7 @@ void judge(read_pool& reads, const run_control& runs, judgement_request request,
     if (found.result() != http::status::no_content) return answer(std::move(found));
     store(runs, pending, answer);
   };
-  if (!reads.submit(look, then)) answer(busy("too many requests wait for the archive; try again"));
+  if (!reads.submit(look, then)) answer(archive_busy());
 }
 
 }  // namespace digd::daemon

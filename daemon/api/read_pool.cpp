@@ -12,11 +12,9 @@ namespace digd::daemon {
 
 namespace {
 
-using boost::beast::http::status;
-
 http_response unreadable(const std::string& why) {
   spdlog::error("archive_unreadable why={}", digd::quoted(why));
-  return respond_error(status::internal_server_error, "archive_unreadable", "the archive cannot be read: " + why);
+  return archive_unreadable(why);
 }
 
 // The client gets a response even if the work throws.

@@ -487,7 +487,7 @@ routed read_archive(call& in, read_pool::work work) {
   if (in.services.archive == nullptr) return archive_off();
   return deferred_response{
       [&pool = in.services.archive->pool, work = std::move(work)](const response_callback& respond_to) {
-        if (!pool.submit(work, respond_to)) respond_to(busy("too many requests wait for the archive; try again"));
+        if (!pool.submit(work, respond_to)) respond_to(archive_busy());
       }};
 }
 

@@ -15,14 +15,9 @@ namespace {
 
 using boost::beast::http::status;
 
-http_response unreadable(const boost::system::error_code& ec) {
-  return respond_error(status::internal_server_error, "archive_unreadable",
-                       "the archive cannot be read: " + ec.message());
-}
-
 std::optional<http_response> look_up(archive::browser& from, std::string_view run, archive::run_row& into) {
   const auto found = from.find(run);
-  if (!found) return unreadable(found.error());
+  if (!found) return archive_unreadable(found.error().message());
   if (!*found) return no_such_run(run);
   into = **found;
   return std::nullopt;
@@ -33,7 +28,7 @@ std::optional<http_response> look_up(archive::browser& from, std::string_view ru
 http_response list_runs(archive::browser& from, const page_request& page,
                         const std::function<bool(std::string_view)>& shows) {
   auto rows = from.runs(page.cursor, page.limit + 1);
-  if (!rows) return unreadable(rows.error());
+  if (!rows) return archive_unreadable(rows.error().message());
   const bool more = rows->size() > page.limit;
   if (more) rows->pop_back();
   std::string out;
@@ -42,7 +37,7 @@ http_response list_runs(archive::browser& from, const page_request& page,
   for (const archive::run_row& row : *rows) {
     if (!shows(row.run)) continue;
     const auto tally = from.tally(row.number);
-    if (!tally) return unreadable(tally.error());
+    if (!tally) return archive_unreadable(tally.error().message());
     stored::write_run(to, row, *tally);
   }
   to.close_array().key("next").text_or_null(more ? std::to_string(rows->back().number) : "").close_object();
@@ -53,9 +48,9 @@ http_response show_run(archive::browser& from, std::string_view run) {
   archive::run_row row;
   if (auto no = look_up(from, run, row)) return std::move(*no);
   const auto tally = from.tally(row.number);
-  if (!tally) return unreadable(tally.error());
+  if (!tally) return archive_unreadable(tally.error().message());
   const auto counts = from.detection_counts(row.number);
-  if (!counts) return unreadable(counts.error());
+  if (!counts) return archive_unreadable(counts.error().message());
   std::string out;
   json_writer to(out);
   stored::write_run_details(to, row, *tally, *counts);
@@ -66,7 +61,7 @@ http_response list_detections(archive::browser& from, std::string_view run, cons
   archive::run_row row;
   if (auto no = look_up(from, run, row)) return std::move(*no);
   auto items = from.detections(row.number, static_cast<std::int64_t>(page.cursor), page.limit + 1);
-  if (!items) return unreadable(items.error());
+  if (!items) return archive_unreadable(items.error().message());
   const bool more = items->size() > page.limit;
   if (more) items->pop_back();
   std::string out;
@@ -108,13 +103,13 @@ http_response trace_response::next(archive::browser& from) {
     archive::run_row row;
     if (auto no = look_up(from, run_, row)) return std::move(*no);
     auto opened = archive::trace_source::open(path_, row.number);
-    if (!opened) return unreadable(opened.error());
+    if (!opened) return archive_unreadable(opened.error().message());
     source_ = std::move(*opened);
   }
   auto piece = source_->next();
   if (piece) return respond(status::ok, content_type, std::move(*piece));
   if (piece.error() == archive::make_error_code(archive::archive_error::run_deleted)) return no_such_run(run_);
-  return unreadable(piece.error());
+  return archive_unreadable(piece.error().message());
 }
 
 }  // namespace digd::daemon

@@ -62,4 +62,11 @@ http_response busy(std::string_view message) {
   return response;
 }
 
+http_response archive_busy() { return busy("too many requests wait for the archive; try again"); }
+
+http_response archive_unreadable(std::string_view why) {
+  return respond_error(http::status::internal_server_error, "archive_unreadable",
+                       "the archive cannot be read: " + std::string(why));
+}
+
 }  // namespace digd::daemon

@@ -26,5 +26,7 @@ http_response no_such_run(std::string_view run);
 http_response archive_off();
 // 503 with Retry-After.
 http_response busy(std::string_view message);
-
+http_response archive_busy();  // as many requests as may wait for the archive do so
+// 500: the archive cannot be read.
+http_response archive_unreadable(std::string_view why);
 }  // namespace digd::daemon

@@ -104,6 +104,7 @@ def test_a_hold_ends_silently_with_its_run(daemon):
         c.tell("run_ended", outcome="success")
         c.wait_acked()
         assert get(daemon, "/v1/holds")["holds"] == []
+        assert get(daemon, run_path("r1", "holds")) == {"run": "r1", "holds": []}
         assert decide(daemon, "hold:1") in (404, 409)
         assert not [frame for frame in c.kept if frame["type"] == "intervention"]
 
