@@ -11,7 +11,8 @@ packages=(
   python3 python3-venv
 )
 
-say() { printf '\033[1m%s\033[0m\n' "$*" >&2; }
+# say TEXT: prints it with the minutes and seconds since the script started.
+say() { printf '\033[1m[%2d:%02d] %s\033[0m\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
 # --help prints the comment at the top of the script, before anything is installed or built.
