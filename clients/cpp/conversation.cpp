@@ -233,6 +233,11 @@ std::optional<intervention> conversation::take_intervention() {
 
 std::optional<std::string> conversation::take_error() { return std::exchange(error_, std::nullopt); }
 
+std::optional<std::string> conversation::take_move() {
+  if (moved_to_) wants_reconnect_ = false;
+  return std::exchange(moved_to_, std::nullopt);
+}
+
 // ---- frames from the daemon
 
 void conversation::receive(const net::daemon_frame& frame, time_point now) {
@@ -251,6 +256,7 @@ void conversation::receive(const net::daemon_frame& frame, time_point now) {
 void conversation::on_welcome(const net::daemon_frame& frame) {
   ++counters_.connections;
   state_ = connection_state::up;
+  moves_ = 0;
   mode_ = net::text_of(frame.body, "mode");
   credits_ = std::max<std::uint64_t>(1, frame.credits.value_or(credits_));
   message_bytes_ = frame.message_bytes.value_or(message_bytes_);
@@ -284,6 +290,12 @@ void conversation::on_intervention(const net::daemon_frame& frame, time_point no
 
 void conversation::on_error(const net::daemon_frame& frame) {
   ++counters_.errors;
+  if (frame.code == "moved" && moves_ < max_moves) {
+    ++moves_;
+    moved_to_ = net::text_of(frame.body, "to");
+    wants_reconnect_ = true;
+    return;
+  }
   error_ = frame.code + ": " + frame.message;
   if (frame.fatal) return close("error:" + frame.code);
   if (frame.code == "bad_seq" || state_ != connection_state::up) {

@@ -54,6 +54,7 @@ struct hold_policy {
 class conversation {
  public:
   static constexpr unsigned max_failed_healings = 3;  // then the run follows no more verdicts
+  static constexpr unsigned max_moves = 5;            // in a row, from one daemon to another, without a welcome
   static constexpr std::size_t max_interventions = 1024;
   static constexpr std::size_t max_known = 4096;
   static constexpr std::size_t max_unanswered = 4096;  // then the oldest are given up
@@ -95,6 +96,8 @@ class conversation {
   const client::counters& counters() const { return counters_; }
   // The last refusal of the daemon, once: code and message.
   std::optional<std::string> take_error();
+  // The address of the daemon that has the run, once for each `moved`. The driver connects there.
+  std::optional<std::string> take_move();
 
  private:
   static constexpr std::size_t reserved_places = 2;  // for a gap and the end of the run
@@ -135,6 +138,8 @@ class conversation {
   std::uint64_t credits_ = 1024;
   unsigned missed_deadlines_ = 0;  // in a row, without a frame from the daemon
   bool wants_reconnect_ = false;
+  std::optional<std::string> moved_to_;
+  unsigned moves_ = 0;    // in a row, without a welcome
   bool is_over_ = false;  // the run has ended
   std::optional<time_point> connect_deadline_;
 

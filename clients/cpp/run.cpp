@@ -109,6 +109,7 @@ class run::connection {
   std::string hello();
   void drive(net::websocket_client& socket);
   void hear(net::websocket_client& socket);
+  bool follow_move();
   void lose(const std::string& why, std::uint16_t close_code);
   bool pause();
   void run_handler();
@@ -117,6 +118,7 @@ class run::connection {
 
   const std::string mode_;
   const net::server_address address_;
+  net::server_address home_;  // of the next attempt: `address_`, or where the run has moved to
   const std::string token_;
   const std::string hello_;
 
@@ -142,6 +144,7 @@ run::connection::connection(options&& from)
       id(chosen.run.empty() ? make_run_id() : chosen.run),
       mode_(find_mode(chosen)),
       address_(find_address(chosen)),
+      home_(address_),
       token_(from_environment(chosen.token, "DIGD_TOKEN")),
       hello_(hello_frame(chosen, id, mode_)),
       conversation_({.hold = chosen.hold, .max_added = chosen.max_added_ms, .fail_closed = chosen.fail_closed_ms},
@@ -256,7 +259,7 @@ void run::connection::run_socket() {
   name_this_thread("digd-client");
   while (!stopping_) {
     const auto socket = net::websocket_client::make(io_);
-    const std::string refused = socket->open(address_, net::ingest_target(id), token_, max_connect);
+    const std::string refused = socket->open(home_, net::ingest_target(id), token_, max_connect);
     if (refused.empty()) {
       socket->send(hello());
       drive(*socket);
@@ -267,6 +270,7 @@ void run::connection::run_socket() {
       io_.run_for(max_closing);
     }
     socket->abort();
+    if (!stopping_ && follow_move()) continue;
     lose(refused.empty() ? socket->why_closed() : refused, socket->close_code());
     if (!pause()) break;
   }
@@ -315,7 +319,7 @@ void run::connection::hear(net::websocket_client& socket) {
     changed_.notify_all();
     if (frame->kind == net::daemon_frame_kind::welcome) {
       attempts_ = 0;
-      if (std::exchange(is_missing_, false)) log("connected to " + address_.shown() + "; the run is watched");
+      if (std::exchange(is_missing_, false)) log("connected to " + home_.shown() + "; the run is watched");
     }
     if (error && logged_errors_.size() < max_logged_errors && logged_errors_.insert(frame->code).second) {
       log("the daemon refused " + std::string(frame->fatal ? "this client" : "a message") + " (" +
@@ -324,7 +328,32 @@ void run::connection::hear(net::websocket_client& socket) {
   }
 }
 
+// Whether the run has moved: then the next attempt is at the daemon that has it. The token goes there, so TLS is never
+// given up. If that daemon cannot be reached, the attempt after that is at the first address again.
+bool run::connection::follow_move() {
+  std::string why;
+  {
+    const std::scoped_lock lock(mutex_);
+    const std::optional<std::string> to = conversation_.take_move();
+    if (!to) return false;
+    std::optional<net::server_address> moved = net::parse_address(*to, why);
+    if (moved && (moved->tls || !address_.tls)) {
+      home_ = std::move(*moved);
+      home_.authority = address_.authority;
+      home_.program = address_.program;
+      if (conversation_.state() == connection_state::up) conversation_.disconnect(steady_clock::now());
+      return true;
+    }
+    if (moved) why = quoted(*to) + " is without TLS";
+    conversation_.close("error:moved");
+  }
+  changed_.notify_all();
+  log("another daemon has the run (" + why + "); the run goes on unwatched");
+  return false;
+}
+
 void run::connection::lose(const std::string& why, std::uint16_t close_code) {
+  const net::server_address home = std::exchange(home_, address_);
   bool is_stopping = false;  // before waiting calls return: the program may end with them
   {
     const std::scoped_lock lock(mutex_);
@@ -335,8 +364,7 @@ void run::connection::lose(const std::string& why, std::uint16_t close_code) {
   }
   changed_.notify_all();
   if (is_stopping || std::exchange(is_missing_, true)) return;
-  log("no daemon at " + address_.shown() + " (" + (why.empty() ? "reconnecting" : why) +
-      "); the run goes on unwatched");
+  log("no daemon at " + home.shown() + " (" + (why.empty() ? "reconnecting" : why) + "); the run goes on unwatched");
 }
 
 // Before the next attempt, with jitter. False: there is none.

@@ -4,10 +4,12 @@ import json
 import os
 import socket
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 from live import DIGCTL, TIMEOUT_S, Daemon, wait_until
+from websockets.sync.server import serve
 
 BIN = Path(DIGCTL).parent
 NOBODY = "127.0.0.1:9"  # the discard port: nothing listens there
@@ -88,6 +90,26 @@ def test_an_intervention_reaches_the_handler_and_is_reported_as_carried_out(daem
     delivery = next(m for m in recorded(daemon) if m.get("of") == "sys:1")
     assert delivery["applied"] == "created"
     assert recorded(daemon)[-1]["outcome"] == "aborted"  # the program ended without finishing the run
+
+
+def test_a_run_that_another_daemon_has_goes_there(daemon):
+    moved = {"type": "error", "code": "moved", "to": f"ws://{daemon.address}", "message": "elsewhere", "fatal": True}
+    hellos = []
+
+    def answer(connection):
+        hellos.append(connection.recv())
+        connection.send(json.dumps(moved))
+        connection.close(4400)
+
+    with serve(answer, "127.0.0.1", 0, subprotocols=["digd.v1"]) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with Program(f"127.0.0.1:{server.socket.getsockname()[1]}") as program:
+            program.ask("announce task planner", "verdict task deliver - planner")
+            program.ask("finish", "finished")
+            program.ask("flush", "flushed")
+        server.shutdown()
+    assert len(hellos) == 1 and program.log == ""
+    assert [m["type"] for m in recorded(daemon)] == ["hello", "event", "run_ended"]
 
 
 # If each of these events waited for a verdict (250 ms), the program would exceed TIMEOUT_S.

@@ -195,6 +195,24 @@ TEST_CASE("a_fatal_error_ends_the_conversation") {
   CHECK(waiting->verdicts->front().as_is == "error:hello_conflict");
 }
 
+TEST_CASE("a_client_follows_five_moves_in_a_row") {
+  conversation c({}, 1u << 20);
+  const auto waiting = c.add(event_named("e1"), at(0));
+  const std::string moved = R"({"type":"error","code":"moved","to":"wss://other:7344","message":"…","fatal":true})";
+  for (unsigned i = 0; i < conversation::max_moves; ++i) {
+    hear(c, moved);
+    CHECK(c.wants_reconnect());
+    CHECK(c.take_move() == "wss://other:7344");
+    CHECK_FALSE(c.take_move());
+    CHECK_FALSE(c.wants_reconnect());
+    CHECK_FALSE(waiting->verdicts);
+  }
+  hear(c, moved);
+  CHECK_FALSE(c.take_move());
+  CHECK(c.state() == connection_state::closed);
+  CHECK(waiting->verdicts->front().as_is == "error:moved");
+}
+
 TEST_CASE("an_intervention_is_handed_on_once_however_often_it_comes") {
   conversation c = connected();
   const std::string frame = R"({"type":"intervention","id":"sys:1","action":"create","recipients":["coder"]})";

@@ -22,6 +22,7 @@ function background(timer: Timer): Timer {
 
 export class Link {
   private socket: Socket | null = null;
+  private address: string; // of the next attempt: the target's, or where the run has moved to
   private generation = 0; // increases with each socket; events of older sockets are ignored
   private failures = 0;
   private retryTimer: Timer | null = null;
@@ -38,14 +39,16 @@ export class Link {
     private readonly target: Target,
     private readonly backoff: Backoff,
     private readonly log: (line: string) => void,
-  ) {}
+  ) {
+    this.address = target.url;
+  }
 
   /** Begins to connect. Never throws: a failure is logged and retried. */
   start(): void {
     const generation = ++this.generation;
     const current = (): boolean => generation === this.generation && !this.stopped;
     try {
-      this.socket = openSocket(this.target, {
+      this.socket = openSocket({ ...this.target, url: this.address }, {
         open: () => {
           if (!current()) return;
           this.session.connected();
@@ -83,6 +86,26 @@ export class Link {
     if (this.stopped || !this.session.isOpen) return;
     this.socket?.close();
     this.session.disconnected(clock());
+    this.start();
+    this.update();
+  }
+
+  /**
+   * Connects to the daemon that has the run. The token goes there, so TLS is never given up. If that daemon cannot be
+   * reached, the next attempt is at the first address again, which may have the run then.
+   */
+  moveTo(url: string): void {
+    if (this.stopped) return;
+    this.generation += 1; // ignores further events of this socket
+    this.socket?.close();
+    this.socket = null;
+    if (this.welcomeTimer !== null) clearTimeout(this.welcomeTimer);
+    this.welcomeTimer = null;
+    if (this.target.url.startsWith("wss://") && !url.startsWith("wss://")) {
+      return this.onLost(`the run has moved to ${url}, which is without TLS`, true);
+    }
+    if (this.session.isOpen) this.session.disconnected(clock());
+    this.address = url.replace(/\/$/, "");
     this.start();
     this.update();
   }
@@ -128,6 +151,7 @@ export class Link {
     this.socket = null;
     if (this.welcomeTimer !== null) clearTimeout(this.welcomeTimer);
     this.welcomeTimer = null;
+    this.address = this.target.url;
     if (final) this.session.finish();
     else this.session.disconnected(clock());
     if (!this.outageLogged && !this.stopped) this.logOutage(reason);

@@ -83,6 +83,7 @@ export class Run {
         welcome: (welcome) => {
           if (this.session.counters.welcomes === 1 && welcome.acked_seq > 0) this.idSuffix = `-${nonce(4)}`;
         },
+        moved: (to) => this.link.moveTo(to),
         verdicts: (verdicts) => verdicts.forEach((v) => this.countUnhealed(v.detections ?? [])),
         error: (error) => {
           if (error.code === "run_closed" && !this.closed)

@@ -50,6 +50,8 @@ export interface SessionEvents {
   refused(error: DaemonError): void;
   /** The daemon's verdicts on a message, even if no caller waits for them any more. */
   verdicts?(verdicts: readonly WireVerdict[]): void;
+  /** Another daemon has the run. Connect there. */
+  moved?(to: string): void;
   /** The daemon refused one message. */
   error?(error: DaemonError): void;
 }
@@ -75,6 +77,7 @@ interface QueuedMessage {
 }
 
 const maxKnownInterventions = 1024;
+const maxMoves = 5; // in a row, from one daemon to another, without a welcome
 const maxUnanswered = 4096; // sent messages whose answer is not known to have come; then the oldest are given up
 const defaultMessageBytes = 1 << 20; // until `welcome` brings the daemon's limit
 const envelopeBytes = 64; // for seq and as_is
@@ -93,6 +96,7 @@ export class Session {
   private lastSeq = 0;
   private acked = 0;
   private lastAnswered = 0;
+  private moves = 0;
   private unreportedDrops = 0; // dropped messages that no `gap` has reported yet
   private droppedRunEnd: string | null = null; // a run_ended that did not fit
   private outbox: string[] = [];
@@ -247,6 +251,7 @@ export class Session {
   private onWelcome(welcome: Welcome): void {
     this.counters.welcomes += 1;
     this.lastWelcomeFrame = welcome;
+    this.moves = 0;
     this.state = "open";
     const durable = welcome.acked_seq;
     if (durable < this.acked) this.renumber(durable);
@@ -335,6 +340,10 @@ export class Session {
 
   private onError(error: DaemonError): void {
     this.counters.errors += 1;
+    if (error.code === "moved" && typeof error.to === "string" && this.events.moved && this.moves < maxMoves) {
+      this.moves += 1;
+      return this.events.moved(error.to);
+    }
     if (error.fatal) {
       this.finish();
       return this.events.refused(error);

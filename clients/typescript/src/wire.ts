@@ -148,6 +148,8 @@ export interface DaemonError {
   field?: string;
   message?: string;
   fatal?: boolean;
+  /** Only with the code `moved`: the address of the daemon that has the run. */
+  to?: string;
 }
 
 export type Frame =

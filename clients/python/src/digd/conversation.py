@@ -29,6 +29,7 @@ from .window import QueuedMessage, Window
 
 MAX_KNOWN_INTERVENTIONS = 4096  # a run's healing budget is 1,000 unless configured
 MAX_UNANSWERED = 4096  # sent messages whose answer is not known to have come; then the oldest are given up
+MAX_MOVES = 5  # in a row, from one daemon to another, without a welcome
 MAX_NAMES = 64  # in one table of counts by name
 MAX_MISSED_DEADLINES = 3  # in a row without a frame from the daemon; after that nothing is held until a frame arrives
 
@@ -104,6 +105,8 @@ class Conversation:
         self.deadline_s = 0.25
         self.message_bytes = 1 << 20
         self.wants_reconnect = False
+        self.moved_to: str | None = None  # the address of the daemon that has the run; the driver connects there
+        self._moves = 0
         self.last_error: Mapping[str, Json] | None = None
         self._missed_deadlines = 0
         self._connect_deadline: float | None = None
@@ -193,6 +196,7 @@ class Conversation:
     def connected(self) -> bytes:
         """Call when a connection is open. Returns the hello; nothing else is sent before the daemon's welcome."""
         self.counters.connections += 1
+        self.wants_reconnect = False
         hello = self.hello if self.welcome is None else {**self.hello, "answered_seq": self.answered_seq}
         return json.dumps(hello, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
@@ -278,6 +282,7 @@ class Conversation:
         self.message_bytes = int(limits.get("message_bytes", self.message_bytes))
         self.deadline_s = float(message["verdict_deadline_ms"]) / 1000
         self.welcome = message
+        self._moves = 0
         self.phase = Phase.UP
         if self.first_seq is None:
             self.first_seq = int(message["acked_seq"]) + 1
@@ -360,6 +365,11 @@ class Conversation:
         code = str(message.get("code"))
         self._count_error(code)
         self.last_error = message
+        if code == "moved" and self._moves < MAX_MOVES:
+            self._moves += 1
+            self.moved_to = str(message.get("to"))
+            self.wants_reconnect = True
+            return
         if message.get("fatal"):
             self.close(f"error:{code}")
             return

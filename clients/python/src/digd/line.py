@@ -35,7 +35,7 @@ class GivenBack(Exception):
 
     def __init__(self, event: str, text: str) -> None:
         super().__init__(text)
-        self.input =  InputEvent(event, text)
+        self.input = InputEvent(event, text)
 
 
 def text_payload(value: Json) -> dict[str, Json]:
@@ -161,7 +161,6 @@ class Line:
         """An output while the activation stays open."""
         assert self.activation is not None
         return await self.activation.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit)
-
 
     def can_reroute_inputs(self) -> bool:
         """Whether an activation with inputs is open."""

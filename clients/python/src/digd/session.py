@@ -12,11 +12,11 @@ import random
 import ssl as tls
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .conversation import Conversation, Phase, Ticket
 from .messages import Intervention, Json, Message, Verdict
-from .options import Address
+from .options import Address, parse_address
 from .transport import Link, Refused, connect
 
 log = logging.getLogger("digd")
@@ -76,6 +76,8 @@ class Session:
         backoff: Backoff | None = None,
     ) -> None:
         self.target = target
+        self._first_address = target.address  # to return to if the daemon that has the run is gone
+        self._has_moved = False  # since the last attempt to connect
         self.conversation = conversation
         self.backoff = backoff or Backoff()
         self._on_intervention = on_intervention
@@ -225,7 +227,10 @@ class Session:
             self._on_connection_lost(link)
             self._first_attempt_done.set()
             self._pump()
-            if not self.conversation.closed:
+            if self._has_moved:
+                self._has_moved = False
+            elif not self.conversation.closed:
+                self.target = replace(self.target, address=self._first_address)
                 await asyncio.sleep(self.backoff.next_s())
 
     def _end_after_cancellation(self) -> None:
@@ -247,6 +252,9 @@ class Session:
                 "digd: a newer connection of the same session feeds run %r; this one goes on unwatched",
                 self.target.run,
             )
+        elif self._has_moved:
+            if self.conversation.phase is Phase.UP:
+                self.conversation.disconnected(time.monotonic())
         elif code == CLOSED_AS_FATAL:
             self.conversation.close("error:refused")
         else:
@@ -281,10 +289,32 @@ class Session:
             self.conversation.receive(frame, time.monotonic())
             if phase is not Phase.UP and self.conversation.phase is Phase.UP:
                 self._connected()
+            self._follow_move()
             self._handle_error()
             if self.conversation.wants_reconnect:
                 self.reconnect()
         self._schedule_pump()
+
+    def _follow_move(self) -> None:
+        """Makes the daemon that has the run the next one to connect to. The token goes there, so TLS is never given up.
+
+        If that daemon cannot be reached, the next attempt is at the first address again, which may have the run then.
+        """
+        to, self.conversation.moved_to = self.conversation.moved_to, None
+        if to is None:
+            return
+        self.conversation.last_error = None
+        try:
+            address = parse_address(to.rstrip("/"), "moved to")
+            if self.target.address.tls and not address.tls:
+                raise ValueError(f"moved to: {to!r} is without TLS, unlike {self.target.address}")
+        except ValueError as error:
+            self.conversation.close("error:moved")
+            self.reconnect()  # drops the connection; a closed conversation opens no new one
+            log.warning("digd: another daemon has run %r (%s); the run goes on unwatched", self.target.run, error)
+            return
+        self.target = replace(self.target, address=address)
+        self._has_moved = True
 
     def _handle_error(self) -> None:
         """Logs each error code once, and ends the conversation if the run id belongs to another run."""
