@@ -323,7 +323,9 @@ std::string observer::builder::decision_in_words(const ingest::record& of) {
 
 void observer::builder::found(const ingest::record& of) {
   for (const intervention& intervention : of.answer.interventions) {
-    seen_.system_events += intervention.action == action::create;
+    const bool is_created = intervention.action == action::create;
+    seen_.system_events += is_created;
+    seen_.events += is_created;
     for (const std::string& to : intervention.recipients) give(flow::monitor, to);
   }
   for (const verdict& verdict : of.answer.verdicts) {

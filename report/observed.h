@@ -110,7 +110,8 @@ struct observed {
   clock_kind clock = clock_kind::wall;
   std::vector<std::pair<std::string, std::string>> labels;
   std::uint64_t messages = 0, refused = 0, lines = 0;
-  std::uint64_t events = 0, activations = 0, failed = 0, system_events = 0, dropped = 0;
+  std::uint64_t events = 0;  // announced, and created by digd
+  std::uint64_t activations = 0, failed = 0, system_events = 0, dropped = 0;
   std::uint64_t found = 0, healed = 0;
   milliseconds first_ts = 0, last_ts = 0;
   run_outcome ended = run_outcome::none;

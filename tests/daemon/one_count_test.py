@@ -1,0 +1,82 @@
+"""The API, the graph, the report and `digctl show` count the same things in a run and tell the same times."""
+
+import json
+import re
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+from live import DIGCTL, Daemon
+
+DEMO = Path(__file__).parents[1] / "traces/demo.jsonl"
+
+
+def digctl(*args):
+    done = subprocess.run([DIGCTL, *map(str, args)], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def get(daemon, path):
+    with urllib.request.urlopen(f"http://{daemon.address}{path}", timeout=60) as answer:
+        return json.load(answer)
+
+
+def play_demo(daemon):
+    digctl("send", DEMO, "--to", daemon.address)
+    return "demo"
+
+
+def play_troubled(daemon):
+    """A gap, a refused message, a name nobody has announced, and detections that nobody heals."""
+    with daemon.client("troubled", agents=["a", "b"], mode="observe") as c:
+        c.event("task", ["a"], ts=10)
+        c.event("lost", ["nobody"], ts=20)
+        c.event("lost", ["a"], ts=30)
+        assert c.error()["code"] == "duplicate_event"
+        c.start("a1", "a", ["task", "unannounced"], ts=40)
+        c.end("a1", [{"id": "part", "recipients": ["b"]}], ts=50)
+        c.tell("gap", dropped=7, ts=60)
+        c.event("late", ["b"], ts=70)
+        c.tell("run_ended", outcome="failure", ts=80)
+        c.wait_acked()
+    return "troubled"
+
+
+@pytest.mark.parametrize("play", [play_demo, play_troubled])
+def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, play):
+    with Daemon(tmp_path) as daemon:
+        run = play(daemon)
+        listed = next(r for r in get(daemon, "/v1/runs")["runs"] if r["run"] == run)
+        one = get(daemon, f"/v1/runs/{run}")
+        report = get(daemon, f"/v1/runs/{run}/report")
+        graph = get(daemon, f"/v1/runs/{run}/graph")
+        found = get(daemon, f"/v1/runs/{run}/detections?limit=500")["detections"]
+        own = json.loads(digctl("report", run, "--to", daemon.address, "--budget", 0, "--format", "json"))
+        shown = digctl("show", run, "--to", daemon.address, "--no-legend")
+    assert listed["counts"] == one["counts"]
+    assert report["run"] == own["run"] and report["detections"] == own["detections"]
+
+    seen = report["run"]
+    for name in ("messages", "refused", "detections", "healed"):
+        assert seen[name] == listed["counts"][name], name
+    assert seen["outcome"] == listed["ended"] and seen["last_ts"] == listed["last_ts"]
+
+    announced = [e for e in graph["events"] if not e.get("placeholder")]
+    assert seen["events"] == len(announced)
+    assert seen["system_events"] == sum(bool(e.get("system")) for e in announced)
+    assert seen["activations"] == len(graph["activations"])
+
+    assert seen["detections"] == len(found) == len(report["detections"]) > 0
+    in_list = [(d["detection"]["rule"], d["detection"]["ts"], d["detection"]["healed"]) for d in found]
+    assert in_list == [(d["rule"], d["ts"], d["healed"]) for d in report["detections"]]
+
+    head = shown.splitlines()[0]
+    assert f"{seen['activations']} activation" in head
+    assert [int(n) for n in re.search(r"(\d+) findings?, (\d+) healed", head).groups()] == [
+        seen["detections"],
+        seen["healed"],
+    ]
+    assert int(re.search(r"(\d+) events?\b", head).group(1)) == seen["events"]
+    assert "not_observed" in seen and seen["not_observed"] == (7 if run == "troubled" else 0)
