@@ -88,6 +88,37 @@ std::string intervention_text(std::string_view run, const json::object& interven
          slack_code(text_member(*first, "reason"));
 }
 
+// PagerDuty's limits are 1,024 characters for the summary and 255 for the key.
+constexpr std::size_t max_summary_bytes = 1'000, max_dedup_bytes = 250;
+
+// What an alert is about, in PagerDuty's words.
+struct alert {
+  std::string rule, agent, severity, healing, reason;
+};
+
+alert alert_of_detection(const json::object& detection) {
+  const json::value* healed = detection.if_contains("healed");
+  const bool is_healed = healed != nullptr && healed->is_bool() && healed->get_bool();
+  const bool is_failure = text_member(detection, "severity") == "failure";
+  return {.rule = word_or_mark(text_member(detection, "rule")),
+          .agent = on_one_line(text_member(detection, "agent")),
+          .severity = is_healed    ? "info"
+                      : is_failure ? "error"
+                                   : "warning",
+          .healing = healing_text(detection),
+          .reason = on_one_line(text_member(detection, "reason"))};
+}
+
+alert alert_of_intervention(const json::object& intervention) {
+  const json::array* detections = array_member(intervention, "detections");
+  const json::object* first = detections == nullptr || detections->empty() ? nullptr : detections->front().if_object();
+  alert out = first == nullptr ? alert{.rule = "?", .agent = {}, .severity = {}, .healing = {}, .reason = {}}
+                               : alert_of_detection(*first);
+  out.severity = "info";
+  out.healing = word_or_mark(text_member(intervention, "action"));
+  return out;
+}
+
 }  // namespace
 
 std::string_view to_string(callback_kind kind) {
@@ -107,7 +138,52 @@ std::string generic_body(std::string_view id, callback_kind kind, const callback
   return out;
 }
 
-std::string slack_body(callback_kind kind, const callback_text& callback) {
+std::string link_to_run(std::string_view dashboard, std::string_view run) {
+  constexpr std::string_view unreserved = "-._~", hex = "0123456789ABCDEF";
+  while (dashboard.ends_with('/')) dashboard.remove_suffix(1);
+  std::string out(dashboard);
+  out += "/#/run/";
+  for (const char c : run) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       unreserved.find(c) != std::string_view::npos;
+    if (plain) out += c;
+    else out.append("%").append(1, hex[byte >> 4]).append(1, hex[byte & 15]);
+  }
+  return out;
+}
+
+std::string pagerduty_body(std::string_view id, callback_kind kind, const callback_text& callback,
+                           std::string_view routing_key, std::string_view dashboard) {
+  json::error_code ec;
+  const json::value parsed = json::parse(callback.json, ec);
+  const json::object none, *fields = ec ? nullptr : parsed.if_object();
+  if (fields == nullptr) fields = &none;
+  const alert about = kind == callback_kind::detection ? alert_of_detection(*fields) : alert_of_intervention(*fields);
+  std::string key = "digd:" + about.rule + ":" + about.agent;
+  key = prefix_of(key, max_dedup_bytes);
+  const std::string summary = about.rule + " in run " + on_one_line(callback.run) + ": " + about.reason;
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("routing_key").text(routing_key).key("event_action").text("trigger").key("dedup_key").text(key);
+  to.key("client").text("digd");
+  if (!dashboard.empty()) {
+    const std::string page = link_to_run(dashboard, callback.run);
+    to.key("client_url").text(page);
+    to.key("links").open_array().open_object().key("href").text(page).key("text").text("The run in digd");
+    to.close_object().close_array();
+  }
+  to.key("payload").open_object().key("summary").text(prefix_of(summary, max_summary_bytes));
+  to.key("source").text(about.agent.empty() ? std::string_view("digd") : std::string_view(about.agent));
+  to.key("severity").text(about.severity).key("component").text("digd").key("class").text(about.rule);
+  to.key("group").text(callback.run);
+  to.key("custom_details").open_object().key("id").text(id).key("run").text(callback.run);
+  to.key("kind").text(to_string(kind)).key("healing").text(about.healing).key("reason").text(about.reason);
+  to.close_object().close_object().close_object();
+  return out;
+}
+
+std::string slack_body(callback_kind kind, const callback_text& callback, std::string_view dashboard) {
   json::error_code ec;
   const json::value parsed = json::parse(callback.json, ec);
   const json::object* fields = ec ? nullptr : parsed.if_object();
@@ -116,6 +192,7 @@ std::string slack_body(callback_kind kind, const callback_text& callback) {
     text = kind == callback_kind::detection ? detection_text(callback.run, *fields)
                                             : intervention_text(callback.run, *fields);
   }
+  if (!dashboard.empty()) text += "\n<" + link_to_run(dashboard, callback.run) + "|Open the run>";
   std::string out;
   json_writer(out).open_object().key("text").text(text).close_object();
   return out;

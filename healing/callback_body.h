@@ -27,8 +27,16 @@ std::string callback_id(std::string_view archive_prefix, callback_kind kind, std
 // {"id":…,"run":…,"intervention":{…}}, or with "detection".
 std::string generic_body(std::string_view id, callback_kind kind, const callback_text& callback);
 
-// {"text":…}
-std::string slack_body(callback_kind kind, const callback_text& callback);
+// {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: no link.
+std::string slack_body(callback_kind kind, const callback_text& callback, std::string_view dashboard = {});
+
+// A trigger event of PagerDuty's Events API v2. PagerDuty joins alerts with the same dedup_key, which consists of the
+// rule and the agent. A healed detection and an intervention have severity info.
+std::string pagerduty_body(std::string_view id, callback_kind kind, const callback_text& callback,
+                           std::string_view routing_key, std::string_view dashboard = {});
+
+// The page of a run: `dashboard` with the run's id, percent-encoded.
+std::string link_to_run(std::string_view dashboard, std::string_view run);
 
 // Untrusted text as a code span of Slack's mrkdwn (and of Markdown), on one line, cut after `max_span_bytes`. Escapes
 // &, <, > and control characters, and turns backticks into apostrophes. A zero-width space breaks what Slack could take

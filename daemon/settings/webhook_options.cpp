@@ -66,6 +66,14 @@ std::string wrong_with_labels(const std::vector<std::string>& labels) {
   return {};
 }
 
+std::string wrong_with_dashboard(const std::string& url) {
+  if (url.empty()) return {};
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:/_~%[]-";
+  if (url.find_first_not_of(plain) != std::string::npos)
+    return "must be a URL of letters, digits and . : / _ ~ % [ ] - alone";
+  return wrong_with_url(url);
+}
+
 void add_target(table& table) {
   table.push_back(checked(words(
                               "webhook.name", when, [](auto& c) -> auto& { return c.webhooks.back().name; },
@@ -78,8 +86,16 @@ void add_target(table& table) {
                               "redirects. It shows only host and port anywhere."),
                           [](const webhook_settings& w) { return wrong_with_url(w.url); }));
   table.push_back(choice(
-      "webhook.format", {"generic", "slack"}, when, [](auto& c) -> auto& { return c.webhooks.back().format; },
-      "generic: signed JSON with all data. slack: one text, for Slack and compatible receivers."));
+      "webhook.format", {"generic", "slack", "pagerduty"}, when,
+      [](auto& c) -> auto& { return c.webhooks.back().format; },
+      "generic: signed JSON with all data. slack: one text, for Slack and compatible receivers. pagerduty: an alert "
+      "for PagerDuty's Events API v2; the secret is the routing key."));
+  table.push_back(
+      checked(words(
+                  "webhook.dashboard", when, [](auto& c) -> auto& { return c.webhooks.back().dashboard; },
+                  "Where people open the dashboard, for example \"https://digd.example.org\". Posts to Slack "
+                  "and PagerDuty then link to the run."),
+              [](const webhook_settings& w) { return wrong_with_dashboard(w.dashboard); }));
   table.push_back(words(
       "webhook.secret_file", when, [](auto& c) -> auto& { return c.webhooks.back().secret_file; },
       "A file with the signing secret, 16 bytes or more, not counting a final line break. generic needs this or "
@@ -175,6 +191,9 @@ std::string check_webhook(const webhook_settings& settings) {
     return which + "has both secret_file and secret_env; give one";
   if (settings.format == "generic" && settings.secret_file.empty() && settings.secret_env.empty()) {
     return which + "needs secret_file or secret_env, so that its receiver can tell who calls";
+  }
+  if (settings.format == "pagerduty" && settings.secret_file.empty() && settings.secret_env.empty()) {
+    return which + "needs secret_file or secret_env with the routing key of PagerDuty";
   }
   if (settings.retry_ms > settings.retry_most_ms) return which + "has a retry_ms that is larger than its retry_most_ms";
   endpoint where;

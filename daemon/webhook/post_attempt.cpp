@@ -64,7 +64,8 @@ void post_attempt::make_request() {
   request_.set(http::field::content_type, "application/json");
   request_.set(http::field::connection, "close");
   request_.set("Digd-Timestamp", std::to_string(timestamp));
-  if (!receiver_->secret.empty())
+  // PagerDuty's secret is the routing key in the body.
+  if (!receiver_->secret.empty() && receiver_->settings.format != "pagerduty")
     request_.set("Digd-Signature", signature_of(receiver_->secret, timestamp, request_.body()));
   request_.prepare_payload();
 }

@@ -154,11 +154,17 @@ void webhook::begin(std::uint64_t run_number) {
   post(run_number, queue, std::move(**result));
 }
 
+static std::string body_of(const target& to, const std::string& id, archive::callback_kind kind,
+                           const archive::callback_text& callback) {
+  const webhook_settings& settings = to.settings;
+  if (settings.format == "slack") return slack_body(kind, callback, settings.dashboard);
+  if (settings.format == "pagerduty") return pagerduty_body(id, kind, callback, to.secret, settings.dashboard);
+  return generic_body(id, kind, callback);
+}
+
 void webhook::post(std::uint64_t run_number, run_queue& queue, archive::callback_text&& callback) {
   const stored_callback& head = queue.waiting.front();
-  std::string body = target_->settings.format == "slack"
-                         ? slack_body(head.kind, callback)
-                         : generic_body(callback_id(store_.prefix(), head.kind, head.row), head.kind, callback);
+  std::string body = body_of(*target_, callback_id(store_.prefix(), head.kind, head.row), head.kind, callback);
   if (head.attempts > 0) ++counts_->retried;
   ++in_progress_;
   queue.attempt =

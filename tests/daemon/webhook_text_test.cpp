@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include "daemon/settings/endpoint.h"
@@ -226,6 +227,67 @@ TEST_CASE("slack_gets_a_sentence") {
   CHECK(slack_text(callback_kind::intervention, {"r1", made}) ==
         "digd intervened in run `r1`: create for `a`, `b`, `c`, `d`, `e` and 2 more, because of *deadlock*\n`stuck`");
   CHECK(slack_text(callback_kind::detection, {"r1", "no JSON"}) == "digd reports on run `r1`");
+}
+
+TEST_CASE("alerts_link_to_the_run_with_its_name_encoded") {
+  CHECK(link_to_run("https://digd.example.org/", "a b/<|>\"") == "https://digd.example.org/#/run/a%20b%2F%3C%7C%3E%22");
+  const boost::json::value body = boost::json::parse(
+      slack_body(callback_kind::detection, {"r 1", detection_json("stuck")}, "https://digd.example.org"));
+  const std::string text(body.at("text").as_string());
+  CHECK(text.ends_with("\n<https://digd.example.org/#/run/r%201|Open the run>"));
+}
+
+// The members, limits and severities of PagerDuty's Events API v2, as its documentation lists them ("Send an alert
+// event", developer.pagerduty.com).
+void check_against_events_v2(const boost::json::object& event) {
+  const std::set<std::string> top{"routing_key", "event_action", "dedup_key", "client",
+                                  "client_url",  "links",        "payload"};
+  for (const auto& [name, value] : event) CHECK(top.contains(std::string(name)));
+  CHECK(event.at("routing_key").as_string().size() == 32);
+  CHECK(event.at("event_action").as_string() == "trigger");
+  CHECK(event.at("dedup_key").as_string().size() <= 255);
+  const boost::json::object& payload = event.at("payload").as_object();
+  const std::set<std::string> inside{"summary", "source", "severity", "component", "group", "class", "custom_details"};
+  for (const auto& [name, value] : payload) CHECK(inside.contains(std::string(name)));
+  CHECK_FALSE(payload.at("summary").as_string().empty());
+  CHECK(payload.at("summary").as_string().size() <= 1024);
+  CHECK_FALSE(payload.at("source").as_string().empty());
+  const std::set<std::string> severities{"critical", "error", "warning", "info"};
+  CHECK(severities.contains(std::string(payload.at("severity").as_string())));
+  for (const boost::json::value& link : event.at("links").as_array())
+    CHECK((link.as_object().contains("href") && link.as_object().contains("text")));
+}
+
+TEST_CASE("pagerduty_gets_alerts_of_its_schema_joined_by_rule_and_agent") {
+  const std::string key(32, 'k');
+  const auto alert_of = [&](const std::string& run, const std::string& agent, bool healed,
+                            const std::string& severity) {
+    const boost::json::object d{{"rule", "deadlock"}, {"severity", severity}, {"healed", healed},
+                                {"agent", agent},     {"healing", "create"},  {"cause", healed ? "" : "mode"},
+                                {"reason", "stuck"}};
+    const boost::json::object event =
+        boost::json::parse(pagerduty_body("id-1", callback_kind::detection, {run, boost::json::serialize(d)}, key,
+                                          "https://digd.example.org"))
+            .as_object();
+    check_against_events_v2(event);
+    return event;
+  };
+  const auto severity_of = [](const boost::json::object& e) { return e.at("payload").at("severity").as_string(); };
+  const boost::json::object first = alert_of("r1", "coder", false, "failure");
+  CHECK(severity_of(first) == "error");
+  CHECK(severity_of(alert_of("r1", "coder", false, "warning")) == "warning");
+  CHECK(severity_of(alert_of("r1", "coder", true, "failure")) == "info");
+  CHECK(first.at("dedup_key") == alert_of("r2", "coder", false, "failure").at("dedup_key"));
+  CHECK(first.at("dedup_key") != alert_of("r1", "tester", false, "failure").at("dedup_key"));
+  CHECK(first.at("client_url").as_string() == "https://digd.example.org/#/run/r1");
+  alert_of(std::string(3'000, 'r'), std::string(3'000, 'a'), false, "failure");
+  const std::string made =
+      R"({"action":"create","recipients":["a"],"detections":[{"rule":"deadlock","reason":"stuck"}]})";
+  for (const std::string& json : {made, std::string("no JSON"), std::string("{}")}) {
+    check_against_events_v2(
+        boost::json::parse(pagerduty_body("id-2", callback_kind::intervention, {"r", json}, key, "https://d"))
+            .as_object());
+  }
 }
 
 TEST_CASE("untrusted_text_stays_in_its_code_span") {
