@@ -96,6 +96,8 @@ std::uint32_t run::report(const finding& found, const remedy& decided, answer& o
       .activation_ordinal = found.activation == graph::nobody ? 0 : graph_.activation(found.activation).ordinal,
       .label = d.event.value_or("")};
   outcomes_.found_again(symptom, clock_, out);
+  ++detections_;
+  healed_ += decided.healed();
   if (decided.healed()) outcomes_.add(std::move(symptom), clock_, out);
   return index;
 }

@@ -102,6 +102,9 @@ class run {
   const digd::spending& spent() const { return spending_; }
   const digd::holds& open_holds() const { return holds_; }
   std::uint64_t system_events() const { return interventions_.created(); }
+  // All detections so far, and those of them that were healed.
+  std::uint64_t detections() const { return detections_; }
+  std::uint64_t healed() const { return healed_; }
 
  private:
   refusal_note check(const message& m) const;  // engine/check.cpp
@@ -175,6 +178,7 @@ class run {
   milliseconds clock_ = 0;
   bool terminal_ = false;  // an answer was delivered
   bool ended_ = false;
+  std::uint64_t detections_ = 0, healed_ = 0;
   std::optional<limit_id> unjudged_;
   run_progress progress_;
 

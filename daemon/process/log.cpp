@@ -14,20 +14,20 @@
 #include <mutex>
 #include <utility>
 
-#include "base/quote.h"
+#include "daemon/process/log_fields.h"
 
 namespace digd::daemon {
 
 namespace {
 
-// The message as a JSON string.
-class quoted_payload final : public spdlog::custom_flag_formatter {
+// The message as members of a JSON object.
+class payload_fields final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& line, const std::tm&, spdlog::memory_buf_t& out) override {
-    const std::string text = digd::quoted({line.payload.data(), line.payload.size()});
+    const std::string text = log_fields({line.payload.data(), line.payload.size()});
     out.append(text.data(), text.data() + text.size());
   }
-  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<quoted_payload>(); }
+  std::unique_ptr<custom_flag_formatter> clone() const override { return std::make_unique<payload_fields>(); }
 };
 
 // Writes without stdio: a write that hangs would keep the lock of `stderr`, and the process could not exit.
@@ -83,8 +83,7 @@ void open_log(const log_settings& settings) {
                                                        spdlog::async_overflow_policy::overrun_oldest);
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
   if (settings.format == "json") {
-    formatter->add_flag<quoted_payload>('Q').set_pattern(
-        R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l","message":%Q})");
+    formatter->add_flag<payload_fields>('Q').set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%Q})");
   } else {
     formatter->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %-5l %v");
   }

@@ -44,6 +44,8 @@ class engine_thread {
 
   // Whether to log now what a client or a run did wrong; `suppressed` as in base/log_rate_limit.h.
   bool may_log(std::uint64_t& suppressed) { return log_limit_.allows(suppressed); }
+  // The same for detections: refused messages do not use up their share.
+  bool may_log_detection(std::uint64_t& suppressed) { return detection_log_limit_.allows(suppressed); }
 
   // Sets when the run next needs `advance_time`; nullopt: never.
   void watch(run_host& host, std::optional<milliseconds> at) { due_.watch(host, at); }
@@ -64,7 +66,7 @@ class engine_thread {
   archiver records_;
   due_index due_;
   const std::shared_ptr<ingest::scratch> scratch_ = std::make_shared<ingest::scratch>();
-  log_rate_limit log_limit_{10};
+  log_rate_limit log_limit_{10}, detection_log_limit_{10};
   thread_counts counts_;
   registry runs_;
   connection_set connections_;

@@ -83,10 +83,12 @@ void registry::adopt(std::shared_ptr<run_host> host) {
 
 void registry::remember_ended(archive::stored_run run) { ended_[run.run] = run.number; }
 
-void registry::ended(run_host& host) {
+void registry::ended(run_host& host, run_outcome outcome) {
   owner_.services().counts.open.fetch_sub(1);
   owner_.counts().runs_ended.add();
-  spdlog::info("run_ended run={} number={}", digd::quoted(host.name()), host.number());
+  const digd::run& run = host.inbox().run();
+  spdlog::info("run_ended run={} number={} outcome={} detections={} healed={}", digd::quoted(host.name()),
+               host.number(), to_string(outcome), run.detections(), run.healed());
 }
 
 void registry::retire_if_idle(run_host& host) {

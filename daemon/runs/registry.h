@@ -37,7 +37,7 @@ class registry {
   void adopt(std::shared_ptr<run_host> host);
   void remember_ended(archive::stored_run run);
 
-  void ended(run_host& host);
+  void ended(run_host& host, run_outcome outcome);
   void retire_if_idle(run_host& host);
 
   // Forgets a run permanently and notifies its clients. The caller removes it from the archive.

@@ -223,7 +223,8 @@ void run_host::keep(const ingest::record& record) {
   count(record);
   if (record.answer.refused) note_refusal(record);
   if (record.kind == ingest::record_kind::limit) note_degradation(record);
-  if (record.ended) owner_.runs().ended(*this);
+  log_detections(record);
+  if (record.ended) owner_.runs().ended(*this, *record.ended);
   if (owner_.records().is_on()) push(entry_of(record));
 }
 
@@ -255,6 +256,19 @@ void run_host::push(archive::entry_ptr entry) {
   for (const auto& row : entry->detections) bytes_ += row.json.size();
   for (const auto& row : entry->interventions) bytes_ += row.json.size();
   owner_.records().push(std::move(entry));
+}
+
+void run_host::log_detections(const ingest::record& record) {
+  for (const detection& d : record.answer.detections) {
+    std::uint64_t suppressed = 0;
+    if (!owner_.may_log_detection(suppressed)) continue;
+    const std::string event = d.event ? " about=" + digd::quoted(*d.event) : "";
+    const std::string agent = d.agent ? " agent=" + digd::quoted(*d.agent) : "";
+    const std::string_view cause = d.healed ? "healing" : "cause";
+    spdlog::info("detection run={} number={} rule={} severity={}{}{} healed={} {}={} reason={} suppressed={}",
+                 digd::quoted(inbox_.name()), number_, to_string(d.rule), to_string(d.severity), event, agent, d.healed,
+                 cause, d.healed ? to_string(d.healing) : to_string(d.cause), digd::quoted(d.reason), suppressed);
+  }
 }
 
 void run_host::note_refusal(const ingest::record& record) {

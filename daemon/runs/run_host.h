@@ -110,6 +110,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void after_call();
   void flush(ingest::session_index s);
   void acknowledge(ingest::session_index s);
+  // At level info, within the log's rate limit.
+  void log_detections(const ingest::record& record);
   void note_refusal(const ingest::record& record);
   void note_degradation(const ingest::record& record);
   void update_refusals();

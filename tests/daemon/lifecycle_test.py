@@ -97,8 +97,28 @@ def test_the_log_can_be_json(tmp_path):
             pass
         assert daemon.stop() == 0
     lines = [json.loads(line) for line in daemon.log_text().splitlines()]
-    assert any("run_open" in line["message"] for line in lines)
+    opened = [line for line in lines if line.get("event") == "run_open"]
+    assert [(line["run"], line["level"]) for line in opened] == [('a "quoted"\u202e run', "info")]
+    assert isinstance(opened[0]["number"], int)
+    assert not any("run=" in line.get("message", "") for line in lines)
     assert "\u202e" not in daemon.log_text()
+
+
+def test_the_log_names_detections_and_how_a_run_ended(tmp_path):
+    with Daemon(tmp_path, '[log]\nformat = "json"\n') as daemon:
+        with daemon.client("r", agents=ABC, mode="observe") as c:
+            c.event("lost", ["nobody"])
+            c.tell("run_ended", outcome="failure")
+            c.wait_acked()
+        assert daemon.stop() == 0
+    lines = [json.loads(line) for line in daemon.log_text().splitlines()]
+    found = [line for line in lines if line.get("event") == "detection"]
+    assert [(d["level"], d["run"], d["rule"], d["severity"], d["about"]) for d in found] == [
+        ("info", "r", "orphaned_event", "failure", "lost")
+    ]
+    assert found[0]["healed"] is False and found[0]["cause"] == "mode" and '"lost" reaches nobody' in found[0]["reason"]
+    ended = [line for line in lines if line.get("event") == "run_ended"]
+    assert [(e["run"], e["outcome"], e["detections"], e["healed"]) for e in ended] == [("r", "failure", 1, 0)]
 
 
 # ---- stopping
