@@ -22,8 +22,9 @@ TEST_CASE("text_after_the_pairs_becomes_the_message") {
 
 TEST_CASE("no_name_in_a_log_line_can_forge_a_field") {
   const std::string evil = "x\" level=\"error\" time=\"now\" run=\"other\"\n\x1b[31m";
-  for (const std::string& line : {"run_open run=" + digd::quoted(evil) + " number=1", "level level=error time=1 run=2",
-                                  std::string("a b=\"open"), std::string("a b=1 b=2"), std::string("a message=x: y")}) {
+  for (const std::string& line :
+       {std::string("run_open run=") + digd::quoted(evil) + " number=1", std::string("level level=error time=1 run=2"),
+        std::string("a b=\"open"), std::string("a b=1 b=2"), std::string("a message=x: y")}) {
     INFO(line);
     const boost::json::object fields = boost::json::parse("{" + log_fields(line) + "}").as_object();
     CHECK_FALSE(fields.contains("time"));
