@@ -87,9 +87,9 @@ void span_replayer::on_frame(const client_frame& frame) {
     return pump_soon();
   }
   if (frame.type != ingest::frame_type::error) return;
-  std::uint64_t kept_back = 0;
-  if (owner_.may_log(kept_back)) {
-    spdlog::warn("otlp_refused answer={} kept_back={}", digd::quoted(frame.text), kept_back);
+  std::uint64_t suppressed = 0;
+  if (owner_.may_log(suppressed)) {
+    spdlog::warn("otlp_refused answer={} suppressed={}", digd::quoted(frame.text), suppressed);
   }
   if (frame.code == refusal::run_closed) give_up("the run has ended");
 }

@@ -194,9 +194,9 @@ void webhook::finished(std::uint64_t run_number, std::int64_t id, const post_res
 void webhook::delivered(std::uint64_t run_number, run_queue& queue) {
   ++counts_->posted;
   last_posted_ms_ = unix_ms();
-  std::uint64_t kept_back = 0;
+  std::uint64_t suppressed = 0;
   const bool is_recovery = !std::exchange(last_failure_, {}).empty();
-  if (is_recovery && recovery_log_.allows(kept_back)) spdlog::info("webhook_recovered name={}", digd::quoted(name()));
+  if (is_recovery && recovery_log_.allows(suppressed)) spdlog::info("webhook_recovered name={}", digd::quoted(name()));
   log_if_failed(store_.remove_callback(queue.waiting.front().id));
   remove_first(run_number, queue);
 }
@@ -222,10 +222,10 @@ void webhook::make_dead_letter(std::uint64_t run_number, run_queue& queue, const
   const stored_callback& head = queue.waiting.front();
   std::int64_t dropped = 0;
   ++counts_->died;
-  std::uint64_t kept_back = 0;
-  if (failure_log_.allows(kept_back)) {
-    spdlog::error("webhook_dead name={} id={} attempts={} why={} kept_back={}", digd::quoted(name()),
-                  callback_id(store_.prefix(), head.kind, head.row), head.attempts, digd::quoted(why), kept_back);
+  std::uint64_t suppressed = 0;
+  if (failure_log_.allows(suppressed)) {
+    spdlog::error("webhook_dead name={} id={} attempts={} why={} suppressed={}", digd::quoted(name()),
+                  callback_id(store_.prefix(), head.kind, head.row), head.attempts, digd::quoted(why), suppressed);
   }
   const archive::failure fault =
       store_.make_dead(name(), head, unix_ms(), why, target_->settings.dead_letters, dropped);
@@ -304,18 +304,18 @@ webhook_status webhook::status() {
 }
 
 void webhook::log_failure(const stored_callback& callback, const std::string& why) {
-  std::uint64_t kept_back = 0;
-  if (!failure_log_.allows(kept_back)) return;
-  spdlog::warn("webhook_failed name={} id={} attempt={} why={} kept_back={}", digd::quoted(name()),
+  std::uint64_t suppressed = 0;
+  if (!failure_log_.allows(suppressed)) return;
+  spdlog::warn("webhook_failed name={} id={} attempt={} why={} suppressed={}", digd::quoted(name()),
                callback_id(store_.prefix(), callback.kind, callback.row), callback.attempts, digd::quoted(why),
-               kept_back);
+               suppressed);
 }
 
 void webhook::log_if_failed(const archive::failure& why) {
-  std::uint64_t kept_back = 0;
-  if (!why || !error_log_.allows(kept_back)) return;
-  spdlog::error("webhook_storage_error name={} why={} kept_back={}", digd::quoted(name()), digd::quoted(why.words),
-                kept_back);
+  std::uint64_t suppressed = 0;
+  if (!why || !error_log_.allows(suppressed)) return;
+  spdlog::error("webhook_storage_error name={} why={} suppressed={}", digd::quoted(name()), digd::quoted(why.words),
+                suppressed);
 }
 
 void webhook::count_dead() {

@@ -71,9 +71,11 @@ std::string duration(milliseconds ms) {
 std::string summary(const model& m) {
   const auto agents = static_cast<std::size_t>(
       std::count_if(m.lanes.begin(), m.lanes.end(), [](const lane& l) { return l.member || l.acted; }));
+  const auto announced = static_cast<std::size_t>(
+      std::count_if(m.events.begin(), m.events.end(), [](const event& e) { return !e.placeholder; }));
   std::string text = (m.mode.empty() ? "" : m.mode + " · ") + counted(agents, "agent", "agents") + " · " +
                      counted(m.activations.size(), "activation", "activations") + " · " +
-                     counted(m.events.size(), "event", "events") + " · ";
+                     counted(announced, "event", "events") + " · ";
   if (m.findings.empty()) return text + "no failure found";
   return text + counted(m.findings.size(), "finding", "findings") + ", " + std::to_string(m.healed) + " healed";
 }

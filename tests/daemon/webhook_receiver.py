@@ -112,10 +112,10 @@ def dead(daemon, name="pager", query=""):
     return ask(daemon, "GET", f"/v1/webhooks/{name}/dead{query}")
 
 
-def orphan(c, id="lost"):
+def orphan(c, id="lost", payload=None):
     """Sends an event to an unknown agent: one `orphaned_event` detection and no intervention."""
     c.start("v" + id, "a", [])
-    return c.end("v" + id, [{"id": id, "recipients": ["ghost"]}])
+    return c.end("v" + id, [{"id": id, "recipients": ["ghost"], "payload": payload}])
 
 
 def orphans(c, n, first=0):

@@ -242,7 +242,7 @@ def test_secrets_appear_in_no_output(tmp_path):
         assert f'url = "http://127.0.0.1:{r.port}/…"' in check.stdout
         with Daemon(tmp_path, '[log]\nlevel = "debug"\n' + hook(tmp_path, r.url(path), attempts=2)) as daemon:
             with daemon.client(agents=["a", "b"]) as c:
-                orphan(c, "payload-like-text")
+                orphan(c, payload={"text": "text-of-an-agent"})
                 c.wait_acked()
                 wait_until(lambda: state(daemon)["dead"] == 1, "the dead letter")
             daemon.config.write_text(hook(tmp_path, r.url(path), attempts=3))
@@ -258,7 +258,7 @@ def test_secrets_appear_in_no_output(tmp_path):
             ]
         for text in texts:
             assert SECRET not in text and "a-path-that-is-a-secret" not in text
-        assert "payload-like-text" not in daemon.log_text()
+        assert "text-of-an-agent" not in daemon.log_text()
         assert r.posts and all(SECRET.encode() not in p["raw"] for p in r.posts)
 
 

@@ -123,9 +123,9 @@ TEST_CASE("an_unhealed_detection_is_answered_with_its_sentence_the_advice_of_its
 
 TEST_CASE("a_detection_quotes_what_its_event_says_where_the_payload_was_kept") {
   CHECK(has(to_html(report_of({greeting, lost_task, end_of("failure")}).document), "Fix the crash."));
-  std::string kept_back = lost_task;
-  kept_back.replace(kept_back.find("{\"text\""), sizeof(R"({"text":"Fix the crash."})") - 1, "{}");
-  const std::string html = to_html(report_of({greeting, kept_back, end_of("failure")}).document);
+  std::string without_text = lost_task;
+  without_text.replace(without_text.find("{\"text\""), sizeof(R"({"text":"Fix the crash."})") - 1, "{}");
+  const std::string html = to_html(report_of({greeting, without_text, end_of("failure")}).document);
   CHECK_FALSE(has(html, "What task says"));
 }
 
