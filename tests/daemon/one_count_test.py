@@ -49,13 +49,13 @@ def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, play):
     with Daemon(tmp_path) as daemon:
         run = play(daemon)
         listed = next(r for r in get(daemon, "/v1/runs")["runs"] if r["run"] == run)
-        one = get(daemon, f"/v1/runs/{run}")
+        described = get(daemon, f"/v1/runs/{run}")
         report = get(daemon, f"/v1/runs/{run}/report")
         graph = get(daemon, f"/v1/runs/{run}/graph")
         found = get(daemon, f"/v1/runs/{run}/detections?limit=500")["detections"]
         own = json.loads(digctl("report", run, "--to", daemon.address, "--budget", 0, "--format", "json"))
         shown = digctl("show", run, "--to", daemon.address, "--no-legend")
-    assert listed["counts"] == one["counts"]
+    assert listed["counts"] == described["counts"]
     assert report["run"] == own["run"] and report["detections"] == own["detections"]
 
     seen = report["run"]
