@@ -50,11 +50,13 @@ node_if_missing() {
   packages+=(nodejs npm)
 }
 
-# The npm 9 of Debian 12 fails on a lock file whose overrides name another package, as the dashboard's do.
+# The npm 9 of Debian 12 fails on a lock file whose overrides name another package, as the dashboard's do. npm 11 fails
+# on one without the optional packages of other platforms: max_npm=10 selects an npm that does not.
 current_npm() {
   local version
   version=$(npm --version)
-  if [ "${version%%.*}" -ge 10 ]; then npm "$@"; else npx --yes npm@10.9.4 "$@"; fi
+  version=${version%%.*}
+  if [ "$version" -ge 10 ] && [ "$version" -le "${max_npm:-$version}" ]; then npm "$@"; else npx --yes npm@10.9.4 "$@"; fi
 }
 
 # npm_packages FOLDER: installs the versions of its lock file, unless they are installed already.
