@@ -146,7 +146,8 @@ recovered_answers recover_entry(ingest::inbox& in, ingest::decoder& decoder, con
     case archive::entry_kind::firing: return answers_in(in.advance(e.ts));
     case archive::entry_kind::operator_mode:
     case archive::entry_kind::limit:
-    case archive::entry_kind::semantics: {
+    case archive::entry_kind::semantics:
+    case archive::entry_kind::decision: {
       const auto line = decoder.own_line_of(e.frame);
       return line ? answers_in(in.follow(*line)) : recovered_answers{};
     }
