@@ -221,6 +221,18 @@ class evaluator {
          mean_f1(truth, [&](variable v) { return markov_boundary(found.best(), v); }));
     const structure_options ours;
     const double averaged = mean_f1(truth, [&](variable v) { return found.boundary(v, ours.membership); });
+    // What the prior's shares of rare values change.
+    structure_options equal;
+    equal.sampler.seed = options_.seed;
+    equal.score.rare_share = 0;
+    const graph_average by_equal = average_graphs(data, equal);
+    const double equal_f1 = mean_f1(truth, [&](variable v) { return by_equal.boundary(v, ours.membership); });
+    note(group, "MB-F1 less equal shares'", rows, name, averaged - equal_f1);
+    const pdag true_graph = completed(truth);
+    const auto distance = [&](const graph_average& g) {
+      return static_cast<double>(structural_hamming_distance(g.graph(), true_graph));
+    };
+    note(group, "SHD less equal shares'", rows, name, distance(found) - distance(by_equal));
     const double by_iamb = mean_f1(truth, [&](variable v) { return iamb(*test, v, options); });
     note(group, "MB-F1, IAMB", rows, name, by_iamb);
     note(group, "MB-F1 less IAMB's", rows, name, averaged - by_iamb);
@@ -254,7 +266,7 @@ class evaluator {
       f.metric = metric;
       f.rows = rows;
       f.value = mean(means);
-      if (metric.starts_with("MB-F1 less")) set_interval(f, by_name);
+      if (metric.find(" less ") != std::string::npos) set_interval(f, by_name);
       set_aim(f);
       out_.figures.push_back(f);
     }

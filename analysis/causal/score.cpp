@@ -83,8 +83,6 @@ class discrete_score final : public local_score {
   }
 
  private:
-  static constexpr double rare_share = 0.1;
-
   // The share of each category, as the prior expects it: equal, or as observed for a rare binary variable. Under equal
   // shares a rare value is so unexpected that every further parent, which thins out the prior, raises the score.
   std::vector<double> shares_of(variable v) const {
@@ -92,7 +90,7 @@ class discrete_score final : public local_score {
     std::vector<double> out(c.levels, 0.5);
     for (std::size_t row = 0; row < data_.rows(); ++row) out[c.codes[row]] += 1;
     for (double& x : out) x /= static_cast<double>(data_.rows()) + 0.5 * static_cast<double>(c.levels);
-    if (c.levels == 2 && std::min(out[0], out[1]) < rare_share) return out;
+    if (c.levels == 2 && std::min(out[0], out[1]) < options_.rare_share) return out;
     return std::vector<double>(c.levels, 1.0 / static_cast<double>(c.levels));
   }
 

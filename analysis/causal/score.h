@@ -2,7 +2,7 @@
 //
 //   BDe   log marginal likelihood of discrete data under a Dirichlet prior (Heckerman, Geiger, Chickering 1995). The
 //         prior's network has no edges. Its variables are uniform (BDeu, Buntine 1991), except that a rare binary
-//         variable (a value in less than 10% of the rows) has its observed shares
+//         variable (a value in less than `rare_share` of the rows) has its observed shares
 //   BIC   log likelihood − ½ · parameters · ln n, for discrete data or any mix as degenerate Gaussian
 //
 // Equivalent graphs have the same sum. A score refers to one table, which must outlive it. It keeps scratch space: use
@@ -25,6 +25,7 @@ struct score_options {
   double sample_size = 1.0;  // BDe: weight of the prior, in rows
   double sparsity = 0.0;     // factor of a prior −ln C(variables − 1, parents) on parent sets
   double penalty = 1.0;      // BIC: factor of its penalty
+  double rare_share = 0.1;   // BDe; 0: all variables of the prior's network are uniform
 };
 
 class local_score {
