@@ -79,6 +79,21 @@ scored score(const flat_log& log, const ranker_set& rankers, std::map<std::strin
   return s;
 }
 
+// The links between steps and backtracking decide something only as evaluators with a weight (generic_features.inc).
+std::vector<std::string_view> diagnostic_parts(const flat_log& log, const ranker_set& rankers) {
+  const auto decides = [&](std::string_view evaluator) {
+    const auto& features = generic_features();
+    for (std::size_t k = 0; log.framework == known_framework::none && k < features.size(); ++k) {
+      if (features[k].name == evaluator) return rankers.generic[k] != 0;
+    }
+    return false;
+  };
+  std::vector<std::string_view> out{"edges.subtasks", "edges.agents", "patterns"};
+  if (!decides("used_later")) out.push_back("edges.steps");
+  if (!decides("discrepant")) out.insert(out.end(), {"subtasks", "backtracking"});  // subtasks serve backtracking alone
+  return out;
+}
+
 // Fills the chain with the evidence about a step and its agent, strongest first, and the stage with the most evidence.
 void explain(const scored& s, std::size_t at, suspect& into) {
   constexpr std::size_t max_chain = 5;
@@ -178,6 +193,7 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
   a.graph = build_hierarchy(log);
   a.findings = screen(log, a.graph);
   a.calibrated = rankers.calibrated;
+  a.diagnostic = diagnostic_parts(log, rankers);
   a.back = backtrack(log, a.graph, a.findings);
   std::map<std::string, double> agents;
   const scored s = score(log, rankers, agents);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/chief/hierarchy.h"
@@ -54,6 +55,8 @@ struct attribution {
   std::size_t lead = 0;          // in `ranking`, the answer: known framework: the most suspect agent's
                                  // most suspect step; else the most suspect step
   std::vector<std::pair<std::string, double>> agents;  // most suspect first
+  // Parts of the JSON that decide nothing in this log: printed for people.
+  std::vector<std::string_view> diagnostic;
 };
 
 attribution attribute(const flat_log&, const ranker_set& = committed_rankers());

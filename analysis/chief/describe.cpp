@@ -128,9 +128,10 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
     const suspect& s = a.ranking[i];
     const std::string sure = s.proven ? "proven" : fmt::format("{:.0f}%", 100 * s.probability);
     const std::string& event = log.steps[s.step].event;
-    out += fmt::format("{}. step {}{}, {} ({}; decided by: {})\n", i + 1, s.step,
-                       event.empty() ? "" : " (event " + one_line(event, 60) + ")", one_line(s.agent, 60), sure,
-                       to_string(s.decided_by));
+    const std::size_t number = log.steps[s.step].activation_number;
+    out += fmt::format("{}. step {}{}, {}{} ({}; decided by: {})\n", i + 1, s.step,
+                       event.empty() ? "" : " (event " + one_line(event, 60) + ")", one_line(s.agent, 60),
+                       number == 0 ? "" : fmt::format(", activation {}", number), sure, to_string(s.decided_by));
     out += "     \"" + one_line(log.steps[s.step].text, 140) + "\"\n";
     for (const evidence& e : s.chain) {
       const bool itself = e.steps.size() == 1 && e.steps.front() == s.step;
@@ -142,7 +143,8 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
 }
 
 std::string to_json(const flat_log& log, const attribution& a, std::size_t top) {
-  json::array ranking, agents;
+  json::array ranking, agents, diagnostic;
+  for (const std::string_view part : a.diagnostic) diagnostic.push_back(json::string(part));
   for (std::size_t i = 0; i < a.ranking.size() && i < top; ++i) {
     const suspect& s = a.ranking[i];
     json::array chain;
@@ -154,14 +156,14 @@ std::string to_json(const flat_log& log, const attribution& a, std::size_t top) 
                         {"proven", s.proven},       {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)},
                         {"chain", std::move(chain)}};
     if (!log.steps[s.step].event.empty()) object["event"] = log.steps[s.step].event;
+    if (const std::size_t number = log.steps[s.step].activation_number; number > 0) object["activation"] = number;
     ranking.push_back(std::move(object));
   }
   for (const auto& [agent, p] : a.agents) agents.push_back(json::object{{"agent", agent}, {"probability", p}});
   return json::serialize(json::object{{"log", log.id},
                                       {"framework", to_string(log.framework)},
                                       {"calibrated", a.calibrated},
-                                      // For people: no stage reads these back.
-                                      {"diagnostic", json::array{"edges.subtasks", "edges.agents", "patterns"}},
+                                      {"diagnostic", std::move(diagnostic)},
                                       {"ranking", std::move(ranking)},
                                       {"agents", std::move(agents)},
                                       {"subtasks", subtasks_of(a)},

@@ -45,6 +45,8 @@ struct flat_step {
   std::size_t branch = 0;
   std::vector<std::size_t> inputs;
   std::string event;  // id of the event; empty in a Who&When log and for a failed activation
+  // In a trace: the number of the step's activation among those of its agent, from 1. 0: not known.
+  std::size_t activation_number = 0;
 };
 
 struct flat_log {

@@ -66,6 +66,7 @@ class trace_reader {
  private:
   struct activation {
     std::string agent;
+    std::size_t number = 0;  // among those of the agent, from 1
     std::vector<std::string> inputs;
     std::optional<std::vector<std::size_t>> used;  // steps; fixed at the first output
     std::size_t outputs = 0;
@@ -101,6 +102,7 @@ class trace_reader {
     const auto [a, fresh] = activations_.try_emplace(text_member(m, "activation"));
     if (!fresh) return false;
     a->second.agent = text_member(m, "agent");
+    a->second.number = ++activations_of_[a->second.agent];
     a->second.inputs = texts(m, "inputs");
     return true;
   }
@@ -164,6 +166,7 @@ class trace_reader {
   }
 
   void place(flat_step& step, const activation& a) {
+    step.activation_number = a.number;
     step.inputs = *a.used;
     for (const std::size_t input : step.inputs) step.branch = std::max(step.branch, log_.steps[input].branch);
     if (a.outputs <= a.inputs.size()) return;  // problem-reducing
@@ -179,7 +182,8 @@ class trace_reader {
 
   flat_log& log_;
   std::map<std::string, activation> activations_;
-  std::map<std::string, std::size_t> step_of_;  // event to step
+  std::map<std::string, std::size_t> activations_of_;  // by agent
+  std::map<std::string, std::size_t> step_of_;         // event to step
   std::size_t branches_ = 0;
 };
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import digd.langgraph
 import rerun_team
+from client_helpers import url_of
 from digd.langgraph.rerun import RerunError, fisher, rerun
 
 THREAD = {"configurable": {"thread_id": "boats"}}
@@ -66,6 +68,26 @@ def test_what_cannot_be_rerun_is_refused_with_the_reason(team):
         rerun(team, "fish", "researcher", rerun_team.solved)
     with pytest.raises(RerunError, match="no such key. Keys: answer"):
         rerun(team, "boats", "researcher", rerun_team.solved, "x", hint_key="notes")
+
+
+def test_the_activation_that_attribution_names_is_the_one_that_is_rerun(daemon, tmp_path, monkeypatch):
+    monkeypatch.setenv("DIGD_TEST_CHECKPOINTS", str(tmp_path / "rounds.db"))
+    team = rerun_team.rounds()
+    digd.langgraph.instrument(team, url=url_of(daemon), run_id=lambda config: config["configurable"]["thread_id"])
+    graph = team.compile(checkpointer=rerun_team.saver())
+    thread = {"configurable": {"thread_id": "fish"}}
+    graph.invoke({"log": []}, thread)
+    digctl = os.environ.get("DIGCTL_BIN", "digctl")
+    words = [digctl, "attribute", "chief", "fish", "--to", daemon.address, "--format", "json", "--top", "100"]
+    got = subprocess.run(words, capture_output=True, text=True, check=True)
+    suspects = [s for s in json.loads(got.stdout)["ranking"] if "activation" in s]
+    by_activation = {(s["agent"], s["activation"]) for s in suspects}
+    assert {("catcher", n) for n in range(1, 6)} < by_activation, got.stdout
+    # Round 1: one catcher; round 2: three at once; round 3: one.
+    steps = [rerun(graph, "fish", f"catcher:{n}", bool, n=1).step for n in range(1, 6)]
+    assert steps == [2, 4, 4, 4, 6]
+    with pytest.raises(RerunError, match="no such step"):
+        rerun(graph, "fish", "catcher:6", bool)
 
 
 def test_fishers_test_is_the_known_one():

@@ -202,6 +202,28 @@ flat_log traced(std::string_view lines) {
 
 }  // namespace
 
+TEST_CASE("a_recorded_step_names_its_activation_among_those_of_its_agent") {
+  flat_log log;
+  std::string why;
+  REQUIRE(read_trace(R"({"type":"hello","run":"r"}
+{"type":"event","event":{"id":"q","recipients":["a"],"payload":"count"}}
+{"type":"activation_started","activation":"x","agent":"a","inputs":["q"]}
+{"type":"activation_ended","activation":"x","outputs":[{"id":"e1","recipients":["b"],"payload":"one"}]}
+{"type":"activation_started","activation":"y","agent":"b","inputs":["e1"]}
+{"type":"activation_ended","activation":"y","outputs":[{"id":"e2","recipients":["a"],"payload":"two"}]}
+{"type":"activation_started","activation":"z","agent":"a","inputs":["e2"]}
+{"type":"activation_ended","activation":"z","outputs":[{"id":"e3","recipients":["b"],"payload":"three"}]}
+)",
+                     log, why));
+  REQUIRE(log.steps.size() == 4);
+  CHECK(log.steps[0].activation_number == 0);  // the user's
+  CHECK(log.steps[1].activation_number == 1);
+  CHECK(log.steps[2].activation_number == 1);
+  CHECK(log.steps[3].activation_number == 2);
+  CHECK(describe(log, attribute(log), 9).find("a, activation 2 (") != std::string::npos);
+  CHECK(to_json(log, attribute(log), 9).find("\"activation\":2") != std::string::npos);
+}
+
 TEST_CASE("an_event_of_an_open_activation_is_a_step_of_its_agent") {
   const flat_log log = traced(R"({"type":"event","event":{"id":"task","recipients":["P"],"payload":{"text":"Count."}}})"
                               "\n"
@@ -308,6 +330,31 @@ TEST_CASE("an_unknown_framework_is_judged_by_generic_evaluators_alone") {
   std::fill(generic_only.orchestrated.begin(), generic_only.orchestrated.end(), 0.0);
   std::fill(generic_only.agents.begin(), generic_only.agents.end(), 0.0);
   CHECK(to_json(log, attribute(log), 5) == to_json(log, attribute(log, generic_only), 5));
+}
+
+TEST_CASE("a_part_is_diagnostic_exactly_if_it_decides_nothing") {
+  const flat_log log = log_of("q", {{"A", "It is 1628."}, {"B", "I assume that 1628 is right. TERMINATE"}});
+  const auto is_diagnostic = [](const attribution& a, std::string_view part) {
+    return std::find(a.diagnostic.begin(), a.diagnostic.end(), part) != a.diagnostic.end();
+  };
+  const auto weight_of = [](ranker_set& set, std::string_view evaluator) -> double& {
+    const auto& features = generic_features();
+    const auto at = std::find_if(features.begin(), features.end(), [&](auto& f) { return f.name == evaluator; });
+    return set.generic[static_cast<std::size_t>(at - features.begin())];
+  };
+  for (const auto& [evaluator, part] :
+       {std::pair{"discrepant", "backtracking"}, std::pair{"used_later", "edges.steps"}}) {
+    INFO(part);
+    ranker_set decisive = committed_rankers(), ignored = committed_rankers();
+    weight_of(decisive, evaluator) = 5;
+    weight_of(ignored, evaluator) = 0;
+    CHECK_FALSE(is_diagnostic(attribute(log, decisive), part));
+    CHECK(is_diagnostic(attribute(log, ignored), part));
+  }
+  const flat_log known = log_of("q", {{"A_Expert", "# General Task\nfrom your manager"}, {"B_Expert", "It is 3."}});
+  CHECK(is_diagnostic(attribute(known), "backtracking"));
+  CHECK(is_diagnostic(attribute(known), "edges.steps"));
+  CHECK(to_json(known, attribute(known), 1).find("\"diagnostic\":[\"edges.subtasks\"") != std::string::npos);
 }
 
 TEST_CASE("the_ranking_is_in_order_of_the_displayed_probability") {

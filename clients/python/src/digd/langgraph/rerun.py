@@ -99,7 +99,10 @@ def history(graph: Any, thread: str) -> list[StateSnapshot]:
 
 
 def before(states: list[StateSnapshot], step: str) -> StateSnapshot:
-    """The state before `step`: a step number, a node's name (its last activation), or NODE:N (its N-th, from 1)."""
+    """The state before `step`: a step number, a node's name (its last activation), or NODE:N (its N-th, from 1).
+
+    A node that several `Send`s start in one step has one activation for each, as in a recorded run.
+    """
     runnable = [state for state in states if state.next]
     if step.isdigit():
         found = [state for state in runnable if step_of(state) == int(step)]
@@ -107,7 +110,7 @@ def before(states: list[StateSnapshot], step: str) -> StateSnapshot:
         name, _, number = step.rpartition(":")
         if not name or not number.isdigit():
             name, number = step, ""
-        found = [state for state in runnable if name in state.next]
+        found = [state for state in runnable for node in state.next if node == name]
         if number:
             found = found[int(number) - 1 : int(number)] if int(number) > 0 else []
     if not found:
