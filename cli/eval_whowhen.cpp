@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 
+#include "analysis/whowhen/combine.h"
 #include "analysis/whowhen/frameworks.h"
 #include "analysis/whowhen/planted.h"
 #include "analysis/whowhen/planted_frameworks.h"
@@ -29,10 +30,12 @@ struct eval_options {
   std::vector<std::string> methods{"chief"};
   std::string format = "table", svg, reliability;
   bool cv = false, nested = false;
-  std::size_t framework_runs = 60;
+  std::size_t framework_runs = 60, sample = 0;
   std::size_t runs = 400, structure_runs = 25, seed = 1;
   llm_options llm;
 };
+
+const std::string cross_validated = "chief (cv)";
 
 int complain(std::string_view command, std::string_view why) {
   std::cerr << "digctl " << command << ": " << why << '\n';
@@ -40,7 +43,9 @@ int complain(std::string_view command, std::string_view why) {
 }
 
 int print(const eval_options& options, const whowhen::results& r, std::string_view command) {
-  std::cout << (options.format == "json" ? whowhen::as_json(r) + "\n" : printable_lines(whowhen::as_table(r)));
+  const std::string reference = options.cv || options.nested ? cross_validated : std::string();
+  std::cout << (options.format == "json" ? whowhen::as_json(r, reference) + "\n"
+                                         : printable_lines(whowhen::as_table(r) + whowhen::paired_table(r, reference)));
   if (options.svg.empty()) return done;
   const std::string problem = write_file(options.svg, whowhen::as_svg(r));
   return problem.empty() ? done : complain(command, shown(options.svg) + ": " + problem);
@@ -55,33 +60,51 @@ std::string print_reliability(const eval_options& options, const std::vector<lab
   return problem.empty() ? problem : shown(options.reliability) + ": " + problem;
 }
 
-// Empty, or an error.
-std::string validate(const std::vector<labelled_log>& logs, const eval_options& options, whowhen::results& r) {
-  std::vector<whowhen::answer> last;
-  const auto add = [&](const std::string& name, bool nested) {
-    const whowhen::validated v = whowhen::cross_validate(logs, nested);
-    last = v.answers;
-    for (std::size_t i = 0; i < logs.size(); ++i) whowhen::add(r.at(logs[i].subset, name), logs[i], v.answers[i]);
-  };
-  add("chief (cv)", false);
-  if (options.nested) add("chief (nested cv)", true);
-  return options.reliability.empty()
-             ? std::string()
-             : print_reliability(options, logs, last, "Reliability of CHIEF, questions left out");
-}
-
 // An error that every further log would have too; the figures would be useless.
 bool hopeless(const boost::system::error_code& error) {
   using chief::llm::llm_errc;
   return error == make_error_code(llm_errc::rejected) || error == make_error_code(llm_errc::over_budget);
 }
 
-// The reason to stop asking; empty: go on.
-std::string judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model,
-                  const eval_options& options, whowhen::results& r) {
+// The logs to answer and to score, with what the methods need to know of each.
+struct trial {
+  std::vector<labelled_log> logs;
+  std::vector<std::size_t> scored;      // of `logs`, ascending
+  std::vector<whowhen::answer> ranked;  // by entry of `scored`, cross-validated; empty: not asked for
+};
+
+// Empty, or an error.
+std::string validate(trial& t, const eval_options& options, whowhen::results& r) {
+  std::vector<labelled_log> scored;
+  for (std::size_t i : t.scored) scored.push_back(t.logs[i]);
+  std::vector<whowhen::answer> last;
+  const auto add = [&](const std::string& name, bool nested) {
+    const whowhen::validated v = whowhen::cross_validate(t.logs, nested);
+    last.clear();
+    for (std::size_t i : t.scored) {
+      whowhen::record(r, name, t.logs[i], v.answers[i]);
+      last.push_back(v.answers[i]);
+    }
+  };
+  add(cross_validated, false);
+  t.ranked = last;
+  if (options.nested) add("chief (nested cv)", true);
+  return options.reliability.empty()
+             ? std::string()
+             : print_reliability(options, scored, last, "Reliability of CHIEF, questions left out");
+}
+
+// `ranked`: the default method's answer, whose first five steps a shortlist has; null: as `attribute chief` ranks them.
+// `why` is the reason to stop asking; empty: go on.
+whowhen::answer judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model,
+                      const eval_options& options, const whowhen::answer* ranked, std::string& why) {
+  constexpr std::size_t max_suspects = 5;
   const chief::llm::usage before = model.used();
   const auto from = std::chrono::steady_clock::now();
-  const chief::llm::ruling ruling = rule_by(method, model, l.log, judging(options.llm, l.answer));
+  chief::llm::judge_options to = judging(options.llm, l.answer);
+  for (std::size_t i = 0; ranked && i < ranked->steps.size() && i < max_suspects; ++i)
+    to.suspects.push_back(ranked->steps[i]);
+  const chief::llm::ruling ruling = rule_by(method, model, l.log, to);
   whowhen::answer a{ruling.agent, ruling.steps};
   a.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   a.tokens = model.used().tokens() - before.tokens();
@@ -91,47 +114,72 @@ std::string judge(const labelled_log& l, const std::string& method, chief::llm::
     a.agent.clear();
     a.steps.clear();
   }
-  const std::string why = ruling.error ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
-                          : ruling.stood_in && !ruling.notes.empty() ? ruling.notes.back()
-                                                                     : std::string();
-  if (a.failed && !options.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + why) << '\n';
-  whowhen::add(r.at(l.subset, options.llm.with_answer ? method + " (with answer)" : method), l, a);
-  return hopeless(ruling.error) ? why : std::string();
+  std::string problem = ruling.error ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
+                        : ruling.stood_in && !ruling.notes.empty() ? ruling.notes.back()
+                                                                   : std::string();
+  if (a.failed && !options.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + problem) << '\n';
+  if (hopeless(ruling.error)) why = std::move(problem);
+  return a;
 }
 
-std::string judge_all(const std::vector<labelled_log>& logs, const std::string& method, chief::llm::endpoint& model,
+std::string judge_all(const trial& t, const std::string& method, chief::llm::endpoint& model,
                       const eval_options& options, whowhen::results& r) {
-  for (const labelled_log& l : logs) {
-    if (std::string why = judge(l, method, model, options, r); !why.empty()) return why;
+  const std::string name = options.llm.with_answer ? method + " (with answer)" : method;
+  std::vector<const labelled_log*> logs;
+  std::vector<whowhen::answer> judged;
+  std::string why;
+  for (std::size_t k = 0; k < t.scored.size(); ++k) {
+    logs.push_back(&t.logs[t.scored[k]]);
+    judged.push_back(judge(*logs.back(), method, model, options, t.ranked.empty() ? nullptr : &t.ranked[k], why));
+    if (!why.empty()) return why;
+    whowhen::record(r, name, *logs.back(), judged.back());
+  }
+  if (t.ranked.empty() || options.llm.dry_run) return {};
+  const whowhen::combined both = whowhen::weigh_judge(logs, t.ranked, judged);
+  for (std::size_t k = 0; k < logs.size(); ++k)
+    whowhen::record(r, "chief + " + name + " (cv)", *logs[k], both.answers[k]);
+  const auto [low, high] = std::minmax_element(both.weights.begin(), both.weights.end());
+  std::cerr << fmt::format("chief + {}: cross-validation gave the judge a weight of {} to {}\n", name, *low, *high);
+  return {};
+}
+
+// The first method is CHIEF: a shortlist has its suspects, and it is weighed with every judge.
+std::string measure(trial& t, const eval_options& options, chief::llm::endpoint* model, whowhen::results& r) {
+  std::vector<std::string> methods = options.methods;
+  std::stable_partition(methods.begin(), methods.end(), [](const std::string& m) { return m == "chief"; });
+  if ((options.cv || options.nested) && methods.front() != "chief") methods.insert(methods.begin(), "chief");
+  for (const std::string& method : methods) {
+    std::string why;
+    if (method == "chief" && (options.cv || options.nested)) {
+      if (why = validate(t, options, r); !why.empty()) return why;
+    } else if (method == "chief") {
+      for (std::size_t i : t.scored)
+        whowhen::record(r, method, t.logs[i], whowhen::answer_of(t.logs[i], chief::committed_rankers()));
+      std::cerr
+          << "The committed weights were trained on logs, and these figures say nothing about those logs. Use --cv.\n";
+    } else if (why = judge_all(t, method, *model, options, r); !why.empty()) {
+      return method + ": " + printable(why) + "; nothing is measured";
+    }
   }
   return {};
 }
 
 int eval_whowhen(const eval_options& options) {
-  std::vector<labelled_log> logs;
+  trial t;
   std::string why;
-  if (!whowhen::read_folder(options.folder, logs, why))
+  if (!whowhen::read_folder(options.folder, t.logs, why))
     return complain("eval whowhen", shown(options.folder) + ": " + why);
+  const std::size_t n = t.logs.size(), wanted = options.sample == 0 ? n : std::min(n, options.sample);
+  for (std::size_t i = 0; i < wanted; ++i) t.scored.push_back(i * n / wanted);
   std::unique_ptr<chief::llm::endpoint> model;
   const bool asks =
       std::any_of(options.methods.begin(), options.methods.end(), [](const std::string& m) { return m != "chief"; });
   if (asks && !(model = open_endpoint(options.llm, why))) return complain("eval whowhen", why);
   whowhen::results r;
-  for (const labelled_log& l : logs) whowhen::add_constants(r, l);
-  for (const std::string& method : options.methods) {
-    if (method == "chief" && (options.cv || options.nested)) {
-      if (why = validate(logs, options, r); !why.empty()) return complain("eval whowhen", why);
-    } else if (method == "chief") {
-      for (const labelled_log& l : logs)
-        whowhen::add(r.at(l.subset, method), l, whowhen::answer_of(l, chief::committed_rankers()));
-      std::cerr
-          << "The committed weights were trained on logs, and these figures say nothing about those logs. Use --cv.\n";
-    } else if (!(why = judge_all(logs, method, *model, options, r)).empty()) {
-      std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
-      return complain("eval whowhen", method + ": " + printable(why) + "; nothing is measured");
-    }
-  }
+  for (std::size_t i : t.scored) whowhen::add_constants(r, t.logs[i]);
+  why = measure(t, options, model.get(), r);
   if (model) std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
+  if (!why.empty()) return complain("eval whowhen", why);
   if (options.llm.dry_run && asks) return done;  // a dry run gives no figures
   return print(options, r, "eval whowhen");
 }
@@ -234,6 +282,9 @@ void add_eval(CLI::App& app, int& status) {
       ->capture_default_str();
   logs->add_flag("--cv", options->cv,
                  "train the default without the question it is asked about, one question at a time");
+  logs->add_option("--sample", options->sample,
+                   "answer and score only this many logs, evenly spaced; training uses the others too; 0: all")
+      ->capture_default_str();
   logs->add_flag("--nested", options->nested, "--cv, and with the penalties chosen on the rest alone as well");
   logs->add_option(
       "--reliability", options->reliability,

@@ -130,6 +130,7 @@ llm::ruling rule_by(const std::string& method, llm::endpoint& model, const chief
   if (method == "all-at-once") return llm::all_at_once(model, log, options);
   if (method == "step-by-step") return llm::step_by_step(model, log, options);
   if (method == "binary-search") return llm::binary_search(model, log, options);
+  if (method == "shortlist") return llm::shortlist(model, log, options);
   return llm::hybrid(model, log, options);
 }
 

@@ -29,8 +29,8 @@ std::unique_ptr<chief::llm::endpoint> open_endpoint(const llm_options&, std::str
 
 chief::llm::judge_options judging(const llm_options&, const std::string& right_answer);
 
-inline const std::vector<std::string> llm_methods{"chief-llm", "all-at-once", "step-by-step", "binary-search",
-                                                  "hybrid"};
+inline const std::vector<std::string> llm_methods{"chief-llm",     "all-at-once", "step-by-step",
+                                                  "binary-search", "hybrid",      "shortlist"};
 // `graph`: of chief-llm, with the model's subtasks.
 chief::llm::ruling rule_by(const std::string& method, chief::llm::endpoint&, const chief::flat_log&,
                            const chief::llm::judge_options&, chief::attribution* graph = nullptr);

@@ -3,6 +3,7 @@
 
 #include <boost/json.hpp>
 
+#include "analysis/whowhen/frameworks.h"
 #include "analysis/whowhen/score.h"
 
 namespace digd::whowhen {
@@ -36,6 +37,34 @@ json::array interval_of(double hits, std::size_t n) {
   return {i.low, i.high};
 }
 
+struct compared {
+  std::string method;
+  difference agent, step;
+};
+
+// Every other method that answered as many logs, minus the reference.
+std::vector<compared> compare_with(const results& r, const std::string& reference) {
+  const auto at = r.outcomes.find(reference);
+  if (at == r.outcomes.end()) return {};
+  const auto column = [](const std::vector<std::array<bool, 2>>& outcomes, std::size_t k) {
+    std::vector<double> out;
+    for (const auto& o : outcomes) out.push_back(o[k] ? 1 : 0);
+    return out;
+  };
+  const auto less = [&](const std::vector<std::array<bool, 2>>& ours, std::size_t k) {
+    return paired_difference(column(ours, k), column(at->second, k));
+  };
+  std::vector<compared> out;
+  for (const std::string& name : r.order) {
+    const auto other = r.outcomes.find(name);
+    if (name == reference || other == r.outcomes.end() || other->second.size() != at->second.size()) continue;
+    out.push_back({name, less(other->second, 0), less(other->second, 1)});
+  }
+  return out;
+}
+
+json::object json_of(const difference& d) { return {{"mean", d.mean}, {"interval", json::array{d.low, d.high}}}; }
+
 }  // namespace
 
 std::string as_table(const results& r) {
@@ -43,14 +72,14 @@ std::string as_table(const results& r) {
   for (const auto& [subset, methods] : r.by_subset) {
     const std::size_t n = methods.empty() ? 0 : methods.begin()->second.n;
     out += fmt::format("{} ({} logs; %, 95% intervals in brackets)\n", subset, n);
-    out += fmt::format("  {:<26}{:>5}{:>7}  {:<18}{:<18}{:>5}{:>5}{:>5}{:>5}{:>5}{:>10}{:>9}{:>9}\n", "method", "top-3",
+    out += fmt::format("  {:<32}{:>5}{:>7}  {:<18}{:<18}{:>5}{:>5}{:>5}{:>5}{:>5}{:>10}{:>9}{:>9}\n", "method", "top-3",
                        "top-5", "agent", "step", "±1", "±2", "±3", "±4", "±5", "ms/case", "tokens", "cost");
     for (const std::string& name : r.order) {
       const auto at = methods.find(name);
       if (at == methods.end()) continue;
       const tally& t = at->second;
       const double count = std::max<double>(1, static_cast<double>(t.n));
-      out += fmt::format("  {:<26}{:5.0f}{:7.0f}  {:<18}{:<18}", name, percent(t.top3, t.n), percent(t.top5, t.n),
+      out += fmt::format("  {:<32}{:5.0f}{:7.0f}  {:<18}{:<18}", name, percent(t.top3, t.n), percent(t.top5, t.n),
                          with_interval(t.agent, t.n), with_interval(t.step, t.n));
       for (double w : t.within) out += fmt::format("{:5.0f}", percent(w, t.n));
       out += fmt::format("{:10.2f}{:9.0f}{:9.4f}", 1000 * t.seconds / count, static_cast<double>(t.tokens) / count,
@@ -61,7 +90,19 @@ std::string as_table(const results& r) {
   return out;
 }
 
-std::string as_json(const results& r) {
+std::string paired_table(const results& r, const std::string& reference) {
+  const std::vector<compared> rows = compare_with(r, reference);
+  if (rows.empty()) return {};
+  const auto shown = [](const difference& d) {
+    return fmt::format("{:+.1f} [{:+.1f}, {:+.1f}]", 100 * d.mean, 100 * d.low, 100 * d.high);
+  };
+  std::string out = fmt::format("Difference to {} on the same {} logs (%, paired 95% intervals)\n  {:<32}{:<26}{}\n",
+                                reference, r.outcomes.at(reference).size(), "method", "agent", "step");
+  for (const compared& c : rows) out += fmt::format("  {:<32}{:<26}{}\n", c.method, shown(c.agent), shown(c.step));
+  return out;
+}
+
+std::string as_json(const results& r, const std::string& reference) {
   json::object out;
   for (const auto& [subset, methods] : r.by_subset) {
     json::object objects;
@@ -83,6 +124,11 @@ std::string as_json(const results& r) {
       objects[name] = std::move(object);
     }
     out[subset] = std::move(objects);
+  }
+  if (json::object paired; !reference.empty()) {
+    for (const compared& c : compare_with(r, reference))
+      paired[c.method] = json::object{{"agent", json_of(c.agent)}, {"step", json_of(c.step)}};
+    out["difference_to " + reference] = std::move(paired);
   }
   return json::serialize(out);
 }

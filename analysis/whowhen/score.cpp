@@ -108,12 +108,17 @@ tally& results::at(const std::string& subset, const std::string& method) {
   return by_subset[subset][method];
 }
 
+void record(results& r, const std::string& method, const labelled_log& l, const answer& a) {
+  add(r.at(l.subset, method), l, a);
+  r.outcomes[method].push_back({a.agent == l.agent, !a.steps.empty() && a.steps.front() == l.step});
+}
+
 void add_constants(results& r, const labelled_log& l) {
   add_random(r.at(l.subset, "random"), l);
-  add(r.at(l.subset, "first-speaker"), l, first_speaker(l));
-  add(r.at(l.subset, "first-acting-step"), l, first_acting_step(l));
-  add(r.at(l.subset, "most-frequent-tool-agent"), l, busiest_tool_agent(l));
-  add(r.at(l.subset, "last-tool-step"), l, last_tool_step(l));
+  record(r, "first-speaker", l, first_speaker(l));
+  record(r, "first-acting-step", l, first_acting_step(l));
+  record(r, "most-frequent-tool-agent", l, busiest_tool_agent(l));
+  record(r, "last-tool-step", l, last_tool_step(l));
 }
 
 }  // namespace digd::whowhen

@@ -54,12 +54,20 @@ answer last_tool_step(const labelled_log&);
 struct results {
   std::map<std::string, std::map<std::string, tally>> by_subset;
   std::vector<std::string> order;
+  // By method, one entry a log in order of addition: whether agent and step are right.
+  std::map<std::string, std::vector<std::array<bool, 2>>> outcomes;
   tally& at(const std::string& subset, const std::string& method);
 };
+// Adds an answer to the method's tally of the log's subset and to its outcomes.
+void record(results&, const std::string& method, const labelled_log&, const answer&);
 void add_constants(results&, const labelled_log&);
 
 std::string as_table(const results&);
-std::string as_json(const results&);
+// `reference`: with the differences of paired_table, if it is not empty.
+std::string as_json(const results&, const std::string& reference = {});
 std::string as_svg(const results&);
+// The paired 95% intervals of each method's difference to `reference`, over all logs; empty if nothing was recorded of
+// the reference. Only methods that answered the same number of logs.
+std::string paired_table(const results&, const std::string& reference);
 
 }  // namespace digd::whowhen

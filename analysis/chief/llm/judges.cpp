@@ -1,5 +1,9 @@
 #include "analysis/chief/llm/judges.h"
 
+#include <algorithm>
+
+#include "analysis/chief/attribute.h"
+
 namespace digd::chief::llm {
 
 namespace {
@@ -24,6 +28,15 @@ ruling at_step(const flat_log& log, std::size_t step, std::string reason) {
   r.steps = {step};
   r.reason = std::move(reason);
   return r;
+}
+
+std::vector<std::size_t> first_suspects(const flat_log& log) {
+  constexpr std::size_t max_suspects = 5;
+  std::vector<std::size_t> out;
+  for (const suspect& s : attribute(log).ranking) {
+    if (out.size() < max_suspects) out.push_back(s.step);
+  }
+  return out;
 }
 
 }  // namespace
@@ -89,6 +102,30 @@ ruling binary_search(endpoint& model, const flat_log& log, const judge_options& 
     else from = middle + 1;
   }
   return at_step(log, from, std::move(reason));
+}
+
+ruling shortlist(endpoint& model, const flat_log& log, const judge_options& options) {
+  const std::vector<std::size_t> ranked = options.suspects.empty() ? first_suspects(log) : options.suspects;
+  if (ranked.empty()) return nothing_found("the log has no step that can be blamed");
+  std::vector<std::size_t> shown = ranked;
+  std::sort(shown.begin(), shown.end());
+  std::string names;
+  for (std::size_t i : shown) names += (names.empty() ? "" : ", ") + std::to_string(i);
+  if (shown.back() != log.steps.size() - 1) shown.push_back(log.steps.size() - 1);
+  const std::string text = "Only these steps are suspected: " + names + ". Which of them is the decisive error?\n" +
+                           R"(Form: {"step": number, "reason": "one sentence"})";
+  const auto reply =
+      ask_for_object(model, prompt(log, options, shown, "The suspected steps and the last step of the log:\n", text),
+                     options, R"({"step": )" + std::to_string(ranked.front()) + R"(, "reason": "dry run"})");
+  if (!reply) return failed(model, reply.error());
+  const auto step = step_in(*reply, "step", log);
+  if (!step || std::find(ranked.begin(), ranked.end(), *step) == ranked.end())
+    return nothing_found("the reply names none of the suspected steps");
+  ruling r = at_step(log, *step, text_in(*reply, "reason"));
+  for (std::size_t i : ranked) {
+    if (i != *step) r.steps.push_back(i);
+  }
+  return r;
 }
 
 ruling hybrid(endpoint& model, const flat_log& log, const judge_options& options) {

@@ -1,5 +1,6 @@
 // Judges that ask a language model: the three of "Which Agent Causes Task Failures and When?" (section 4.1), their
-// hybrid (section 4.7), and the stages of CHIEF (chief_stages.h).
+// hybrid (section 4.7), a judge of the steps that the default method suspects, and the stages of CHIEF
+// (chief_stages.h).
 #pragma once
 
 #include <optional>
@@ -27,6 +28,9 @@ ruling all_at_once(endpoint&, const flat_log&, const judge_options& = {});
 ruling step_by_step(endpoint&, const flat_log&, const judge_options& = {}, const std::string& only = {});
 // Halves the log until one step is left: ceil(log2 n) prompts.
 ruling binary_search(endpoint&, const flat_log&, const judge_options& = {});
+// Sends one prompt with `judge_options::suspects` and the last step of the log: which suspect is the decisive error?
+// The suspects stand in the order of the log, so that the model does not learn how they were ranked.
+ruling shortlist(endpoint&, const flat_log&, const judge_options& = {});
 // The agent of all_at_once, then step_by_step over its steps; if that finds none, the step of all_at_once.
 ruling hybrid(endpoint&, const flat_log&, const judge_options& = {});
 

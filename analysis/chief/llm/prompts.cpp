@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "analysis/chief/text.h"
 
@@ -26,12 +27,18 @@ std::string_view cut(std::string_view text, std::size_t max_bytes, bool from_end
   return from_end ? text.substr(at) : text.substr(0, at);
 }
 
+std::vector<std::size_t> range(std::size_t from, std::size_t to) {
+  std::vector<std::size_t> steps(to + 1 - from);
+  std::iota(steps.begin(), steps.end(), from);
+  return steps;
+}
+
 }  // namespace
 
-std::string shown_steps(const flat_log& log, std::size_t from, std::size_t to, std::size_t max_bytes) {
+std::string shown_steps(const flat_log& log, const std::vector<std::size_t>& steps, std::size_t max_bytes) {
   // The largest number of bytes a step at which all steps fit; short steps leave room for long ones.
   std::vector<std::size_t> sizes;
-  for (std::size_t i = from; i <= to; ++i) sizes.push_back(log.steps[i].text.size());
+  for (std::size_t i : steps) sizes.push_back(log.steps[i].text.size());
   std::sort(sizes.begin(), sizes.end());
   std::size_t left = max_bytes, each = max_bytes;
   for (std::size_t k = 0; k < sizes.size(); ++k) {
@@ -42,7 +49,7 @@ std::string shown_steps(const flat_log& log, std::size_t from, std::size_t to, s
   }
   each = std::max<std::size_t>(each, 40);
   std::string out = "<log>\n";
-  for (std::size_t i = from; i <= to; ++i) {
+  for (std::size_t i : steps) {
     const std::string_view text = log.steps[i].text;
     out += "[" + std::to_string(i) + "] " + log.steps[i].agent;
     if (log.steps[i].to.size() == 1) out += " (to " + log.steps[i].to.front() + ")";
@@ -54,12 +61,22 @@ std::string shown_steps(const flat_log& log, std::size_t from, std::size_t to, s
   return out + "</log>\n";
 }
 
+std::string shown_steps(const flat_log& log, std::size_t from, std::size_t to, std::size_t max_bytes) {
+  return shown_steps(log, range(from, to), max_bytes);
+}
+
 std::vector<message> prompt(const flat_log& log, const judge_options& options, std::size_t from, std::size_t to,
                             std::string_view text) {
+  return prompt(log, options, range(from, to),
+                "The log, steps " + std::to_string(from) + " to " + std::to_string(to) + ":\n", text);
+}
+
+std::vector<message> prompt(const flat_log& log, const judge_options& options, const std::vector<std::size_t>& steps,
+                            const std::string& heading, std::string_view text) {
   std::string user = "The task:\n" + log.question + "\n";
   if (!options.right_answer.empty()) user += "The right answer:\n" + options.right_answer + "\n";
-  user += "The log, steps " + std::to_string(from) + " to " + std::to_string(to) + ":\n";
-  user += shown_steps(log, from, to, options.context_bytes);
+  user += heading;
+  user += shown_steps(log, steps, options.context_bytes);
   user += text;
   return {{"system", std::string(who_you_are)}, {"user", std::move(user)}};
 }

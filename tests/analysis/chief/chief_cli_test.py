@@ -349,6 +349,7 @@ def test_figures_are_compared_with_the_constants_with_intervals(digctl, logs, tm
     got = digctl("eval", "whowhen", logs, "--cv", "--format", "json", "--svg", svg)
     assert got.returncode == 0, got.stderr
     figures = json.loads(got.stdout)
+    assert set(figures.pop("difference_to chief (cv)")) == {*CONSTANTS} - {"random"}
     assert set(figures) == {"Plain", "<b>&\x1b[2J"}
     assert set(figures["Plain"]) == {*CONSTANTS, "chief (cv)"}
     chief_figures = figures["Plain"]["chief (cv)"]
@@ -396,6 +397,21 @@ def test_judges_are_measured_and_failures_count_as_wrong(digctl, logs):
     )
     assert judge_figures["cost_per_case"] > 1 and judge_figures["tokens_per_case"] > 100
     assert got.stderr.count("malformed") == 4
+
+
+def test_a_judge_of_the_shortlist_is_weighed_with_the_ranking_on_a_sample(digctl, logs):
+    def reply(request):
+        suspects = request["messages"][1]["content"].split("Only these steps are suspected: ")[1]
+        return completion(json.dumps({"step": int(re.match(r"\d+", suspects)[0])}))
+
+    with Endpoint(reply) as endpoint:
+        options = ("--method", "shortlist", "--cv", "--sample", 3, "--llm", endpoint.url, "--model", "m")
+        got = digctl("eval", "whowhen", logs, *options)
+    assert got.returncode == 0, got.stderr
+    assert len(endpoint.requests) == 3
+    for row in ("shortlist", "chief + shortlist (cv)", "Difference to chief (cv) on the same 3 logs"):
+        assert row in got.stdout
+    assert "gave the judge a weight of" in got.stderr
 
 
 def test_a_dry_run_of_eval_estimates_the_cost_without_figures(digctl, logs):

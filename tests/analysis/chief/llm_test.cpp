@@ -94,6 +94,37 @@ TEST_CASE("binary_search_halves_until_one_is_left") {
   CHECK(f.server.prompt(1).find("[1]") == std::string::npos);
 }
 
+TEST_CASE("a_shortlist_shows_the_suspects_and_the_last_step_in_the_order_of_the_log") {
+  fixture f({{completion(R"({"step": 1, "reason": "wrong year"})")}});
+  endpoint model(f.options);
+  judge_options options;
+  options.suspects = {2, 1};
+  const ruling r = shortlist(model, small(), options);
+  REQUIRE_FALSE(r.error);
+  CHECK(r.agent == "Reader");
+  CHECK(r.steps == std::vector<std::size_t>{1, 2});  // the choice, then the others as they were ranked
+  const std::string prompt = f.server.prompt(0);
+  CHECK(prompt.find("[1] Reader") < prompt.find("[2] Clerk"));
+  CHECK(prompt.find("[2] Clerk") < prompt.find("[3] Checker"));
+  CHECK(prompt.find("[0]") == std::string::npos);
+  CHECK(prompt.find("suspected: 1, 2.") != std::string::npos);
+}
+
+TEST_CASE("a_shortlist_without_suspects_has_those_of_the_default_method") {
+  fixture f({{completion(R"({"step": 2})")}});
+  endpoint model(f.options);
+  CHECK(shortlist(model, small()).agent == "Clerk");
+  CHECK(f.server.prompt(0).find("suspected: 1, 2, 3.") != std::string::npos);
+}
+
+TEST_CASE("a_step_outside_the_shortlist_is_no_ruling") {
+  fixture f({{completion(R"({"step": 3})")}});
+  endpoint model(f.options);
+  judge_options options;
+  options.suspects = {2, 1};
+  CHECK(shortlist(model, small(), options).error == make_error_code(llm_errc::undecided));
+}
+
 TEST_CASE("the_hybrid_looks_only_at_the_steps_of_the_agent_found_first") {
   fixture f({{guilty}, {completion(R"({"decisive": true, "reason": "yes"})")}});
   endpoint model(f.options);

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "analysis/whowhen/combine.h"
 #include "analysis/whowhen/frameworks.h"
 #include "analysis/whowhen/planted.h"
 #include "analysis/whowhen/planted_frameworks.h"
@@ -198,6 +199,79 @@ TEST_CASE("the_paired_interval_is_that_of_agresti_and_min") {
   CHECK(d.mean == Approx(0.12));
   CHECK(d.low == Approx(0.11538 - 0.14258).margin(1e-4));
   CHECK(d.high == Approx(0.11538 + 0.14258).margin(1e-4));
+}
+
+namespace {
+
+// Ten logs of ten questions: the ranker prefers step 1, the truth is step 2.
+struct judged_logs {
+  judged_logs() : all(10, parsed(hand_crafted)) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].log.question = std::to_string(i);
+      all[i].log.framework = digd::chief::known_framework::none;
+      all[i].step = 2;
+      all[i].agent = all[i].log.steps[2].agent;
+      logs.push_back(&all[i]);
+      ranked.push_back({.agent = all[i].log.steps[3].agent, .steps = {3, 2, 1}, .probabilities = {0.5, 0.3, 0.2}});
+    }
+  }
+  combined with(std::size_t choice) const {
+    const answer judge{.agent = all[0].log.steps[choice].agent, .steps = {choice}, .tokens = 7};
+    return weigh_judge(logs, ranked, std::vector<answer>(all.size(), judge));
+  }
+  std::vector<labelled_log> all;
+  std::vector<const labelled_log*> logs;
+  std::vector<answer> ranked;
+};
+
+}  // namespace
+
+TEST_CASE("a_judge_that_is_right_on_other_questions_decides") {
+  const judged_logs given;
+  const combined both = given.with(2);
+  for (std::size_t i = 0; i < both.answers.size(); ++i) {
+    CHECK(both.weights[i] == 4);
+    CHECK(both.answers[i].steps == std::vector<std::size_t>{2, 3, 1});
+    CHECK(both.answers[i].agent == given.all[i].agent);
+    CHECK(both.answers[i].tokens == 7);
+    CHECK(both.answers[i].probabilities[0] > 0.9);
+  }
+}
+
+TEST_CASE("a_judge_that_is_wrong_on_other_questions_changes_nothing") {
+  const judged_logs given;
+  const combined both = given.with(1);
+  for (std::size_t i = 0; i < both.answers.size(); ++i) {
+    CHECK(both.weights[i] == 0);
+    CHECK(both.answers[i].steps == given.ranked[i].steps);
+  }
+}
+
+TEST_CASE("a_questions_own_truth_has_no_part_in_the_weight_of_its_judge") {
+  judged_logs given;
+  const combined before = given.with(2);
+  given.all[4].step = 3;  // its judge is wrong
+  const combined after = given.with(2);
+  CHECK(after.weights[4] == before.weights[4]);
+  CHECK(after.weights[5] < before.weights[5]);
+}
+
+TEST_CASE("methods_are_compared_on_the_same_logs") {
+  const labelled_log l = parsed(hand_crafted);
+  results r;
+  for (int i = 0; i < 4; ++i) {
+    record(r, "right", l, {.agent = l.agent, .steps = {l.step}});
+    record(r, "wrong", l, {.agent = "nobody", .steps = {0}});
+  }
+  record(r, "fewer logs", l, {.agent = l.agent, .steps = {l.step}});
+  const std::string table = paired_table(r, "right");
+  CHECK(table.find("same 4 logs") != std::string::npos);
+  CHECK(table.find("wrong") != std::string::npos);
+  CHECK(table.find("-100.0") != std::string::npos);
+  CHECK(table.find("fewer") == std::string::npos);
+  CHECK(paired_table(r, "unknown").empty());
+  const auto json = boost::json::parse(as_json(r, "right"));
+  CHECK(json.at("difference_to right").at("wrong").at("step").at("mean").as_double() == -1.0);
 }
 
 TEST_CASE("a_framework_that_was_left_out_is_answered_without_its_logs") {
