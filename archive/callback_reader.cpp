@@ -49,10 +49,10 @@ failure callback_reader::prepare() {
        " FROM interventions AS i JOIN entries AS e ON e.id = i.entry JOIN runs AS r ON r.number = i.run"
        " WHERE r.deleting = 0 AND i.row > ?1 ORDER BY i.row"},
       {&detection_,
-       "SELECT r.run, d.json FROM detections AS d JOIN runs AS r ON r.number = d.run WHERE r.deleting = 0 AND d.id = "
-       "?1"},
+       "SELECT r.run, d.json, coalesce(d.hold, ''), coalesce(d.event, '')"
+       " FROM detections AS d JOIN runs AS r ON r.number = d.run WHERE r.deleting = 0 AND d.id = ?1"},
       {&intervention_,
-       "SELECT r.run, i.json FROM interventions AS i JOIN runs AS r ON r.number = i.run"
+       "SELECT r.run, i.json, '', '' FROM interventions AS i JOIN runs AS r ON r.number = i.run"
        " WHERE r.deleting = 0 AND i.row = ?1"},
       {&labels_,
        "SELECT l.key, l.value FROM json_each((SELECT CASE WHEN json_valid(frame) THEN frame END FROM entries"
@@ -134,7 +134,10 @@ boost::system::result<std::optional<callback_text>> callback_reader::text_of(cal
   from.bind(1, row);
   failure why;
   std::optional<callback_text> found;
-  if (from.step(why)) found = callback_text{from.text(0), from.text(1)};
+  if (from.step(why)) {
+    found = callback_text{
+        .run = from.text(0), .json = from.text(1), .hold = from.text(2), .event = from.text(3), .link = {}};
+  }
   if (why) return make_error_code(why.error());
   return found;
 }

@@ -134,6 +134,8 @@ std::string generic_body(std::string_view id, callback_kind kind, const callback
   std::string out;
   json_writer to(out);
   to.open_object().key("id").text(id).key("run").text(callback.run).key(to_string(kind)).raw(callback.json);
+  if (!callback.hold.empty()) to.key("hold").text(callback.hold);
+  if (!callback.link.empty()) to.key("link").text(callback.link);
   to.close_object();
   return out;
 }
@@ -171,7 +173,11 @@ std::string pagerduty_body(std::string_view id, callback_kind kind, const callba
     const std::string page = link_to_run(dashboard, callback.run);
     to.key("client_url").text(page);
     to.key("links").open_array().open_object().key("href").text(page).key("text").text("The run in digd");
-    to.close_object().close_array();
+    to.close_object();
+    if (!callback.link.empty()) {
+      to.open_object().key("href").text(callback.link).key("text").text("Decide about the held event").close_object();
+    }
+    to.close_array();
   }
   to.key("payload").open_object().key("summary").text(prefix_of(summary, max_summary_bytes));
   to.key("source").text(about.agent.empty() ? std::string_view("digd") : std::string_view(about.agent));
@@ -193,6 +199,7 @@ std::string slack_body(callback_kind kind, const callback_text& callback, std::s
                                             : intervention_text(callback.run, *fields);
   }
   if (!dashboard.empty()) text += "\n<" + link_to_run(dashboard, callback.run) + "|Open the run>";
+  if (!callback.link.empty()) text += "\n<" + callback.link + "|Decide about the held event>";
   std::string out;
   json_writer(out).open_object().key("text").text(text).close_object();
   return out;

@@ -18,13 +18,16 @@ std::string_view to_string(callback_kind kind);
 struct callback_text {
   std::string run;   // the run's id
   std::string json;  // the detection, or the intervention as it was sent
+  std::string hold;  // of a detection: the hold that began with it, as in hold:1; empty: none
+  std::string event;
+  std::string link;  // the URL of a page where a person decides about the hold; empty: none
 };
 
 // For example "3f9a1c07b2d4e5f6-intervention-17": the same at every attempt and for every webhook. `archive_prefix`:
 // the random prefix of the archive's callbacks.
 std::string callback_id(std::string_view archive_prefix, callback_kind kind, std::int64_t row);
 
-// {"id":…,"run":…,"intervention":{…}}, or with "detection".
+// {"id":…,"run":…,"intervention":{…}}, or with "detection"; of a hold also "hold" and "link".
 std::string generic_body(std::string_view id, callback_kind kind, const callback_text& callback);
 
 // {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: no link.

@@ -33,5 +33,6 @@ routed read_archive(call& in, read_pool::work work);
 routed get_holds(call& in);
 routed get_all_holds(call& in);
 routed post_decision(call& in);
+routed get_or_post_hold_page(call& in);
 
 }  // namespace digd::daemon

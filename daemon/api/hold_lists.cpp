@@ -46,31 +46,36 @@ struct hold_list {
   std::size_t left_out = 0;
 };
 
-void add_holds(run_host& host, std::size_t limit, hold_list& to) {
+listed_hold copy_of(run_host& host, std::uint64_t number, const open_hold& hold) {
   const digd::run& run = host.inbox().run();
   const graph::graph& g = run.graph();
-  for (const auto& [number, hold] : run.open_holds().all()) {
-    if (to.holds.size() >= limit) {
+  listed_hold listed;
+  listed.run = host.name();
+  listed.run_number = host.number();
+  listed.number = number;
+  listed.event = g.event(hold.event).id;
+  listed.guard = to_string(hold.guard);
+  for (const graph::agent_index a : hold.agents) listed.recipients.push_back(g.agent(a).name);
+  listed.reason = hold.reason;
+  listed.text = hold.text;
+  listed.clock = run.settings().clock;
+  listed.since = hold.since;
+  listed.due = hold.due_ms;
+  listed.on_timeout = run.settings().guards.on_timeout;
+  listed.used_by_run = run.spent().used(graph::nobody);
+  if (hold.sender == graph::nobody) return listed;
+  listed.sender = g.agent(hold.sender).name;
+  listed.used_by_sender = run.spent().used(hold.sender);
+  return listed;
+}
+
+void add_holds(run_host& host, std::size_t limit, hold_list& to) {
+  for (const auto& [number, hold] : host.inbox().run().open_holds().all()) {
+    if (to.holds.size() < limit) {
+      to.holds.push_back(copy_of(host, number, hold));
+    } else {
       ++to.left_out;
-      continue;
     }
-    listed_hold& listed = to.holds.emplace_back();
-    listed.run = host.name();
-    listed.run_number = host.number();
-    listed.number = number;
-    listed.event = g.event(hold.event).id;
-    listed.guard = to_string(hold.guard);
-    for (const graph::agent_index a : hold.agents) listed.recipients.push_back(g.agent(a).name);
-    listed.reason = hold.reason;
-    listed.text = hold.text;
-    listed.clock = run.settings().clock;
-    listed.since = hold.since;
-    listed.due = hold.due_ms;
-    listed.on_timeout = run.settings().guards.on_timeout;
-    listed.used_by_run = run.spent().used(graph::nobody);
-    if (hold.sender == graph::nobody) continue;
-    listed.sender = g.agent(hold.sender).name;
-    listed.used_by_sender = run.spent().used(hold.sender);
   }
 }
 
@@ -176,6 +181,31 @@ void list_holds(const run_control& runs, read_pool* payloads, const std::string&
     list->run = run;
     add_holds(*host, max_listed_holds, *list);
     answer(list, payloads, done);
+  });
+}
+
+void show_hold(const run_control& runs, read_pool* payloads, const std::string& run, std::uint64_t run_number,
+               std::uint64_t hold, std::function<void(std::string)> done) {
+  engine_thread& owner = runs.threads.owner_of(run);
+  boost::asio::post(owner.context(), [&owner, payloads, run, run_number, hold, done = std::move(done)] {
+    const std::shared_ptr<run_host> host = owner.runs().find(run);
+    if (!host || host->number() != run_number) return done({});
+    const auto& open = host->inbox().run().open_holds().all();
+    const auto found = open.find(hold);
+    if (found == open.end()) return done({});
+    const auto list = std::make_shared<hold_list>();
+    list->holds.push_back(copy_of(*host, hold, found->second));
+    const auto in_json = [list, done](archive::browser* from) {
+      const listed_hold& listed = list->holds.front();
+      std::string out;
+      json_writer to(out);
+      write_hold(to, listed, from == nullptr ? std::string() : payload_of(*from, listed));
+      return out;
+    };
+    if (payloads == nullptr) return done(in_json(nullptr));
+    const auto look_up = [in_json](archive::browser& from) { return respond_json(in_json(&from)); };
+    const auto pass_on = [done](http_response&& response) { done(std::move(response.body())); };
+    if (!payloads->submit(look_up, pass_on)) done(in_json(nullptr));
   });
 }
 

@@ -41,8 +41,10 @@ routed post_decision(call& in) {
   auto read = read_decision(in.detection, in.body, caller);
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   auto decision = std::get<ingest::own_line>(std::move(read));
-  return deferred_response{[&runs = in.services.runs, run = in.run, decision = std::move(decision)](
-                               const response_callback& respond_to) { decide_hold(runs, run, decision, respond_to); }};
+  return deferred_response{
+      [&runs = in.services.runs, run = in.run, decision = std::move(decision)](const response_callback& respond_to) {
+        decide_hold(runs, run, 0, decision, respond_to);
+      }};
 }
 
 }  // namespace digd::daemon

@@ -19,7 +19,6 @@ namespace {
 namespace http = boost::beast::http;
 namespace json = boost::json;
 
-constexpr std::size_t max_text_bytes = 16'384;
 constexpr std::size_t max_name_bytes = 256;
 
 http_response bad_decision(std::string_view message) {
@@ -53,7 +52,7 @@ std::variant<ingest::own_line, http_response> read_decision(std::string_view hol
   bool good = true;
   const auto decision = hold_end_from(text_of(*fields, "decision", max_name_bytes, good));
   ingest::own_line line{.kind = ingest::record_kind::decision, .hold = *number};
-  line.text = text_of(*fields, "text", max_text_bytes, good);
+  line.text = text_of(*fields, "text", max_decision_text_bytes, good);
   line.by = text_of(*fields, "by", max_name_bytes, good);
   if (!good || !decision) return bad_decision(expected);
   line.decision = *decision;
@@ -61,12 +60,12 @@ std::variant<ingest::own_line, http_response> read_decision(std::string_view hol
   return line;
 }
 
-void decide_hold(const run_control& runs, const std::string& run, ingest::own_line decision,
+void decide_hold(const run_control& runs, const std::string& run, std::uint64_t run_number, ingest::own_line decision,
                  std::function<void(http_response&&)> done) {
   engine_thread& owner = runs.threads.owner_of(run);
-  boost::asio::post(owner.context(), [&owner, run, decision = std::move(decision), done = std::move(done)] {
+  boost::asio::post(owner.context(), [&owner, run, run_number, decision = std::move(decision), done = std::move(done)] {
     const std::shared_ptr<run_host> host = owner.runs().find(run);
-    if (!host) return done(no_such_run(run));
+    if (!host || (run_number != 0 && host->number() != run_number)) return done(no_such_run(run));
     const refusal_note refused = host->decide(decision);
     if (refused) return done(respond_error(http::status::conflict, "hold_closed", refused.text));
     spdlog::warn("hold_decided run={} hold={} decision={} by={}", digd::quoted(run), decision.hold,

@@ -3,6 +3,8 @@
 // Threads: any; `done` is called on an engine thread.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -20,8 +22,13 @@ struct run_control;
 std::variant<ingest::own_line, http_response> read_decision(std::string_view hold, std::string_view body,
                                                             std::string_view authenticated);
 
+// A body with a text and a name of greatest length, in which JSON escapes each byte with six characters.
+inline constexpr std::size_t max_decision_bytes = 128 * 1024;
+inline constexpr std::size_t max_decision_text_bytes = 16 * 1024;
+
 // 200 once the run has applied it; 409 hold_closed if the hold has ended; 404 if there is no such open run.
-void decide_hold(const run_control& runs, const std::string& run, ingest::own_line decision,
+// `run_number`: 0, or the number that the run must have, since a deleted run's id can be used again.
+void decide_hold(const run_control& runs, const std::string& run, std::uint64_t run_number, ingest::own_line decision,
                  std::function<void(http_response&&)> done);
 
 }  // namespace digd::daemon

@@ -12,6 +12,7 @@
 #include "base/unix_time.h"
 #include "daemon/api/call.h"
 #include "daemon/api/health.h"
+#include "daemon/api/holds.h"
 #include "daemon/api/judgement.h"
 #include "daemon/api/operator.h"
 #include "daemon/api/read_pool.h"
@@ -387,8 +388,9 @@ routed get_metrics(call& in) { return metrics(in.services.metrics); }
 
 // ---- the table. New paths go here.
 
-// Routes with a larger body, whose POST needs only `needs`: they take in what systems report, or ask other routes.
-enum class intake : std::uint8_t { none, spans, hooks, mcp };
+// Routes with a larger body. The POST of all but `decision` needs only `needs`: they take in what systems report, ask
+// other routes, or check a signed link.
+enum class intake : std::uint8_t { none, spans, hooks, mcp, decision, signed_decision };
 
 struct route_entry {
   // "*" stands for the id of a run or the name of a webhook; the second "*" for a detection or a hold.
@@ -404,6 +406,7 @@ constexpr route_entry routes[] = {
     {{"favicon.svg"}, "GET, HEAD", get_page, right::none},
     {{"assets", "*"}, "GET, HEAD", get_page, right::none},
     {{"healthz"}, "GET, HEAD", get_health, right::none},
+    {{"hold"}, "GET, HEAD, POST", get_or_post_hold_page, right::none, intake::signed_decision},
     {{"readyz"}, "GET, HEAD", get_readiness},
     {{"metrics"}, "GET, HEAD", get_metrics},
     {{"mcp"}, "POST", post_mcp, right::read, intake::mcp},
@@ -420,7 +423,7 @@ constexpr route_entry routes[] = {
     {{"v1", "runs", "*", "detections", "*", "judgement"}, "POST", post_judgement},
     {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph},
     {{"v1", "runs", "*", "holds"}, "GET, HEAD", get_holds},
-    {{"v1", "runs", "*", "holds", "*"}, "POST", post_decision},
+    {{"v1", "runs", "*", "holds", "*"}, "POST", post_decision, right::read, intake::decision},
     {{"v1", "runs", "*", "trace"}, "GET", get_trace},
     {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
     {{"v1", "runs", "*", "usage"}, "GET, HEAD", get_usage},
@@ -451,8 +454,8 @@ http_response response_of(const authorizer::refusal& refusal) {
 }
 
 std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
-  const bool changes =
-      in.request.method() != http::verb::get && in.request.method() != http::verb::head && entry.takes == intake::none;
+  const bool changes = in.request.method() != http::verb::get && in.request.method() != http::verb::head &&
+                       (entry.takes == intake::none || entry.takes == intake::decision);
   const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
   const std::string* asked = in.target.parameter("run");
   const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
@@ -500,6 +503,9 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
   });
   if (taker == std::end(routes)) return body_limit{};  // `route` refuses what is wrong
   if (entry == nullptr) return std::get<http_response>(std::move(found));
+  if (taker->takes == intake::decision || taker->takes == intake::signed_decision) {
+    return body_limit{max_decision_bytes, nullptr};
+  }
   if (taker->takes == intake::mcp) return body_limit{mcp::max_message_bytes, nullptr};
   if (taker->takes == intake::hooks) {
     if (services.hooks.bodies.load() >= max_large_bodies) return busy("too many hooks at once");

@@ -66,7 +66,7 @@ server::~server() {
 void server::open_archive(const std::string& data_dir) {
   const std::string path = archive_file(data_dir);
   feed_ = std::make_unique<feed_server>(path);  // both are woken by the archive's writer thread
-  webhooks_ = std::make_unique<webhook_server>(path, data_dir + "/webhooks.db");
+  webhooks_ = std::make_unique<webhook_server>(path, data_dir + "/webhooks.db", data_dir + "/hold_links.key");
   opened_archive opened = daemon::open_archive(
       data_dir, settings_.credits, [this](std::span<const archive::durable> progress) { on_durable(progress); });
   runs_lost_to_damage_ = opened.runs_lost_to_damage;

@@ -107,6 +107,10 @@ void add_target(table& table) {
       "webhook.ca_file", when, [](auto& c) -> auto& { return c.webhooks.back().ca_file; },
       "Certificates (PEM) to trust for this webhook, in place of the system's. The receiver's "
       "certificate and name are always checked."));
+  table.push_back(kinds::yes_or_no(
+      "webhook.hold_links", when, [](auto& c) -> auto& { return c.webhooks.back().hold_links; },
+      "Whether a callback about a held event has a signed link to a page under `dashboard`. Whoever has the link may "
+      "decide about that event, once, without a token."));
 }
 
 void add_filters(table& table) {
@@ -195,6 +199,7 @@ std::string check_webhook(const webhook_settings& settings) {
   if (settings.format == "pagerduty" && settings.secret_file.empty() && settings.secret_env.empty()) {
     return which + "needs secret_file or secret_env with the routing key of PagerDuty";
   }
+  if (settings.hold_links && settings.dashboard.empty()) return which + "has hold_links and needs a `dashboard`";
   if (settings.retry_ms > settings.retry_most_ms) return which + "has a retry_ms that is larger than its retry_most_ms";
   endpoint where;
   if (!settings.ca_file.empty() && parse_endpoint(settings.url, where).empty() && !where.tls) {

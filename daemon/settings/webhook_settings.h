@@ -14,6 +14,7 @@ struct webhook_settings {
   std::string dashboard;                // where people open it; empty: alerts have no link
   std::string secret_file, secret_env;  // where the secret is; the secret itself is not kept here
   std::string ca_file;
+  bool hold_links = false;  // whether callbacks about held events have links under `dashboard`
   std::vector<std::string> send = {"interventions", "detections"};
   std::vector<std::string> rules, severities, labels;  // empty: all
   std::int64_t timeout_ms = 10'000;

@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "base/unix_time.h"
 #include "daemon/webhook/backoff.h"
+#include "engine/holds.h"
 #include "healing/callback_body.h"
 
 namespace digd::daemon {
@@ -22,11 +23,12 @@ std::uint64_t rows_between(const archive::callback_position& from, const archive
 }  // namespace
 
 webhook::webhook(boost::asio::io_context& context, archive::callback_reader& reads, webhook_store& store,
-                 std::shared_ptr<const target> target, archive::callback_position position,
+                 const hold_links& links, std::shared_ptr<const target> target, archive::callback_position position,
                  std::function<void()> wants_more)
     : context_(context),
       reads_(reads),
       store_(store),
+      links_(links),
       target_(std::move(target)),
       position_(position),
       lookup_(std::make_shared<host_lookup>(context)),
@@ -162,8 +164,23 @@ static std::string body_of(const target& to, const std::string& id, archive::cal
   return generic_body(id, kind, callback);
 }
 
+// Every attempt makes the same link.
+std::string webhook::link_of(const stored_callback& about, const archive::callback_text& callback) const {
+  const auto number = callback.hold.empty() ? std::nullopt : number_in(callback.hold, "hold:");
+  if (!target_->settings.hold_links || !number) return {};
+  std::string base = target_->settings.dashboard;
+  while (base.ends_with('/')) base.pop_back();
+  return base + links_.path_of({.webhook = name(),
+                                .run = callback.run,
+                                .run_number = about.run_number,
+                                .hold = *number,
+                                .event = callback.event,
+                                .expires_ms = about.since_ms + hold_links::valid_ms});
+}
+
 void webhook::post(std::uint64_t run_number, run_queue& queue, archive::callback_text&& callback) {
   const stored_callback& head = queue.waiting.front();
+  callback.link = link_of(head, callback);
   std::string body = body_of(*target_, callback_id(store_.prefix(), head.kind, head.row), head.kind, callback);
   if (head.attempts > 0) ++counts_->retried;
   ++in_progress_;

@@ -25,6 +25,7 @@
 #include "archive/callback_reader.h"
 #include "base/log_rate_limit.h"
 #include "daemon/metrics/webhook_counts.h"
+#include "daemon/webhook/hold_links.h"
 #include "daemon/webhook/post_attempt.h"
 #include "daemon/webhook/target.h"
 #include "daemon/webhook/webhook_store.h"
@@ -48,7 +49,8 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   static constexpr std::size_t max_waiting = 10'000;
 
   webhook(boost::asio::io_context& context, archive::callback_reader& reads, webhook_store& store,
-          std::shared_ptr<const target> target, archive::callback_position position, std::function<void()> wants_more);
+          const hold_links& links, std::shared_ptr<const target> target, archive::callback_position position,
+          std::function<void()> wants_more);
   ~webhook() { lookup_->close(); }
   webhook(const webhook&) = delete;
   webhook& operator=(const webhook&) = delete;
@@ -94,10 +96,12 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   void log_if_failed(const archive::failure& why);
   void count_dead();
   bool matches(const archive::callback_row& row, bool& unreadable);
+  std::string link_of(const stored_callback& about, const archive::callback_text& callback) const;
 
   boost::asio::io_context& context_;
   archive::callback_reader& reads_;
   webhook_store& store_;
+  const hold_links& links_;
   std::shared_ptr<const target> target_;
   archive::callback_position position_;
   const std::shared_ptr<host_lookup> lookup_;

@@ -9,6 +9,7 @@
 
 #include "base/quote.h"
 #include "base/thread_name.h"
+#include "base/unix_time.h"
 
 namespace digd::daemon {
 
@@ -27,9 +28,10 @@ std::string in_words(const std::string& file, const archive::failure& why) {
 
 }  // namespace
 
-webhook_server::webhook_server(std::string archive_path, std::string store_path)
+webhook_server::webhook_server(std::string archive_path, std::string store_path, std::string key_path)
     : archive_path_(std::move(archive_path)),
       store_path_(std::move(store_path)),
+      key_path_(std::move(key_path)),
       work_(context_.get_executor()),
       retry_timer_(context_.get_executor()) {}
 
@@ -97,6 +99,7 @@ std::string webhook_server::open() {
     fault = store_.clear();
   }
   if (!fault) fault = remove_deleted_runs();
+  links_.set_archive(store_.prefix());
   return in_words(store_path_, fault);
 }
 
@@ -137,7 +140,15 @@ std::string webhook_server::apply_to_store(const targets& targets,
   return in_words(store_path_, why);
 }
 
+hold_links::state webhook_server::read_link(std::string_view link, hold_link& into) const {
+  return links_.read(link, unix_ms(), into);
+}
+
 std::string webhook_server::apply(const targets& targets) {
+  const auto has_links = [](const auto& target) { return target->settings.hold_links; };
+  if (std::any_of(targets.begin(), targets.end(), has_links)) {
+    if (std::string wrong = links_.open(key_path_); !wrong.empty()) return wrong;
+  }
   std::vector<webhook_store::webhook_position> known;
   if (std::string wrong = apply_to_store(targets, known); !wrong.empty()) return wrong;
   std::vector<std::shared_ptr<webhook>> next;
@@ -152,7 +163,7 @@ std::string webhook_server::apply(const targets& targets) {
     const auto place = std::find_if(known.begin(), known.end(),
                                     [&](const auto& stored) { return stored.name == target->settings.name; });
     next.push_back(
-        std::make_shared<webhook>(context_, *reads_, store_, target, place->position, [this] { pump_soon(); }));
+        std::make_shared<webhook>(context_, *reads_, store_, links_, target, place->position, [this] { pump_soon(); }));
     if (archive::failure why = next.back()->load()) return in_words(store_path_, why);
     spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(target->settings.name),
                  digd::quoted(target->where.shown()), target->settings.format, !target->secret.empty());

@@ -21,6 +21,7 @@
 
 #include "archive/callback_reader.h"
 #include "daemon/settings/webhook_settings.h"
+#include "daemon/webhook/hold_links.h"
 #include "daemon/webhook/webhook.h"
 #include "daemon/webhook/webhook_store.h"
 
@@ -30,8 +31,9 @@ class webhook_server {
  public:
   static constexpr std::chrono::seconds max_stop_wait{2};  // for posts in progress
 
-  // `store_path`: the path of webhooks.db, which it creates for the first webhook.
-  webhook_server(std::string archive_path, std::string store_path);
+  // `store_path`: the path of webhooks.db, which it creates for the first webhook. `key_path`: of the key for the links
+  // to holds, which it creates for the first webhook with links.
+  webhook_server(std::string archive_path, std::string store_path, std::string key_path);
   ~webhook_server() { stop(); }
 
   // Returns a problem in words, and then nothing runs; otherwise an empty string.
@@ -46,6 +48,8 @@ class webhook_server {
   // Calls `work` on the webhooks' thread; once stopped, calls `if_stopped` at once instead.
   void run(std::function<void(webhook_server&)> work, const std::function<void()>& if_stopped);
   std::vector<std::shared_ptr<const webhook_counts>> counted() const;
+  // Opens a link to a hold; any thread.
+  hold_links::state read_link(std::string_view link, hold_link& into) const;
 
   // For `run`, on the webhooks' thread.
   const std::vector<std::shared_ptr<webhook>>& webhooks() const { return webhooks_; }
@@ -66,11 +70,12 @@ class webhook_server {
   void pump();
   void pump_later();
 
-  const std::string archive_path_, store_path_;
+  const std::string archive_path_, store_path_, key_path_;
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::unique_ptr<archive::callback_reader> reads_;
   webhook_store store_;
+  hold_links links_;
   std::vector<std::shared_ptr<webhook>> webhooks_;
   net::steady_timer retry_timer_;
   std::atomic<bool> any_{false}, woken_{false}, stopped_{true};

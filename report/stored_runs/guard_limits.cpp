@@ -192,6 +192,7 @@ std::vector<limit_suggestion> suggest_limits(const std::vector<run_extent>& runs
     if (value <= 0) value = margin * reached.back();  // fewer runs than the percentile reported anything
     const auto limit = static_cast<guard_limit>(i);
     value = limit == guard_limit::max_cost ? rounded_up(value) : std::ceil(rounded_up(value));
+    if (limit == guard_limit::max_ms) value = std::max(value, shortest_max_ms);
     out.push_back({.limit = limit,
                    .value = value,
                    .greatest = reached.back(),

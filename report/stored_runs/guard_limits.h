@@ -70,6 +70,10 @@ struct limit_suggestion {
   std::size_t stopped = 0;  // runs that reached more than `value`
 };
 
+// The lowest `max_ms` that is suggested. How long a short run takes depends on the machine's load more than on the run,
+// and `budget` warns at a share of the limit.
+inline constexpr double shortest_max_ms = 60'000;
+
 // `margin` times the value that `percentile` percent of the runs stay at or below, rounded up to two digits. No limit
 // is suggested for what no run reached.
 std::vector<limit_suggestion> suggest_limits(const std::vector<run_extent>& runs, double percentile, double margin);

@@ -71,6 +71,16 @@ def test_a_wrong_decision_is_refused(held, hold, decision, status, code):
     assert (answer[0], answer[1]["error"]["code"]) == (status, code)
 
 
+def test_a_decision_may_have_a_text_of_16_KiB_in_any_characters(held):
+    daemon, c = held
+    too_long = decide(daemon, "hold:1", decision="return", text="x" * 16_385)
+    assert (too_long[0], too_long[1]["error"]["code"]) == (400, "bad_decision")
+    text = "\u20ac\n" * 4_096  # 16 KiB, and 32 KiB as JSON with escapes
+    assert decide(daemon, "hold:1", decision="return", text=text, by="kim")[0] == 200
+    assert c.wait_for("intervention")["inject"] == text
+    assert ask(daemon, "POST", run_path("r1", "holds", "hold:1"), "x" * 200_000)[0] == 413
+
+
 def test_a_hold_is_decided_once(held):
     daemon, _ = held
     assert decide(daemon, "hold:1", decision="release")[0] == 200

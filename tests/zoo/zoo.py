@@ -317,4 +317,5 @@ def assert_suggested_limits_fit(names: list[str], folder: Path) -> None:
             for part in want:
                 assert have[part] == want[part], f"{name}: {part} differs from the plain run under the limits"
             assert runs_of(daemon.address, probe), f"{name}: digd saw no run"
-            assert detections_of(daemon.address, probe) == [], f"{name}: a guard fired on a healthy system"
+            fired = detections_of(daemon.address, probe)
+            assert fired == [], f"{name}: a guard fired under {suggested.stdout}"

@@ -42,6 +42,10 @@ def test_a_healthy_system_works_without_digd(name):
     assert seen.error is None and (seen.calls or seen.seen) and logs == []
 
 
+def test_limits_suggested_by_half_of_the_systems_fit_the_others(tmp_path):
+    zoo.assert_suggested_limits_fit(HEALTHY, tmp_path)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_an_unhealthy_system_is_unchanged_in_shadow(seed, zoo_daemon):
     case = zoo.Case(f"openai_agents_rough_{seed}", lambda probe: run_rough(probe, seed), ordered=False)
