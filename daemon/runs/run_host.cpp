@@ -140,10 +140,17 @@ void run_host::receive(session_slot from, std::string_view frame, std::chrono::s
   ++slots_[from.session].handled;
   touch(from.session);
   update_refusals();
-  carry_out(inbox_.receive(from.session, frame, now()));
+  carry_out(inbox_.receive(from.session, with_cost(frame), now()));
   read_at_.reset();
   if (inbox_.sessions()[from.session].held.size() > held) owner_.counts().held_messages.add();
   after_call();
+}
+
+// The message with the cost of its tokens, in `priced_`; or as it is, if it has a cost or nothing has a price.
+std::string_view run_host::with_cost(std::string_view frame) {
+  const std::size_t most = inbox_.run().settings().limits.message_bytes;
+  if (granted_->prices.empty() || frame.size() + ingest::max_added_bytes > most) return frame;
+  return ingest::add_cost(frame, granted_->prices, priced_) ? std::string_view(priced_) : frame;
 }
 
 void run_host::receive_too_large(session_slot from, std::size_t bytes) {

@@ -79,6 +79,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   std::optional<milliseconds> due;  // for due_index: when it next needs `advance_time`
 
  private:
+  std::string_view with_cost(std::string_view frame);
   struct posted_frame {
     client_frame head;  // without its text, which may move
     std::string text;
@@ -125,6 +126,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   const canary_group group_;
   const std::shared_ptr<const config> granted_;  // the settings when the run began here
   std::shared_ptr<const payload_policy> payloads_;
+  std::string priced_;  // the latest message to which digd added a cost
   ingest::inbox inbox_;
   std::uint64_t entries_ = 0;  // archived, or on their way
   std::uint64_t bytes_ = 0;    // of their JSON

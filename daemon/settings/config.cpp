@@ -12,6 +12,7 @@
 #include "daemon/access/tokens.h"
 #include "daemon/settings/address.h"
 #include "daemon/settings/option.h"
+#include "daemon/settings/price_options.h"
 #include "daemon/settings/webhook_options.h"
 
 namespace digd::daemon {
@@ -37,6 +38,8 @@ class loader {
         if (std::string text = found->set(value, into_); !text.empty()) {
           wrong(value.source().begin, digd::quoted(name) + ' ' + text);
         }
+      } else if (name == "prices") {
+        load_prices(value, into_, [this](toml::source_position at, const std::string& text) { wrong(at, text); });
       } else if (name == "webhook") {
         load_webhooks(value);
       } else if (is_section(name)) {
@@ -183,7 +186,7 @@ bool operator==(const config& a, const config& b) {
          a.over_run_bytes == b.over_run_bytes && a.overload == b.overload && a.retention == b.retention &&
          a.log == b.log && a.connections == b.connections && a.otlp == b.otlp &&
          a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
-         a.policy.caps == b.policy.caps && a.webhooks == b.webhooks;
+         a.policy.caps == b.policy.caps && a.prices == b.prices && a.webhooks == b.webhooks;
 }
 
 }  // namespace digd::daemon

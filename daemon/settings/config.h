@@ -9,6 +9,7 @@
 #include "daemon/access/payload_settings.h"
 #include "daemon/settings/webhook_settings.h"
 #include "engine/policy.h"
+#include "ingest/protocol/prices.h"
 #include "model/settings.h"
 
 namespace digd::daemon {
@@ -88,8 +89,9 @@ struct config {
   connection_settings connections;
   overload_settings overload;
   otlp_settings otlp;
-  run_policy policy;                       // [defaults], [rules], [limits], [caps]
-  std::vector<webhook_settings> webhooks;  // [[webhook]]
+  run_policy policy;                        // [defaults], [rules], [limits], [caps]
+  std::vector<ingest::model_price> prices;  // [prices."MODEL"]
+  std::vector<webhook_settings> webhooks;   // [[webhook]]
 };
 
 bool operator==(const config& a, const config& b);

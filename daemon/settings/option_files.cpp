@@ -7,6 +7,7 @@
 
 #include "base/quote.h"
 #include "daemon/settings/option.h"
+#include "daemon/settings/price_options.h"
 #include "daemon/settings/webhook_options.h"
 
 namespace digd::daemon {
@@ -170,6 +171,8 @@ std::string commented_config() {
     append_explanation(to, *option, defaults);
     to.append(option->key()).append(" = ").append(option->get(defaults)).append("\n\n");
   });
+  append_comment(out, prices_meaning);
+  out += "# [prices.\"gpt-4o\"]\n# input = 2.5\n# output = 10\n";
   append_webhook_example(out);
   return out;
 }
@@ -182,7 +185,7 @@ std::string effective_config(const config& c) {
              to.append(option->key()).append(" = ").append(option->get(c)).append("\n");
            }
          }) +
-         shown_webhooks(c);
+         shown_prices(c) + shown_webhooks(c);
 }
 
 std::string config_schema() {
@@ -195,6 +198,7 @@ std::string config_schema() {
   for (const option& option : options()) {
     table_of(root, option.section())["properties"].as_object()[option.key()] = schema_of(option, defaults);
   }
+  root["properties"].as_object()["prices"] = prices_schema();
   config alone;
   alone.webhooks.emplace_back();
   json::object webhook{{"type", "object"},

@@ -111,6 +111,9 @@ reload_plan plan_reload(const config& current, const config& read) {
     const toml::table old = toml::parse("v = " + before);
     static_cast<void>(option.set(*old.get("v"), plan.next));
   }
+  if (current.prices != read.prices) {
+    plan.changed.push_back("prices (" + std::string(to_string(applies::to_new_runs)) + ')');
+  }
   for (const std::string& change : webhook_changes(current, read)) {
     plan.changed.push_back(change + " (" + std::string(to_string(applies::at_once)) + ')');
   }

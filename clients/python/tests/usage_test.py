@@ -81,3 +81,20 @@ async def test_a_run_of_the_agents_sdk_reports_its_model_and_tool_calls(daemon):
 def test_counts_of_the_agents_sdk_have_the_protocols_names():
     counts = AgentsUsage(requests=1, input_tokens=5, output_tokens=6, total_tokens=11)
     assert model_call(counts, 2) == Usage(input_tokens=5, output_tokens=6, model_calls=1, tool_calls=2)
+
+
+def test_tokens_are_reported_with_the_name_of_their_model():
+    named = [
+        ai("m1", 7, response_metadata={"model_name": "large"}),
+        ai("m2", 20, response_metadata={"model": "small"}),
+        ai("m3", 5, response_metadata={"model_name": "large"}),
+        ai("m4", 1, response_metadata={"model_name": 3}),
+    ]
+    used = usage_of({"messages": named}, None).members()
+    assert used["input_tokens"] == 33
+    assert used["models"] == {
+        "large": {"input_tokens": 12, "output_tokens": 2},
+        "small": {"input_tokens": 20, "output_tokens": 1},
+    }
+    assert "models" not in usage_of({"messages": [ai("m5", 2)]}, None).members()
+    assert model_call({"input_tokens": 1}, model="x" * 257).models == ()

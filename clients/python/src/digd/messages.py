@@ -28,7 +28,8 @@ Reaction = Union[Literal["consume", "wait", "discard"], tuple[str, ...]]
 class Usage:
     """What one or more calls used. Each report adds to the totals of the run and of the activation's agent.
 
-    `cost` is in the user's currency. Counts are whole numbers; a daemon accepts each from 0 to 10⁹.
+    `cost` is in the user's currency. Counts are whole numbers; a daemon accepts each from 0 to 10⁹. `models` names the
+    models of these tokens, each with its input and output tokens: without a cost, the daemon computes one from them.
     """
 
     input_tokens: int = 0
@@ -36,16 +37,34 @@ class Usage:
     cost: float = 0.0
     model_calls: int = 0
     tool_calls: int = 0
+    models: tuple[tuple[str, int, int], ...] = ()
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(a + b for a, b in zip(dataclasses.astuple(self), dataclasses.astuple(other))))
+        models = {name: (tokens_in, tokens_out) for name, tokens_in, tokens_out in self.models}
+        for name, tokens_in, tokens_out in other.models:
+            before = models.get(name, (0, 0))
+            models[name] = (before[0] + tokens_in, before[1] + tokens_out)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+            self.model_calls + other.model_calls,
+            self.tool_calls + other.tool_calls,
+            tuple((name, *tokens) for name, tokens in models.items()),
+        )
 
     def __bool__(self) -> bool:
         return any(dataclasses.astuple(self))
 
     def members(self) -> dict[str, Json]:
         """The wire format, without zeros."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if value}
+        members = {name: value for name, value in dataclasses.asdict(self).items() if value}
+        if self.models:
+            members["models"] = {
+                name: {"input_tokens": tokens_in, "output_tokens": tokens_out}
+                for name, tokens_in, tokens_out in self.models
+            }
+        return members
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from .messages import Usage
 
+MAX_MODEL_BYTES = 256
 MAX_COUNT = 10**9  # of one report; the daemon refuses more
 
 
@@ -22,13 +23,17 @@ def token_count(source: Any, *names: str) -> int:
     return 0
 
 
-def model_call(usage: Any, tool_calls: int = 0) -> Usage:
+def model_call(usage: Any, tool_calls: int = 0, model: Any = None) -> Usage:
     """One call of a model: its counts, by any name that the frameworks use, and the tool calls in its answer."""
+    tokens_in = token_count(usage, "input_tokens", "prompt_tokens")
+    tokens_out = token_count(usage, "output_tokens", "completion_tokens")
+    is_name = isinstance(model, str) and 0 < len(model.encode(errors="replace")) <= MAX_MODEL_BYTES
     return Usage(
-        input_tokens=token_count(usage, "input_tokens", "prompt_tokens"),
-        output_tokens=token_count(usage, "output_tokens", "completion_tokens"),
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
         model_calls=1,
         tool_calls=tool_calls,
+        models=((model, tokens_in, tokens_out),) if is_name and tokens_in + tokens_out > 0 else (),
     )
 
 

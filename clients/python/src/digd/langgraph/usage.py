@@ -18,7 +18,13 @@ def usage_of(value: Any, before: Any) -> Usage:
     """What the models used for the messages in `value` that are not in `before`, the node's input."""
     known = {_identity(message) for message in _messages(before)}
     added = {_identity(m): m for m in _messages(value) if m.usage_metadata is not None and _identity(m) not in known}
-    return total(model_call(m.usage_metadata, len(m.tool_calls)) for m in added.values())
+    return total(model_call(m.usage_metadata, len(m.tool_calls), model_of(m)) for m in added.values())
+
+
+def model_of(message: AIMessage) -> Any:
+    """The name of the model, as its provider's integration reports it."""
+    described = message.response_metadata
+    return described.get("model_name") or described.get("model")
 
 
 def _identity(message: AIMessage) -> str | int:

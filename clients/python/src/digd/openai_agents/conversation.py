@@ -297,7 +297,8 @@ class Conversation(RunHooks[Any]):
         handoffs = {h.tool_name if isinstance(h, Handoff) else handoff_tool_name(h.name) for h in agent.handoffs}
         calls = [item for item in response.output if item.type == "function_call"]
         worked = sum(call.name not in handoffs for call in calls)
-        self.turns.add_usage(model_call(response.usage, worked))
+        model = agent.model if isinstance(agent.model, str) else getattr(agent.model, "model", None)
+        self.turns.add_usage(model_call(response.usage, worked, model))
         if calls:
             await self.settle_requests()
         first = next((call for call in calls if call.name in handoffs), None)

@@ -1,0 +1,29 @@
+// Computes what tokens cost, from the prices that the operator configures (docs/guards.md).
+//
+// A client may name the tokens of each model in its `usage`, without a cost. digd then adds the cost to the message
+// before the engine reads it and the archive stores it. So a replay needs no prices, and new prices change no stored
+// run. Pure functions; any thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace digd::ingest {
+
+// In the user's currency, for a million tokens.
+struct model_price {
+  std::string model;  // "*": of every model without a price of its own
+  double input = 0, output = 0;
+  bool operator==(const model_price&) const = default;
+};
+
+inline constexpr std::size_t max_prices = 1'000;
+inline constexpr std::size_t max_added_bytes = 48;  // by `add_cost`
+
+// Puts `"cost":…` into the message's `usage` and returns true. False: `priced` is unset, since the message has no
+// `usage`, or its usage has a cost, or no tokens with a price, or it is malformed.
+bool add_cost(std::string_view message, const std::vector<model_price>& prices, std::string& priced);
+
+}  // namespace digd::ingest
