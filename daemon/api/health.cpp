@@ -102,7 +102,10 @@ void add_overload_reasons(const overload_state& overload, std::vector<reason>& t
 std::vector<reason> why_not_ready(const readiness_sources& from) {
   std::vector<reason> reasons;
   const phase now = from.phase.load();
-  if (now == phase::starting) reasons.push_back({"recovering", "runs are being read back from the archive"});
+  if (now == phase::starting) reasons.push_back({"starting", "the daemon starts"});
+  if (!from.runs.recovery.is_over()) {
+    reasons.push_back({"recovering", "recovering: " + words_of(from.runs.recovery)});
+  }
   if (now == phase::stopping) reasons.push_back({"stopping", "the daemon stops"});
   if (from.archive) {
     if (const std::string problem = from.archive->health(); !problem.empty()) reasons.push_back({"archive", problem});
@@ -145,6 +148,7 @@ http_response metrics(const metrics_sources& from) {
   if (const auto log = spdlog::thread_pool()) now.log_dropped = log->overrun_counter();
   now.runs_lost_to_damage = from.runs_lost_to_damage;
   now.runs_open = from.runs.open.load();
+  now.runs_recovering = from.runs.recovery.found.load() - from.runs.recovery.done.load();
   now.congested_threads = congested_threads(from.readiness.threads);
   std::vector<const thread_counts*> counts;
   for (const auto& thread : from.readiness.threads) {

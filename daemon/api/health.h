@@ -32,6 +32,7 @@ struct readiness_sources {
   const std::unique_ptr<archive::archive>& archive;  // null: no archive
   const engine_threads& threads;
   const overload_state& overload;
+  const run_counts& runs;
 };
 
 struct connection_counts {

@@ -176,6 +176,7 @@ void list_holds(const run_control& runs, read_pool* payloads, const std::string&
   engine_thread& owner = runs.threads.owner_of(run);
   boost::asio::post(owner.context(), [&owner, payloads, run, done = std::move(done)] {
     const std::shared_ptr<run_host> host = owner.runs().find(run);
+    if (!host && owner.runs().is_being_read(run)) return done(busy("the run is being read back; try again"));
     if (!host) return answer_stored(run, payloads, done);
     const auto list = std::make_shared<hold_list>();
     list->run = run;

@@ -65,6 +65,7 @@ void decide_hold(const run_control& runs, const std::string& run, std::uint64_t 
   engine_thread& owner = runs.threads.owner_of(run);
   boost::asio::post(owner.context(), [&owner, run, run_number, decision = std::move(decision), done = std::move(done)] {
     const std::shared_ptr<run_host> host = owner.runs().find(run);
+    if (!host && owner.runs().is_being_read(run)) return done(busy("the run is being read back; try again"));
     if (!host || (run_number != 0 && host->number() != run_number)) return done(no_such_run(run));
     const refusal_note refused = host->decide(decision);
     if (refused) return done(respond_error(http::status::conflict, "hold_closed", refused.text));

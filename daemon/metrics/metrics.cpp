@@ -93,6 +93,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.counter("digd_sessions_opened_total", "Hellos that were welcomed.",
               total([](const thread_counts& t) -> auto& { return t.sessions_opened; }));
   out.gauge("digd_runs_open", "Runs that have not ended.", now.runs_open);
+  out.gauge("digd_runs_recovering", "Open runs that are still read back after the start.", now.runs_recovering);
   out.gauge("digd_runs_in_memory", "Runs in memory: open runs, and ended ones with a connected client.",
             total([](const thread_counts& t) -> auto& { return t.runs_loaded; }) -
                 total([](const thread_counts& t) -> auto& { return t.runs_unloaded; }));

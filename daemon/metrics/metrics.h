@@ -45,7 +45,7 @@ struct process_facts {
   std::uint64_t peers_refused = 0, tls_refused = 0;
   std::uint64_t log_dropped = 0;
   std::uint64_t runs_lost_to_damage = 0;
-  std::uint64_t runs_open = 0;
+  std::uint64_t runs_open = 0, runs_recovering = 0;
   std::uint64_t backlog = 0, delayed_entries = 0, congested_threads = 0;
   bool archive_on = false;
   std::uint64_t archive_queue = 0, archive_entries = 0, archive_bytes = 0, archive_commits = 0;

@@ -31,6 +31,7 @@ server::server(config c)
     : settings_(std::move(c)),
       live_(settings_),
       started_s_(unix_ms() / 1000),
+      rebuilder_(thread_count(settings_) + 1),
       run_services_{.settings = live_,
                     .default_clock = settings_.policy.defaults.clock,
                     .archive = archive_,
@@ -47,6 +48,7 @@ server::server(config c)
 
 server::~server() {
   listener_.reset();
+  runs_.recovery.stopping = true;
   if (overload_) overload_->stop();
   if (spans_) spans_->stop();
   if (retention_) retention_->stop();
@@ -97,7 +99,7 @@ void server::on_durable(std::span<const archive::durable> progress) {
 void server::make_threads() { threads_.make(thread_count(settings_), run_services_); }
 
 void server::recover() {
-  if (archive_) recover_all(*archive_, threads_);
+  if (archive_) plan_recovery(*archive_, threads_);
 }
 
 void server::make_listener() {
@@ -144,18 +146,20 @@ void server::make_http_services() {
       .runs = {.threads = threads_, .operator_mode = operator_mode_, .eraser = eraser_, .judgements = judgements_},
       .spans = {.server = spans_.get(), .max_body_bytes = settings_.otlp.body_bytes},
       .hooks = {.server = hooks_.get()},
-      .metrics = {.readiness = {.phase = phase_, .archive = archive_, .threads = threads_, .overload = overload_state_},
-                  .started_s = started_s_,
-                  .runs_lost_to_damage = runs_lost_to_damage_,
-                  .connections = connections_,
-                  .runs = runs_,
-                  .operator_mode = operator_mode_,
-                  .feed = feed_.get(),
-                  .webhooks = webhooks_.get(),
-                  .reads = reads_.get(),
-                  .retention = retention_.get(),
-                  .spans = spans_.get(),
-                  .hooks = hooks_.get()}});
+      .metrics = {
+          .readiness =
+              {.phase = phase_, .archive = archive_, .threads = threads_, .overload = overload_state_, .runs = runs_},
+          .started_s = started_s_,
+          .runs_lost_to_damage = runs_lost_to_damage_,
+          .connections = connections_,
+          .runs = runs_,
+          .operator_mode = operator_mode_,
+          .feed = feed_.get(),
+          .webhooks = webhooks_.get(),
+          .reads = reads_.get(),
+          .retention = retention_.get(),
+          .spans = spans_.get(),
+          .hooks = hooks_.get()}});
   for (const auto& thread : threads_) routers_.push_back(std::make_unique<router>(*thread, *http_services_));
 }
 
@@ -168,11 +172,10 @@ void server::start() {
   hooks_ = std::make_unique<hook_server>(threads_, live_);
   make_http_services();
   overload_ = std::make_unique<overload>(live_, archive_path, threads_, overload_state_);
-  // The operator's switch ended with the last process: runs that were recovered with it return to their own mode.
-  for (const auto& thread : threads_) asio::post(thread->context(), [&t = *thread] { t.runs().follow_operator(); });
   phase_ = phase::serving;
   overload_->check();
   for (const auto& thread : threads_) thread->start();
+  begin_recovery(threads_);
   if (retention_) retention_->start();
   overload_->start();
   listener_->start();
@@ -199,7 +202,9 @@ std::vector<asio::io_context*> server::loops() const {
 }
 
 std::string server::status() const {
-  return "listening on " + to_string(bound()) + ", " + std::to_string(runs_.open.load()) + " open runs, " +
+  const recovery_progress& recovery = runs_.recovery;
+  const std::string recovering = recovery.is_over() ? "" : "recovering " + words_of(recovery) + ", ";
+  return "listening on " + to_string(bound()) + ", " + recovering + std::to_string(runs_.open.load()) + " open runs, " +
          std::to_string(connections_.open.load()) + " connections";
 }
 
@@ -236,6 +241,7 @@ void server::stop_threads(std::chrono::milliseconds max_wait) {
   overload_->stop();
   if (retention_) retention_->stop();
   if (reads_) reads_->stop();
+  runs_.recovery.stopping = true;
   rebuilder_.stop();
   rebuilder_.join();
   std::vector<std::future<std::size_t>> backlogs;

@@ -1,6 +1,6 @@
 // The daemon at work: owns its parts, starts them and stops them. main calls its steps in this order:
 //
-//   open_archive → make_threads → recover → listen or adopt → start
+//   open_archive → make_threads → recover → listen or adopt → start (and recovery goes on)
 //   stop_listening → close_connections → stop_threads → close_archive → ~server
 //
 // Thread: main's. Failure: the steps throw `cannot_use` if what the daemon was given is at fault, otherwise
@@ -94,7 +94,7 @@ class server {
   std::unique_ptr<http_services> http_services_;
   std::vector<std::unique_ptr<router>> routers_;  // one an engine thread
 
-  boost::asio::thread_pool rebuilder_{1};
+  boost::asio::thread_pool rebuilder_;
   const run_services run_services_;
   engine_threads threads_;
 

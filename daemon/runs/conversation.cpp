@@ -39,11 +39,14 @@ conversation::conversation(engine_thread& home, std::optional<std::string> expec
 
 conversation::~conversation() { home_.connections().remove(this); }
 
-void conversation::on_open() {
+void conversation::on_open() { watch_hello(); }
+
+void conversation::watch_hello() {
   hello_deadline_.expires_after(max_hello_time);
   hello_deadline_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
     const auto self = me.lock();
     if (ec || !self || self->state_ == state::joined) return;
+    if (self->state_ == state::joining) return self->watch_hello();  // its run is being read back
     if (const auto session = self->session_.lock()) session->close(close_code::too_slow, "no valid hello within 10 s");
   });
 }

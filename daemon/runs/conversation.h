@@ -67,6 +67,7 @@ class conversation final : public net::websocket_session::listener,
   void read_missed_answers();
   void on_missed_answers(archive::answer_range read, std::vector<std::string> frames);
   std::uint64_t credits() const;
+  void watch_hello();
   void watch_quiet();
   void leave();
 

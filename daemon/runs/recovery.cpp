@@ -1,13 +1,15 @@
 #include "daemon/runs/recovery.h"
 
 #include <spdlog/spdlog.h>
+#include <boost/asio/post.hpp>
 #include <chrono>
 #include <limits>
 #include <map>
-#include <thread>
-#include <vector>
+#include <stdexcept>
+#include <utility>
 
 #include "base/quote.h"
+#include "base/thread_priority.h"
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/run_host.h"
 
@@ -53,6 +55,11 @@ class replayer {
  public:
   replayer(engine_thread& owner, const archive::stored_run& run) : owner_(owner), run_(run) {}
 
+  bool fail(std::string why) {
+    why_ = std::move(why);
+    return false;
+  }
+
   bool take(const archive::stored_entry& e) {
     last_n_ = e.n;
     switch (e.kind) {
@@ -71,29 +78,24 @@ class replayer {
     return feed(e);
   }
 
-  std::shared_ptr<run_host> finish(std::string& why) {
+  recovered_run finish() {
     if (why_.empty()) static_cast<void>(has_host());
-    why = why_;
-    if (!why_.empty()) return nullptr;
+    if (!why_.empty()) return {.why = why_};
     ingest::inbox& inbox = host_->inbox();
     for (ingest::session_index s = 0; s < inbox.sessions().size(); ++s) {
       inbox.durable(s, inbox.sessions()[s].taken_seq);
     }
     host_->go_live({.entries = last_n_, .bytes = run_.bytes});
-    if (first_.semantics.value_or(1) < semantics_version && !follows_current_semantics_ && !inbox.run().ended()) {
+    const bool is_older = first_.semantics.value_or(1) < semantics_version && !follows_current_semantics_;
+    if (is_older && !inbox.run().ended()) {
       spdlog::info("semantics_adopted run={} number={} from={} to={}", digd::quoted(run_.run), run_.number,
                    first_.semantics.value_or(1), semantics_version);
-      host_->adopt_semantics();
+      return {.host = host_, .has_older_semantics = true};
     }
-    return host_;
+    return {.host = host_};
   }
 
  private:
-  bool fail(std::string why) {
-    why_ = std::move(why);
-    return false;
-  }
-
   bool take_opening(const archive::stored_entry& e) {
     if (const refusal_note note = decoder_.decode_hello(e.frame, first_)) return fail("its opening: " + note.text);
     group_ = recorded_group(e.frame);
@@ -174,12 +176,14 @@ class replayer {
 
 }  // namespace
 
-std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive& store, const archive::stored_run& run,
-                                    std::string& why) {
+recovered_run read_back(engine_thread& owner, const archive::archive& store, const archive::stored_run& run) {
+  lower_thread_priority();  // the verdicts of runs at work go first
   replayer replays(owner, run);
+  const recovery_progress& progress = owner.services().counts.recovery;
   std::uint64_t entries = 0;
   auto time = std::chrono::steady_clock::now();
   const auto done = store.each_entry(run.number, [&](const archive::stored_entry& e) {
+    if (progress.stopping.load(std::memory_order_relaxed)) return replays.fail("digd stops");
     ++entries;
     if (const auto now = std::chrono::steady_clock::now(); now - time > log_interval) {
       time = now;
@@ -187,52 +191,30 @@ std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive
     }
     return replays.take(e);
   });
-  if (!done) {
-    why = done.error().message();
-    return nullptr;
-  }
-  return replays.finish(why);
+  if (!done) return {.why = done.error().message()};
+  return replays.finish();
 }
 
-void recover_all(const archive::archive& store, const engine_threads& threads) {
-  const auto stored = store.runs();
+void plan_recovery(const archive::archive& store, const engine_threads& threads) {
+  auto stored = store.runs();
   if (!stored) throw std::runtime_error("the archive cannot be read: " + stored.error().message());
-  std::map<std::string, const archive::stored_run*> latest;  // a name may be used again after its run was deleted
-  for (const archive::stored_run& run : *stored) latest[run.run] = &run;
-
-  std::vector<std::vector<const archive::stored_run*>> open(threads.size());
+  std::map<std::string_view, archive::stored_run*> latest;  // a name may be used again after its run was deleted
+  for (archive::stored_run& run : *stored) latest[run.run] = &run;
+  std::size_t open = 0;
   for (const auto& [name, run] : latest) {
-    engine_thread& owner = threads.owner_of(name);
+    registry& runs = threads.owner_of(name).runs();
     if (run->ended.empty()) {
-      open[owner.index()].push_back(run);
+      runs.expect({.number = run->number, .run = run->run, .bytes = run->bytes});
+      ++open;
     } else {
-      owner.runs().remember_ended(*run);
+      runs.remember_ended({.number = run->number, .run = run->run});
     }
   }
-  std::atomic<std::uint64_t> recovered{0}, failed{0};
-  std::vector<std::thread> workers;
-  for (const auto& owner : threads) {
-    workers.emplace_back([&, at = owner.get()] {
-      for (const archive::stored_run* run : open[at->index()]) {
-        std::string why;
-        if (auto host = read_back(*at, store, *run, why)) {
-          at->runs().adopt(host);
-          at->watch(*host, host->inbox().next_due());
-          ++recovered;
-        } else {
-          at->runs().remember_ended(*run);
-          spdlog::error("recovery_failed run={} number={} why={}", digd::quoted(run->run), run->number,
-                        digd::quoted(why));
-          ++failed;
-        }
-      }
-    });
-  }
-  for (std::thread& worker : workers) worker.join();
-  if (!latest.empty()) {
-    spdlog::info("recovered runs={} ended={} failed={}", recovered.load(), latest.size() - recovered - failed,
-                 failed.load());
-  }
+  if (!latest.empty()) spdlog::info("recovering runs={} ended={}", open, latest.size() - open);
+}
+
+void begin_recovery(const engine_threads& threads) {
+  for (const auto& thread : threads) boost::asio::post(thread->context(), [&t = *thread] { t.runs().recover_next(); });
 }
 
 }  // namespace digd::daemon

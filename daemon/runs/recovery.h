@@ -1,5 +1,7 @@
 // Restores runs from the archive: feeds their stored entries to a new inbox, in the order in which they were applied.
 //
+// digd listens before the runs are restored. A hello for a run that is not yet restored waits for it (registry.h).
+//
 // Threads: `read_back` any, one call at a time for each run; the host goes to its engine thread afterwards. Failure: in
 // words; a run whose record is damaged is not opened.
 #pragma once
@@ -15,12 +17,19 @@ class engine_thread;
 class engine_threads;
 class run_host;
 
-// Null: the run cannot be read; `why` has the reason.
-std::shared_ptr<run_host> read_back(engine_thread& owner, const archive::archive& store, const archive::stored_run& run,
-                                    std::string& why);
+struct recovered_run {
+  std::shared_ptr<run_host> host;    // null: the run cannot be read
+  std::string why;                   // then the reason
+  bool has_older_semantics = false;  // it was archived under older semantics, and continues under the current ones
+};
 
-// Restores all runs before the engine threads start, with one worker for each. Of ended runs it restores only the name.
-// A run that cannot be read is logged, and a hello for its name is refused.
-void recover_all(const archive::archive& store, const engine_threads& threads);
+recovered_run read_back(engine_thread& owner, const archive::archive& store, const archive::stored_run& run);
+
+// Tells each engine thread which runs the archive has: which ended, and which it must read back. Before the threads
+// start. Throws std::runtime_error if the archive cannot be read.
+void plan_recovery(const archive::archive& store, const engine_threads& threads);
+
+// Reads the open runs back, on each engine thread one after the other.
+void begin_recovery(const engine_threads& threads);
 
 }  // namespace digd::daemon

@@ -28,7 +28,7 @@ void registry::join(join_request&& request) {
     return host->join(std::move(request));
   }
   if (const auto waiting = rebuilding_.find(name); waiting != rebuilding_.end()) {
-    return waiting->second.push_back(std::move(request));
+    return wait_for(waiting->second, std::move(request));
   }
   if (const auto past = ended_.find(name); past != ended_.end()) {
     return rebuild({.number = past->second, .run = name}, std::move(request));
@@ -162,34 +162,79 @@ std::size_t registry::follow_operator() {
   return changed;
 }
 
-// ---- reading back a run that ended
+// ---- reading back
 
-void registry::rebuild(const archive::stored_run& run, join_request&& request) {
-  if (rebuilding_.size() >= max_rebuilding) {
+void registry::expect(archive::stored_run run) {
+  recovery_progress& progress = owner_.services().counts.recovery;
+  progress.found.fetch_add(1);
+  owner_.services().counts.open.fetch_add(1);
+  expected_.push_back(run.run);
+  ++expected_left_;
+  std::string name = run.run;
+  rebuilding_.insert_or_assign(std::move(name), pending_run{.run = std::move(run), .is_expected = true});
+}
+
+void registry::recover_next() {
+  while (!wanted_.empty() || !expected_.empty()) {
+    std::deque<std::string>& from = wanted_.empty() ? expected_ : wanted_;
+    const auto found = rebuilding_.find(from.front());
+    from.pop_front();
+    if (found != rebuilding_.end() && !found->second.is_reading) return read(found->second);
+  }
+}
+
+void registry::wait_for(pending_run& pending, join_request&& request) {
+  auto& requests = pending.requests;
+  if (requests.size() >= max_waiting) {
+    std::erase_if(requests, [](const join_request& waiting) { return waiting.client.expired(); });
+  }
+  if (requests.size() >= max_waiting) return refuse(request, "run", "too many clients wait for this run; try again");
+  if (requests.empty() && !pending.is_reading) wanted_.push_back(pending.run.run);
+  requests.push_back(std::move(request));
+}
+
+void registry::rebuild(archive::stored_run run, join_request&& request) {
+  if (rebuilding_.size() - expected_left_ >= max_rebuilding) {
     return refuse(request, "run", "too many ended runs are being read back; try again");
   }
-  rebuilding_[run.run].push_back(std::move(request));
-  boost::asio::post(owner_.services().rebuilder, [owner = &owner_, run] {
-    std::string why;
-    auto host = read_back(*owner, *owner->services().archive, run, why);
-    boost::asio::post(owner->context(), [owner, name = run.run, host = std::move(host), why]() mutable {
-      owner->runs().rebuilt(name, std::move(host), why);
+  std::string name = run.run;
+  pending_run& pending = rebuilding_[std::move(name)];
+  pending.run = std::move(run);
+  pending.requests.push_back(std::move(request));
+  read(pending);
+}
+
+void registry::read(pending_run& pending) {
+  pending.is_reading = true;
+  boost::asio::post(owner_.services().rebuilder, [owner = &owner_, run = pending.run] {
+    recovered_run result = read_back(*owner, *owner->services().archive, run);
+    if (owner->services().counts.recovery.stopping) return;
+    boost::asio::post(owner->context(), [owner, name = run.run, result = std::move(result)]() mutable {
+      owner->runs().rebuilt(name, std::move(result));
     });
   });
 }
 
-void registry::rebuilt(const std::string& name, std::shared_ptr<run_host> host, const std::string& why) {
+void registry::rebuilt(const std::string& name, recovered_run&& result) {
   const auto waiting = rebuilding_.find(name);
   if (waiting == rebuilding_.end()) return;
-  std::vector<join_request> requests = std::move(waiting->second);
+  pending_run pending = std::move(waiting->second);
   rebuilding_.erase(waiting);
+  const std::shared_ptr<run_host> host = std::move(result.host);
+  if (pending.is_expected) count_recovered(host == nullptr);
   if (host) {
     ended_.erase(name);
     adopt(host);
+    if (result.has_older_semantics) host->adopt_semantics();
+    // The operator's switch ended with the last process, or changed while the run was read back.
+    static_cast<void>(host->follow_operator(owner_.services().operator_mode.load()));
+    owner_.watch(*host, host->inbox().next_due());
   } else {
-    spdlog::error("rebuild_failed run={} why={}", digd::quoted(name), digd::quoted(why));
+    ended_[name] = pending.run.number;
+    spdlog::error("{} run={} number={} why={}", pending.is_expected ? "recovery_failed" : "rebuild_failed",
+                  digd::quoted(name), pending.run.number, digd::quoted(result.why));
   }
-  for (join_request& request : requests) {
+  for (join_request& request : pending.requests) {
     if (host) {
       host->join(std::move(request));
     } else {
@@ -197,6 +242,18 @@ void registry::rebuilt(const std::string& name, std::shared_ptr<run_host> host, 
     }
   }
   if (host) retire_if_idle(*host);
+  if (pending.is_expected) recover_next();
+}
+
+// The run was counted as open when it was found. `adopt` counts it itself.
+void registry::count_recovered(bool failed) {
+  run_counts& counts = owner_.services().counts;
+  --expected_left_;
+  counts.open.fetch_sub(1);
+  recovery_progress& progress = counts.recovery;
+  if (failed) progress.failed.fetch_add(1);
+  if (progress.done.fetch_add(1) + 1 < progress.found.load()) return;
+  spdlog::info("recovered runs={} failed={}", progress.found.load() - progress.failed.load(), progress.failed.load());
 }
 
 }  // namespace digd::daemon

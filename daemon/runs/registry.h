@@ -2,11 +2,13 @@
 //
 // Thread: its engine thread. Bounds: `runs` that have not ended, over all threads; beyond that, a new run is refused
 // with over_limit. Ended runs without clients leave memory. A hello for one reads it back from the archive on another
-// thread, at most `max_rebuilding` at once.
+// thread, at most `max_rebuilding` at once. Open runs that the archive had at the start are read back one after the
+// other; those that a client waits for go first. At most `max_waiting` hellos wait for a run.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,10 +20,12 @@
 namespace digd::daemon {
 
 class run_host;
+struct recovered_run;
 
 class registry {
  public:
   static constexpr std::size_t max_rebuilding = 64;
+  static constexpr std::size_t max_waiting = 1'000;
 
   explicit registry(engine_thread& owner) : owner_(owner) {}
 
@@ -33,9 +37,14 @@ class registry {
     for (const auto& [name, host] : by_name_) do_it(*host);
   }
 
-  // Adds a run that was read back from the archive. Also before the thread starts.
-  void adopt(std::shared_ptr<run_host> host);
+  // ---- recovery. The first two before the thread starts.
   void remember_ended(archive::stored_run run);
+  // An open run, to be read back.
+  void expect(archive::stored_run run);
+  // Begins to read the next expected run back; it is followed by the others.
+  void recover_next();
+  // Whether the run is known and not in memory yet.
+  bool is_being_read(const std::string& name) const { return rebuilding_.contains(name); }
 
   void ended(run_host& host, run_outcome outcome);
   void retire_if_idle(run_host& host);
@@ -58,14 +67,27 @@ class registry {
  private:
   void forget(run_host& host);
   void open(join_request&& request);
-  void rebuild(const archive::stored_run& run, join_request&& request);
-  void rebuilt(const std::string& name, std::shared_ptr<run_host> host, const std::string& why);
+  void adopt(std::shared_ptr<run_host> host);
+  // A run that is read back, or waits for that.
+  struct pending_run {
+    archive::stored_run run;
+    bool is_expected = false;  // by recovery
+    bool is_reading = false;
+    std::vector<join_request> requests;
+  };
+  void wait_for(pending_run& pending, join_request&& request);
+  void rebuild(archive::stored_run run, join_request&& request);
+  void read(pending_run& pending);
+  void rebuilt(const std::string& name, recovered_run&& result);
+  void count_recovered(bool failed);
 
   engine_thread& owner_;
   boost::unordered_flat_map<std::string, std::shared_ptr<run_host>> by_name_;
   boost::unordered_flat_map<std::uint64_t, std::shared_ptr<run_host>> by_number_;
   boost::unordered_flat_map<std::string, std::uint64_t> ended_;  // run to number
-  boost::unordered_flat_map<std::string, std::vector<join_request>> rebuilding_;
+  boost::unordered_flat_map<std::string, pending_run> rebuilding_;
+  std::size_t expected_left_ = 0;              // in rebuilding_
+  std::deque<std::string> expected_, wanted_;  // runs to recover; wanted: a client waits. May name runs already read
 };
 
 }  // namespace digd::daemon

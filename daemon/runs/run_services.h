@@ -5,6 +5,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "archive/archive.h"
 #include "daemon/runs/ack_router.h"
@@ -16,9 +17,21 @@ namespace digd::daemon {
 
 class engine_threads;
 
+// The open runs that digd found in the archive when it started, and how many of them it has read back.
+struct recovery_progress {
+  std::atomic<std::uint64_t> found{0}, done{0}, failed{0};  // failed: those of `done` that cannot be read
+  std::atomic<bool> stopping{false};                        // digd stops: reading back ends before the next entry
+
+  bool is_over() const { return done.load() >= found.load(); }
+};
+inline std::string words_of(const recovery_progress& progress) {
+  return std::to_string(progress.done.load()) + " of " + std::to_string(progress.found.load()) + " runs";
+}
+
 struct run_counts {
-  std::atomic<std::uint64_t> open{0};
+  std::atomic<std::uint64_t> open{0};        // with those that are still being recovered
   std::atomic<std::uint64_t> unarchived{0};  // run numbers given out without an archive
+  recovery_progress recovery;
 };
 
 struct run_services {
@@ -30,7 +43,7 @@ struct run_services {
   const std::atomic<mode>& operator_mode;
   run_counts& counts;
   const engine_threads& threads;
-  boost::asio::thread_pool& rebuilder;  // reads ended runs back
+  boost::asio::thread_pool& rebuilder;  // reads runs back: one more thread than engine threads
 
   std::uint64_t next_run_number() const {
     return archive ? archive->next_run_number() : counts.unarchived.fetch_add(1) + 1;

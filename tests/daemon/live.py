@@ -50,6 +50,7 @@ class Daemon:
             self.process = subprocess.Popen(self.command(), stderr=log, stdout=log)
 
     def start(self):
+        has_runs = (self.data / "digd.sqlite").exists()
         self.launch()
 
         def bound():
@@ -58,7 +59,17 @@ class Daemon:
             return file.read_text().strip() if file.exists() else None
 
         self.address = wait_until(bound, "the address")
+        if has_runs:
+            wait_until(lambda: not self.is_recovering(), "the end of recovery")
         return self
+
+    def is_recovering(self):
+        """False also if /readyz wants TLS or a token."""
+        try:
+            request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            return '"recovering"' in self.http(request)[1]
+        except (OSError, ValueError, IndexError):
+            return False
 
     def log_text(self):
         return (self.folder / "log").read_text()

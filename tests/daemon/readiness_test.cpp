@@ -33,8 +33,11 @@ struct daemon_inside {
   temporary_folder folder;
   one_engine_thread engine;
   std::atomic<phase> now{phase::serving};
-  const readiness_sources sources{
-      .phase = now, .archive = engine.archive, .threads = engine.threads, .overload = engine.overload};
+  const readiness_sources sources{.phase = now,
+                                  .archive = engine.archive,
+                                  .threads = engine.threads,
+                                  .overload = engine.overload,
+                                  .runs = engine.counts};
 
   explicit daemon_inside(std::size_t queue_entries = 1'000) : engine(open(queue_entries)) {}
 
@@ -73,10 +76,10 @@ TEST_CASE("a_daemon_at_work_is_ready", "[daemon]") {
   CHECK(readiness(daemon.sources).result_int() == 200);
 }
 
-TEST_CASE("it_is_not_ready_while_runs_are_read_back_or_it_stops", "[daemon]") {
+TEST_CASE("it_is_not_ready_before_it_serves_or_when_it_stops", "[daemon]") {
   daemon_inside daemon;
   daemon.now = phase::starting;
-  CHECK(codes(daemon.sources) == expected{"recovering"});
+  CHECK(codes(daemon.sources) == expected{"starting"});
   daemon.now = phase::stopping;
   CHECK(codes(daemon.sources) == expected{"stopping"});
   const http_response response = readiness(daemon.sources);

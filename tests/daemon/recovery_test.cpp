@@ -1,0 +1,189 @@
+// Recovery beside new work: the runs of the archive are read back one by one, on a thread that the test does not wait
+// for. The test itself runs the loop of the engine thread, so nothing is recovered before it does.
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <thread>
+
+#include "daemon/api/health.h"
+#include "daemon/runs/recovery.h"
+#include "daemon/runs/run_host.h"
+#include "tests/archive/support.h"
+#include "tests/daemon/one_engine_thread.h"
+
+namespace digd::daemon {
+namespace {
+
+using archive::testing::temporary_folder;
+
+class waiting_client final : public run_client {
+ public:
+  void on_joined(join_result&& result) override { results.push_back(std::move(result)); }
+  void on_frame(const client_frame&) override {}
+  void on_flow_state(const flow_state&) override {}
+  void on_replaced() override {}
+  void on_deleted() override {}
+
+  std::vector<join_result> results;
+};
+
+std::unique_ptr<archive::archive> open(const std::string& path) {
+  auto opened = archive::archive::open({.path = path}, {});
+  REQUIRE(opened.has_value());
+  return std::move(*opened);
+}
+
+void store_run(archive::producer& to, std::uint64_t number, const std::string& name, std::uint64_t messages) {
+  archive::testing::push(to, archive::testing::opening(number, name));
+  for (std::uint64_t seq = 1; seq <= messages; ++seq)
+    archive::testing::push(to, archive::testing::message(number, seq));
+}
+
+// Three open runs; the last cannot be read.
+std::unique_ptr<archive::archive> stored(const std::string& path) {
+  {
+    const auto before = open(path);
+    const auto to = before->make_producer();
+    store_run(*to, 1, "a", 3);
+    store_run(*to, 2, "b", 5);
+    archive::testing::push(*to, archive::testing::opening(3, "damaged"));
+    archive::testing::push(*to, archive::testing::message(3, 7));
+    before->stop();
+  }
+  return open(path);
+}
+
+struct restarted_daemon {
+  temporary_folder folder;
+  one_engine_thread engine{stored(folder.file())};
+  std::atomic<phase> now{phase::serving};
+  const readiness_sources sources{.phase = now,
+                                  .archive = engine.archive,
+                                  .threads = engine.threads,
+                                  .overload = engine.overload,
+                                  .runs = engine.counts};
+
+  restarted_daemon() { plan_recovery(*engine.archive, engine.threads); }
+
+  engine_thread& thread() { return engine.threads.front(); }
+  registry& runs() { return thread().runs(); }
+
+  std::string readiness_text() {
+    std::string text;
+    for (const reason& r : why_not_ready(sources)) text += r.code + ": " + r.message + "\n";
+    return text;
+  }
+  std::shared_ptr<waiting_client> greet(const std::string& run) {
+    auto client = std::make_shared<waiting_client>();
+    join_request request;
+    request.greeting.protocol = 1;
+    request.greeting.run = run;
+    request.greeting.session = "main";
+    request.client = client;
+    request.home = &thread();
+    runs().join(std::move(request));
+    thread().context().restart();
+    thread().context().poll();
+    return client;
+  }
+  // Runs the loop until so many runs are read back.
+  void recover(std::uint64_t count) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (engine.counts.recovery.done.load() < count && std::chrono::steady_clock::now() < deadline) {
+      thread().context().restart();
+      thread().context().poll_one();
+    }
+    REQUIRE(engine.counts.recovery.done.load() == count);
+    thread().context().restart();
+    thread().context().poll();
+  }
+};
+
+TEST_CASE("a_new_run_opens_while_others_are_read_back", "[daemon]") {
+  restarted_daemon daemon;
+  CHECK(daemon.readiness_text() == "recovering: recovering: 0 of 3 runs\n");
+  const auto fresh = daemon.greet("new");
+  REQUIRE(fresh->results.size() == 1);
+  CHECK_FALSE(fresh->results[0].refused);
+  CHECK(fresh->results[0].acked_seq == 0);
+  begin_recovery(daemon.engine.threads);
+  daemon.recover(3);
+  CHECK(daemon.readiness_text().empty());
+}
+
+TEST_CASE("a_hello_waits_until_its_run_is_read_back", "[daemon]") {
+  restarted_daemon daemon;
+  const auto client = daemon.greet("b");
+  CHECK(client->results.empty());
+  CHECK(daemon.runs().is_being_read("b"));
+  begin_recovery(daemon.engine.threads);
+  daemon.recover(3);
+  REQUIRE(client->results.size() == 1);
+  CHECK_FALSE(client->results[0].refused);
+  CHECK(client->results[0].acked_seq == 5);
+}
+
+TEST_CASE("the_run_that_a_client_waits_for_is_read_back_first", "[daemon]") {
+  restarted_daemon daemon;
+  const auto client = daemon.greet("b");
+  begin_recovery(daemon.engine.threads);
+  daemon.recover(1);
+  CHECK(daemon.runs().find("b"));
+  CHECK_FALSE(daemon.runs().find("a"));
+  CHECK(client->results.size() == 1);
+  daemon.recover(3);
+  CHECK(daemon.runs().find("a"));
+}
+
+TEST_CASE("a_run_that_cannot_be_read_holds_up_no_other", "[daemon]") {
+  restarted_daemon daemon;
+  const auto damaged = daemon.greet("damaged");
+  begin_recovery(daemon.engine.threads);
+  daemon.recover(3);
+  REQUIRE(damaged->results.size() == 1);
+  CHECK(damaged->results[0].refused.code == refusal::over_limit);
+  CHECK(daemon.engine.counts.recovery.failed == 1);
+  CHECK(daemon.engine.counts.open == 2);
+  CHECK(daemon.greet("a")->results.size() == 1);
+}
+
+TEST_CASE("runs_that_are_still_read_back_count_as_open_and_cannot_be_deleted", "[daemon]") {
+  restarted_daemon daemon;
+  CHECK(daemon.engine.counts.open == 3);
+  CHECK(daemon.runs().remove("a").outcome == registry::removal::result::busy);
+  CHECK(daemon.runs().remove_unused("a", 1, std::nullopt) == registry::removal::result::busy);
+  begin_recovery(daemon.engine.threads);
+  daemon.recover(3);
+  CHECK(daemon.engine.counts.open == 2);
+  CHECK(daemon.runs().remove("a").outcome == registry::removal::result::removed);
+}
+
+TEST_CASE("hellos_that_wait_for_a_run_are_limited", "[daemon]") {
+  restarted_daemon daemon;
+  std::vector<std::shared_ptr<waiting_client>> clients;
+  for (std::size_t i = 0; i < registry::max_waiting; ++i) clients.push_back(daemon.greet("a"));
+  const auto refused = daemon.greet("a");
+  REQUIRE(refused->results.size() == 1);
+  CHECK(refused->results[0].refused.code == refusal::over_limit);
+  clients.pop_back();  // one disconnects
+  const auto next = daemon.greet("a");
+  CHECK(next->results.empty());
+  begin_recovery(daemon.engine.threads);
+  daemon.recover(3);
+  CHECK(next->results.size() == 1);
+  CHECK(clients.front()->results.size() == 1);
+}
+
+TEST_CASE("a_daemon_that_stops_ends_recovery", "[daemon]") {
+  restarted_daemon daemon;
+  daemon.engine.counts.recovery.stopping = true;
+  begin_recovery(daemon.engine.threads);
+  daemon.thread().context().poll();
+  daemon.engine.rebuilder.join();
+  daemon.thread().context().restart();
+  daemon.thread().context().poll();
+  CHECK(daemon.engine.counts.recovery.done == 0);
+}
+
+}  // namespace
+}  // namespace digd::daemon
