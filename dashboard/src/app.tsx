@@ -7,6 +7,7 @@ import {clearToken, token} from './net/session';
 import {RunSession} from './run_session';
 import {displayLine} from './scene/text';
 import {Health} from './ui/health';
+import {HoldQueue} from './ui/hold_queue';
 import {ModeSwitch} from './ui/mode_switch';
 import {Pilot} from './ui/pilot';
 import {RunList} from './ui/run_list';
@@ -110,6 +111,7 @@ function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
           digd
         </a>
         <ModeSwitch mode={mode} switched={setMode} failed={failed} />
+        <HoldQueue failed={failed} />
         <button class="pilot-button" onClick={() => setPilot(true)}>
           Pilot
         </button>

@@ -196,6 +196,13 @@ export interface Hold {
 
 export type Decision = 'release' | 'return';
 
+export interface QueuedHold extends Hold {
+  run: string;
+}
+
+export const MAX_QUEUED_HOLDS = 100;
+export const getHoldQueue = (): Promise<{holds: QueuedHold[]; left_out: number}> =>
+  requestJson(`/v1/holds?limit=${MAX_QUEUED_HOLDS}`);
 export const getHolds = (run: string): Promise<{holds: Hold[]}> => requestJson(`${runPath(run)}/holds`);
 export const postDecision = (run: string, hold: string, decision: Decision, text: string): Promise<unknown> =>
   requestJson(`${runPath(run)}/holds/${encodeURIComponent(hold)}`, {

@@ -84,7 +84,7 @@ interface CardProps {
   decide(hold: string, decision: Decision, text: string): void;
 }
 
-function HoldCard({hold, now, decide}: CardProps) {
+export function HoldCard({hold, now, decide}: CardProps) {
   const [text, setText] = useState('');
   const to = hold.recipients.map((name) => displayLine(name, 60)).join(', ');
   const payload = hold.payload == null ? '' : JSON.stringify(hold.payload, null, 1).slice(0, MAX_PAYLOAD_CHARACTERS);

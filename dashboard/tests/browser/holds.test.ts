@@ -76,3 +76,25 @@ it('A decision that comes too late is called that', async () => {
   await watched.page.getByText('has ended already').waitFor();
   client.close();
 });
+
+it('A queue lists the events of all runs that wait, and takes decisions', async () => {
+  daemon = await new Digd().start();
+  const first = await clientWithHold('first');
+  const second = await clientWithHold('second/<b>');
+  const watched = await open(browser, daemon.url('/'));
+  await watched.page.getByRole('button', {name: '2 events held'}).click();
+  const queue = watched.page.getByRole('dialog', {name: 'Events that wait for a person'});
+  const ofFirst = queue.getByRole('region', {name: 'hold:1 of run first'});
+  await ofFirst.waitFor();
+  expect(await queue.innerText()).toContain('Run second/<b>');
+  await keepScreenshot(watched.page, 'hold-queue');
+  await ofFirst.getByRole('button', {name: 'Release'}).click();
+  await ofFirst.waitFor({state: 'detached'});
+  await until('the release', () =>
+    (first.received as Ended[]).some((frame) => frame.id === 'hold:1' && frame.action === 'release'),
+  );
+  expect((second.received as Ended[]).some((frame) => frame.action === 'release')).toBe(false);
+  await queue.getByRole('link', {name: 'Run second/<b>'}).click();
+  await watched.page.getByRole('region', {name: 'Waits for a person'}).waitFor();
+  watched.expectClean();
+});
