@@ -103,12 +103,17 @@ conclusion of_success(const run_facts& run) {
 }
 
 std::string why_nobody(const std::vector<part>& parts) {
+  const bool ranked = std::any_of(parts.begin(), parts.end(), [](const part& p) {
+    return p.ran && p.scale != score_scale::none && !p.suspects.empty();
+  });
+  if (!ranked) return "; no method that ran has a calibrated score for this run";
   for (const part& p : parts) {
     if (!p.ran || p.suspects.empty() || p.scale != score_scale::probability) continue;
-    const suspicion& first = p.suspects.front();
     if (p.suspects.size() > 1) {
-      return fmt::format("; the most suspect step has {} and the next {}, out of {}", percent(first.score),
-                         percent(p.suspects[1].score), counted(p.candidates, "step", "steps"));
+      // The answer comes first, whatever its score; the table has the steps by score.
+      const auto [next, most] = std::minmax(p.suspects[0].score, p.suspects[1].score);
+      return fmt::format("; the most suspect step has {} and the next {}, out of {}", percent(most), percent(next),
+                         counted(p.candidates, "step", "steps"));
     }
   }
   return {};
@@ -146,9 +151,8 @@ conclusion conclude(const run_facts& run, const std::vector<part>& parts) {
   const part* best = nullptr;
   bool ran = false;
   for (const part& p : parts) {
-    if (!p.ran || p.scale == score_scale::none) continue;
-    ran = true;
-    if (!stands_out(p)) continue;
+    ran = ran || p.ran;
+    if (!p.ran || !stands_out(p)) continue;
     // A proof decides. Otherwise the first part that names somebody does: the caller orders them.
     if (best == nullptr || (p.suspects.front().proven && !best->suspects.front().proven)) best = &p;
   }

@@ -73,8 +73,8 @@ TEST_CASE("an_uncalibrated_score_names_nobody") {
   part p = by_probability({0.9, 0.1}, 40);
   p.scale = score_scale::none;
   const conclusion c = conclude(failed, {p});
-  CHECK(c.verdict == conclusion::kind::unknown);
-  CHECK(c.words.find("nobody is blamed") != std::string::npos);
+  CHECK(names_nobody(c));
+  CHECK(c.words == "Nobody stands out; no method that ran has a calibrated score for this run.");
 }
 
 TEST_CASE("a_proof_goes_before_scores_and_needs_none") {
@@ -94,4 +94,15 @@ TEST_CASE("a_run_that_succeeded_names_what_was_healed_and_no_culprit") {
   c = conclude(run, {by_probability({0.9, 0.1}, 40)});
   CHECK(c.verdict == conclusion::kind::healthy);
   CHECK(c.suspect.agent.empty());
+}
+
+TEST_CASE("a_method_that_ran_and_ranks_nobody_is_not_called_missing") {
+  CHECK(names_nobody(conclude(failed, {part{.id = "decisive-error", .ran = true}})));
+  CHECK(conclude(failed, {part{.id = "decisive-error"}}).words == "No attribution method ran; nobody is blamed.");
+}
+
+TEST_CASE("nobody_stands_out_by_the_scores_in_their_order") {
+  part p = by_probability({0.24, 0.29}, 7, "");
+  CHECK(conclude(failed, {p}).words ==
+        "Nobody stands out; the most suspect step has 29 % and the next 24 %, out of 7 steps.");
 }
