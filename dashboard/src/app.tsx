@@ -1,8 +1,8 @@
-// The page: header, list of runs, and the chosen run. The run's id is in the address (#/run/ID), so the address can be
-// shared.
+// The page: header, list of runs, and the chosen run. The run and its view are in the address (net/address.ts).
 import {useCallback, useEffect, useRef, useState} from 'preact/hooks';
 import {readTheme, type Theme} from './graph/theme';
 import {ApiError, getMode, getReadiness, getRuns, type Mode, type RunRow} from './net/api';
+import {readAddress} from './net/address';
 import {clearToken, token} from './net/session';
 import {RunSession} from './run_session';
 import {displayLine} from './scene/text';
@@ -16,15 +16,6 @@ import {AttachPage, ChoosePage, MissingRunPage} from './ui/start_page';
 import {TokenDialog} from './ui/token_dialog';
 
 const POLL_MS = 2_000;
-
-function runInAddress(): string | null {
-  const found = /^#\/run\/(.+)$/.exec(location.hash);
-  try {
-    return found ? decodeURIComponent(found[1]!) : null;
-  } catch {
-    return null;
-  }
-}
 
 function useTheme(): Theme {
   const [theme, setTheme] = useState(readTheme);
@@ -41,7 +32,8 @@ export function App() {
   const theme = useTheme();
   const [tokenReason, setTokenReason] = useState<string | null>(null); // null: no token needed
   const [problem, setProblem] = useState('');
-  const [run, setRun] = useState(runInAddress);
+  const [run, setRun] = useState(() => readAddress().run);
+  const [visits, setVisits] = useState(0); // increases when the reader follows a link or edits the address
   const [sessionCount, setSessionCount] = useState(0);
   const failed = useCallback((error: unknown): void => {
     if (error instanceof ApiError && error.status === 401) {
@@ -52,7 +44,10 @@ export function App() {
     }
   }, []);
   useEffect(() => {
-    const change = (): void => setRun(runInAddress());
+    const change = (): void => {
+      setRun(readAddress().run);
+      setVisits((count) => count + 1);
+    };
     addEventListener('hashchange', change);
     return () => removeEventListener('hashchange', change);
   }, []);
@@ -74,6 +69,7 @@ export function App() {
       key={sessionCount}
       theme={theme}
       run={run}
+      visits={visits}
       choose={setRun}
       problem={problem}
       setProblem={setProblem}
@@ -85,13 +81,14 @@ export function App() {
 interface PageProps {
   theme: Theme;
   run: string | null;
+  visits: number;
   choose(run: string): void;
   problem: string;
   setProblem(text: string): void;
   failed(error: unknown): void;
 }
 
-function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
+function Page({theme, run, visits, choose, problem, setProblem, failed}: PageProps) {
   const [mode, setMode] = useState<Mode | null>(null);
   const [ready, setReady] = useState<boolean | null>(null);
   const [health, setHealth] = useState(false);
@@ -137,7 +134,7 @@ function Page({theme, run, choose, problem, setProblem, failed}: PageProps) {
         <MissingRunPage run={session.session.run} />
       ) : session ? (
         <RunView
-          key={session.session.run}
+          key={`${visits} ${session.session.run}`}
           session={session.session}
           version={session.version}
           theme={theme}

@@ -1,13 +1,16 @@
-"""The API, the graph, the report and `digctl show` count the same things in a run and tell the same times."""
+"""The API, the graph, the report, `digctl show` and the dashboard count the same things in a run."""
 
 import json
 import re
+import shutil
 import subprocess
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
 import pytest
 from live import DIGCTL, Daemon
+from playwright.sync_api import expect, sync_playwright
 
 DEMO = Path(__file__).parents[1] / "traces/demo.jsonl"
 
@@ -44,8 +47,44 @@ def play_troubled(daemon):
     return "troubled"
 
 
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as play:
+        running = play.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--enable-unsafe-swiftshader"]
+        )
+        yield running
+        running.close()
+
+
+def counts_of_page(browser, daemon, run):
+    """What the dashboard shows of an ended run: the numbers beside its title, and that of the list of detections."""
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.set_default_timeout(60_000)
+    page.goto(f"http://{daemon.address}/#/run/{urllib.parse.quote(run, safe='')}")
+    answer = page.get_by_role("region", name="Answer")
+    expect(answer.get_by_text("What now?")).to_be_visible(timeout=60_000)  # the page has read the whole run
+    tally = page.locator(".title .tally").inner_text()
+    listed = page.get_by_role("region", name="Detections").locator("h2 .count").inner_text()
+    words = [re.sub(r"\s+", " ", text) for text in answer.locator("dd").all_inner_texts()]
+    page.context.close()
+
+    def number(words):
+        found = re.search(rf"([\d,]+) {words}", tally)
+        return int(found.group(1).replace(",", "")) if found else 0
+
+    return {
+        "events": number("events?"),
+        "activations": number("activations?"),
+        "detections": number("detections?"),
+        "not_observed": number("messages? lost"),
+        "listed": int(listed.replace(",", "")),
+        "answers": words,
+    }
+
+
 @pytest.mark.parametrize("play", [play_demo, play_troubled])
-def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, play):
+def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, browser, play):
     with Daemon(tmp_path) as daemon:
         run = play(daemon)
         listed = next(r for r in get(daemon, "/v1/runs")["runs"] if r["run"] == run)
@@ -55,6 +94,7 @@ def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, play):
         found = get(daemon, f"/v1/runs/{run}/detections?limit=500")["detections"]
         own = json.loads(digctl("report", run, "--to", daemon.address, "--budget", 0, "--format", "json"))
         shown = digctl("show", run, "--to", daemon.address, "--no-legend")
+        page = counts_of_page(browser, daemon, run)
     assert listed["counts"] == described["counts"]
     assert report["run"] == own["run"] and report["detections"] == own["detections"]
 
@@ -80,3 +120,9 @@ def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, play):
     ]
     assert int(re.search(r"(\d+) events?\b", head).group(1)) == seen["events"]
     assert "not_observed" in seen and seen["not_observed"] == (7 if run == "troubled" else 0)
+
+    for name in ("events", "activations", "detections", "not_observed"):
+        assert page[name] == seen[name], name
+    assert page["listed"] == seen["detections"]
+    for shown_answer, answer in zip(page["answers"], report["verdict"], strict=True):
+        assert re.sub(r"\s+", " ", answer).replace("`", "") in shown_answer

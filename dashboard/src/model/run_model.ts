@@ -32,7 +32,8 @@ export class RunModel {
   readonly detections: Detection[] = [];
   readonly marks: Mark[] = [];
   readonly entries = new Entries();
-  readonly counts = {events: 0, activations: 0, deliveries: 0};
+  // As in reports: events that were announced or created by digd, without placeholders; `lost`: dropped by clients.
+  readonly counts = {events: 0, activations: 0, deliveries: 0, detections: 0, lost: 0};
   ended: Ended | null = null;
   forgotten = 0;
   columns = 0;
@@ -44,7 +45,6 @@ export class RunModel {
   private monitor: Lane | null = null;
   private readonly pending = new PendingTable();
   private readonly roster: Set<string> | null; // null: open, any named agent can receive
-  private detectionCount = 0;
   private detectionsInEntry = 0;
   private entrySeq = -1;
   private framesInEntry = 0; // frames of the current entry
@@ -147,6 +147,7 @@ export class RunModel {
       event = this.newEvent(wire.id, from?.lane ?? this.outside, row, rows);
       event.root = source === null;
     }
+    if (event.announcedAt === NEVER || !late) this.counts.events += 1;
     event.announcedAt = this.at;
     event.kind = wire.kind ?? null;
     event.submit = wire.submit === true;
@@ -228,6 +229,7 @@ export class RunModel {
   }
 
   private gap(dropped: number): void {
+    this.counts.lost += dropped;
     for (const delivery of this.pending.deliveries()) this.setState(delivery, 'unknown');
     this.addMark('gap', `gap: ${dropped} lost`);
   }
@@ -237,7 +239,7 @@ export class RunModel {
   private detection(wire: WireDetection): void {
     const event = wire.event === null ? null : (this.events.get(wire.event) ?? null);
     const detection: Detection = {
-      key: this.detectionCount++,
+      key: this.counts.detections++,
       name: this.nextDetectionName(),
       at: this.at,
       column: this.currentColumn(),
@@ -281,6 +283,7 @@ export class RunModel {
     if (intervention.action === 'create' && !event) {
       event = this.newEvent(intervention.id, this.monitorLane(), 0, 1);
       event.system = true;
+      this.counts.events += 1;
     }
     if (!event) return;
     const action = this.recordAction(event, intervention.action, intervention.recipients, intervention.inject ?? null);
@@ -365,7 +368,6 @@ export class RunModel {
     };
     this.events.set(id, event);
     this.nodes.push(event);
-    this.counts.events += 1;
     return event;
   }
 

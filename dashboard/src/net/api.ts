@@ -173,6 +173,16 @@ export const postJudgement = (
     headers: {'Content-Type': 'application/json'},
   });
 
+// The part of a run's report that the page shows: docs/report.md.
+export interface Report {
+  verdict: string[];
+  conclusion: {kind: string; words: string};
+  run: {outcome: string | null};
+  passes: Record<string, {ran: boolean; command: string | null}>;
+}
+
+export const getReport = (run: string): Promise<Report> => requestJson(`${runPath(run)}/report`);
+
 interface Spent {
   input_tokens: number;
   output_tokens: number;

@@ -3,6 +3,7 @@ import {useCallback, useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import type {Theme} from '../graph/theme';
 import type {RunModel} from '../model/run_model';
 import type {Detection, Node} from '../model/types';
+import {laneKey, readAddress, wholeRun, writeAddress, type View} from '../net/address';
 import {getFile, runPath} from '../net/api';
 import {token} from '../net/session';
 import type {RunSession} from '../run_session';
@@ -10,6 +11,7 @@ import {findAll, witnessNodes, type Filter} from '../scene/focus';
 import {firstFailure} from '../scene/detection_groups';
 import type {Axis} from '../scene/scene';
 import {plural, ruleName, displayLine} from '../scene/text';
+import {Answer} from './answer';
 import {Detections} from './detections';
 import {Filters} from './filters';
 import {GraphPanel} from './graph_panel';
@@ -22,6 +24,7 @@ import {Transport} from './transport';
 import {usePlay} from './play';
 
 const MAX_FOUND = 1_000;
+const ADDRESS_DELAY_MS = 300;
 
 // Runs the action of a pressed key, unless the user types into a field. The listener stays; the actions may change.
 function useKeys(actions: Record<string, () => void>): void {
@@ -48,17 +51,32 @@ interface Props {
   failed(error: unknown): void;
 }
 
+// The view in the address; of another run's address, the whole run.
+function viewInAddress(run: string): View {
+  const address = readAddress();
+  return address.run === run ? address.view : wholeRun;
+}
+
+// Keeps the address at the view. The delay spares the browser while the run plays.
+function useAddress(run: string, view: View): void {
+  useEffect(() => {
+    const timer = window.setTimeout(() => writeAddress(run, view), ADDRESS_DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [run, JSON.stringify(view)]);
+}
+
 // The position on display: live, held, or playing. `at` is always within the kept entries.
-function usePosition(model: RunModel) {
-  const [held, setHeld] = useState<number | null>(null); // null: live
-  const {first, last} = model.entries;
-  const at = held === null ? last : Math.min(Math.max(held, first), Math.max(first, last));
+function usePosition(model: RunModel, first: number | null) {
+  const [held, setHeld] = useState<number | null>(first); // null: live
+  const {entries} = model;
+  const newest = Math.max(entries.first, entries.last);
+  const at = held === null ? entries.last : Math.min(Math.max(held, entries.first), newest);
   const go = useCallback(
     (to: number) => setHeld(Math.min(Math.max(to, model.entries.first), model.entries.last)),
     [model],
   );
   const [playing, play] = usePlay(model, at, go, () => setHeld(null));
-  return {at, live: held === null, playing, go, goLive: () => setHeld(null), play};
+  return {at, held, live: held === null, playing, go, goLive: () => setHeld(null), play};
 }
 
 // The selected node or the chosen detection, at most one of both, and the nodes to bring into the window.
@@ -86,16 +104,25 @@ function useSelection(model: RunModel) {
 
 export function RunView({session, version, theme, failed}: Props) {
   const {model} = session;
-  const {at, live, playing, go, goLive, play} = usePosition(model);
-  const [axis, setAxis] = useState<Axis>('order');
-  const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
-  const [filter, setFilter] = useState<Filter>({state: 'all', search: ''});
+  const [opening] = useState(() => viewInAddress(session.run));
+  const {at, held, live, playing, go, goLive, play} = usePosition(model, opening.at);
+  const [axis, setAxis] = useState<Axis>(opening.axis);
+  const [hiddenNames, setHiddenNames] = useState<readonly string[]>(opening.hidden);
+  const hidden: ReadonlySet<number> = useMemo(
+    () => new Set(model.lanes.filter((lane) => hiddenNames.includes(laneKey(lane))).map((lane) => lane.index)),
+    [model, model.lanes.length, hiddenNames],
+  );
+  const setHidden = (to: ReadonlySet<number>): void =>
+    setHiddenNames(model.lanes.filter((lane) => to.has(lane.index)).map(laneKey));
+  const [filter, setFilter] = useState<Filter>({state: opening.state, search: opening.search});
+  useAddress(session.run, {search: filter.search, state: filter.state, axis, hidden: hiddenNames, at: held});
   const [graphWindow, setGraphWindow] = useState<{from: number; to: number} | null>(null);
   const {selected, detection, reveal, choose, chooseAndShow, chooseDetection} = useSelection(model);
   const isOpened = useRef(false); // on its first failure
   useEffect(() => {
     if (isOpened.current || !session.endedBefore || !session.isRead) return;
     isOpened.current = true;
+    if (JSON.stringify(opening) !== JSON.stringify(wholeRun)) return; // a shared view
     const failure = firstFailure(model);
     if (failure && 'detection' in failure) chooseDetection(failure.detection);
     else if (failure) chooseAndShow(failure.node);
@@ -166,6 +193,7 @@ export function RunView({session, version, theme, failed}: Props) {
         />
       </main>
       <aside class="side">
+        <Answer run={session.run} ended={model.ended !== null && session.isRead} />
         {selected && (
           <Inspector
             node={selected}
@@ -223,6 +251,8 @@ function Title({session, at, failed}: {session: RunSession; at: number; failed(e
       )}
       <span class="tally">
         {plural(model.counts.events, 'event')}, {plural(model.counts.activations, 'activation')}
+        {model.counts.detections > 0 && `, ${plural(model.counts.detections, 'detection')}`}
+        {model.counts.lost > 0 && `, ${plural(model.counts.lost, 'message')} lost`}
       </span>
       {labels.slice(0, 4).map(([name, value]) => (
         <span class="label" key={name}>
