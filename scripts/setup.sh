@@ -56,7 +56,11 @@ current_npm() {
   local version
   version=$(npm --version)
   version=${version%%.*}
-  if [ "$version" -ge 10 ] && [ "$version" -le "${max_npm:-$version}" ]; then npm "$@"; else npx --yes npm@10.9.4 "$@"; fi
+  if [ "$version" -ge 10 ] && [ "$version" -le "${max_npm:-$version}" ]; then
+    npm "$@"
+  else
+    npx --yes npm@10.9.4 "$@"
+  fi
 }
 
 # npm_packages FOLDER: installs the versions of its lock file, unless they are installed already.
@@ -115,6 +119,14 @@ otlp_js_environment() {
   mkdir -p "$root/build/otlp-js"
   cp "$root"/tests/daemon/otlp_js/* "$root/build/otlp-js/"
   npm_packages "$root/build/otlp-js"
+}
+
+# Installs the real Codex in the build folder, for tests/hooks/codex_test.py, and exports its path.
+codex_environment() {
+  mkdir -p "$root/build/codex"
+  cp "$root"/tests/hooks/codex/* "$root/build/codex/"
+  max_npm=10 npm_packages "$root/build/codex"
+  export CODEX_BIN=$root/build/codex/node_modules/.bin/codex
 }
 
 mkdir -p "$root/build"

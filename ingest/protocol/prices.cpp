@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/json_writer.h"
+#include "model/guard.h"
 #include "model/message.h"
 
 namespace digd::ingest {
