@@ -229,7 +229,7 @@ void print_man_options(const CLI::App& app) {
       }
       const names choices = choices_of(*option);
       if (takes_value(*option))
-        std::cout << " Ar " << (choices.empty() ? "value" : replaced(joined(choices), " ", "|"));
+        std::cout << " Ar " << (choices.empty() ? "value" : replaced(joined(choices), " ", "|\\:"));
     }
     std::cout << '\n';
     print_roff(option->get_description());

@@ -233,7 +233,8 @@ def test_a_stored_archive_is_migrated_and_its_runs_continue(digctl, tmp_path):
     (daemon.data / "digd.sqlite").write_bytes(stored.read_bytes())
     with daemon:
         assert "archive_migrating from=1 to=2" in daemon.log_text()
-        assert "recovering runs=2 ended=2" in daemon.log_text() and "recovered runs=2 failed=0" in daemon.log_text()
+        wait_until(lambda: "recovered runs=2 failed=0" in daemon.log_text(), "the log of the recovery")
+        assert "recovering runs=2 ended=2" in daemon.log_text()
         got = lines(digctl("runs", "--format", "jsonl", "--to", daemon.address).stdout)
         assert [(r["run"], r["state"], r["counts"]["messages"]) for r in got] == [
             ("failed", "ended", 4),

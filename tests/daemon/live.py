@@ -66,7 +66,8 @@ class Daemon:
     def is_recovering(self):
         """False also if /readyz wants TLS or a token."""
         try:
-            request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            host = "localhost" if self.address.startswith("unix:") else self.address
+            request = f"GET /readyz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
             return '"recovering"' in self.http(request)[1]
         except (OSError, ValueError, IndexError):
             return False
