@@ -1,13 +1,13 @@
 // Serves a GGUF model on loopback with the part of OpenAI's API that the study needs:
 // POST /v1/chat/completions with messages, seed, temperature, max_tokens and response_format json_schema.
 //
-//   node server.mjs MODEL     prints {"port": N} when it is ready
+//   node server.mjs MODEL [CONTEXT]     prints {"port": N} when it is ready; CONTEXT in tokens, 4096 by default
 //
 // One request at a time, each from an empty context: the same request gives the same answer.
 import http from "node:http";
 import {getLlama, LlamaChatSession} from "node-llama-cpp";
 
-const CONTEXT = 4096;
+const CONTEXT = Number(process.argv[3] ?? 4096);
 const MAX_BODY = 1 << 20;
 
 const llama = await getLlama({gpu: false, build: "never", progressLogs: false, logLevel: "error", maxThreads: 2});
