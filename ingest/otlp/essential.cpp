@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ingest/otlp/dialect.h"
+#include "ingest/otlp/usage.h"
 
 namespace digd::otlp {
 
@@ -27,6 +28,9 @@ class wanted_keys {
     add(error_type_key);
     add(d.conversation);
     if (given_role == role::handoff) add(d.handed_to);
+    if (given_role == role::model) {
+      for (const std::string_view key : usage_keys()) add(key);
+    }
     if (!texts) return;
     for (const std::string_view key : d.input) add(key);
     for (const std::string_view key : d.output) add(key);

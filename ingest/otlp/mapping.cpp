@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "ingest/importers/trace_writer.h"
 #include "ingest/otlp/timeline.h"
 #include "ingest/otlp/turns.h"
+#include "ingest/otlp/usage.h"
 
 namespace digd::otlp {
 
@@ -27,7 +30,13 @@ void mark(json::object& in, const names& inferred) {
 class message_builder {
  public:
   message_builder(const run_of_turns& run, const timeline& plan)
-      : run_(run), plan_(plan), agents_(name_table::kind::agent) {}
+      : run_(run), plan_(plan), agents_(name_table::kind::agent) {
+    for (const act& each : plan.acts) {
+      if (each.turn == none) continue;
+      const act*& last = last_act_[each.turn];
+      if (last == nullptr || last->start_ns <= each.start_ns) last = &each;
+    }
+  }
 
   mapped_run build() {
     for (const act_event& root : plan_.roots) add_event(root, nullptr);
@@ -162,15 +171,36 @@ class message_builder {
       members["reactions"] = std::move(reactions);
       members["outputs"] = std::move(outputs);
     }
-    if (t != nullptr && t->models + t->tools > 0) members["spans"] = {{"model", t->models}, {"tool", t->tools}};
+    if (t != nullptr && t->models.size() + t->tools.size() > 0) {
+      members["spans"] = {{"model", t->models.size()}, {"tool", t->tools.size()}};
+      if (json::object used = usage_until_end_of(act, *t); !used.empty()) members["usage"] = std::move(used);
+    }
     mark(members, inferred);
     add("activation_ended", act.end_ns, rank::end, std::move(members));
     ++(t == nullptr || act.end_moved || act.end_ns != t->end_ns ? out_.counts.times.inferred
                                                                 : out_.counts.times.stated);
   }
 
+  // What the turn used since its activation before this one. The last activation has all the rest, so that each call
+  // counts once.
+  json::object usage_until_end_of(const act& act, const turn& t) {
+    std::set<const span*>& counted = counted_[act.turn];
+    const bool is_last = last_act_[act.turn] == &act;
+    std::vector<const span*> models;
+    std::size_t tools = 0;
+    for (const span* s : t.models) {
+      if ((is_last || s->end_ns <= act.end_ns) && counted.insert(s).second) models.push_back(s);
+    }
+    for (const span* s : t.tools) {
+      tools += (is_last || s->end_ns <= act.end_ns) && counted.insert(s).second ? 1 : 0;
+    }
+    return usage_of(models, tools);
+  }
+
   const run_of_turns& run_;
   const timeline& plan_;
+  std::map<std::size_t, std::set<const span*>> counted_;  // by turn
+  std::map<std::size_t, const act*> last_act_;            // by turn
   name_table agents_;
   names acting_;
   std::vector<moment> order_;

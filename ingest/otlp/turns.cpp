@@ -75,8 +75,8 @@ class turn_finder {
   // The texts of the turn's own span come first, then those of an agent's span in it, then those of the last model
   // call.
   static void take_part(turn& of, const span& s, const dialect& in, role given_role) {
-    if (given_role == role::model) ++of.models;
-    if (given_role == role::tool) ++of.tools;
+    if (given_role == role::model) of.models.push_back(&s);
+    if (given_role == role::tool) of.tools.push_back(&s);
     if (given_role != role::model && given_role != role::agent && given_role != role::node) return;
     const bool outweighs = given_role != role::model;
     const auto takes = [&](const span* now, bool latest) {

@@ -33,8 +33,8 @@ struct turn {
   std::int64_t start_ns = 0, end_ns = 0;  // end is after start
   const span* input = nullptr;            // where its texts are; null: nowhere
   const span* output = nullptr;
-  std::size_t models = 0, tools = 0;  // spans in it
-  bool failed = false;                // as its dialect understands its span's status
+  std::vector<const span*> models, tools;  // spans in it
+  bool failed = false;                     // as its dialect understands its span's status
   bool cancelled = false;
 };
 

@@ -272,3 +272,59 @@ TEST_CASE("a_run_that_lacks_its_root_is_not_known_to_have_failed") {
   REQUIRE(outcome_of(imported(of).front()) == "aborted");
   REQUIRE(outcome_of(imported(team()).front()) == "success");
 }
+
+// ---- usage
+
+namespace {
+
+json::object model_call(const std::string& model, int input, int output) {
+  json::object out = operation("chat");
+  out["gen_ai.request.model"] = model;
+  out["gen_ai.usage.input_tokens"] = input;
+  out["gen_ai.usage.output_tokens"] = output;
+  return out;
+}
+
+// The usage in the messages, in their order.
+lines usages(const std::vector<span>& of) {
+  lines out;
+  for (const run_message& message : map_spans(of, span_set::complete).messages) {
+    if (const json::value* used = message.members.if_contains("usage")) out.push_back(json::serialize(*used));
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("model_calls_are_the_usage_of_the_activation_in_which_they_end") {
+  const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, agent("boss")},
+                         {"2", "1", "chat large", 10, 90, model_call("large", 100, 10)},
+                         {"3", "1", "execute_tool ask", 100, 210, operation("execute_tool")},
+                         {"4", "3", "invoke_agent clerk", 110, 200, agent("clerk")},
+                         {"5", "4", "chat small", 120, 180, model_call("small", 7, 3)},
+                         {"6", "1", "chat large", 300, 350, model_call("large", 200, 20)},
+                         {"7", "1", "chat small", 360, 400, model_call("small", 1, 0)}});
+  const lines expected{
+      R"({"input_tokens":100,"output_tokens":10,"model_calls":1,"models":{"large":{"input_tokens":100,"output_tokens":10}}})",
+      R"({"input_tokens":7,"output_tokens":3,"model_calls":1,"models":{"small":{"input_tokens":7,"output_tokens":3}}})",
+      R"({"input_tokens":201,"output_tokens":20,"model_calls":2,"tool_calls":1,"models":{"large":{"input_tokens":200,)"
+      R"("output_tokens":20},"small":{"input_tokens":1}}})"};
+  REQUIRE(usages(of) == expected);
+  std::vector<span> kept = of;
+  for (span& s : kept) keep_essential(s, false);
+  REQUIRE(usages(kept) == expected);
+}
+
+TEST_CASE("counts_of_an_agent_s_span_and_odd_counts_are_left_out") {
+  json::object boss = agent("boss");
+  boss["gen_ai.usage.input_tokens"] = 1000;
+  json::object odd = operation("chat");
+  odd["gen_ai.usage.input_tokens"] = -5;
+  odd["gen_ai.usage.output_tokens"] = "many";
+  json::object former = operation("chat");
+  former["gen_ai.usage.prompt_tokens"] = 12;
+  const auto of = spans({{"1", "", "invoke_agent boss", 0, 500, boss},
+                         {"2", "1", "chat m", 10, 90, odd},
+                         {"3", "1", "chat m", 100, 190, former}});
+  REQUIRE(usages(of) == lines{R"({"input_tokens":12,"model_calls":2})"});
+}
