@@ -12,6 +12,7 @@
 #include "report/picture/svg.h"
 #include "report/picture/text.h"
 #include "report/pictures.h"
+#include "report/usage_blocks.h"
 #include "report/verdict.h"
 #include "report/words.h"
 
@@ -306,6 +307,9 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
   out.failed = seen.found > cleared || seen.ended == run_outcome::failure || seen.ended == run_outcome::aborted;
   out.facts = facts_of(seen);
   out.sections.push_back(what_section(from, who, subject, drawn));
+  if (std::vector<block> used = usage_blocks(seen.usage); !used.empty()) {
+    out.sections.push_back({.id = "used", .title = "What it used", .blocks = std::move(used)});
+  }
   out.sections.push_back(who_section(seen, parts, who));
   out.sections.push_back(why_section(from));
   out.sections.push_back(done_section(seen));

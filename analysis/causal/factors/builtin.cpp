@@ -103,6 +103,7 @@ double duration(const run_facts& f) { return static_cast<double>(f.last_ms - f.f
 
 double idle(const run_facts& f) {
   std::vector<std::pair<milliseconds, milliseconds>> busy;
+  busy.reserve(f.activations.size());
   for (const auto& a : f.activations) busy.emplace_back(a.started_ms, a.ended_ms.value_or(f.last_ms));
   std::sort(busy.begin(), busy.end());
   milliseconds covered = 0, until = f.first_ms;
@@ -140,6 +141,7 @@ std::vector<builtin_factor> detection_factors() {
 #undef DIGD_RULE
   };
   std::vector<builtin_factor> out;
+  out.reserve(by_rule.size());
   for (const rule_id id : column_order) out.push_back(by_rule[index_of(id)]);
   for (std::size_t i = 0; i < failure_rule_count; ++i) {
     const auto id = static_cast<rule_id>(i);
@@ -196,8 +198,27 @@ std::vector<builtin_factor> make_factors() {
       {"firings", "detections of all rules", "read the detections: `digctl replay`", true, fired_in_all},
       {"gaps", "times the client lost observations", "see why the client falls behind", true, DIGD_COUNT(gaps)},
       {"refused", "messages refused", "see the archive for why messages are refused", true, DIGD_COUNT(refused)}};
-#undef DIGD_COUNT
   for (const builtin_factor& factor : detection_factors()) out.push_back(factor);
+  const std::vector<builtin_factor> of_guards{
+      {"tokens", "input and output tokens that clients report", "set `max_tokens` of the guard budget", true,
+       DIGD_COUNT(tokens)},
+      {"cost", "what clients report, or [prices] say, that calls cost", "set `max_cost` of the guard budget", true,
+       [](const run_facts& f) { return static_cast<double>(f.cost) / 1e6; }},
+      {"model_calls", "calls of language models", "set `max_model_calls` of the guard budget", true,
+       DIGD_COUNT(model_calls)},
+      {"tool_calls", "calls of tools", "set `max_tool_calls` of the guard budget", true, DIGD_COUNT(tool_calls)},
+      {"holds", "events that waited for a person", "see which guard holds events", true, DIGD_COUNT(holds)},
+      {"decisions", "decisions of people about held events", "", true, DIGD_COUNT(decisions)},
+      {"fired_budget", "firings of the guard budget", "see what the run spends", true,
+       fired<index_of(rule_id::budget)>},
+      {"fired_fan_out", "firings of the guard fan_out", "split the problem into fewer parts", true,
+       fired<index_of(rule_id::fan_out)>},
+      {"fired_repetition", "firings of the guard repetition", "see what an agent repeats, and why", true,
+       fired<index_of(rule_id::repetition)>},
+      {"fired_stall", "firings of the guard stall", "see what an agent waits for", true,
+       fired<index_of(rule_id::stall)>}};
+#undef DIGD_COUNT
+  out.insert(out.end(), of_guards.begin(), of_guards.end());
   return out;
 }
 

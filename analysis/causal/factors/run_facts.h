@@ -50,6 +50,8 @@ struct run_facts {
   std::uint64_t failures = 0;  // detections of severity failure
   std::uint64_t injections = 0, interventions = 0, reroute_verdicts = 0;
   std::uint64_t cleared = 0, recurred = 0, unresolved = 0;
+  std::uint64_t tokens = 0, cost = 0, model_calls = 0, tool_calls = 0;  // as clients report them; cost in millionths
+  std::uint64_t holds = 0, decisions = 0;                               // events that waited; decisions of people
   milliseconds first_ms = 0, last_ms = 0;
 
   std::shared_ptr<const run_facts> whole;  // the whole run, if this is a window of it; null otherwise

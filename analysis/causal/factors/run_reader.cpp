@@ -33,6 +33,7 @@ class recorder {
     to_.last_ms = std::max(to_.last_ms, given_record.ts);
     count(given_record.answer);
     if (given_record.kind == ingest::record_kind::refused) ++to_.refused;
+    to_.decisions += given_record.kind == ingest::record_kind::decision;
     if (given_record.kind != ingest::record_kind::message) return;
     ++to_.messages;
     if (decoder_.decode(given_record.frame, message_).refused) return;
@@ -70,6 +71,7 @@ class recorder {
     for (const verdict& v : a.verdicts) {
       to_.injections += v.action == action::inject;
       to_.reroute_verdicts += v.action == action::reroute;
+      to_.holds += v.action == action::hold;
     }
     to_.interventions += a.interventions.size();
     for (const outcome_report& o : a.outcomes) {
@@ -112,6 +114,12 @@ class recorder {
   }
 
   void record(const message& m, milliseconds ts) {
+    if (m.usage) {
+      to_.tokens += m.usage->input_tokens + m.usage->output_tokens;
+      to_.cost += m.usage->cost;
+      to_.model_calls += m.usage->model_calls;
+      to_.tool_calls += m.usage->tool_calls;
+    }
     switch (m.type) {
       case message_type::agent_joined: agent(m.agent); break;
       case message_type::event: announce(m.events.front(), source_of(m.events.front()), ts); break;
