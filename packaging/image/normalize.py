@@ -2,9 +2,11 @@
 """Rewrites an image archive so that equal contents give equal bytes: packaging/image/normalize.py ARCHIVE.tar
 
 buildah names the working container, which is random, in the image's configuration. This removes the name, and writes
-the configuration, the layers and the manifest again, with fixed times and owners.
+the configuration, the layers and the manifest again, with fixed times and owners. It compresses the layers, not the
+archive: `podman load` of Debian 12 refuses a compressed archive.
 """
 
+import gzip
 import hashlib
 import io
 import json
@@ -20,7 +22,8 @@ def main():
     with tarfile.open(path) as archive:
         manifest = json.load(archive.extractfile("manifest.json"))
         config = json.load(archive.extractfile(manifest[0]["Config"]))
-        layers = {name: archive.extractfile(name).read() for name in manifest[0]["Layers"]}
+        names = manifest[0]["Layers"]
+        layers = {name: gzip.compress(archive.extractfile(name).read(), 9, mtime=0) for name in names}
     config.pop("container", None)
     text = json.dumps(config, sort_keys=True).encode()
     manifest[0]["Config"] = hashlib.sha256(text).hexdigest() + ".json"

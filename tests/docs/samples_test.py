@@ -1,8 +1,9 @@
 """The samples of the README and of docs/ work with the digd, digctl and clients of this tree.
 
 The Python program of the README runs as it is. Other Python samples are fragments: they must compile, and the names of
-digd that they use must exist. Configurations go through digd, and each digctl or digd command line must name commands
-and options that exist.
+digd that they use must exist. C++ samples compile against the installed headers. Configurations go through digd, and
+each digctl or digd command line must name commands and options that exist. clients/typescript/test/samples.test.ts runs
+the TypeScript samples.
 """
 
 import ast
@@ -89,6 +90,40 @@ def test_python_samples_compile_and_name_what_exists(text):
             if not hasattr(found, name):
                 importlib.import_module(".".join(parts[:depth]))
             found = getattr(found, name)
+
+
+# The names that the samples of docs/clients-cpp.md use without declaring them.
+CPP_PROGRAM = """
+#include <digd/client.h>
+#include <digd/engine.h>
+#include <map>
+struct inbox {{ void push(const std::string& event, const std::string& text); }};
+void sample(std::map<std::string, inbox>& inboxes, std::string_view frame, std::int64_t now_ms) {{
+  (void)inboxes, (void)frame, (void)now_ms;
+{}
+}}
+"""
+
+
+@pytest.mark.parametrize("place, text", [x for x in blocks("cpp") if x[0].startswith("docs/clients-cpp.md")])
+def test_samples_of_the_cpp_client_compile(place, text):
+    includes = ["-I", ROOT / "clients/cpp/include", "-I", ROOT / "library/include"]
+    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", *includes, "-x", "c++", "-"]
+    done = subprocess.run(command, input=CPP_PROGRAM.format(text), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
+def test_declarations_of_the_importers_are_in_their_headers():
+    text = next(text for place, text in blocks("cpp") if place.startswith("docs/importers.md"))
+    lines = text.splitlines()
+    for header, declaration in zip(lines[::2], lines[1::2], strict=True):
+        assert declaration in (ROOT / header.removeprefix("// ")).read_text()
+
+
+def test_every_page_with_cpp_samples_is_tested():
+    # adding_a_rule_test compiles and runs the blocks of docs/adding-a-rule.md.
+    pages = {place.split(":")[0] for place, _ in blocks("cpp")}
+    assert pages == {"docs/clients-cpp.md", "docs/importers.md", "docs/adding-a-rule.md"}
 
 
 @pytest.mark.parametrize("text", samples("json"))
