@@ -57,7 +57,7 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
   auto made = std::make_unique<state>();
   made->options = std::move(options);
   const auto& o = made->options;
-  if (auto found = made->file.open({o.path, o.vfs, o.check_bytes, o.on_migration})) {
+  if (auto found = made->file.open({o.path, o.vfs, o.check_bytes, o.value_bytes, o.on_migration})) {
     if (why != nullptr) *why = found.words;
     return make_error_code(found.error);
   }

@@ -44,6 +44,7 @@ struct options {
   unsigned max_retry_ms = 5'000;
   unsigned max_disk_ms = 4'000;         // how long entries may wait for the disk before `health` reports it
   unsigned stop_ms = 10'000;            // how long `stop` retries while writes fail
+  int value_bytes = 128 << 20;          // of a row at most; a larger entry is shrunk (docs/archive.md)
   int checkpoint_pages = 4'096;         // the log is checkpointed at this length (16 MB)
   std::int64_t check_bytes = 64 << 20;  // `open` runs SQLite's quick check on files up to this size
   std::string vfs;                      // SQLite's file layer, for fault injection; empty: the default
@@ -55,6 +56,7 @@ struct counters {
   std::atomic<std::uint64_t> entries{0}, bytes{0}, commits{0};  // durable
   std::atomic<std::uint64_t> failed_commits{0}, failed_checkpoints{0};
   std::atomic<std::uint64_t> queue_full{0};  // pushes refused
+  std::atomic<std::uint64_t> shrunk{0};      // entries too large to be stored whole
   std::atomic<std::uint64_t> set_aside{0};   // entries dropped because their run contradicts what is stored
   std::atomic<std::uint64_t> deleted_runs{0};
   std::atomic<std::uint64_t> failed_removals{0};  // steps of a deletion that were retried

@@ -53,6 +53,22 @@ bool is_own_line(entry_kind kind) {
          kind == entry_kind::decision;
 }
 
+bool entry::shrink() {
+  bool any = verdicts.size() > max_shrunk_bytes;
+  if (any) verdicts.clear();
+  for (auto& row : detections) {
+    if (row.json.size() <= max_shrunk_bytes) continue;
+    any = true;
+    row.json = R"({"rule":")" + row.rule + R"(","severity":")" + row.severity + R"(","too_large":true})";
+  }
+  for (auto& row : interventions) {
+    if (row.json.size() <= max_shrunk_bytes) continue;
+    any = true;
+    row.json = R"({"type":"intervention","action":")" + row.action + R"(","too_large":true})";
+  }
+  return any;
+}
+
 std::size_t entry::bytes() const {
   std::size_t sum = sizeof *this + run.size() + session.size() + type.size() + frame.size() + code.size() +
                     verdicts.size() + size_of(answered) + ended.size();

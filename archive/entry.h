@@ -92,6 +92,11 @@ struct entry {
   std::shared_ptr<const judgement_row> opinion;  // of judgement only
 
   std::size_t bytes() const;  // approximate size in memory
+
+  // Removes what a replay gives again from an entry that is too large to be stored: texts over `max_shrunk_bytes` among
+  // its verdicts, detections and interventions. The frame stays. False: there is nothing to remove.
+  static constexpr std::size_t max_shrunk_bytes = 65'536;
+  bool shrink();
 };
 
 // Allocated once and handed over by pointer: moving its half kilobyte at each step costs more than the allocation.

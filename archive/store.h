@@ -30,6 +30,7 @@ class store {
     std::string path;
     std::string vfs;
     std::int64_t check_bytes = 0;
+    int value_bytes = 0;  // of a row that is written; 0: SQLite's own limit
     std::function<void(int from, int to)> on_migration;
   };
   static constexpr std::int64_t kept_pages = 256;    // free pages that the file keeps: 1 MiB

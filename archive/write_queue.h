@@ -71,7 +71,8 @@ class write_queue {
   // For the writer thread only: appends entries to `into` until it has `max_entries` or about `max_bytes`. False: there
   // were none.
   bool take(batch& into, std::size_t max_entries, std::size_t max_bytes);
-  void settle(const batch& done);  // these entries no longer count against the bounds
+  void settle(const batch& done);                              // these entries no longer count against the bounds
+  void shrunk(std::size_t bytes) { bytes_.fetch_sub(bytes); }  // an entry that was taken got smaller
 
   void close() { closed_.store(true); }
   bool is_closed() const { return closed_.load(); }

@@ -137,6 +137,9 @@ void writer::gather(clock::time_point until) {
 
 bool writer::write() {
   auto done = store_.write(batch_);
+  if (done.why && done.at < batch_.size() && done.why.primary() == SQLITE_TOOBIG && shrink(*batch_[done.at])) {
+    return true;  // the batch is written again at once
+  }
   if (done.why && done.at < batch_.size() && is_caused_by_entry(done.why)) {
     set_aside_from(done.at, done.why);
     return true;  // the rest of the batch is written at once
@@ -153,6 +156,15 @@ bool writer::write() {
   queue_.settle(batch_);
   batch_.clear();
   keep_log_short();
+  return true;
+}
+
+// The queue counts the bytes of its entries, so it must learn of the change.
+bool writer::shrink(entry& item) {
+  const std::size_t before = item.bytes();
+  if (!item.shrink()) return false;
+  queue_.shrunk(before - item.bytes());
+  counted_.shrunk.fetch_add(1);
   return true;
 }
 

@@ -37,7 +37,8 @@ class writer {
   void work();
   bool write_and_tidy();
   void gather(clock::time_point until);
-  bool write();  // false: the batch is not written and must be retried
+  bool write();              // false: the batch is not written and must be retried
+  bool shrink(entry& item);  // false: it is as small as it gets
   void report(const batch& done);
   void set_aside_from(std::size_t at, const failure& why);
   void take();

@@ -43,6 +43,7 @@ void add_archive(process_facts& now, const archive::archive& archive) {
   now.archive_failed_commits = c.failed_commits.load();
   now.archive_failed_checkpoints = c.failed_checkpoints.load();
   now.archive_queue_full = c.queue_full.load();
+  now.archive_shrunk = c.shrunk.load();
   now.archive_set_aside = c.set_aside.load();
   now.archive_deleted_runs = c.deleted_runs.load();
   now.archive_failed_removals = c.failed_removals.load();

@@ -11,13 +11,13 @@
 
 namespace digd::daemon {
 
-void switch_all(const run_control& runs, mode strongest, std::function<void(std::size_t)> done) {
+void switch_all(const run_control& runs, mode strongest, std::string_view by, std::function<void(std::size_t)> done) {
   struct progress {
     std::atomic<std::size_t> threads_left, changed_runs{0};
     std::function<void(std::size_t)> done;
   };
   const mode before = runs.operator_mode.exchange(strongest);
-  spdlog::warn("operator_switch mode={} before={}", to_string(strongest), to_string(before));
+  spdlog::warn("operator_switch mode={} before={} by={}", to_string(strongest), to_string(before), digd::quoted(by));
   const auto shared = std::make_shared<progress>();
   shared->threads_left = runs.threads.size();
   shared->done = std::move(done);
@@ -29,9 +29,10 @@ void switch_all(const run_control& runs, mode strongest, std::function<void(std:
   }
 }
 
-void delete_run(const run_control& runs, const std::string& run, std::function<void(http_response&&)> done) {
+void delete_run(const run_control& runs, const std::string& run, const std::string& by,
+                std::function<void(http_response&&)> done) {
   engine_thread& owner = runs.threads.owner_of(run);
-  boost::asio::post(owner.context(), [&eraser = runs.eraser, &owner, run, done = std::move(done)] {
+  boost::asio::post(owner.context(), [&eraser = runs.eraser, &owner, run, by, done = std::move(done)] {
     const registry::removal removed = owner.runs().remove(run);
     switch (removed.outcome) {
       case registry::removal::result::unknown: return done(no_such_run(run));
@@ -39,7 +40,7 @@ void delete_run(const run_control& runs, const std::string& run, std::function<v
       case registry::removal::result::removed: break;
     }
     owner.counts().runs_deleted.add();
-    spdlog::warn("run_deleted run={} number={}", digd::quoted(run), removed.number);
+    spdlog::warn("run_deleted run={} number={} by={}", digd::quoted(run), removed.number, digd::quoted(by));
     if (!owner.records().is_on()) return done(respond_nothing());
     eraser.erase(owner, removed.number, [done] { done(respond_nothing()); });
   });

@@ -1,5 +1,7 @@
 #include "daemon/api/routes.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <array>
 #include <boost/beast/websocket/rfc6455.hpp>
@@ -9,6 +11,8 @@
 #include <utility>
 
 #include "base/json_writer.h"
+#include "base/log_rate_limit.h"
+#include "base/quote.h"
 #include "base/unix_time.h"
 #include "daemon/api/call.h"
 #include "daemon/api/health.h"
@@ -212,10 +216,12 @@ routed get_report(call& in) {
 
 routed get_usage(call& in) { return make_report(in, report_format::usage); }
 
+// The name of the caller's token; empty where no tokens are configured.
+std::string caller_of(const call& in) { return in.grant ? in.grant->name() : std::string(); }
+
 routed remove_run(call& in) {
-  return deferred_response{[&runs = in.services.runs, run = in.run](const response_callback& respond_to) {
-    delete_run(runs, run, respond_to);
-  }};
+  return deferred_response{[&runs = in.services.runs, run = in.run, by = caller_of(in)](
+                               const response_callback& respond_to) { delete_run(runs, run, by, respond_to); }};
 }
 
 routed get_or_delete_run(call& in) { return in.request.method() == http::verb::delete_ ? remove_run(in) : get_run(in); }
@@ -366,9 +372,10 @@ routed put_mode(call& in) {
   if (!strongest) {
     return respond_error(http::status::bad_request, "bad_mode", "mode: expected off, observe, shadow or enforce");
   }
-  return deferred_response{[&runs = in.services.runs, m = *strongest](const response_callback& respond_to) {
-    switch_all(runs, m, [m, respond_to](std::size_t changed) { respond_to(mode_response(m, changed)); });
-  }};
+  return deferred_response{
+      [&runs = in.services.runs, m = *strongest, by = caller_of(in)](const response_callback& respond_to) {
+        switch_all(runs, m, by, [m, respond_to](std::size_t changed) { respond_to(mode_response(m, changed)); });
+      }};
 }
 
 routed get_or_put_mode(call& in) {
@@ -453,6 +460,16 @@ http_response response_of(const authorizer::refusal& refusal) {
   return response;
 }
 
+// Never the token itself. Whoever guesses tokens fills no disk: ten lines a second for each engine thread.
+void log_refusal(const call& in, const authorizer::refusal& refused) {
+  constexpr std::uint64_t max_lines_a_second = 10;
+  thread_local log_rate_limit limit(max_lines_a_second);
+  std::uint64_t suppressed = 0;
+  if (!limit.allows(suppressed)) return;
+  spdlog::warn("access_refused method={} target={} why={} suppressed={}", view(in.request.method_string()),
+               digd::quoted(view(in.request.target())), digd::quoted(refused.message), suppressed);
+}
+
 std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
   const bool changes = in.request.method() != http::verb::get && in.request.method() != http::verb::head &&
                        (entry.takes == intake::none || entry.takes == intake::decision);
@@ -460,7 +477,10 @@ std::optional<http_response> refuse_unauthorized(const route_entry& entry, call&
   const std::string* asked = in.target.parameter("run");
   const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
   auto decision = in.services.admission.authorizer.check(in.request, changes ? right::operate : entry.needs, run);
-  if (decision.refused) return response_of(*decision.refused);
+  if (decision.refused) {
+    log_refusal(in, *decision.refused);
+    return response_of(*decision.refused);
+  }
   // A token for some runs may not change what concerns all.
   if (decision.grant && changes && !is_run && !decision.grant->covers_all_runs()) {
     return respond_error(http::status::forbidden, "forbidden", "the token is for some runs, and this is about all");

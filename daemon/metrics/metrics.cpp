@@ -165,6 +165,7 @@ void write_archive(prometheus_text& out, const process_facts& now) {
   out.counter("digd_archive_failed_commits_total", "Commits that failed and were retried.", now.archive_failed_commits);
   out.counter("digd_archive_failed_checkpoints_total",
               "Times that the write-ahead log could not be moved into the file.", now.archive_failed_checkpoints);
+  out.counter("digd_archive_shrunk_total", "Entries too large to be archived whole.", now.archive_shrunk);
   out.counter("digd_archive_set_aside_total", "Entries that contradict their stored run.", now.archive_set_aside);
   out.counter("digd_archive_deleted_runs_total", "Runs deleted from the file.", now.archive_deleted_runs);
   out.counter("digd_archive_failed_removals_total", "Steps of deletions that failed and were retried.",

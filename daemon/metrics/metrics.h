@@ -50,7 +50,8 @@ struct process_facts {
   bool archive_on = false;
   std::uint64_t archive_queue = 0, archive_entries = 0, archive_bytes = 0, archive_commits = 0;
   std::uint64_t archive_failed_commits = 0, archive_failed_checkpoints = 0, archive_queue_full = 0;
-  std::uint64_t archive_set_aside = 0, archive_deleted_runs = 0, archive_file_bytes = 0, archive_log_bytes = 0;
+  std::uint64_t archive_shrunk = 0, archive_set_aside = 0, archive_deleted_runs = 0;
+  std::uint64_t archive_file_bytes = 0, archive_log_bytes = 0;
   std::uint64_t archive_failed_removals = 0, retention_over_bytes = 0;
   std::vector<retention_count> retention;
   std::vector<overload_fact> overload;

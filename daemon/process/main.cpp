@@ -1,6 +1,9 @@
 // digd: start-up is an ordered list of steps, each with its undo. When the daemon stops, or a later step fails, the
 // steps are undone in reverse order.
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
@@ -21,6 +24,7 @@
 #include "daemon/process/new_setup.h"
 #include "daemon/process/server.h"
 #include "daemon/process/service_manager.h"
+#include "daemon/process/stop_limit.h"
 #include "daemon/process/supervisor.h"
 #include "daemon/settings/address.h"
 #include "daemon/settings/config.h"
@@ -34,6 +38,7 @@ namespace {
 constexpr int exit_done = 0, exit_failed = 1, exit_wrong_use = 2;
 constexpr std::chrono::seconds max_close_time{5};
 constexpr std::chrono::seconds max_backlog_time{5};
+constexpr std::chrono::seconds max_stop_time{25};  // less than TimeoutStopSec= of systemd/digd.service
 
 // Wrong use, or an invalid configuration; the message is for people.
 struct wrong_use : std::runtime_error {
@@ -41,6 +46,7 @@ struct wrong_use : std::runtime_error {
 };
 
 struct app {
+  std::optional<stop_limit> stop_within;  // once digd is asked to stop; the last part to end
   int argc = 0;
   char** argv = nullptr;
   settings_source source;
@@ -120,7 +126,11 @@ next_step make_data_dir(app& a) {
   if (ec) throw cannot_use("cannot make the data directory " + digd::quoted(dir) + ": " + ec.message());
   if (made) std::filesystem::permissions(dir, std::filesystem::perms::owner_all, ec);
   const std::string probe = dir + "/.digd-probe";
-  if (!std::ofstream(probe)) throw cannot_use("the data directory " + digd::quoted(dir) + " is not writable");
+  std::filesystem::remove(probe, ec);  // of a digd that was killed
+  // Exclusively: a link that another user placed there is not followed.
+  const int file = ::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0) throw cannot_use("the data directory " + digd::quoted(dir) + " is not writable");
+  ::close(file);
   std::filesystem::remove(probe, ec);
   return next_step::proceed;
 }
@@ -243,6 +253,7 @@ next_step wait_for_signal(app& a) {
   a.manager.ready(a.daemon->status());
   supervise(a.manager, heartbeat(a.daemon->loops()),
             {.reload = [&a] { reload(a); }, .status = [&a] { return a.daemon->status(); }}, *a.signals);
+  a.stop_within.emplace(max_stop_time, exit_failed);
   a.signals.reset();  // the next signal ends the process at once
   return next_step::proceed;
 }

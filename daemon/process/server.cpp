@@ -177,8 +177,24 @@ void server::start() {
   for (const auto& thread : threads_) thread->start();
   begin_recovery(threads_);
   if (retention_) retention_->start();
-  overload_->start();
+  overload_->start([this] { log_stalled_archive(); });
   listener_->start();
+}
+
+// A disk that hangs holds the archive's writer, which then cannot report it.
+void server::log_stalled_archive() {
+  if (!archive_) return;
+  const std::uint64_t commits = archive_->counted().commits.load();
+  const std::size_t waiting = archive_->queued();
+  const auto now = std::chrono::steady_clock::now();
+  if (commits != stall_.commits || waiting == 0) {
+    if (stall_.is_logged) spdlog::info("archive_moves_again");
+    stall_ = {.commits = commits, .since = now};
+  } else if (!stall_.is_logged && now - stall_.since >= std::chrono::milliseconds(archive_->settings().max_disk_ms)) {
+    stall_.is_logged = true;
+    spdlog::error("archive_stalled entries={} for_ms={}: nothing becomes durable, and digd acknowledges nothing",
+                  waiting, std::chrono::duration_cast<std::chrono::milliseconds>(now - stall_.since).count());
+  }
 }
 
 // ---- reload

@@ -70,6 +70,8 @@ class server {
   void start_archive_readers();
   void make_http_services();
   void on_durable(std::span<const archive::durable> progress);
+  // Logs once when entries wait and nothing becomes durable, and when that ends. On one thread.
+  void log_stalled_archive();
   bool wait_for_connections(std::chrono::milliseconds max_wait) const;
 
   const config settings_;  // as at the start
@@ -84,6 +86,11 @@ class server {
   // ---- the archive; without one, its readers are null too
   std::unique_ptr<archive::archive> archive_;
   std::uint64_t runs_lost_to_damage_ = 0;
+  struct {
+    std::uint64_t commits = 0;
+    std::chrono::steady_clock::time_point since;  // of the last commit, or of the last time that nothing waited
+    bool is_logged = false;
+  } stall_;
   ack_router acks_;
   pending_writes deletions_, judgements_;
 

@@ -5,9 +5,11 @@
 
 #include <spdlog/spdlog.h>
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "daemon/runs/engine_threads.h"
 
@@ -87,6 +89,9 @@ void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overl
 }
 
 void overload::check() {
+  // Returns what the runs freed that degraded at the last check; otherwise it would count as used, and digd would shed
+  // a run too many.
+  if (state_.is_on(overload_action::observe)) ::malloc_trim(0);
   const auto config = settings_.now();
   const overload_settings& settings = config->overload;
   const std::array<std::uint64_t, overload_resource_count> used{
@@ -109,7 +114,7 @@ void overload::check() {
     }
     set(action, on);
   }
-  if (state_.is_on(overload_action::observe)) degrade_largest_runs();
+  if (state_.is_on(overload_action::observe)) degrade_heaviest_runs();
 }
 
 void overload::set(overload_action action, bool on) {
@@ -123,14 +128,29 @@ void overload::set(overload_action action, bool on) {
                 gauge.used.load(), gauge.limit.load());
 }
 
-void overload::degrade_largest_runs() {
-  ::malloc_trim(0);  // returns the memory to the system that runs freed when they degraded at the last check
+// Sheds the heaviest runs of the daemon, not the heaviest of each thread: a thread whose runs are all small sheds none.
+void overload::degrade_heaviest_runs() {
+  struct survey {
+    std::atomic<std::size_t> threads_left, largest{0};
+  };
+  const auto found = std::make_shared<survey>();
+  found->threads_left = threads_.size();
   for (const auto& thread : threads_) {
-    boost::asio::post(thread->context(), [&runs = thread->runs()] { runs.degrade_largest(); });
+    boost::asio::post(thread->context(), [found, &threads = threads_, &runs = thread->runs()] {
+      const std::size_t own = runs.largest_graph();
+      for (std::size_t seen = found->largest; seen < own && !found->largest.compare_exchange_weak(seen, own);) {
+      }
+      if (found->threads_left.fetch_sub(1) > 1) return;
+      const std::size_t least = found->largest / 2;
+      for (const auto& each : threads) {
+        boost::asio::post(each->context(), [&runs = each->runs(), least] { runs.degrade_largest(least); });
+      }
+    });
   }
 }
 
-void overload::start() {
+void overload::start(std::function<void()> also_check) {
+  also_check_ = std::move(also_check);
   thread_ = std::thread([this] { work(); });
 }
 
@@ -160,6 +180,7 @@ void overload::work() {
       woken_ = false;
     }
     check();
+    also_check_();
   }
 }
 

@@ -22,6 +22,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -59,7 +60,8 @@ class overload {
 
   // Measures once. Only before `start`: afterwards the thread does it.
   void check();
-  void start();
+  // `also_check`: called on the overload's thread after each check.
+  void start(std::function<void()> also_check);
   void stop();
   // The settings changed.
   void check_soon();
@@ -67,7 +69,7 @@ class overload {
  private:
   void work();
   void set(overload_action action, bool on);
-  void degrade_largest_runs();
+  void degrade_heaviest_runs();
 
   const live_settings& settings_;
   const std::string archive_path_;
@@ -77,6 +79,7 @@ class overload {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false, woken_ = false;
+  std::function<void()> also_check_;
   std::thread thread_;
 };
 

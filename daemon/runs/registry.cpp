@@ -81,7 +81,7 @@ void registry::adopt(std::shared_ptr<run_host> host) {
   by_name_[host->name()] = std::move(host);
 }
 
-void registry::remember_ended(archive::stored_run run) { ended_[run.run] = run.number; }
+void registry::remember_ended(const archive::stored_run& run) { ended_[run.run] = run.number; }
 
 void registry::ended(run_host& host, run_outcome outcome) {
   owner_.services().counts.open.fetch_sub(1);
@@ -144,13 +144,24 @@ void registry::forget(run_host& host) {
   by_name_.erase(host.name());
 }
 
-void registry::degrade_largest() {
+std::shared_ptr<run_host> registry::heaviest() const {
   std::shared_ptr<run_host> largest;
   for (const auto& [name, host] : by_name_) {
     if (!host->can_degrade()) continue;
     if (!largest || host->graph_size() > largest->graph_size()) largest = host;
   }
-  if (largest) largest->degrade();
+  return largest;
+}
+
+std::size_t registry::largest_graph() const {
+  const auto largest = heaviest();
+  return largest ? largest->graph_size() : 0;
+}
+
+void registry::degrade_largest(std::size_t least) {
+  const auto largest = heaviest();
+  if (!largest || largest->graph_size() < least) return;
+  largest->degrade();
 }
 
 std::size_t registry::follow_operator() {

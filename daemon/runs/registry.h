@@ -38,7 +38,7 @@ class registry {
   }
 
   // ---- recovery. The first two before the thread starts.
-  void remember_ended(archive::stored_run run);
+  void remember_ended(const archive::stored_run& run);
   // An open run, to be read back.
   void expect(archive::stored_run run);
   // Begins to read the next expected run back; it is followed by the others.
@@ -59,12 +59,16 @@ class registry {
   // not ended, unless it received nothing since `quiet_since` (Unix milliseconds). `number`: of the stored run; a
   // number that is unknown here is `removed`.
   removal::result remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
-  // Memory runs out: stops judging the run with the largest graph, and frees the graph.
-  void degrade_largest();
+  // Memory runs out: stops judging the run with the largest graph and frees the graph, unless it is smaller than
+  // `least`.
+  void degrade_largest(std::size_t least);
+  // Of the runs that can still degrade; 0: there is none.
+  std::size_t largest_graph() const;
   // Applies the operator's switch to all open runs. Returns how many changed.
   std::size_t follow_operator();
 
  private:
+  std::shared_ptr<run_host> heaviest() const;
   void forget(run_host& host);
   void open(join_request&& request);
   void adopt(std::shared_ptr<run_host> host);

@@ -1,3 +1,4 @@
+#include "archive/browser.h"
 #include "tests/archive/faulty_disk.h"
 #include "tests/archive/support.h"
 
@@ -195,6 +196,60 @@ TEST_CASE("stopping_waits_for_a_disk_that_comes_back", "[archive]") {
   disk.work_again();
   stopper.join();
   CHECK(seen.durable_seq(1) == 1);
+}
+
+TEST_CASE("an_entry_too_large_to_store_is_shrunk_and_its_run_goes_on", "[archive]") {
+  temporary_folder folder;
+  reports seen;
+  options small;
+  small.path = folder.file();
+  small.value_bytes = 1 << 20;
+  auto a = open_archive(small, seen);
+  auto p = a->make_producer();
+  push(*p, opening(1));
+  auto large = message(1, 1);
+  large.verdicts = R"({"type":"verdicts","text":")" + std::string(2 << 20, 'x') + R"("})";
+  large.detections.push_back({.rule = "deadlock", .severity = "failure", .json = std::string(2 << 20, 'x')});
+  large.detections.push_back({.rule = "orphaned_event", .severity = "failure", .json = R"({"rule":"orphaned_event"})"});
+  large.interventions.push_back({"sys:1", "create", {}, 0, std::string(2 << 20, 'x')});
+  push(*p, large);
+  push(*p, message(1, 2));
+  REQUIRE(seen.wait_for_durable(1, 2));
+  a->stop();
+  CHECK(a->counted().shrunk == 1);
+  CHECK(a->counted().set_aside == 0);
+  CHECK(a->health().empty());
+  CHECK(a->queued() == 0);
+  const auto entries = entries_of(*a, 1);
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[1].frame == message(1, 1).frame);
+  const auto browses = browser::open(folder.file());
+  REQUIRE(browses.has_value());
+  const auto detections = (*browses)->detections(1, 0, 10);
+  REQUIRE(detections.has_value());
+  REQUIRE(detections->size() == 2);
+  CHECK((*detections)[0].json == R"({"rule":"deadlock","severity":"failure","too_large":true})");
+  CHECK((*detections)[1].json == R"({"rule":"orphaned_event"})");
+}
+
+TEST_CASE("a_frame_too_large_to_store_sets_its_run_aside", "[archive]") {
+  temporary_folder folder;
+  reports seen;
+  options small;
+  small.path = folder.file();
+  small.value_bytes = 1 << 20;
+  auto a = open_archive(small, seen);
+  auto p = a->make_producer();
+  push(*p, opening(1));
+  auto large = message(1, 1);
+  large.frame = "\"" + std::string(2 << 20, 'x') + "\"";
+  push(*p, large);
+  push(*p, opening(2));
+  push(*p, message(2, 1));
+  REQUIRE(seen.wait_for_durable(2, 1));
+  a->stop();
+  CHECK(a->counted().shrunk == 0);
+  CHECK(a->counted().set_aside == 1);
 }
 
 TEST_CASE("a_run_that_contradicts_the_archive_is_set_aside_and_the_others_go_on", "[archive]") {

@@ -69,3 +69,50 @@ def test_a_client_that_reads_nothing_stops_only_itself(tmp_path):
         assert other.verdicts()[0]["action"] == "deliver"
         assert is_ready(daemon)
         assert len(silent.verdicts()) == 700  # it reads now, and nothing is lost
+
+
+def archived_bytes(folder):
+    """Of the archive's file and its log, without what an empty archive has."""
+    return sum(file.stat().st_size for file in (folder / "data").glob("digd.sqlite*"))
+
+
+def count_and_send(client, sizes):
+    send = client.ws.send
+
+    def counted(text):
+        sizes.append(len(text.encode()))
+        send(text)
+
+    client.ws.send = counted
+
+
+def test_the_archive_grows_by_at_most_4_times_what_arrives_and_20_kib_a_detection(tmp_path):
+    shapes = {
+        "aggregator": (ids(800, "held"), ids(700, "more"), ["aggregator"]),
+        "long names": (
+            [f"{i:03}" + "x" * 250 for i in range(20)],
+            [f"m{i}" for i in range(150)],
+            [f"a{i}" for i in range(60)],
+        ),
+    }
+    for name, (held, more, recipients) in shapes.items():
+        folder = tmp_path / name.replace(" ", "-")
+        with Daemon(folder) as daemon:
+            with daemon.client(run="empty") as client:
+                client.event("e1", ["a"])
+                client.wait_acked()
+            daemon.stop()
+        before = archived_bytes(folder)
+        with Daemon(folder) as daemon:
+            client = daemon.client(agents=recipients)
+            received = []
+            count_and_send(client, received)
+            split(client, "v1", "a", held, recipients)
+            seq = split(client, "v2", "b", more, recipients)
+            detections = sum(len(v.get("detections", [])) for v in client.verdicts(seq))
+            client.wait_acked(seq)
+            client.close()
+            daemon.stop()
+        assert detections >= len(more), name
+        grown = archived_bytes(folder) - before
+        assert grown <= 4 * sum(received) + 20480 * detections, (name, grown, sum(received), detections)

@@ -1,4 +1,4 @@
-// An engine thread whose loop the test runs itself, with the parts of the daemon that it needs.
+// An engine thread, or several, whose loops the test runs itself, with the parts of the daemon that they need.
 #pragma once
 
 #include <memory>
@@ -28,8 +28,9 @@ struct one_engine_thread {
                               .rebuilder = rebuilder};
 
   // `store`: null for a daemon without an archive.
-  explicit one_engine_thread(std::unique_ptr<archive::archive> store = nullptr) : archive(std::move(store)) {
-    threads.make(1, services);
+  explicit one_engine_thread(std::unique_ptr<archive::archive> store = nullptr, std::size_t count = 1)
+      : archive(std::move(store)) {
+    threads.make(count, services);
   }
   ~one_engine_thread() {
     rebuilder.join();

@@ -11,6 +11,7 @@
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
 #include "tests/archive/support.h"
+#include "tests/daemon/joining_client.h"
 #include "tests/daemon/one_engine_thread.h"
 
 using namespace digd;
@@ -101,4 +102,67 @@ TEST_CASE("a_run_that_was_heard_of_after_it_was_chosen_as_quiet_is_not_deleted")
   CHECK(thread.runs().remove_unused("r1", 1, chosen) == result::busy);        // it said hello meanwhile
   CHECK(thread.runs().remove_unused("r1", 1, host->last_heard_ms() + 1) == result::removed);
   CHECK_FALSE(thread.runs().find(1));
+}
+
+// ---- what is shed
+
+namespace {
+
+// Two threads with one run each; digd uses more memory than it may.
+struct overloaded_daemon {
+  one_engine_thread engine{nullptr, 2};
+  overload watches{engine.live, "", engine.threads, engine.overload};
+
+  overloaded_daemon() {
+    engine.settings.overload.memory_bytes = 1;
+    engine.live.change(engine.settings);
+  }
+
+  std::shared_ptr<run_host> open(std::size_t thread, std::uint64_t events) {
+    std::string name = "r";
+    while (&engine.threads.owner_of(name) != &engine.threads[thread]) name += "r";
+    const auto client = greet(engine.threads[thread], name);
+    REQUIRE(client->results.size() == 1);
+    const join_result& joined = client->results[0];
+    for (std::uint64_t seq = 1; seq <= events; ++seq) {
+      const std::string number = std::to_string(seq);
+      joined.host->receive(
+          joined.slot,
+          R"({"type":"event","seq":)" + number + R"(,"event":{"id":"e)" + number + R"(","recipients":["a"]}})",
+          std::chrono::steady_clock::now());
+    }
+    clients.push_back(client);
+    return joined.host;
+  }
+  void check() {
+    watches.check();
+    for (int round = 0; round < 3; ++round) {
+      for (const auto& thread : engine.threads) {
+        thread->context().restart();
+        thread->context().poll();
+      }
+    }
+  }
+
+  std::vector<std::shared_ptr<joining_client>> clients;
+};
+
+}  // namespace
+
+TEST_CASE("the_heaviest_run_of_the_daemon_is_shed_before_a_run_on_another_thread") {
+  overloaded_daemon daemon;
+  const auto heavy = daemon.open(0, 50), light = daemon.open(1, 5);
+  daemon.check();
+  CHECK(heavy->inbox().run().unjudged() == limit_id::overload);
+  CHECK_FALSE(light->inbox().run().unjudged());
+  daemon.check();  // it is the heaviest now
+  CHECK(light->inbox().run().unjudged() == limit_id::overload);
+}
+
+TEST_CASE("runs_of_about_the_same_weight_are_shed_together") {
+  overloaded_daemon daemon;
+  const auto first = daemon.open(0, 50), second = daemon.open(1, 40);
+  daemon.check();
+  CHECK(first->inbox().run().unjudged() == limit_id::overload);
+  CHECK(second->inbox().run().unjudged() == limit_id::overload);
 }

@@ -9,23 +9,13 @@
 #include "daemon/runs/recovery.h"
 #include "daemon/runs/run_host.h"
 #include "tests/archive/support.h"
+#include "tests/daemon/joining_client.h"
 #include "tests/daemon/one_engine_thread.h"
 
 namespace digd::daemon {
 namespace {
 
 using archive::testing::temporary_folder;
-
-class waiting_client final : public run_client {
- public:
-  void on_joined(join_result&& result) override { results.push_back(std::move(result)); }
-  void on_frame(const client_frame&) override {}
-  void on_flow_state(const flow_state&) override {}
-  void on_replaced() override {}
-  void on_deleted() override {}
-
-  std::vector<join_result> results;
-};
 
 std::unique_ptr<archive::archive> open(const std::string& path) {
   auto opened = archive::archive::open({.path = path}, {});
@@ -73,19 +63,7 @@ struct restarted_daemon {
     for (const reason& r : why_not_ready(sources)) text += r.code + ": " + r.message + "\n";
     return text;
   }
-  std::shared_ptr<waiting_client> greet(const std::string& run) {
-    auto client = std::make_shared<waiting_client>();
-    join_request request;
-    request.greeting.protocol = 1;
-    request.greeting.run = run;
-    request.greeting.session = "main";
-    request.client = client;
-    request.home = &thread();
-    runs().join(std::move(request));
-    thread().context().restart();
-    thread().context().poll();
-    return client;
-  }
+  std::shared_ptr<joining_client> greet(const std::string& run) { return daemon::greet(thread(), run); }
   // Runs the loop, one handler after another, until `is_done`.
   template <class IsDone>
   void run_until(IsDone is_done) {
@@ -164,7 +142,7 @@ TEST_CASE("runs_that_are_still_read_back_count_as_open_and_cannot_be_deleted", "
 
 TEST_CASE("hellos_that_wait_for_a_run_are_limited", "[daemon]") {
   restarted_daemon daemon;
-  std::vector<std::shared_ptr<waiting_client>> clients;
+  std::vector<std::shared_ptr<joining_client>> clients;
   for (std::size_t i = 0; i < registry::max_waiting; ++i) clients.push_back(daemon.greet("a"));
   const auto refused = daemon.greet("a");
   REQUIRE(refused->results.size() == 1);
