@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/fleet/publisher.h"
 #include "daemon/hooks/hook_server.h"
 #include "daemon/otlp/otlp_server.h"
 #include "daemon/runs/engine_threads.h"
@@ -132,7 +133,13 @@ http_response readiness(const readiness_sources& from) {
   for (const reason& r : why_not) {
     to.open_object().key("code").text(r.code).key("message").text(r.message).close_object();
   }
-  to.close_array().close_object();
+  to.close_array();
+  if (const std::string lag = from.publisher == nullptr ? "" : from.publisher->problem(); !lag.empty()) {
+    to.key("notes").open_array();
+    to.open_object().key("code").text("fleet").key("message").text(lag).close_object();
+    to.close_array();
+  }
+  to.close_object();
   return respond(why_not.empty() ? status::ok : status::service_unavailable, "application/json", body + '\n');
 }
 
@@ -165,6 +172,9 @@ http_response metrics(const metrics_sources& from) {
   if (from.spans != nullptr) now.otlp = &from.spans->counted();
   if (from.hooks != nullptr) now.hooks = &from.hooks->counted();
   if (from.reads != nullptr) now.reads_waiting = from.reads->waiting();
+  if (from.readiness.publisher != nullptr && from.readiness.publisher->is_on()) {
+    now.fleet = &from.readiness.publisher->counted();
+  }
   now.resident_bytes = resident_bytes();
   add_overload(now, from.readiness.overload);
   return respond(status::ok, "text/plain; version=0.0.4; charset=utf-8", metrics_text(counts, now));

@@ -19,6 +19,7 @@ class feed_server;
 class hook_server;
 class otlp_server;
 class overload_state;
+class publisher;
 class read_pool;
 class retention;
 class webhook_server;
@@ -33,6 +34,7 @@ struct readiness_sources {
   const engine_threads& threads;
   const overload_state& overload;
   const run_counts& runs;
+  const daemon::publisher* publisher;  // null without an archive
 };
 
 struct connection_counts {

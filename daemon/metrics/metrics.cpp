@@ -3,6 +3,7 @@
 #include "daemon/metrics/hook_counts.h"
 #include "daemon/metrics/otlp_counts.h"
 #include "daemon/metrics/prometheus.h"
+#include "daemon/metrics/publisher_counts.h"
 #include "daemon/metrics/webhook_counts.h"
 
 namespace digd::daemon {
@@ -253,6 +254,14 @@ void write_hooks(prometheus_text& out, const hook_counts& c) {
   out.counter("digd_hook_sessions_evicted_total", "Sessions that made room for others.", c.evicted.load());
 }
 
+void write_fleet(prometheus_text& out, const publisher_counts& c) {
+  out.counter("digd_fleet_published_total", "Entries that the fleet's stream has stored.", c.published.load());
+  out.counter("digd_fleet_failed_total", "Pieces of the archive that had to be published again.", c.failed.load());
+  out.counter("digd_fleet_cut_total", "Entries too large for the stream, published without their texts.", c.cut.load());
+  out.counter("digd_fleet_deletions_total", "Deleted runs that were reported to the stream.", c.deletions.load());
+  out.gauge("digd_fleet_lag_entries", "Durable entries that the stream does not have yet.", c.lag.load());
+}
+
 void write_process(prometheus_text& out, const process_facts& now) {
   out.family("digd_build_info", "gauge", "Always 1; the label has the version.");
   out.sample(std::uint64_t{1}, {{"version", now.version}});
@@ -279,6 +288,7 @@ std::string metrics_text(counts threads, const process_facts& now) {
   write_webhooks(out, now);
   if (now.otlp != nullptr) write_otlp(out, *now.otlp);
   if (now.hooks != nullptr) write_hooks(out, *now.hooks);
+  if (now.fleet != nullptr) write_fleet(out, *now.fleet);
   write_process(out, now);
   return out.take();
 }

@@ -16,6 +16,7 @@ namespace digd::daemon {
 
 struct hook_counts;
 struct otlp_counts;
+struct publisher_counts;
 struct webhook_counts;
 
 // The runs that retention deleted for one reason.
@@ -61,6 +62,7 @@ struct process_facts {
   std::vector<std::shared_ptr<const webhook_counts>> webhooks;
   const otlp_counts* otlp = nullptr;
   const hook_counts* hooks = nullptr;
+  const publisher_counts* fleet = nullptr;  // null: no fleet
   std::uint64_t reads_waiting = 0;
   std::uint64_t resident_bytes = 0;
 };

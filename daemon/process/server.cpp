@@ -1,7 +1,10 @@
 #include "daemon/process/server.h"
 
 #include <spdlog/spdlog.h>
+#include <algorithm>
+#include <boost/asio/ip/host_name.hpp>
 #include <boost/asio/post.hpp>
+#include <cctype>
 #include <future>
 #include <map>
 #include <stdexcept>
@@ -13,6 +16,7 @@
 #include "daemon/hooks/hook_server.h"
 #include "daemon/http/http_connection.h"
 #include "daemon/otlp/otlp_server.h"
+#include "daemon/process/failures.h"
 #include "daemon/process/open_archive.h"
 #include "daemon/runs/recovery.h"
 #include "daemon/webhook/webhook_server.h"
@@ -22,6 +26,24 @@ namespace digd::daemon {
 namespace {
 
 namespace asio = boost::asio;
+
+// Up to its first dot; a name that the stream allows.
+std::string machine_name() {
+  boost::system::error_code ec;
+  std::string name = asio::ip::host_name(ec);
+  name.resize(std::min(name.size(), name.find('.')));
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-') c = '_';
+  }
+  return name.empty() ? "host" : name;
+}
+
+// The fleet as configured, with the name of this machine where the configuration has none.
+fleet_settings fleet_of(const config& c) {
+  fleet_settings fleet = c.fleet;
+  if (fleet.host.empty()) fleet.host = machine_name();
+  return fleet;
+}
 
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/') + 1); }
 
@@ -44,6 +66,7 @@ server::server(config c)
       eraser_(deletions_, [this](std::uint64_t run_number) {
         feed_->forget(run_number);
         webhooks_->forget(run_number);
+        publisher_->forget(run_number);
       }) {}
 
 server::~server() {
@@ -55,6 +78,7 @@ server::~server() {
   if (reads_) reads_->stop();
   if (feed_) feed_->stop();
   if (webhooks_) webhooks_->stop();
+  if (publisher_) publisher_->stop();
   rebuilder_.stop();
   rebuilder_.join();
   archive_.reset();
@@ -69,6 +93,7 @@ void server::open_archive(const std::string& data_dir) {
   const std::string path = archive_file(data_dir);
   feed_ = std::make_unique<feed_server>(path);  // both are woken by the archive's writer thread
   webhooks_ = std::make_unique<webhook_server>(path, data_dir + "/webhooks.db", data_dir + "/hold_links.key");
+  publisher_ = std::make_unique<publisher>(fleet_of(settings_), path, data_dir + "/fleet.db");
   opened_archive opened = daemon::open_archive(
       data_dir, settings_.credits, [this](std::span<const archive::durable> progress) { on_durable(progress); });
   runs_lost_to_damage_ = opened.runs_lost_to_damage;
@@ -80,6 +105,7 @@ void server::on_durable(std::span<const archive::durable> progress) {
   acks_.update();
   feed_->wake();
   webhooks_->wake();
+  publisher_->wake();
   std::map<std::size_t, std::vector<archive::durable>> by_thread;
   for (const archive::durable& run : progress) {
     if (run.deleted) {
@@ -134,6 +160,7 @@ void server::start_archive_readers() {
   if (const std::string problem = webhooks_->start(settings_.webhooks); !problem.empty()) {
     throw std::runtime_error(problem);
   }
+  if (const std::string problem = publisher_->start(); !problem.empty()) throw cannot_use(problem);
   retention_ = std::make_unique<retention>(live_, path, threads_, eraser_);
 }
 
@@ -146,20 +173,23 @@ void server::make_http_services() {
       .runs = {.threads = threads_, .operator_mode = operator_mode_, .eraser = eraser_, .judgements = judgements_},
       .spans = {.server = spans_.get(), .max_body_bytes = settings_.otlp.body_bytes},
       .hooks = {.server = hooks_.get()},
-      .metrics = {
-          .readiness =
-              {.phase = phase_, .archive = archive_, .threads = threads_, .overload = overload_state_, .runs = runs_},
-          .started_s = started_s_,
-          .runs_lost_to_damage = runs_lost_to_damage_,
-          .connections = connections_,
-          .runs = runs_,
-          .operator_mode = operator_mode_,
-          .feed = feed_.get(),
-          .webhooks = webhooks_.get(),
-          .reads = reads_.get(),
-          .retention = retention_.get(),
-          .spans = spans_.get(),
-          .hooks = hooks_.get()}});
+      .metrics = {.readiness = {.phase = phase_,
+                                .archive = archive_,
+                                .threads = threads_,
+                                .overload = overload_state_,
+                                .runs = runs_,
+                                .publisher = publisher_.get()},
+                  .started_s = started_s_,
+                  .runs_lost_to_damage = runs_lost_to_damage_,
+                  .connections = connections_,
+                  .runs = runs_,
+                  .operator_mode = operator_mode_,
+                  .feed = feed_.get(),
+                  .webhooks = webhooks_.get(),
+                  .reads = reads_.get(),
+                  .retention = retention_.get(),
+                  .spans = spans_.get(),
+                  .hooks = hooks_.get()}});
   for (const auto& thread : threads_) routers_.push_back(std::make_unique<router>(*thread, *http_services_));
 }
 
@@ -286,6 +316,7 @@ void server::close_archive() {
   if (reads_) reads_->stop();
   if (feed_) feed_->stop();
   if (webhooks_) webhooks_->stop();
+  if (publisher_) publisher_->stop();
   if (!archive_) return;
   archive_->stop();
   if (const std::string problem = archive_->health(); !problem.empty()) spdlog::error("archive_failing {}", problem);

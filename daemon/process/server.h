@@ -22,6 +22,7 @@
 #include "daemon/access/authorizer.h"
 #include "daemon/api/http_services.h"
 #include "daemon/api/router.h"
+#include "daemon/fleet/publisher.h"
 #include "daemon/process/listener.h"
 #include "daemon/runs/ack_router.h"
 #include "daemon/runs/engine_threads.h"
@@ -108,6 +109,7 @@ class server {
   std::unique_ptr<read_pool> reads_;
   std::unique_ptr<feed_server> feed_;
   std::unique_ptr<webhook_server> webhooks_;
+  std::unique_ptr<publisher> publisher_;
   run_eraser eraser_;
   std::unique_ptr<retention> retention_;
   std::unique_ptr<otlp_server> spans_;

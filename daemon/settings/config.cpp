@@ -11,6 +11,7 @@
 #include "daemon/access/payload_policy.h"
 #include "daemon/access/tokens.h"
 #include "daemon/settings/address.h"
+#include "daemon/settings/fleet_options.h"
 #include "daemon/settings/option.h"
 #include "daemon/settings/price_options.h"
 #include "daemon/settings/webhook_options.h"
@@ -155,6 +156,7 @@ std::string check_config(const config& c) {
   const struct limits& m = c.policy.caps;
   if (d.message_bytes > m.message_bytes) return "limits.message_bytes is larger than caps.message_bytes";
   if (d.sessions > m.sessions) return "limits.sessions is larger than caps.sessions";
+  if (const std::string wrong = check_fleet(c); !wrong.empty()) return wrong;
   return check_webhooks(c);
 }
 
@@ -184,7 +186,7 @@ bool operator==(const config& a, const config& b) {
          a.tls == b.tls && a.payloads == b.payloads && a.verdict_deadline_ms == b.verdict_deadline_ms &&
          a.credits == b.credits && a.runs == b.runs && a.run_bytes == b.run_bytes &&
          a.over_run_bytes == b.over_run_bytes && a.overload == b.overload && a.retention == b.retention &&
-         a.log == b.log && a.connections == b.connections && a.otlp == b.otlp &&
+         a.log == b.log && a.connections == b.connections && a.otlp == b.otlp && a.fleet == b.fleet &&
          a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
          a.policy.caps == b.policy.caps && a.prices == b.prices && a.webhooks == b.webhooks;
 }

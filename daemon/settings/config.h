@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "daemon/access/payload_settings.h"
+#include "daemon/fleet/fleet_settings.h"
 #include "daemon/settings/webhook_settings.h"
 #include "engine/policy.h"
 #include "ingest/protocol/prices.h"
@@ -89,6 +90,7 @@ struct config {
   connection_settings connections;
   overload_settings overload;
   otlp_settings otlp;
+  fleet_settings fleet;
   run_policy policy;                        // [defaults], [rules], [limits], [caps]
   std::vector<ingest::model_price> prices;  // [prices."MODEL"]
   std::vector<webhook_settings> webhooks;   // [[webhook]]

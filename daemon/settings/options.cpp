@@ -2,6 +2,7 @@
 // config/digd.schema.json.
 #include "base/nearest.h"
 #include "daemon/access/payload_settings.h"
+#include "daemon/settings/fleet_options.h"
 #include "daemon/settings/guard_options.h"
 #include "daemon/settings/option.h"
 #include "daemon/settings/option_kinds.h"
@@ -363,6 +364,7 @@ table make_options() {
   add_quiet(table);
   add_overload(table);
   add_otlp(table);
+  add_fleet_options(table);
   add_run_defaults(table);
   for (const rule* r : failure_rules()) add_rule(table, *r);
   add_guard_options(table);
@@ -406,6 +408,7 @@ std::string_view section_meaning(std::string_view section) {
            "payloads.";
   if (section == "connections") return "What one client may use of the daemon's resources.";
   if (section == "otlp") return "OpenTelemetry spans, POST /v1/traces: docs/otlp.md.";
+  if (section == "fleet") return fleet_meaning;
   if (section == "defaults")
     return "The settings of a run, unless its hello has others. A run keeps the settings "
            "with which it started.";

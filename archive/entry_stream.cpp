@@ -1,0 +1,159 @@
+#include "archive/entry_stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "archive/schema.h"
+
+namespace digd::archive {
+
+namespace {
+
+// Steps through a table whose rows belong to entries, beside the entries, in the same order.
+class side_rows {
+ public:
+  side_rows(statement& rows, std::int64_t after) : rows_(rows), upto_(after) { rows_.bind(1, after); }
+  ~side_rows() { rows_.reset(); }
+  side_rows(const side_rows&) = delete;
+  side_rows& operator=(const side_rows&) = delete;
+
+  // Writes the rows of this entry as an array, without its name. Rows of earlier entries are passed over: those entries
+  // belong to runs that are being deleted.
+  void write_of(std::int64_t entry, std::string& out, failure& why) {
+    out += '[';
+    bool first = true;
+    while (has_row(why) && rows_.integer(1) <= entry) {
+      if (rows_.integer(1) == entry) {
+        if (!std::exchange(first, false)) out += ',';
+        out += rows_.text(2);
+      }
+      upto_ = rows_.integer(0);
+      read_ = false;
+    }
+    out += ']';
+  }
+
+  std::int64_t upto() const { return upto_; }
+
+ private:
+  bool has_row(failure& why) {
+    if (read_) return true;
+    if (over_ || why) return false;
+    read_ = rows_.step(why);
+    over_ = !read_;
+    return read_;
+  }
+
+  statement& rows_;
+  std::int64_t upto_;
+  bool read_ = false, over_ = false;
+};
+
+}  // namespace
+
+boost::system::result<std::unique_ptr<entry_stream>> entry_stream::open(const std::string& path, std::string* why) {
+  std::unique_ptr<entry_stream> made(new entry_stream);
+  open_trouble found = open_to_read(made->db_, path);
+  if (!found) found = made->prepare();
+  if (found) {
+    if (why != nullptr) *why = found.words;
+    return make_error_code(found.error);
+  }
+  return made;
+}
+
+failure entry_stream::prepare() {
+  const std::pair<statement*, const char*> items[] = {
+      {&highest_,
+       "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0),"
+       " coalesce((SELECT max(id) FROM entries), 0))"},
+      {&count_, "SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > ?1 LIMIT ?2)"},
+      {&entries_,
+       "SELECT e.id, e.run, json_object('format', 1, 'entry', e.id, 'run', r.run, 'run_number', e.run, 'n', e.n,"
+       " 'kind', e.kind, 'session', e.session, 'seq', e.seq, 'ts', e.ts, 'arrived_ms', e.arrived_ms, 'type', e.type,"
+       " 'code', e.code, 'verdicts', e.verdicts, 'frame', e.frame)"
+       " FROM entries AS e JOIN runs AS r ON r.number = e.run"
+       " WHERE e.id > ?1 AND r.deleting = 0 ORDER BY e.id LIMIT ?2"},
+      {&exists_, "SELECT 1 FROM runs WHERE number = ?1 AND deleting = 0"},
+      {&detections_,
+       "SELECT id, entry, json_object('id', id, 'rule', rule, 'severity', severity, 'session', session, 'at', at,"
+       " 'ts', ts, 'event', event, 'agent', agent, 'healed', healed, 'healing', healing, 'cause', cause,"
+       " 'subject', subject, 'place', place, 'detection', json)"
+       " FROM detections WHERE id > ?1 ORDER BY id"},
+      {&interventions_,
+       "SELECT row, entry, json_object('id', id, 'action', action, 'event', event, 'ts', ts, 'intervention', json)"
+       " FROM interventions WHERE row > ?1 ORDER BY row"},
+      {&outcomes_,
+       "SELECT id, entry, json_object('rule', rule, 'event', event, 'detected_ts', detected_ts, 'ts', ts,"
+       " 'outcome', outcome) FROM outcomes WHERE id > ?1 ORDER BY id"},
+  };
+  failure why;
+  for (const auto& [into, sql] : items) {
+    if (!why) why = db_.prepare(sql, *into);
+  }
+  return why;
+}
+
+boost::system::result<std::int64_t> entry_stream::highest_ever() {
+  const statement_reset guard(highest_);
+  failure why;
+  std::int64_t highest = 0;
+  if (highest_.step(why)) highest = highest_.integer(0);
+  if (why) return make_error_code(why.error());
+  return highest;
+}
+
+boost::system::result<std::int64_t> entry_stream::count_after(std::int64_t entry) {
+  const statement_reset guard(count_);
+  count_.bind(1, entry);
+  count_.bind(2, std::int64_t{max_counted});
+  failure why;
+  std::int64_t count = 0;
+  if (count_.step(why)) count = count_.integer(0);
+  if (why) return make_error_code(why.error());
+  return count;
+}
+
+boost::system::result<bool> entry_stream::exists(std::int64_t run_number) {
+  const statement_reset guard(exists_);
+  exists_.bind(1, run_number);
+  failure why;
+  const bool found = exists_.step(why);
+  if (why) return {boost::system::in_place_error, make_error_code(why.error())};
+  return found;
+}
+
+boost::system::result<stream_piece> entry_stream::after(const stream_position& from) {
+  stream_piece piece;
+  piece.upto = from;
+  // One transaction: all tables are read in the same state.
+  failure why = db_.execute("BEGIN");
+  if (!why) {
+    const statement_reset guard(entries_);
+    entries_.bind(1, from.entry);
+    entries_.bind(2, std::int64_t{max_rows});
+    side_rows detections(detections_, from.detection), interventions(interventions_, from.intervention),
+        outcomes(outcomes_, from.outcome);
+    for (std::size_t bytes = 0; bytes < max_bytes && !why && entries_.step(why);) {
+      streamed_entry& entry = piece.entries.emplace_back();
+      entry.id = entries_.integer(0);
+      entry.run_number = entries_.integer(1);
+      entry.json = entries_.text(2);
+      entry.json.pop_back();
+      entry.json += ",\"detections\":";
+      detections.write_of(entry.id, entry.json, why);
+      entry.json += ",\"interventions\":";
+      interventions.write_of(entry.id, entry.json, why);
+      entry.json += ",\"outcomes\":";
+      outcomes.write_of(entry.id, entry.json, why);
+      entry.json += '}';
+      bytes += entry.json.size();
+      piece.upto = {entry.id, detections.upto(), interventions.upto(), outcomes.upto()};
+    }
+  }
+  if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
+  if (why) return make_error_code(why.error());
+  return piece;
+}
+
+}  // namespace digd::archive

@@ -1,0 +1,162 @@
+"""Moves messages from the stream into Parquet files.
+
+It acknowledges a message to the stream only after its rows are on the disk under their final names. So a collector may
+be killed at any time: the stream delivers what was not acknowledged again, and the files drop what they have already.
+Any number of collectors share the consumer `collector`; the server gives each message to one of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from dataclasses import dataclass, field
+
+import nats
+import nats.errors
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+from .rows import BadMessage, Rows, RunKey, decode
+from .store import Store
+
+STREAM = "digd"
+CONSUMER = "collector"
+MAX_BYTES = 64 << 20
+"""A batch ends with the message that passes this."""
+
+
+@dataclass
+class Counts:
+    rows: int = 0
+    repeated: int = 0
+    deleted_runs: int = 0
+    rejected: int = 0
+    began: float = field(default_factory=time.monotonic)
+
+    def text(self) -> str:
+        rate = self.rows / max(time.monotonic() - self.began, 0.001)
+        return (
+            f"{self.rows} entries ({rate:.0f} a second), {self.repeated} repeated, {self.deleted_runs} runs deleted, "
+            f"{self.rejected} rejected"
+        )
+
+
+@dataclass
+class Options:
+    servers: list[str]
+    credentials: str | None = None
+    batch_rows: int = 10_000
+    batch_seconds: float = 2.0
+    ack_wait_seconds: float = 60.0
+    until_empty: bool = False
+    """Stop once the stream has nothing more, instead of waiting."""
+
+
+class Collector:
+    def __init__(self, store: Store, options: Options) -> None:
+        self._store = store
+        self._options = options
+        self._stopping = asyncio.Event()
+        self.counts = Counts()
+
+    def stop(self) -> None:
+        """Finishes the batch, then `run` returns."""
+        self._stopping.set()
+
+    async def run(self) -> None:
+        async def on_error(error: Exception) -> None:
+            print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
+
+        connection = await nats.connect(
+            servers=self._options.servers,
+            user_credentials=self._options.credentials,
+            max_reconnect_attempts=-1,
+            error_cb=on_error,
+        )
+        try:
+            subscription = await self._subscribe(connection.jetstream())
+            while not self._stopping.is_set():
+                batch = await self._fetch(subscription)
+                if batch:
+                    await self._handle(batch)
+                elif self._options.until_empty:
+                    return
+        finally:
+            await connection.close()
+
+    async def _subscribe(self, js: JetStreamContext) -> JetStreamContext.PullSubscription:
+        config = ConsumerConfig(
+            durable_name=CONSUMER,
+            ack_policy=AckPolicy.EXPLICIT,
+            deliver_policy=DeliverPolicy.ALL,
+            ack_wait=self._options.ack_wait_seconds,
+            max_ack_pending=4 * self._options.batch_rows,
+        )
+        while True:
+            try:
+                return await js.pull_subscribe("digd.archive.>", durable=CONSUMER, stream=STREAM, config=config)
+            except (nats.errors.Error, asyncio.TimeoutError) as error:
+                # Before the first daemon connects there is no stream.
+                print(f"digd.fleet: waiting for the stream {STREAM}: {error}", file=sys.stderr)
+                if self._stopping.is_set():
+                    raise
+                await asyncio.sleep(1)
+
+    async def _fetch(self, subscription: JetStreamContext.PullSubscription) -> list[Msg]:
+        batch: list[Msg] = []
+        size = 0
+        deadline = time.monotonic() + self._options.batch_seconds
+        while len(batch) < self._options.batch_rows and size < MAX_BYTES and not self._stopping.is_set():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                break
+            try:
+                wanted = min(1000, self._options.batch_rows - len(batch))
+                batch_part = await subscription.fetch(wanted, timeout=max(left, 0.1))
+            except (nats.errors.TimeoutError, asyncio.TimeoutError):
+                break
+            except nats.errors.Error as error:
+                print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
+                await asyncio.sleep(0.5)
+                break
+            batch += batch_part
+            size += sum(len(message.data) for message in batch_part)
+        return batch
+
+    async def _handle(self, batch: list[Msg]) -> None:
+        rows: list[Rows] = []
+        deleted: list[RunKey] = []
+        for message in batch:
+            message_id = (message.headers or {}).get("Nats-Msg-Id", "")
+            try:
+                decoded = decode(message.subject, message_id, message.data)
+            except BadMessage as error:
+                await asyncio.to_thread(self._store.reject, message.subject, message_id, message.data, str(error))
+                self.counts.rejected += 1
+                continue
+            if isinstance(decoded, RunKey):
+                deleted.append(decoded)
+            else:
+                rows.append(decoded)
+        written = await asyncio.to_thread(self._store.write, rows)
+        for run in deleted:
+            await asyncio.to_thread(self._store.delete_run, run)
+        self.counts.rows += written.rows
+        self.counts.repeated += written.repeated
+        self.counts.deleted_runs += len(deleted)
+        for message in batch:
+            await message.ack()
+        print(f"digd.fleet: {self.counts.text()}", file=sys.stderr)
+
+
+async def collect(root: str, options: Options) -> Counts:
+    """Runs a collector until SIGINT or SIGTERM, or until the stream is empty."""
+    collector = Collector(Store(root), options)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, collector.stop)
+    await collector.run()
+    return collector.counts

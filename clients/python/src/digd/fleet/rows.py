@@ -1,0 +1,176 @@
+"""Messages of the stream as rows of the four tables. Pure functions.
+
+The tenant and the host come from the message's subject, which the server's permissions guard. A body that names others
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+FORMAT = 1
+SCHEMA_VERSION = 1
+"""Of the Parquet files: the folder `v1`. A new column keeps the version, a changed one begins `v2`."""
+
+_KEYS = [
+    ("host", pa.string()),
+    ("archive", pa.string()),
+    ("entry", pa.int64()),
+    ("run", pa.string()),
+    ("run_number", pa.int64()),
+    ("arrived_ms", pa.int64()),
+]
+
+TABLES: dict[str, pa.Schema] = {
+    "entries": pa.schema(
+        _KEYS
+        + [
+            ("n", pa.int64()),
+            ("kind", pa.string()),
+            ("session", pa.string()),
+            ("seq", pa.int64()),
+            ("ts", pa.int64()),
+            ("type", pa.string()),
+            ("code", pa.string()),
+            ("verdicts", pa.string()),
+            ("frame", pa.string()),
+            ("cut", pa.bool_()),
+        ]
+    ),
+    "detections": pa.schema(
+        _KEYS
+        + [
+            ("id", pa.int64()),
+            ("rule", pa.string()),
+            ("severity", pa.string()),
+            ("session", pa.string()),
+            ("at", pa.int64()),
+            ("ts", pa.int64()),
+            ("event", pa.string()),
+            ("agent", pa.string()),
+            ("healed", pa.bool_()),
+            ("healing", pa.string()),
+            ("cause", pa.string()),
+            ("subject", pa.string()),
+            ("place", pa.string()),
+            ("detection", pa.string()),
+        ]
+    ),
+    "interventions": pa.schema(
+        _KEYS
+        + [
+            ("id", pa.string()),
+            ("action", pa.string()),
+            ("event", pa.string()),
+            ("ts", pa.int64()),
+            ("intervention", pa.string()),
+        ]
+    ),
+    "outcomes": pa.schema(
+        _KEYS
+        + [
+            ("rule", pa.string()),
+            ("event", pa.string()),
+            ("detected_ts", pa.int64()),
+            ("ts", pa.int64()),
+            ("outcome", pa.string()),
+        ]
+    ),
+}
+"""The columns of each table. Every row carries the archive and the entry that it came with: its key."""
+
+
+class Partition(NamedTuple):
+    tenant: str
+    day: str
+    """When digd received the message, in UTC: 2026-01-31."""
+
+
+class RunKey(NamedTuple):
+    """Names a run uniquely: its archive never uses the number again."""
+
+    tenant: str
+    archive: str
+    run_number: int
+
+
+class BadMessage(ValueError):
+    """The text says what was expected."""
+
+
+class Rows(NamedTuple):
+    partition: Partition
+    run: RunKey
+    tables: dict[str, list[dict[str, Any]]]
+
+
+def day_of(arrived_ms: int) -> str:
+    return datetime.datetime.fromtimestamp(arrived_ms / 1000, datetime.timezone.utc).strftime("%Y-%m-%d")
+
+
+def place_of(subject: str) -> tuple[str, str]:
+    """The tenant and the host of `digd.archive.TENANT.HOST`."""
+    parts = subject.split(".")
+    if len(parts) != 4 or parts[:2] != ["digd", "archive"]:
+        raise BadMessage(f"subject {subject!r}: expected digd.archive.TENANT.HOST")
+    return parts[2], parts[3]
+
+
+def _field(body: dict[str, Any], name: str, kind: type) -> Any:
+    value = body.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise BadMessage(f"{name}: expected {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def decode(subject: str, message_id: str, data: bytes) -> Rows | RunKey:
+    """An entry as rows, or the run that was deleted.
+
+    `message_id` is the header `Nats-Msg-Id`, ARCHIVE:ENTRY or ARCHIVE:deleted:RUN_NUMBER.
+    """
+    tenant, host = place_of(subject)
+    archive, _, rest = message_id.partition(":")
+    if not archive or not rest:
+        raise BadMessage(f"Nats-Msg-Id {message_id!r}: expected ARCHIVE:ENTRY")
+    try:
+        body = json.loads(data)
+    except ValueError as error:
+        raise BadMessage(f"body: expected JSON: {error}") from None
+    if not isinstance(body, dict):
+        raise BadMessage(f"body: expected an object, got {type(body).__name__}")
+    if body.get("format") != FORMAT:
+        raise BadMessage(f"format: this collector knows {FORMAT}, got {body.get('format')!r}")
+    run = RunKey(tenant, archive, _field(body, "run_number", int))
+    if _field(body, "kind", str) == "run_deleted":
+        return run
+    key = {
+        "host": host,
+        "archive": archive,
+        "entry": _field(body, "entry", int),
+        "run": _field(body, "run", str),
+        "run_number": run.run_number,
+        "arrived_ms": _field(body, "arrived_ms", int),
+    }
+    tables: dict[str, list[dict[str, Any]]] = {"entries": [{**body, **key, "cut": bool(body.get("cut"))}]}
+    for table in ("detections", "interventions", "outcomes"):
+        tables[table] = [{**row, **key} for row in _field(body, table, list)]
+    for row in tables["detections"]:
+        row["healed"] = bool(row.get("healed"))
+    return Rows(Partition(tenant, day_of(key["arrived_ms"])), run, tables)
+
+
+def as_table(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """Sorted by run, so that readers of one run skip most row groups."""
+    try:
+        table = pa.Table.from_pylist(rows, schema=TABLES[name])
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise BadMessage(f"{name}: {error}") from None
+    return sort(table)
+
+
+def sort(table: pa.Table) -> pa.Table:
+    return table.sort_by([("run", "ascending"), ("archive", "ascending"), ("entry", "ascending")])

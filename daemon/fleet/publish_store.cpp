@@ -1,0 +1,122 @@
+#include "daemon/fleet/publish_store.h"
+
+#include <random>
+#include <utility>
+
+namespace digd::daemon {
+
+namespace {
+
+using archive::failure;
+using archive::statement;
+
+constexpr const char* schema = R"sql(
+CREATE TABLE position (    -- one row: the last rows of the archive that the stream has
+  archive      TEXT NOT NULL,  -- random; the ids of all messages begin with it
+  entry        INTEGER NOT NULL,
+  detection    INTEGER NOT NULL,
+  intervention INTEGER NOT NULL,
+  outcome      INTEGER NOT NULL
+) STRICT;
+CREATE TABLE runs (        -- runs with published entries, until their deletion is published
+  number INTEGER PRIMARY KEY
+) STRICT;
+)sql";
+
+std::string random_name() {
+  std::random_device source;
+  constexpr char hex[] = "0123456789abcdef";
+  std::string out;
+  for (int i = 0; i < 16; ++i) out += hex[source() & 15];
+  return out;
+}
+
+std::string first_position() { return "INSERT INTO position VALUES ('" + random_name() + "', 0, 0, 0, 0);"; }
+
+}  // namespace
+
+template <class Work>
+failure publish_store::transaction(Work work) {
+  failure why = db_.execute("BEGIN IMMEDIATE");
+  if (!why) why = work();
+  if (!why) why = db_.execute("COMMIT");
+  if (why && db_.in_transaction()) static_cast<void>(db_.execute("ROLLBACK"));
+  return why;
+}
+
+failure publish_store::open(const std::string& path) {
+  failure why = db_.open(path, archive::open_mode::create, {});
+  if (!why) why = migrate();
+  if (!why) why = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  const std::pair<statement*, std::string_view> statements[] = {
+      {&move_, "UPDATE position SET entry = ?1, detection = ?2, intervention = ?3, outcome = ?4"},
+      {&add_run_, "INSERT OR IGNORE INTO runs (number) VALUES (?1)"},
+      {&remove_run_, "DELETE FROM runs WHERE number = ?1"},
+  };
+  for (const auto& [prepared, sql] : statements) {
+    if (!why) why = db_.prepare(sql, *prepared);
+  }
+  return why ? why : read_position();
+}
+
+failure publish_store::migrate() {
+  std::int64_t id = 0, version = 0, objects = 0;
+  failure why = db_.query("PRAGMA application_id", id);
+  if (!why) why = db_.query("PRAGMA user_version", version);
+  if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (why || (id == application_id && version == schema_version)) return why;
+  if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
+  return transaction([&] {
+    return db_.execute(schema + first_position() + "PRAGMA application_id = " + std::to_string(application_id) +
+                       "; PRAGMA user_version = " + std::to_string(schema_version));
+  });
+}
+
+failure publish_store::read_position() {
+  statement row;
+  failure why = db_.prepare("SELECT archive, entry, detection, intervention, outcome FROM position", row);
+  if (!why && row.step(why)) {
+    archive_ = row.text(0);
+    position_ = {row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
+  }
+  return why;
+}
+
+failure publish_store::move(const archive::stream_position& position,
+                            std::span<const archive::streamed_entry> published) {
+  failure why = transaction([&] {
+    failure wrong;
+    std::int64_t last = 0;
+    for (const archive::streamed_entry& entry : published) {
+      if (wrong || entry.run_number == last) continue;
+      add_run_.bind(1, last = entry.run_number);
+      wrong = add_run_.run();
+    }
+    move_.bind(1, position.entry);
+    move_.bind(2, position.detection);
+    move_.bind(3, position.intervention);
+    move_.bind(4, position.outcome);
+    return wrong ? wrong : move_.run();
+  });
+  if (!why) position_ = position;
+  return why;
+}
+
+failure publish_store::runs(std::vector<std::int64_t>& numbers) {
+  statement rows;
+  failure why = db_.prepare("SELECT number FROM runs ORDER BY number", rows);
+  while (!why && rows.step(why)) numbers.push_back(rows.integer(0));
+  return why;
+}
+
+failure publish_store::remove_run(std::int64_t number) {
+  remove_run_.bind(1, number);
+  return remove_run_.run();
+}
+
+failure publish_store::restart() {
+  failure why = transaction([&] { return db_.execute("DELETE FROM runs; DELETE FROM position;" + first_position()); });
+  return why ? why : read_position();
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,230 @@
+#include "daemon/fleet/publisher.h"
+
+#include <spdlog/spdlog.h>
+#include <algorithm>
+#include <boost/json.hpp>
+#include <utility>
+
+#include "base/quote.h"
+#include "base/thread_name.h"
+
+namespace digd::daemon {
+
+namespace {
+
+std::string in_words(const std::string& file, const archive::failure& why) {
+  return why ? digd::quoted(file) + ": " + why.words : std::string();
+}
+
+}  // namespace
+
+std::string subject_of(const fleet_settings& settings) {
+  return "digd.archive." + settings.tenant + '.' + settings.host;
+}
+
+publisher::publisher(const fleet_settings& settings, std::string archive_path, std::string store_path)
+    : settings_(settings), archive_path_(std::move(archive_path)), store_path_(std::move(store_path)) {}
+
+std::string publisher::start() {
+  if (settings_.servers.empty()) return {};
+  if (!has_stream_client()) {
+    return "fleet.servers: this digd was built without the client of NATS (Debian: libnats-dev); build it again";
+  }
+  if (std::string wrong = open(); !wrong.empty()) return wrong;
+  spdlog::info("fleet subject={} archive={} from_entry={}", subject_of(settings_), store_.archive_name(),
+               store_.position().entry);
+  thread_ = std::thread([this] {
+    name_this_thread("fleet");
+    work();
+  });
+  return {};
+}
+
+std::string publisher::open() {
+  std::string why;
+  auto opened = archive::entry_stream::open(archive_path_, &why);
+  if (!opened) return digd::quoted(archive_path_) + ": " + why;
+  reads_ = std::move(*opened);
+  if (archive::failure fault = store_.open(store_path_)) return in_words(store_path_, fault);
+  const auto highest = reads_->highest_ever();
+  if (!highest) return digd::quoted(archive_path_) + ": " + highest.error().message();
+  if (store_.position().entry <= *highest) return {};
+  spdlog::warn("fleet_restarted why=\"the archive is not the same as before\"");
+  return in_words(store_path_, store_.restart());
+}
+
+void publisher::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+  stream_.reset();
+}
+
+void publisher::wake() {
+  if (settings_.servers.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  wake_.notify_one();
+}
+
+void publisher::forget(std::uint64_t run_number) {
+  if (settings_.servers.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+    if (deleted_.size() < max_deletions) {
+      deleted_.push_back(static_cast<std::int64_t>(run_number));
+    } else {
+      look_for_deleted_ = true;
+    }
+  }
+  wake_.notify_one();
+}
+
+std::string publisher::problem() const {
+  const std::lock_guard lock(mutex_);
+  if (!problem_.empty()) return problem_;
+  const std::uint64_t lag = counts_.lag.load();
+  return lag > max_quiet_lag ? std::to_string(lag) + " entries are not in the stream yet" : std::string();
+}
+
+void publisher::set_problem(const std::string& problem) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (problem_ == problem) return;
+    problem_ = problem;
+  }
+  if (problem.empty()) {
+    spdlog::info("fleet_connected");
+  } else {
+    spdlog::warn("fleet_waits why={}", digd::quoted(problem));
+  }
+}
+
+void publisher::pause(std::chrono::milliseconds how_long) {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, how_long, [this] { return stopping_.load(); });
+}
+
+// ---- its thread
+
+void publisher::work() {
+  std::chrono::milliseconds wait = first_pause;
+  while (!is_stopping()) {
+    bool more = false;
+    std::string problem = connect();
+    if (problem.empty()) problem = publish_deletions();
+    if (problem.empty()) problem = publish_piece(more);
+    if (is_stopping()) return;
+    set_problem(problem);
+    if (!problem.empty()) {
+      ++counts_.failed;
+      pause(wait);
+      wait = std::min(wait * 2, max_pause);
+      continue;
+    }
+    wait = first_pause;
+    if (more) continue;
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, idle_check, [this] { return woken_ || stopping_; });
+    woken_ = false;
+  }
+}
+
+std::string publisher::connect() {
+  if (const auto behind = reads_->count_after(store_.position().entry)) {
+    counts_.lag = static_cast<std::uint64_t>(*behind);
+  }
+  if (stream_) return {};
+  std::string why;
+  stream_ = connect_stream(settings_, why);
+  return why;
+}
+
+std::string publisher::publish_piece(bool& more) {
+  auto piece = reads_->after(store_.position());
+  if (!piece) return digd::quoted(archive_path_) + ": " + piece.error().message();
+  if (piece->entries.empty()) return {};
+  std::vector<stream_message> messages;
+  for (archive::streamed_entry& entry : piece->entries) {
+    if (entry.json.size() > stream_->max_message_bytes()) {
+      if (std::string wrong = shorten(entry); !wrong.empty()) return wrong;
+    }
+    messages.push_back({store_.archive_name() + ':' + std::to_string(entry.id), entry.json});
+  }
+  if (std::string problem = stream_->publish(messages, [this] { return is_stopping(); }); !problem.empty()) {
+    return problem;
+  }
+  if (archive::failure why = store_.move(piece->upto, piece->entries)) return in_words(store_path_, why);
+  counts_.published += piece->entries.size();
+  counts_.lag -= std::min<std::uint64_t>(counts_.lag, piece->entries.size());
+  more = true;
+  return {};
+}
+
+// The server refuses messages beyond its limit. Removes the texts and keeps what identifies the entry; `cut` marks it.
+std::string publisher::shorten(archive::streamed_entry& entry) {
+  boost::system::error_code ec;
+  boost::json::value parsed = boost::json::parse(entry.json, ec);
+  if (ec || !parsed.is_object()) return "entry " + std::to_string(entry.id) + ": " + ec.message();
+  boost::json::object& fields = parsed.as_object();
+  fields["cut"] = true;
+  fields["frame"] = nullptr;
+  fields["verdicts"] = nullptr;
+  for (const auto& [list, text] : {std::pair{"detections", "detection"}, {"interventions", "intervention"}}) {
+    for (boost::json::value& row : fields[list].as_array()) row.as_object()[text] = nullptr;
+  }
+  entry.json = boost::json::serialize(parsed);
+  ++counts_.cut;
+  return {};
+}
+
+void publisher::find_deleted_runs() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(look_for_deleted_, false)) return;
+  }
+  std::vector<std::int64_t> known, gone;
+  if (archive::failure why = store_.runs(known)) return;
+  for (const std::int64_t number : known) {
+    if (const auto found = reads_->exists(number); found && !*found) gone.push_back(number);
+  }
+  const std::lock_guard lock(mutex_);
+  deleted_.insert(deleted_.end(), gone.begin(), gone.end());
+}
+
+std::string publisher::publish_deletions() {
+  find_deleted_runs();
+  std::vector<std::int64_t> deleted;
+  {
+    const std::lock_guard lock(mutex_);
+    deleted = deleted_;
+  }
+  if (deleted.empty()) return {};
+  std::vector<std::string> bodies;
+  for (const std::int64_t number : deleted) {
+    bodies.push_back(R"({"format":1,"kind":"run_deleted","run_number":)" + std::to_string(number) + '}');
+  }
+  std::vector<stream_message> messages;
+  for (std::size_t i = 0; i < deleted.size(); ++i) {
+    messages.push_back({store_.archive_name() + ":deleted:" + std::to_string(deleted[i]), bodies[i]});
+  }
+  if (std::string problem = stream_->publish(messages, [this] { return is_stopping(); }); !problem.empty()) {
+    return problem;
+  }
+  for (const std::int64_t number : deleted) {
+    if (archive::failure why = store_.remove_run(number)) return in_words(store_path_, why);
+  }
+  counts_.deletions += deleted.size();
+  const std::lock_guard lock(mutex_);
+  deleted_.erase(deleted_.begin(), deleted_.begin() + static_cast<std::ptrdiff_t>(deleted.size()));
+  return {};
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,42 @@
+// The stream of a fleet: where a daemon publishes what it has archived. The implementation for NATS JetStream
+// (nats_stream.cpp) is compiled where CMake finds the C client of NATS; elsewhere no_stream.cpp takes its place.
+//
+// Thread: one at a time. Failure: a sentence for people; nothing throws.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "daemon/fleet/fleet_settings.h"
+
+namespace digd::daemon {
+
+struct stream_message {
+  std::string id;  // the stream stores one message of each id, within its duplicate window
+  std::string_view body;
+};
+
+class stream {
+ public:
+  static constexpr std::chrono::milliseconds max_publish_time{10'000};
+
+  virtual ~stream() = default;
+  // Publishes the messages and waits until the stream has stored them. A problem means that any of them may be missing:
+  // publish all of them again. `stopping` ends the wait early.
+  virtual std::string publish(std::span<const stream_message> messages, const std::function<bool()>& stopping) = 0;
+  virtual std::size_t max_message_bytes() const = 0;
+};
+
+// Whether this program can connect to a stream at all.
+bool has_stream_client();
+// Connects, and creates the stream `digd` if the server has none. Null: `why` has the reason.
+std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::string& why);
+
+// The subject of a host's messages: digd.archive.TENANT.HOST.
+std::string subject_of(const fleet_settings& settings);
+
+}  // namespace digd::daemon

@@ -1,0 +1,72 @@
+#include "daemon/settings/fleet_options.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/quote.h"
+#include "daemon/settings/option_kinds.h"
+
+namespace digd::daemon {
+
+namespace {
+
+using namespace kinds;
+
+constexpr std::size_t max_name = 64;
+
+// A token of a subject: neither separators nor wildcards.
+bool is_name(std::string_view text) {
+  const auto allowed = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' || c == '_';
+  };
+  return !text.empty() && text.size() <= max_name && std::all_of(text.begin(), text.end(), allowed);
+}
+
+}  // namespace
+
+void add_fleet_options(std::vector<option>& table) {
+  constexpr std::int64_t thousand_tebibytes = 1LL << 50;
+  constexpr applies when = applies::at_restart;
+  table.push_back(list(
+      "fleet.servers", when, [](auto& c) -> auto& { return c.fleet.servers; },
+      "The servers of NATS, as nats://HOST:PORT or tls://HOST:PORT. Empty: no fleet."));
+  table.push_back(words(
+      "fleet.credentials", when, [](auto& c) -> auto& { return c.fleet.credentials; },
+      "A credentials file of NATS, for this host. It should allow publishing to digd.archive.TENANT.HOST alone."));
+  table.push_back(words(
+      "fleet.ca", when, [](auto& c) -> auto& { return c.fleet.ca; },
+      "A PEM file: who may sign the servers' certificates. If it is set, digd insists on TLS."));
+  table.push_back(words(
+      "fleet.tenant", when, [](auto& c) -> auto& { return c.fleet.tenant; },
+      "Whose runs these are. Letters, digits, - and _."));
+  table.push_back(words(
+      "fleet.host", when, [](auto& c) -> auto& { return c.fleet.host; },
+      "The name of this daemon in its tenant. Letters, digits, - and _. Empty: the name of the machine, up to its "
+      "first dot."));
+  table.push_back(whole_number(
+      "fleet.stream_bytes", 0, thousand_tebibytes, when, [](auto& c) -> auto& { return c.fleet.stream_bytes; },
+      "The size of the stream, if digd creates it. A full stream refuses messages, and they wait in the archive. "
+      "Bytes; 0: no limit."));
+  table.push_back(whole_number(
+      "fleet.stream_days", 0, 36'500, when, [](auto& c) -> auto& { return c.fleet.stream_days; },
+      "How long the stream keeps messages, if digd creates it; 0: no limit. Collectors must be faster."));
+}
+
+std::string check_fleet(const config& c) {
+  if (c.fleet.servers.empty()) return {};
+  if (!c.archive) return "fleet.servers: a fleet needs the archive; remove --no-archive or archive = false";
+  if (!is_name(c.fleet.tenant)) {
+    return "fleet.tenant: " + digd::quoted(c.fleet.tenant) + " is not a name: 1 to 64 letters, digits, - and _";
+  }
+  if (!c.fleet.host.empty() && !is_name(c.fleet.host)) {
+    return "fleet.host: " + digd::quoted(c.fleet.host) + " is not a name: 1 to 64 letters, digits, - and _";
+  }
+  for (const std::string& server : c.fleet.servers) {
+    if (!server.starts_with("nats://") && !server.starts_with("tls://")) {
+      return "fleet.servers: " + digd::quoted(server) + " does not begin with nats:// or tls://";
+    }
+  }
+  return {};
+}
+
+}  // namespace digd::daemon

@@ -1,0 +1,21 @@
+// The options of [fleet]. Pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "daemon/settings/config.h"
+#include "daemon/settings/option.h"
+
+namespace digd::daemon {
+
+inline constexpr const char* fleet_meaning =
+    "Publishes what the archive stores to a stream of NATS JetStream, for a fleet of daemons: docs/fleet.md. By "
+    "default digd belongs to no fleet. Needs a digd that was built with the client of NATS.";
+
+void add_fleet_options(std::vector<option>& table);
+
+// What is wrong with the section, in words; empty: nothing.
+std::string check_fleet(const config& c);
+
+}  // namespace digd::daemon

