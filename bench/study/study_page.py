@@ -128,7 +128,7 @@ def page(results: dict[tuple[str, int, str], Line]) -> str:
         "[The plan](plan.md) says what was run. `scripts/study-real --page` writes this page from `results.jsonl`.",
         "Complete pairs: "
         + ", ".join(f"`{cell}` {len(complete)}" for cell, complete in by_cell.items())
-        + ". The plan has 30 in each cell.",
+        + ".\nThe plan has 30 in each cell.",
         "## What fell against digd",
         "\n".join(against(by_cell, compared)),
         "## Primary comparisons",

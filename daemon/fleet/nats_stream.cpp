@@ -109,6 +109,7 @@ class nats_stream final : public stream {
     natsStatus status = natsOptions_Create(&made);
     const handle<natsOptions, natsOptions_Destroy> options(made);
     std::vector<const char*> servers;
+    servers.reserve(settings_.servers.size());
     for (const std::string& server : settings_.servers) servers.push_back(server.c_str());
     if (status == NATS_OK) status = natsOptions_SetServers(made, servers.data(), static_cast<int>(servers.size()));
     if (status == NATS_OK) status = natsOptions_SetName(made, "digd");

@@ -152,6 +152,7 @@ std::string publisher::publish_piece(bool& more) {
   if (!piece) return digd::quoted(archive_path_) + ": " + piece.error().message();
   if (piece->entries.empty()) return {};
   std::vector<stream_message> messages;
+  messages.reserve(piece->entries.size());
   for (archive::streamed_entry& entry : piece->entries) {
     if (entry.json.size() > stream_->max_message_bytes()) {
       if (std::string wrong = shorten(entry); !wrong.empty()) return wrong;
@@ -208,10 +209,12 @@ std::string publisher::publish_deletions() {
   }
   if (deleted.empty()) return {};
   std::vector<std::string> bodies;
+  bodies.reserve(deleted.size());
   for (const std::int64_t number : deleted) {
     bodies.push_back(R"({"format":1,"kind":"run_deleted","run_number":)" + std::to_string(number) + '}');
   }
   std::vector<stream_message> messages;
+  messages.reserve(deleted.size());
   for (std::size_t i = 0; i < deleted.size(); ++i) {
     messages.push_back({store_.archive_name() + ":deleted:" + std::to_string(deleted[i]), bodies[i]});
   }
