@@ -168,12 +168,10 @@ class AgentLine(Line):
         finally:
             self.work = None
 
-    def cancel(self, intervention: Intervention) -> bool:
-        """Ends the work of the open activation if the intervention names it. Returns whether it does."""
-        if self.work is None or self.activation is None or self.activation.id not in intervention.activations:
-            return False
-        self.work.cancel(intervention.inject or DEFAULT_TEXT)
-        return True
+    def cancel(self, intervention: Intervention) -> None:
+        """Ends the work of the open activation if the intervention names it."""
+        if self.work is not None and self.activation is not None and self.activation.id in intervention.activations:
+            self.work.cancel(intervention.inject or DEFAULT_TEXT)
 
     async def end_with(self, recipients: Iterable[str], payload: Json, kind: str, *, submit: bool = False,
                        fyi: bool = False) -> Verdict:

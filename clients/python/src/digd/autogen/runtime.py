@@ -506,9 +506,13 @@ class Runtime(SingleThreadedAgentRuntime):
         """Offers the intervention to all runtimes of this run: each may have some of the agents."""
         return any([await runtime.offer_intervention(intervention) for runtime in self.state.runtimes])
 
-    def _cancel(self, intervention: Intervention) -> bool:
-        """Ends the work of agents: they raise Cancelled with the intervention's text."""
-        return any([line.cancel(intervention) for line in list(self.state.lines)])
+    def _cancel(self, intervention: Intervention) -> None:
+        """Ends the work of agents: they raise Cancelled with the intervention's text.
+
+        An activation that ended before the intervention arrived needs no cancelling.
+        """
+        for line in list(self.state.lines):
+            line.cancel(intervention)
 
     async def offer_intervention(self, intervention: Intervention) -> bool:
         """Calls the recipients that are agents of this runtime. Returns whether any of them reads the text."""

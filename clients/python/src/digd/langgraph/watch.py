@@ -435,13 +435,15 @@ class Watch:
 
     # ---- cancelling
 
-    def cancel(self, intervention: Intervention) -> bool:
-        """Ends running nodes: they raise Cancelled with the intervention's text. Returns whether any of them runs."""
+    def cancel(self, intervention: Intervention) -> None:
+        """Ends running nodes: they raise Cancelled with the intervention's text.
+
+        A node that ended before the intervention arrived needs no cancelling.
+        """
         with self.lock:
             named = [e for e in self._open_executions.values() if e.id in intervention.activations]
         for execution in named:
             execution.cancel(intervention.inject or DEFAULT_TEXT)
-        return bool(named)
 
     # ---- waking a graph that has stopped
 

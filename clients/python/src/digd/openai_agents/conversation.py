@@ -225,12 +225,12 @@ class Conversation(RunHooks[Any]):
             self.work = None
 
     def cancel(self, intervention: Intervention) -> bool:
-        """Ends the run if the intervention names its open activation. Returns whether it does.
+        """Ends the run if the intervention names its open activation. Returns False if it cannot end that run.
 
         A run raises Cancelled with the intervention's text. A stream ends by the SDK's own `cancel`, without a text.
         """
         if self.turns.activation is None or self.turns.activation.id not in intervention.activations:
-            return False
+            return True
         if self.stream is not None:
             self.stream.cancel()
         elif self.work is not None:

@@ -94,8 +94,8 @@ class Steps(Generic[S]):
             conversation.turns.add_input(InputEvent(verdict.event, fyi=True))
 
     def cancel(self, intervention: Intervention) -> bool:
-        """Ends the runs with the activations that the intervention names."""
-        return any([conversation.cancel(intervention) for conversation in list(self.running)])
+        """Ends the runs with the activations that the intervention names. One that ended before needs no cancelling."""
+        return all([conversation.cancel(intervention) for conversation in list(self.running)])
 
     def ended(self, conversation: S) -> None:
         """Moves a step to the end of the order. No coroutine: a callback at a stream's end calls it."""
