@@ -19,23 +19,41 @@ std::uint64_t sum(counts threads, Pick pick) {
   return total;
 }
 
-// A family with one label that runs over an enumeration.
+// A family with one label that runs over some values of an enumeration.
 template <class Enum, class Pick>
 void by(prometheus_text& out, counts threads, std::string_view name, std::string_view help, std::string_view label,
-        std::size_t first, std::size_t end, Pick pick) {
+        std::span<const Enum> values, Pick pick) {
   out.family(name, "counter", help);
-  for (std::size_t i = first; i < end; ++i) {
-    out.sample(sum(threads, [&](const thread_counts& t) -> const counter& { return pick(t)[i]; }),
-               {{label, to_string(static_cast<Enum>(i))}});
+  for (const Enum value : values) {
+    out.sample(sum(threads, [&](const thread_counts& t) -> const counter& { return pick(t)[value]; }),
+               {{label, to_string(value)}});
   }
 }
 
+// The values of an enumeration from `first` to `last`.
+template <auto first, decltype(first) last>
+constexpr auto values() {
+  std::array<decltype(first), static_cast<std::size_t>(last) - static_cast<std::size_t>(first) + 1> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i] = static_cast<decltype(first)>(static_cast<std::size_t>(first) + i);
+  }
+  return all;
+}
+
+constexpr auto message_types = values<message_type::agent_joined, message_type::usage>();
+constexpr auto refusals = values<refusal::bad_json, refusal::hold_closed>();
+constexpr auto causes = values<cause::mode, cause::ended>();
+constexpr auto limits = values<limit_id::message_bytes, limit_id::overload>();
+constexpr auto verdict_actions = std::array{action::deliver, action::inject, action::reroute, action::hold};
+constexpr auto intervention_actions = std::array{action::reroute, action::create, action::release, action::cancel};
+constexpr auto outcomes = values<outcome_kind::cleared, outcome_kind::unresolved>();
+
 void write_messages(prometheus_text& out, counts threads) {
-  by<message_type>(out, threads, "digd_messages_total", "Messages accepted.", "type", 0, message_type_count,
+  by<message_type>(out, threads, "digd_messages_total", "Messages accepted.", "type", message_types,
                    [](const thread_counts& t) -> auto& { return t.messages; });
-  by<refusal>(out, threads, "digd_refusals_total", "Messages refused that used up their seq.", "code", 1, refusal_count,
+  by<refusal>(out, threads, "digd_refusals_total", "Messages refused that used up their seq.", "code", refusals,
               [](const thread_counts& t) -> auto& { return t.refusals; });
-  by<action>(out, threads, "digd_verdicts_total", "Verdicts on blocked events.", "action", 1, action_count - 1,
+  by<action>(out, threads, "digd_verdicts_total", "Verdicts on blocked events.", "action", verdict_actions,
              [](const thread_counts& t) -> auto& { return t.verdicts; });
   out.counter("digd_window_firings_total", "Times that windows fired without a message.",
               sum(threads, [](const thread_counts& t) -> auto& { return t.firings; }));
@@ -68,19 +86,15 @@ void write_judging(prometheus_text& out, counts threads) {
                  {{"rule", rule_names[rule]}, {"healed", healed == 1 ? "true" : "false"}});
     }
   }
-  by<cause>(out, threads, "digd_unhealed_total", "Detections that were not healed, by cause.", "cause", 1, cause_count,
+  by<cause>(out, threads, "digd_unhealed_total", "Detections that were not healed, by cause.", "cause", causes,
             [](const thread_counts& t) -> auto& { return t.causes; });
-  out.family("digd_interventions_total", "counter", "Healings without a blocked event.");
-  for (const action kind : {action::reroute, action::create}) {
-    const auto i = static_cast<std::size_t>(kind);
-    out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.interventions[i]; }),
-               {{"action", to_string(kind)}});
-  }
+  by<action>(out, threads, "digd_interventions_total", "Healings without a blocked event, and the ends of holds.",
+             "action", intervention_actions, [](const thread_counts& t) -> auto& { return t.interventions; });
   out.family("digd_outcomes_total", "counter", "Healings, by outcome.");
   for (std::size_t rule = 0; rule < rule_count; ++rule) {
-    for (std::size_t i = 0; i < outcome_count; ++i) {
-      out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.outcomes[rule][i]; }),
-                 {{"rule", rule_names[rule]}, {"outcome", to_string(static_cast<outcome_kind>(i))}});
+    for (const outcome_kind outcome : outcomes) {
+      out.sample(sum(threads, [&](const thread_counts& t) -> auto& { return t.outcomes[rule][outcome]; }),
+                 {{"rule", rule_names[rule]}, {"outcome", to_string(outcome)}});
     }
   }
 }
@@ -120,9 +134,9 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.sample(total([](const thread_counts& t) -> auto& { return t.rate_paused; }), {{"limit", "rate"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.quiet_sessions; }), {{"limit", "quiet"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.idle_connections; }), {{"limit", "idle"}});
-  for (std::size_t i = 0; i < limit_count; ++i) {
-    out.sample(total([i](const thread_counts& t) -> auto& { return t.limits[i]; }),
-               {{"limit", to_string(static_cast<limit_id>(i))}});
+  for (const limit_id limit : limits) {
+    out.sample(total([limit](const thread_counts& t) -> auto& { return t.limits[limit]; }),
+               {{"limit", to_string(limit)}});
   }
   out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users without access.",
               now.peers_refused);

@@ -52,7 +52,17 @@ class latency_histogram {
   counter sum_ns_;
 };
 
-inline constexpr std::size_t message_type_count = 9, action_count = 5, outcome_count = 3;
+// Counters by the values of an enumeration. `last` is its last value.
+template <class Enum, Enum last>
+class counters_by {
+ public:
+  static constexpr std::size_t size() { return static_cast<std::size_t>(last) + 1; }
+  counter& operator[](Enum value) { return counters_[static_cast<std::size_t>(value)]; }
+  const counter& operator[](Enum value) const { return counters_[static_cast<std::size_t>(value)]; }
+
+ private:
+  std::array<counter, size()> counters_;
+};
 
 struct http_counts {
   counter requests;  // answered
@@ -60,21 +70,21 @@ struct http_counts {
 };
 
 struct alignas(64) thread_counts {
-  std::array<counter, message_type_count> messages;  // accepted
-  std::array<counter, refusal_count> refusals;
+  counters_by<message_type, message_type::usage> messages;  // accepted
+  counters_by<refusal, refusal::hold_closed> refusals;
   counter firings;  // of windows, without a message
-  std::array<counter, action_count> verdicts;
+  counters_by<action, action::cancel> verdicts;
   latency_histogram verdict_latency;  // from the frame read to its verdicts queued for the socket
   std::array<std::array<counter, 2>, rule_count> detections;  // [rule][healed]
-  std::array<counter, cause_count> causes;                    // why a detection was not healed
-  std::array<counter, action_count> interventions;
-  std::array<std::array<counter, outcome_count>, rule_count> outcomes;
+  counters_by<cause, cause::ended> causes;                    // why a detection was not healed
+  counters_by<action, action::cancel> interventions;
+  std::array<counters_by<outcome_kind, outcome_kind::unresolved>, rule_count> outcomes;
 
   counter sessions_opened, sessions_closed;  // the difference is those open
   counter credits_paused;                    // times digd paused reading a connection without credits
   counter rate_paused;                       // times digd paused reading a connection over its token's rate
   counter quiet_sessions, idle_connections;  // closed: no message for too long; no sign of life
-  std::array<counter, limit_count> limits;   // limits of runs that were hit
+  counters_by<limit_id, limit_id::overload> limits;  // limits of runs that were hit
   counter slow_clients;                      // closed: they read too slowly
   counter runs_loaded, runs_unloaded;        // the difference is those in memory
   counter runs_opened, runs_ended, runs_deleted, runs_refused;

@@ -56,7 +56,7 @@ void run_host::join(join_request&& request) {
   if (is_replaced(group_, request.greeting)) request.greeting.mode.reset();
   const auto joined = inbox_.join(request.greeting, granted_->policy);
   if (joined.refused) {
-    if (joined.refused.limit) owner_.counts().limits[static_cast<std::size_t>(*joined.refused.limit)].add();
+    if (joined.refused.limit) owner_.counts().limits[*joined.refused.limit].add();
     return answer(request, {.refused = joined.refused});
   }
   last_heard_ms_ = unix_ms();
@@ -238,11 +238,10 @@ void run_host::keep(const ingest::record& record) {
 void run_host::count(const ingest::record& record) {
   thread_counts& counts = owner_.counts();
   counts.take(record.answer);
-  if (record.limit) counts.limits[static_cast<std::size_t>(*record.limit)].add();
+  if (record.limit) counts.limits[*record.limit].add();
   switch (record.kind) {
-    case ingest::record_kind::message: return counts.messages[static_cast<std::size_t>(*record.message)].add();
-    case ingest::record_kind::refused:
-      return counts.refusals[static_cast<std::size_t>(record.answer.refused.code)].add();
+    case ingest::record_kind::message: return counts.messages[*record.message].add();
+    case ingest::record_kind::refused: return counts.refusals[record.answer.refused.code].add();
     case ingest::record_kind::firing: return counts.firings.add();
     case ingest::record_kind::operator_mode:
     case ingest::record_kind::limit:
@@ -336,7 +335,7 @@ void run_host::count_graph_limits() {
   const graph::graph_counters& g = inbox_.run().graph().counters();
   auto& limits = owner_.counts().limits;
   const auto add = [&](limit_id which, std::uint64_t is, std::uint64_t was) {
-    if (is > was) limits[static_cast<std::size_t>(which)].add(is - was);
+    if (is > was) limits[which].add(is - was);
   };
   add(limit_id::generators, g.generator_overflows, graph_counted_.generator_overflows);
   add(limit_id::settled_events, g.forgotten_events, graph_counted_.forgotten_events);

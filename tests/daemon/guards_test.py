@@ -5,7 +5,7 @@ import json
 import pytest
 
 from live import Daemon
-from watching import ask, get, run_path
+from watching import ask, get, metric, run_path
 
 CAPABLE = {"capabilities": {"hold": True, "cancel": True}, "agents": ["planner", "coder"]}
 ASK_A_PERSON = {"guards": {"fan_out": {"max_depth": 0, "action": "hold"}, "hold_ms": 600_000}}
@@ -47,6 +47,8 @@ def test_a_held_event_is_listed_until_a_person_releases_it(held):
     assert get(daemon, run_path("r1", "holds"))["holds"] == []
     c.tell("delivery", of="hold:1", applied="released")
     c.wait_acked()
+    assert metric(daemon, 'digd_verdicts_total{action="hold"}') == 1
+    assert metric(daemon, 'digd_interventions_total{action="release"}') == 1
 
 
 def test_a_returned_event_goes_to_its_sender_with_the_persons_text(held):

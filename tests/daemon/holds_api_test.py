@@ -5,7 +5,7 @@ import json
 import pytest
 
 from live import Daemon, wait_until
-from watching import Feed, ask, get, run_path
+from watching import Feed, ask, get, metric, run_path
 
 CAPABLE = {"capabilities": {"hold": True, "cancel": True}, "agents": ["planner", "coder"]}
 HOLD_FAN_OUT = {"guards": {"fan_out": {"max_depth": 0, "action": "hold"}, "hold_ms": 600_000}}
@@ -192,6 +192,7 @@ def test_usage_counts_while_no_guard_is_on(daemon):
         c.start("v2", "b", [])
         c.tell("usage", activation="v1", usage={"cost": 1})  # also after its end
         c.wait_acked()
+        assert metric(daemon, 'digd_messages_total{type="usage"}') == 2
         usage = get(daemon, run_path("r1", "usage"))
     assert {k: usage["totals"][k] for k in USAGE} == {**USAGE, "cost": 1.0041}
     assert usage["totals"]["activations"] == sum(usage["series"]["activations"]) == 2

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from live import DIGD, TIMEOUT_S, Client, Daemon, wait_until
+from live import DIGCTL, DIGD, TIMEOUT_S, Client, Daemon, wait_until
 from watching import Feed, ask, get, metric, work
 
 ROOT = Path(__file__).parents[2]
-DIGCTL = str(Path(DIGD).with_name("digctl"))
 
 
 def table():

@@ -13,7 +13,7 @@ from websockets.sync.client import connect, unix_connect
 
 DIGD = os.environ.get("DIGD_BIN", str(Path(__file__).parents[2] / "build/release/bin/digd"))
 DIGCTL = os.environ.get("DIGCTL_BIN", str(Path(__file__).parents[2] / "build/release/bin/digctl"))
-TIMEOUT_S = 20.0  # generous, for sanitizers and busy machines
+TIMEOUT_S = float(os.environ.get("DIGD_TEST_TIMEOUT_S", 20))  # generous, for busy machines
 
 
 def wait_until(condition, awaited, within=TIMEOUT_S):
