@@ -25,8 +25,8 @@ TEST_CASE("labels_and_help_are_escaped") {
 
 TEST_CASE("threads_are_summed_and_buckets_are_cumulative") {
   thread_counts first, second;
-  first.messages[static_cast<std::size_t>(message_type::event)].add(2);
-  second.messages[static_cast<std::size_t>(message_type::event)].add(3);
+  first.messages[message_type::event].add(2);
+  second.messages[message_type::event].add(3);
   first.verdict_latency.record(std::chrono::microseconds(10));
   second.verdict_latency.record(std::chrono::microseconds(11));
   second.verdict_latency.record(std::chrono::seconds(11));
@@ -47,11 +47,15 @@ TEST_CASE("an_answer_is_counted_by_its_members") {
   a.detections.push_back({.rule = rule_id::orphaned_event, .healed = true});
   a.detections.push_back({.rule = rule_id::orphaned_event, .cause = cause::mode});
   a.verdicts.push_back({.event = "e", .action = action::reroute});
+  a.verdicts.push_back({.event = "f", .action = action::hold});
+  a.interventions.push_back({.action = action::cancel});
   counts.take(a);
   CHECK(counts.detections[index_of(rule_id::orphaned_event)][1].value() == 1);
   CHECK(counts.detections[index_of(rule_id::orphaned_event)][0].value() == 1);
-  CHECK(counts.causes[static_cast<std::size_t>(cause::mode)].value() == 1);
-  CHECK(counts.verdicts[static_cast<std::size_t>(action::reroute)].value() == 1);
+  CHECK(counts.causes[cause::mode].value() == 1);
+  CHECK(counts.verdicts[action::reroute].value() == 1);
+  CHECK(counts.verdicts[action::hold].value() == 1);
+  CHECK(counts.interventions[action::cancel].value() == 1);
 }
 
 // ---- targets
