@@ -67,8 +67,9 @@ class stderr_sink final : public spdlog::sinks::base_sink<std::mutex> {
 };
 
 struct open_log_parts {
-  std::shared_ptr<stderr_sink> sink;
-  std::shared_ptr<spdlog::details::thread_pool> writer;
+  std::shared_ptr<stderr_sink> sink = std::make_shared<stderr_sink>();
+  std::shared_ptr<spdlog::details::thread_pool> writer =  // its destructor joins the thread, before the sink ends
+      std::make_shared<spdlog::details::thread_pool>(max_log_lines, 1);
 };
 // Never destroyed while the writer hangs: the writer's destructor would wait for it.
 open_log_parts* log_parts = nullptr;
@@ -77,8 +78,8 @@ open_log_parts* log_parts = nullptr;
 
 void open_log(const log_settings& settings) {
   std::signal(SIGPIPE, SIG_IGN);  // whoever read the log may be gone
-  spdlog::init_thread_pool(max_log_lines, 1);
-  log_parts = new open_log_parts{std::make_shared<stderr_sink>(), spdlog::thread_pool()};
+  log_parts = new open_log_parts;
+  spdlog::details::registry::instance().set_tp(log_parts->writer);  // for spdlog::thread_pool()
   auto logger = std::make_shared<spdlog::async_logger>("digd", log_parts->sink, log_parts->writer,
                                                        spdlog::async_overflow_policy::overrun_oldest);
   auto formatter = std::make_unique<spdlog::pattern_formatter>(spdlog::pattern_time_type::utc);
@@ -97,6 +98,7 @@ void close_log() {
   spdlog::default_logger()->flush();
   if (!log_parts->sink->wait_for_flush(max_log_close_time)) return;
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("closed"));
+  spdlog::details::registry::instance().set_tp(nullptr);
   delete std::exchange(log_parts, nullptr);
 }
 
