@@ -8,6 +8,7 @@
 #include "analysis/chief/llm/chief_stages.h"
 #include "cli/files.h"
 #include "cli/printable.h"
+#include "net/http_url.h"
 
 namespace digd::cli {
 
@@ -60,17 +61,6 @@ void add_llm_options(CLI::App& app, llm_options& options) {
 
 namespace {
 
-// Only the endpoint may see the key. Without TLS, others can read it on the way to another machine.
-bool in_clear(std::string_view url) {
-  constexpr std::string_view scheme = "http://";
-  if (!url.starts_with(scheme)) return false;
-  std::string_view host = url.substr(scheme.size());
-  host = host.substr(0, host.find('/'));
-  if (host.starts_with("[::1]")) return false;
-  host = host.substr(0, host.rfind(':'));
-  return host != "localhost" && host != "127.0.0.1";
-}
-
 std::string key_from_environment() {
   for (const char* name : {"DIGD_LLM_KEY", "OPENAI_API_KEY"}) {
     if (const char* key = std::getenv(name); key && *key) return key;
@@ -95,7 +85,15 @@ std::unique_ptr<llm::endpoint> open_endpoint(const llm_options& options, std::st
   } else {
     to.key = key_from_environment();
   }
-  if (!options.dry_run && !to.key.empty() && in_clear(options.url)) {
+  net::http_url url;
+  if (!options.dry_run) {
+    if (const std::string problem = net::parse_http_url(options.url, url); !problem.empty()) {
+      why = "--llm " + problem;
+      return nullptr;
+    }
+  }
+  // Only the endpoint may see the key. Without TLS, others can read it on the way to another machine.
+  if (!options.dry_run && !to.key.empty() && !url.tls && !url.is_loopback()) {
     why = "--llm: over http:// the key could be read on the way; use https://, or give no key";
     return nullptr;
   }

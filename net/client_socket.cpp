@@ -14,15 +14,6 @@ namespace digd::net {
 namespace {
 
 using boost::system::error_code;
-using generic_endpoint = asio::generic::stream_protocol::endpoint;
-
-std::vector<generic_endpoint> endpoints_of(asio::io_context& io, const server_address& to, error_code& ec) {
-  if (to.local) return {generic_endpoint(asio::local::stream_protocol::endpoint(to.path))};
-  asio::ip::tcp::resolver resolver(io);
-  std::vector<generic_endpoint> found;
-  for (const auto& entry : resolver.resolve(to.host, to.port, ec)) found.emplace_back(entry.endpoint());
-  return found;
-}
 
 // Puts TLS behind the socket; its user still reads and writes plain bytes.
 std::string secure(asio::io_context& io, stream_socket& socket, const server_address& to,
@@ -51,11 +42,38 @@ std::string secure(asio::io_context& io, stream_socket& socket, const server_add
   if (!run_until(io, shaking->ready, until)) return to.shown() + " does not answer";
   if (!shaking->ec) socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), shaking->plain, shaking->ec);
   if (!shaking->ec) return {};
-  return "no TLS with " + to.shown() + ": " + shaking->ec.message() +
-         "; to trust a certificate that the system does not know, use " + to.program.authority_option;
+  return no_tls(to, shaking->ec);
 }
 
 }  // namespace
+
+std::vector<generic_endpoint> look_up(const std::string& host, const std::string& port, error_code& ec) {
+  asio::io_context unused;  // a resolver needs one, also for a blocking look-up
+  std::vector<generic_endpoint> found;
+  for (const auto& entry : asio::ip::tcp::resolver(unused).resolve(host, port, ec)) {
+    found.emplace_back(entry.endpoint());
+  }
+  return found;
+}
+
+std::vector<generic_endpoint> look_up(const server_address& to, error_code& ec) {
+  if (to.local) return {generic_endpoint(asio::local::stream_protocol::endpoint(to.path))};
+  return look_up(to.host, to.port, ec);
+}
+
+std::string no_address(const server_address& to, const error_code& ec) {
+  return "no address for " + harmless(to.host) + ": " + ec.message();
+}
+
+std::string no_connection(const server_address& to, const error_code& ec) {
+  return "nobody listens on " + to.shown() + " (" + ec.message() +
+         "); start the daemon with `digd`, or name its address with " + to.program.address_option;
+}
+
+std::string no_tls(const server_address& to, const error_code& ec) {
+  return "no TLS with " + to.shown() + ": " + ec.message() +
+         "; to trust a certificate that the system does not know, use " + to.program.authority_option;
+}
 
 std::string harmless(std::string_view text) { return digd::quoted(text.substr(0, 200)); }
 
@@ -72,8 +90,8 @@ bool run_until(asio::io_context& io, const bool& ready, client_clock::time_point
 std::string connect_to(asio::io_context& io, stream_socket& socket, const server_address& to,
                        client_clock::time_point until, std::shared_ptr<void> owner) {
   error_code ec;
-  const std::vector<generic_endpoint> endpoints = endpoints_of(io, to, ec);
-  if (ec) return "no address for " + harmless(to.host) + ": " + ec.message();
+  const std::vector<generic_endpoint> endpoints = look_up(to, ec);
+  if (ec) return no_address(to, ec);
   struct progress {
     bool ready = false;
     error_code ec;
@@ -90,10 +108,7 @@ std::string connect_to(asio::io_context& io, stream_socket& socket, const server
     ec = connecting->ec;
     if (!ec) break;
   }
-  if (ec) {
-    return "nobody listens on " + to.shown() + " (" + ec.message() +
-           "); start the daemon with `digd`, or name its address with " + to.program.address_option;
-  }
+  if (ec) return no_connection(to, ec);
   error_code ignored;
   if (!to.local) socket.set_option(asio::ip::tcp::no_delay(true), ignored);
   return to.tls ? secure(io, socket, to, until, std::move(owner)) : std::string();

@@ -1,12 +1,15 @@
-// Connects a client to a daemon, and waits: for the WebSocket client and the HTTP client.
+// Connects a WebSocket client to a daemon, and waits. Also what it has in common with the HTTP client: looking a host
+// up, and the sentences about failures.
 //
 // Thread: that which runs the io_context. Includes Asio: for .cpp files.
 #pragma once
 
+#include <boost/system/error_code.hpp>
 #include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "net/client.h"
 #include "net/types.h"
@@ -22,6 +25,16 @@ bool run_until(asio::io_context& io, const bool& ready, client_clock::time_point
 // to do. `owner` owns the socket; operations that are pending after the deadline hold it.
 std::string connect_to(asio::io_context& io, stream_socket& socket, const server_address& to,
                        client_clock::time_point until, std::shared_ptr<void> owner);
+
+// Blocks. A Unix socket needs no look-up.
+using generic_endpoint = asio::generic::stream_protocol::endpoint;
+std::vector<generic_endpoint> look_up(const std::string& host, const std::string& port, boost::system::error_code& ec);
+std::vector<generic_endpoint> look_up(const server_address& to, boost::system::error_code& ec);
+
+// Sentences that say what to do.
+std::string no_address(const server_address& to, const boost::system::error_code& ec);
+std::string no_connection(const server_address& to, const boost::system::error_code& ec);
+std::string no_tls(const server_address& to, const boost::system::error_code& ec);
 
 // The value of the `Host` header.
 std::string host_of(const server_address& to);

@@ -1,9 +1,6 @@
 // A blocking HTTP client of a daemon: one request a connection.
 //
-// The daemon's webhooks have a client of their own (daemon/webhook/post_attempt.h). It is asynchronous, has one
-// deadline for the whole request, resolves names on another thread, and reports failures of certificates. This client
-// blocks with a deadline for each step, passes on a body in pieces, and can use Unix sockets. Both use Beast for HTTP,
-// and have nothing else in common.
+// It makes its requests with net/http_exchange.h and turns failures into sentences.
 //
 // Thread: one at a time, any. Bounds: `patience` for a connection and for each part of an answer; `max_body_bytes` for
 // a body that is kept; a body that is passed on is not kept. Failure: a sentence that says what to do.
@@ -45,8 +42,8 @@ class http_client {
   const server_address& to() const { return to_; }
 
  private:
-  struct request;
-  std::string perform(const request& request, http_answer& into) const;
+  std::string perform(std::string_view method, std::string_view target, std::string_view body,
+                      const std::function<bool(std::string_view)>& each, http_answer& into) const;
 
   const server_address to_;
   const std::string token_;

@@ -7,7 +7,7 @@ packages=(
   g++ cmake ninja-build ccache pkg-config
   libboost1.81-dev libboost-json1.81-dev libsimdjson-dev libfmt-dev libspdlog-dev libsqlite3-dev
   libssl-dev openssl libre2-dev libtomlplusplus-dev libcli11-dev libconcurrentqueue-dev catch2
-  libeigen3-dev libyaml-cpp-dev libcurl4-openssl-dev libprotobuf-dev protobuf-compiler zlib1g-dev
+  libeigen3-dev libyaml-cpp-dev libprotobuf-dev protobuf-compiler zlib1g-dev
   python3 python3-venv
 )
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "base/quote.h"
-#include "daemon/settings/endpoint.h"
+#include "net/http_url.h"
 #include "daemon/settings/option_kinds.h"
 #include "model/rule_id.h"
 
@@ -43,8 +43,8 @@ std::string problem_of_name(const std::string& name) {
 }
 
 std::string wrong_with_url(const std::string& url) {
-  endpoint ignored;
-  return parse_endpoint(url, ignored);
+  net::http_url ignored;
+  return net::parse_http_url(url, ignored);
 }
 
 std::string wrong_with_words(const std::vector<std::string>& given, const std::vector<std::string_view>& known) {
@@ -201,8 +201,8 @@ std::string check_webhook(const webhook_settings& settings) {
   }
   if (settings.hold_links && settings.dashboard.empty()) return which + "has hold_links and needs a `dashboard`";
   if (settings.retry_ms > settings.retry_most_ms) return which + "has a retry_ms that is larger than its retry_most_ms";
-  endpoint where;
-  if (!settings.ca_file.empty() && parse_endpoint(settings.url, where).empty() && !where.tls) {
+  net::http_url where;
+  if (!settings.ca_file.empty() && net::parse_http_url(settings.url, where).empty() && !where.tls) {
     return which + "has a ca_file, and its url is not https";
   }
   return {};
@@ -223,8 +223,8 @@ std::string check_webhooks(const config& c) {
 std::vector<std::string> webhook_warnings(const config& c) {
   std::vector<std::string> texts;
   for (const webhook_settings& settings : c.webhooks) {
-    endpoint where;
-    if (!parse_endpoint(settings.url, where).empty() || where.tls || where.is_loopback()) continue;
+    net::http_url where;
+    if (!net::parse_http_url(settings.url, where).empty() || where.tls || where.is_loopback()) continue;
     texts.push_back("the webhook " + digd::quoted(settings.name) + " goes to " + digd::quoted(where.shown()) +
                     " over plain HTTP: others on the way can read it; use https");
   }
@@ -236,8 +236,8 @@ std::string shown_webhooks(const config& c) {
   for (const webhook_settings& settings : c.webhooks) {
     config alone;
     alone.webhooks.push_back(settings);
-    endpoint where;
-    if (parse_endpoint(settings.url, where).empty()) alone.webhooks.back().url = where.shown();
+    net::http_url where;
+    if (net::parse_http_url(settings.url, where).empty()) alone.webhooks.back().url = where.shown();
     out += "\n[[webhook]]\n";
     for (const option& each : webhook_options())
       out.append(each.key()).append(" = ").append(each.get(alone)).append("\n");

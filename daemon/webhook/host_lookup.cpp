@@ -17,7 +17,7 @@ using boost::system::error_code;
 
 }  // namespace
 
-void host_lookup::request(const endpoint& host, std::weak_ptr<const void> requester, callback on_found) {
+void host_lookup::request(const net::http_url& host, std::weak_ptr<const void> requester, callback on_found) {
   std::erase_if(pending_, [](const pending_request& request) { return request.requester.expired(); });
   pending_.push_back({host.host, host.port, std::move(requester), std::move(on_found)});
   if (!in_progress_) look_up(host.host, host.port);

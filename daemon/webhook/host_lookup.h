@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/settings/endpoint.h"
+#include "net/http_url.h"
 
 namespace digd::daemon {
 
@@ -27,7 +27,7 @@ class host_lookup final : public std::enable_shared_from_this<host_lookup> {
   explicit host_lookup(boost::asio::io_context& context) : context_(&context) {}
 
   // Calls `on_found` later, never from within this call, and not at all once `requester` has expired.
-  void request(const endpoint& host, std::weak_ptr<const void> requester, callback on_found);
+  void request(const net::http_url& host, std::weak_ptr<const void> requester, callback on_found);
   // Drops all requests. Nothing is called after it.
   void close();
 

@@ -1,19 +1,13 @@
-// One attempt to POST a callback: looks the host up, connects, sends, reads the answer and closes. The answer's status
-// decides; its body is read and dropped.
+// One attempt to POST a callback: looks the host up, then makes one exchange (net/http_exchange.h). The answer's status
+// decides; its body is dropped.
 //
-// Thread: that of its io_context. Lifetime: held by its webhook and by its pending operations. Bounds: `timeout_ms` for
-// the whole attempt; 16 KiB of header and 64 KiB of body. Failure: `on_done` is called once, never after `cancel`. It
-// gets digd's or the system's words, never the receiver's.
+// Thread: that of its io_context. Lifetime: held by its webhook. Bounds: `timeout_ms` for the whole attempt; 64 KiB of
+// body. Failure: `on_done` is called once, never after `cancel`. It gets digd's or the system's words, never the
+// receiver's.
 #pragma once
 
-#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl/stream.hpp>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/message.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +16,7 @@
 
 #include "daemon/webhook/host_lookup.h"
 #include "daemon/webhook/target.h"
+#include "net/http_exchange.h"
 #include "net/types.h"
 
 namespace digd::daemon {
@@ -43,33 +38,22 @@ class post_attempt final : public std::enable_shared_from_this<post_attempt> {
   void cancel();
 
  private:
-  using executor = boost::asio::io_context::executor_type;
-  using socket = boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor>;
+  using clock = std::chrono::steady_clock;
 
-  void resolve();
-  void connect(const host_lookup::results& found);
-  void shake_hands();
-  void write();
-  void read();
-  template <class Stream>
-  void write_to(Stream& stream);
-  template <class Stream>
-  void read_from(Stream& stream);
-  void on_read(boost::system::error_code ec);
-  void fail(const std::string& step, const boost::system::error_code& ec);
-  void finish(post_result result);
-  void close();
-  void make_request();
+  void send(const host_lookup::results& found);
+  net::http_request make_request();
+  post_result result_of(const net::http_outcome& outcome) const;
+  std::string timeout_text() const;
+  void finish(const post_result& result);
 
+  boost::asio::io_context& context_;
   const std::shared_ptr<const target> receiver_;
+  std::string body_;
   callback on_done_;  // empty once finished or cancelled
-  net::steady_timer deadline_;
+  clock::time_point until_;
+  net::steady_timer lookup_deadline_;
   const std::shared_ptr<host_lookup> lookup_;
-  socket socket_;
-  std::optional<boost::asio::ssl::stream<socket&>> tls_;
-  boost::beast::http::request<boost::beast::http::string_body> request_;
-  boost::beast::flat_buffer buffer_;
-  boost::beast::http::response_parser<boost::beast::http::string_body> parser_;
+  std::shared_ptr<net::http_exchange> exchange_;
 };
 
 }  // namespace digd::daemon

@@ -12,10 +12,10 @@ namespace {
 namespace ssl = boost::asio::ssl;
 using boost::system::error_code;
 
-// Requires TLS 1.2 or later. OpenSSL checks the receiver's certificate against these roots; post_attempt checks its
-// name.
-std::string load_certificates(const webhook_settings& settings, std::optional<ssl::context>& context) {
-  context.emplace(ssl::context::tls_client);
+// Requires TLS 1.2 or later. OpenSSL checks the receiver's certificate against these roots; net/http_exchange.h checks
+// its name.
+std::string load_certificates(const webhook_settings& settings, std::shared_ptr<ssl::context>& context) {
+  context = std::make_shared<ssl::context>(ssl::context::tls_client);
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
   error_code ec;
   context->set_verify_mode(ssl::verify_peer, ec);
@@ -31,7 +31,7 @@ std::string load_certificates(const webhook_settings& settings, std::optional<ss
 
 std::shared_ptr<const target> make_target(const webhook_settings& settings, std::string& why) {
   auto result = std::make_shared<target>(settings);
-  why = parse_endpoint(settings.url, result->where);
+  why = net::parse_http_url(settings.url, result->where);
   if (!why.empty()) why = "its url " + why;
   if (why.empty()) why = read_secret(settings, result->secret);
   if (why.empty() && result->where.tls) why = load_certificates(settings, result->tls);

@@ -5,12 +5,11 @@
 
 #include <boost/asio/ssl/context.hpp>
 #include <memory>
-#include <optional>
 #include <string>
 
-#include "daemon/settings/endpoint.h"
 #include "daemon/settings/webhook_settings.h"
 #include "daemon/webhook/filter.h"
+#include "net/http_url.h"
 
 namespace digd::daemon {
 
@@ -19,9 +18,9 @@ struct target {
 
   const webhook_settings settings;
   const callback_filter filter;
-  endpoint where;
+  net::http_url where;
   std::string secret;                            // empty: callbacks are not signed. Never logged or shown
-  std::optional<boost::asio::ssl::context> tls;  // for an https URL
+  std::shared_ptr<boost::asio::ssl::context> tls;  // for an https URL
 };
 
 // Reads the secret and the certificates. On failure it returns null and `why` is a sentence.

@@ -9,7 +9,6 @@
 #include <set>
 #include <string>
 
-#include "daemon/settings/endpoint.h"
 #include "daemon/webhook/backoff.h"
 #include "daemon/webhook/filter.h"
 #include "daemon/webhook/signature.h"
@@ -112,48 +111,48 @@ TEST_CASE("jitter_takes_off_up_to_half") {
 // ---- the URL
 
 TEST_CASE("a_url_is_split_into_its_parts") {
-  endpoint e;
-  REQUIRE(parse_endpoint("https://hooks.example.org/services/T0/B0/x?y=%20z", e).empty());
+  net::http_url e;
+  REQUIRE(net::parse_http_url("https://hooks.example.org/services/T0/B0/x?y=%20z", e).empty());
   CHECK(e.tls);
   CHECK(e.host == "hooks.example.org");
   CHECK(e.port == 443);
   CHECK(e.host_header == "hooks.example.org");
   CHECK(e.target == "/services/T0/B0/x?y=%20z");
   CHECK_FALSE(e.is_loopback());
-  REQUIRE(parse_endpoint("http://[::1]:8080", e).empty());
+  REQUIRE(net::parse_http_url("http://[::1]:8080", e).empty());
   CHECK_FALSE(e.tls);
   CHECK(e.host == "::1");
   CHECK(e.host_header == "[::1]:8080");
   CHECK(e.target == "/");
   CHECK(e.is_loopback());
   CHECK(e.is_address);
-  REQUIRE(parse_endpoint("HTTP://127.0.0.1:80/", e).empty());
+  REQUIRE(net::parse_http_url("HTTP://127.0.0.1:80/", e).empty());
   CHECK(e.host_header == "127.0.0.1");
   CHECK(e.is_loopback());
-  REQUIRE(parse_endpoint("http://127.example.org/", e).empty());
+  REQUIRE(net::parse_http_url("http://127.example.org/", e).empty());
   CHECK_FALSE(e.is_loopback());
 }
 
 TEST_CASE("only_the_host_of_a_url_is_shown") {
-  endpoint e;
-  REQUIRE(parse_endpoint("https://hooks.slack.com/services/T0/B0/secret?token=secret", e).empty());
+  net::http_url e;
+  REQUIRE(net::parse_http_url("https://hooks.slack.com/services/T0/B0/secret?token=secret", e).empty());
   CHECK(e.shown() == "https://hooks.slack.com/…");
 }
 
 TEST_CASE("a_misleading_or_invalid_url_is_refused_and_not_repeated") {
-  endpoint e;
+  net::http_url e;
   for (const char* wrong :
        {"", "hooks.example.org", "ftp://example.org/", "file:///etc/passwd", "http://", "http:///path",
         "http://user:password@example.org/", "https://example.org/#secret", "http://example.org:0/",
         "http://example.org:70000/", "http://exa mple.org/", "http://example.org/a b",
         "http://example.org/\r\nHost: evil", "http://ex%0aample.org/", "javascript:alert(1)"}) {
     INFO(wrong);
-    const std::string message = parse_endpoint(wrong, e);
+    const std::string message = net::parse_http_url(wrong, e);
     CHECK(message.starts_with("must "));
     CHECK(message.find("secret") == std::string::npos);
     CHECK(message.find("password@") == std::string::npos);
   }
-  CHECK(parse_endpoint("http://example.org/" + std::string(3'000, 'x'), e).starts_with("must be at most"));
+  CHECK(net::parse_http_url("http://example.org/" + std::string(3'000, 'x'), e).starts_with("must be at most"));
 }
 
 // ---- filters

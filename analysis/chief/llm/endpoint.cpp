@@ -1,6 +1,5 @@
 #include "analysis/chief/llm/endpoint.h"
 
-#include <curl/curl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,8 +9,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <memory>
+#include <optional>
+#include <stdexcept>
 #include <thread>
+
+#include "net/client_socket.h"
+#include "net/http_exchange.h"
+#include "net/http_proxy.h"
+#include "net/http_url.h"
+#include "net/tls_pipe.h"
 
 namespace digd::chief::llm {
 
@@ -87,24 +93,16 @@ const boost::system::error_category& llm_category() noexcept {
 boost::system::error_code make_error_code(llm_errc code) noexcept { return {static_cast<int>(code), llm_category()}; }
 
 struct endpoint::response {
-  long status = 0;
+  unsigned status = 0;
   std::string body;
   std::int64_t retry_after_ms = -1;
-  std::size_t max_bytes = 0;
-  bool overflow = false;
   bool counted = false;  // the answer has a token count
 };
 
 endpoint::endpoint(endpoint_options options) : options_(std::move(options)) {
   options_.url = url_of(options_.url);
-  static const bool once = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
-  if (once && !options_.dry_run) curl_ = curl_easy_init();
   std::error_code ignored;  // without a cache folder nothing is cached
   if (!options_.cache.empty()) fs::create_directories(options_.cache, ignored);
-}
-
-endpoint::~endpoint() {
-  if (curl_) curl_easy_cleanup(curl_);
 }
 
 boost::system::result<std::string> endpoint::ask(const std::vector<message>& messages, const std::string& dry_reply) {
@@ -159,42 +157,57 @@ boost::system::result<std::string> endpoint::try_again_and_again(const std::stri
 }
 
 llm_errc endpoint::send(const std::string& body, response& into) {
-  CURL* curl = static_cast<CURL*>(curl_);
-  if (!curl) return llm_errc::unreachable;
-  curl_easy_reset(curl);
-  into.max_bytes = options_.max_response_bytes;
-  curl_slist* list = curl_slist_append(nullptr, "Content-Type: application/json");
-  if (!options_.key.empty()) list = curl_slist_append(list, ("Authorization: Bearer " + options_.key).c_str());
-  list = curl_slist_append(list, "Expect:");
-  const std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(list, curl_slist_free_all);
-  curl_easy_setopt(curl, CURLOPT_URL, options_.url.c_str());
-  if (!options_.authority.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, options_.authority.c_str());
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.data());
-  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, options_.timeout_ms);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, options_.connect_timeout_ms);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_USERAGENT, "digctl");
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &into);
-  curl_easy_setopt(
-      curl, CURLOPT_WRITEFUNCTION, +[](char* data, std::size_t, std::size_t size, void* to) -> std::size_t {
-        auto& r = *static_cast<response*>(to);
-        r.overflow = r.body.size() + size > r.max_bytes;
-        if (r.overflow) return 0;
-        r.body.append(data, size);
-        return size;
-      });
-  const CURLcode code = curl_easy_perform(curl);
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &into.status);
-  curl_off_t retry = 0;
-  if (curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry) == CURLE_OK && retry > 0)
-    into.retry_after_ms = retry * 1000;
-  if (into.overflow) return llm_errc::too_large;
-  if (code == CURLE_OK) return llm_errc{};
-  why_ = curl_easy_strerror(code);
-  return code == CURLE_OPERATION_TIMEDOUT ? llm_errc::timed_out : llm_errc::unreachable;
+  net::http_peer to;
+  net::http_request request{
+      .method = "POST", .fields = {{"User-Agent", "digctl"}, {"Content-Type", "application/json"}}, .body = body};
+  if (!options_.key.empty()) request.fields.emplace_back("Authorization", "Bearer " + options_.key);
+  why_ = route(to, request);
+  if (!why_.empty()) return llm_errc::unreachable;
+  net::http_outcome outcome = net::perform(std::move(to), std::move(request),
+                                           {.connect = std::chrono::milliseconds(options_.connect_timeout_ms),
+                                            .total = std::chrono::milliseconds(options_.timeout_ms),
+                                            .max_body_bytes = options_.max_response_bytes});
+  into.status = outcome.status;
+  into.body = std::move(outcome.body);
+  if (outcome.retry_after_s.value_or(0) > 0) into.retry_after_ms = *outcome.retry_after_s * 1000;
+  if (outcome.too_large) return llm_errc::too_large;
+  if (!outcome.ec) return llm_errc{};
+  why_ = outcome.ec.message();
+  if (!outcome.certificate_error.empty()) why_ = "its certificate is refused: " + outcome.certificate_error;
+  if (outcome.proxy_status != 0) why_ = "the proxy answers with status " + std::to_string(outcome.proxy_status);
+  return outcome.timed_out ? llm_errc::timed_out : llm_errc::unreachable;
+}
+
+// Fills in where the request goes: to the endpoint's host, or to the environment's proxy. Returns why it cannot go.
+std::string endpoint::route(net::http_peer& to, net::http_request& request) const {
+  net::http_url url;
+  if (std::string why = net::parse_http_url(options_.url, url); !why.empty()) return "its URL " + why;
+  std::optional<net::http_proxy> proxy;
+  if (std::string why = net::proxy_for(url, proxy); !why.empty()) return why;
+  const net::http_url& first = proxy ? proxy->where : url;
+  boost::system::error_code failed;
+  to.endpoints = net::look_up(first.host, std::to_string(first.port), failed);
+  if (failed) return "no address for " + first.host + ": " + failed.message();
+  to.host = url.host;
+  request.host = url.host_header;
+  request.target = url.target;
+  if (url.tls) {
+    try {
+      to.tls = net::client_context(options_.authority);
+    } catch (const std::runtime_error& e) {
+      return e.what();
+    }
+  }
+  if (!proxy) return {};
+  if (url.tls) {
+    to.tunnel =
+        (url.host.find(':') == std::string::npos ? url.host : "[" + url.host + "]") + ":" + std::to_string(url.port);
+    to.proxy_authorization = proxy->authorization;
+  } else {
+    request.target = "http://" + url.host_header + url.target;
+    if (!proxy->authorization.empty()) request.fields.emplace_back("Proxy-Authorization", proxy->authorization);
+  }
+  return {};
 }
 
 llm_errc endpoint::read(response& got, std::string& text) {

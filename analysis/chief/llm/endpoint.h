@@ -1,8 +1,8 @@
 // A client of a language model behind an OpenAI-compatible endpoint (POST …/chat/completions).
 //
-// One request at a time; not thread-safe. libcurl does TLS and checks certificates. The key is sent in a header only;
-// it is never written to the cache or to a message. Failure: `llm_errc`. Bounds: `tries`, `max_response_bytes`,
-// `max_requests`, `max_tokens_in_all`, timeouts.
+// One request at a time; not thread-safe. It uses the proxy that the environment names (net/http_proxy.h). The key is
+// sent in a header only; it is never written to the cache or to a message. Failure: `llm_errc`. Bounds: `tries`,
+// `max_response_bytes`, `max_requests`, `max_tokens_in_all`, timeouts.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -11,6 +11,11 @@
 #include <functional>
 #include <string>
 #include <vector>
+
+namespace digd::net {
+struct http_peer;
+struct http_request;
+}  // namespace digd::net
 
 namespace digd::chief::llm {
 
@@ -67,7 +72,6 @@ struct message {
 class endpoint {
  public:
   explicit endpoint(endpoint_options);
-  ~endpoint();
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
 
@@ -81,6 +85,7 @@ class endpoint {
   struct response;
   boost::system::result<std::string> try_again_and_again(const std::string& body);
   llm_errc send(const std::string& body, response&);
+  std::string route(net::http_peer&, net::http_request&) const;
   llm_errc read(response&, std::string& text);
   bool from_cache(const std::string& body, std::string& text);
   void to_cache(const std::string& body, const std::string& response) const;
@@ -92,7 +97,6 @@ class endpoint {
   usage used_;
   std::string why_;
   std::int64_t last_sent_ms_ = -1;
-  void* curl_ = nullptr;
 };
 
 }  // namespace digd::chief::llm

@@ -1,12 +1,12 @@
-// The parsed URL of a webhook. Pure functions.
+// A parsed http:// or https:// URL: of a webhook, of a language model or of a proxy. Pure functions.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-namespace digd::daemon {
+namespace digd::net {
 
-struct endpoint {
+struct http_url {
   bool tls = false;
   std::string host;  // for the lookup: no brackets around an IPv6 address
   std::uint16_t port = 0;
@@ -21,6 +21,6 @@ struct endpoint {
 };
 
 // Returns the URL's problem in words that do not quote it; empty if it was parsed.
-std::string parse_endpoint(const std::string& url, endpoint& into);
+std::string parse_http_url(const std::string& url, http_url& into);
 
-}  // namespace digd::daemon
+}  // namespace digd::net

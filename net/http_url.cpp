@@ -1,14 +1,14 @@
-#include "daemon/settings/endpoint.h"
+#include "net/http_url.h"
 
 #include <boost/url/parse.hpp>
 #include <boost/url/src.hpp>  // compiled here; the library is not linked
 #include <boost/url/url_view.hpp>
 
-namespace digd::daemon {
+namespace digd::net {
 
 namespace {
 
-constexpr std::size_t longest_url = 2'048;
+constexpr std::size_t max_url_bytes = 2'048;
 constexpr std::uint16_t http_port = 80, https_port = 443;
 
 template <class Text>
@@ -18,21 +18,21 @@ std::string string_of(const Text& text) {
 
 }  // namespace
 
-bool endpoint::is_loopback() const {
+bool http_url::is_loopback() const {
   return host == "localhost" || host == "::1" || (is_address && host.starts_with("127."));
 }
 
-std::string endpoint::shown() const { return (tls ? "https://" : "http://") + host_header + "/…"; }
+std::string http_url::shown() const { return (tls ? "https://" : "http://") + host_header + "/…"; }
 
-std::string parse_endpoint(const std::string& url, endpoint& into) {
-  if (url.size() > longest_url) return "must be at most " + std::to_string(longest_url) + " bytes";
+std::string parse_http_url(const std::string& url, http_url& into) {
+  if (url.size() > max_url_bytes) return "must be at most " + std::to_string(max_url_bytes) + " bytes";
   const auto parsed = boost::urls::parse_uri(url);
   if (!parsed) return "must be a URL: https://host[:port]/path, with anything unusual percent-encoded";
   const boost::urls::url_view& u = *parsed;
   if (u.scheme_id() != boost::urls::scheme::https && u.scheme_id() != boost::urls::scheme::http) {
     return "must begin with https:// or http://";
   }
-  if (u.has_userinfo()) return "must not hold a user or a password; the receiver knows digd by its signature";
+  if (u.has_userinfo()) return "must not hold a user or a password";
   if (u.has_fragment()) return "must not have a fragment (#…)";
   into = {};
   into.tls = u.scheme_id() == boost::urls::scheme::https;
@@ -56,4 +56,4 @@ std::string parse_endpoint(const std::string& url, endpoint& into) {
   return {};
 }
 
-}  // namespace digd::daemon
+}  // namespace digd::net
