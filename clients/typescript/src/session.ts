@@ -9,61 +9,10 @@
 // `maxBufferBytes`. Beyond these limits it drops messages, counts them, and reports them with one `gap` as soon as
 // there is room. It remembers `maxKnownInterventions` interventions and forgets the oldest first.
 import { Holds } from "./holds.js";
-import type { Applied, DaemonError, Frame, Hello, Intervention, Message, Welcome, WireVerdict } from "./wire.js";
+import type { Answer, AsIsReason, Blocked, Counters, SessionEvents, SessionOptions } from "./session-contract.js";
+import type { Applied, DaemonError, Frame, Hello, Intervention, Message, Welcome } from "./wire.js";
 
-/** An event for which a message requests a verdict, with its recipients if the verdict is `deliver`. */
-export interface Blocked {
-  event: string;
-  recipients: readonly string[];
-  submit?: boolean;
-}
-
-/** The reason why an event was delivered without a verdict. */
-export type AsIsReason =
-  "timeout" | "disconnected" | "credits" | "off" | "unheld" | "max_added_ms" | "healing_failed" | `error:${string}`;
-
-/** The answer to a held message: the daemon's verdicts, or null and the reason. */
-export interface Answer {
-  verdicts: readonly WireVerdict[] | null;
-  asIs?: AsIsReason;
-  error?: DaemonError;
-  /** How long an event of the message waited for a person, in milliseconds. */
-  heldMs?: number;
-}
-
-export interface SessionOptions {
-  /** The verdict deadline in milliseconds, until `welcome` brings the daemon's. */
-  deadlineMs: number;
-  /** Opt-in: how long a message with a submit event waits instead, connected or not; milliseconds. 0: as any other. */
-  failClosedMs: number;
-  /** The maximum number of queued messages; `welcome` may lower it to the daemon's credits. */
-  keep: number;
-  /** The maximum size of all queued messages. */
-  maxBufferBytes: number;
-}
-
-export interface SessionEvents {
-  /** A new intervention. Answer it with `answerIntervention`. */
-  intervention(intervention: Intervention): void;
-  welcome(welcome: Welcome): void;
-  /** The daemon refused this session permanently. */
-  refused(error: DaemonError): void;
-  /** The daemon's verdicts on a message, even if no caller waits for them any more. */
-  verdicts?(verdicts: readonly WireVerdict[]): void;
-  /** Another daemon has the run. Connect there. */
-  moved?(to: string): void;
-  /** The daemon refused one message. */
-  error?(error: DaemonError): void;
-}
-
-export interface Counters {
-  said: number;
-  asIs: number;
-  dropped: number;
-  welcomes: number;
-  errors: number;
-  unreadable: number;
-}
+export type { Answer, AsIsReason, Blocked, Counters, SessionEvents, SessionOptions } from "./session-contract.js";
 
 interface QueuedMessage {
   body: string; // JSON of the message, without seq and as_is

@@ -1,5 +1,5 @@
 // The decision about an event: the daemon's verdict, or delivery as is with the reason.
-import type { Answer, AsIsReason, Blocked } from "./session.js";
+import type { Answer, AsIsReason, Blocked } from "./session-contract.js";
 import type { DaemonError, Detection, Intervention, WireVerdict } from "./wire.js";
 
 export interface Verdict {

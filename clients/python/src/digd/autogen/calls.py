@@ -12,10 +12,10 @@ from autogen_core import Agent, MessageContext, TopicId
 
 from ..cancellation import DEFAULT_TEXT, Cancelled
 from ..line import MAX_ROUNDS, InputEvent, GivenBack, quoted, text_payload
-from ..messages import Intervention, event_id
+from ..messages import Intervention, Verdict, event_id
 from .agents import DIRECT, id_of, name_of
 from .flow import AgentLine
-from .host import Host
+from .host import Host, JudgedMessage
 from .notes import NoPlaceForNote, content_of, text_of
 from .speaking import current_turn
 
@@ -163,7 +163,7 @@ class Calls:
             verdict = await line.end_with(to, text_payload(text_of(response)), "response", submit=submit, fyi=not to)
         if is_answer and not submit:
             runtime.defer_answer(call.agent, verdict.event, response)
-        judged = runtime.apply_verdict(call, response, verdict)
+        judged = self.apply_verdict(call, response, verdict)
         if isinstance(judged, InputEvent):
             call.returned.append(judged)
             return response
@@ -174,6 +174,31 @@ class Calls:
         if to:
             runtime.answer_request(call.message_id, verdict.event)
         return judged.message
+
+    def apply_verdict(self, call: HandlerCall | None, message: Any, verdict: Verdict) -> JudgedMessage | InputEvent:
+        """Returns the message as the verdict wants it, or an input if it goes back to the called agent."""
+        runtime, run = self._runtime, self._runtime.digd_run
+        if verdict.action == "reroute" and call is not None and verdict.recipients == (call.agent,):
+            if not self.can_read(call.agent, call.message):
+                run.applied(verdict.event, verdict, as_is=f"{call.agent!r} has no place to read a text")
+                return JudgedMessage(message, as_is=True)
+            run.applied(verdict.event, verdict)
+            text = f"{verdict.inject or 'It was given back to you.'} You wrote: {quoted(text_of(message))}"
+            return InputEvent(verdict.event, text)
+        is_known = all(runtime.is_registered(id_of(name).type) for name in verdict.recipients)
+        if verdict.action == "reroute" and not is_known:
+            run.applied(verdict.event, verdict, as_is=f"no agent of the type of {verdict.recipients} is registered")
+            return JudgedMessage(message, as_is=True)
+        if verdict.inject:
+            try:
+                message = runtime.try_note(message, verdict.inject)
+            except NoPlaceForNote as error:
+                self.notes[verdict.event] = verdict.inject
+                if not set(verdict.recipients) <= self.readers:
+                    run.applied(verdict.event, verdict, as_is=str(error))
+                    return JudgedMessage(message, as_is=True)
+        run.applied(verdict.event, verdict)
+        return JudgedMessage(message)
 
     async def abandon_request(self, message_id: str) -> None:
         """Closes a request whose response nobody waits for any more. Its handler may continue; nothing stays open."""
@@ -228,7 +253,6 @@ class Calls:
         if await self._runtime.recipients_of(last, TopicId(agent.type + DIRECT, agent.key), None):
             await self._runtime.publish_to(name, last, input.event)
         return True
-
 
 
 def _line_with_activation() -> AgentLine | None:

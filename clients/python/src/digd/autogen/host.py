@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from autogen_core import AgentId, TopicId
 
-from ..line import InputEvent, Mail
-from ..messages import Verdict
+from ..line import Mail
 from ..run import Run
 from .flow import AgentLine, Flow, Holds, RunState
 
@@ -43,8 +42,6 @@ class Host(Protocol):
     def is_answer_message(self, message: Any, *, from_outside: bool) -> bool: ...
 
     def event_of(self, message_id: str, agent: str) -> str | None: ...
-
-    def apply_verdict(self, call: Any, message: Any, verdict: Verdict) -> JudgedMessage | InputEvent: ...
 
     def answer_request(self, message_id: str, event: str) -> None: ...
 

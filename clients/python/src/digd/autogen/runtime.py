@@ -20,15 +20,14 @@ from typing import Any
 from autogen_core import Agent, AgentId, AgentType, CancellationToken, SingleThreadedAgentRuntime, TopicId
 
 from ..cancellation import DEFAULT_TEXT, Cancelled
-from ..line import InputEvent, GivenBack, Mail, quoted, text_payload
+from ..line import InputEvent, GivenBack, Mail, text_payload
 from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
 from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
 from .calls import Calls, HandlerCall, current
 from .delivery import WatchedAgent, delivering
 from .flow import AgentLine, Holds, RunState, consume_without_call, reporting_drops
-from .host import JudgedMessage
-from .notes import AddNote, NoPlaceForNote, add_model_note, wrapping_errors, text_of
+from .notes import AddNote, add_model_note, wrapping_errors, text_of
 
 try:
     from . import group_chat
@@ -249,7 +248,7 @@ class Runtime(SingleThreadedAgentRuntime):
         to = [name] if registered or self.digd_run.agents is not None else []
         with self.holding(), self.flow.announcing():
             verdict = await self._announce(call, message, to, "request", is_request=True)
-        judged = self.apply_verdict(call, message, verdict)
+        judged = self.calls.apply_verdict(call, message, verdict)
         if isinstance(judged, InputEvent):
             assert call is not None
             call.line.add_input(judged.event)  # the handler may catch the exception and continue
@@ -313,7 +312,7 @@ class Runtime(SingleThreadedAgentRuntime):
         to = await self.recipients_of(message, topic_id, options["sender"])
         await self.announce_agents(*to)
         verdict = await self._announce(call, message, to, type(message).__name__)
-        judged = self.apply_verdict(call, message, verdict)
+        judged = self.calls.apply_verdict(call, message, verdict)
         if isinstance(judged, InputEvent):
             assert call is not None
             if call.is_finished:
@@ -386,30 +385,6 @@ class Runtime(SingleThreadedAgentRuntime):
         if is_forwarded:
             self._forwarders_by_event[verdict.event] = forwarders
         return verdict
-
-    def apply_verdict(self, call: HandlerCall | None, message: Any, verdict: Verdict) -> JudgedMessage | InputEvent:
-        """Returns the message as the verdict wants it, or an input if it goes back to the called agent."""
-        run = self.digd_run
-        if verdict.action == "reroute" and call is not None and verdict.recipients == (call.agent,):
-            if not self.calls.can_read(call.agent, call.message):
-                run.applied(verdict.event, verdict, as_is=f"{call.agent!r} has no place to read a text")
-                return JudgedMessage(message, as_is=True)
-            run.applied(verdict.event, verdict)
-            text = f"{verdict.inject or 'It was given back to you.'} You wrote: {quoted(text_of(message))}"
-            return InputEvent(verdict.event, text)
-        if verdict.action == "reroute" and not all(self.is_registered(id_of(name).type) for name in verdict.recipients):
-            run.applied(verdict.event, verdict, as_is=f"no agent of the type of {verdict.recipients} is registered")
-            return JudgedMessage(message, as_is=True)
-        if verdict.inject:
-            try:
-                message = self.try_note(message, verdict.inject)
-            except NoPlaceForNote as error:
-                self.calls.notes[verdict.event] = verdict.inject
-                if not set(verdict.recipients) <= self.calls.readers:
-                    run.applied(verdict.event, verdict, as_is=str(error))
-                    return JudgedMessage(message, as_is=True)
-        run.applied(verdict.event, verdict)
-        return JudgedMessage(message)
 
     async def publish_to(self, name: str, message: Any, event: str) -> None:
         """Publishes a message to one agent without a verdict."""

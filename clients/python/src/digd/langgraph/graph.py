@@ -23,9 +23,10 @@ from ..options import daemon_address
 from ..version import __version__
 from . import internals
 from .node import WatchedNode, current_watch
+from .options import Options
 from .steps import drive, drive_async
 from .text import Inject, add_text
-from .watch import Options, Watch
+from .watch import Watch
 
 G = TypeVar("G")
 CLIENT = {"name": "digd-langgraph", "version": __version__}

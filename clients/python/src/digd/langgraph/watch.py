@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -26,25 +26,15 @@ from ..messages import Event, Intervention, Outcome, Verdict
 from . import internals
 from .internals import SENDS, TO, Write
 from .mail import NodeExecution, EndedBranch, MailItem, Mailbox, Plan
+from .options import Options
 from .steps import Steps, Verdicts
-from .text import Inject, Notes, add_text
+from .text import Notes, add_text
 from .usage import usage_of
 
 log = logging.getLogger("digd")
 
 MAX_ANSWER_INPUTS = 1000  # an answer names the latest ended branches
 CANNOT_READ = "the node's input is not a list of messages, and the node does not call notes()"
-
-@dataclass(frozen=True)
-class Options:
-    """The arguments of `instrument`."""
-
-    inject: Inject
-    submits: frozenset[str] | None
-    run_id: Callable[[RunnableConfig], str] | None
-    wait_for_healing_ms: float
-    heal_errors: bool
-    run: dict[str, Any]
 
 
 class Watch:
