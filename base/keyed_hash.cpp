@@ -1,7 +1,8 @@
 #include "base/keyed_hash.h"
 
 #include <cstring>
-#include <random>
+
+#include "base/entropy.h"
 
 namespace digd {
 
@@ -14,12 +15,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-std::uint64_t random_key() {
-  std::random_device device;
-  return (static_cast<std::uint64_t>(device()) << 32) | device();
-}
-
-const std::uint64_t key = random_key();
+const std::uint64_t key = random_seed();
 
 }  // namespace
 

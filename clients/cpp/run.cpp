@@ -8,13 +8,14 @@
 #include <cstdlib>
 #include <iostream>
 #include <mutex>
-#include <random>
 #include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "base/entropy.h"
 #include "base/quote.h"
+#include "base/random.h"
 #include "base/thread_name.h"
 #include "clients/cpp/conversation.h"
 #include "clients/cpp/frames.h"
@@ -36,6 +37,7 @@ constexpr milliseconds max_closing{200};
 constexpr milliseconds first_pause{100}, max_pause{10'000};
 constexpr std::size_t max_unwritten = 1u << 20;
 constexpr std::size_t max_logged_errors = 64;
+enum class random_purpose : std::uint8_t { jitter };
 constexpr std::uint16_t closed_as_fatal = 4400, closed_as_replaced = 4409;  // docs/protocol.md
 
 std::string from_environment(const std::string& chosen, const char* variable) {
@@ -66,13 +68,7 @@ std::string find_mode(const options& from) {
   return mode;
 }
 
-std::string make_run_id() {
-  std::random_device random;
-  char text[24];
-  std::snprintf(text, sizeof text, "run-%08x%04x", static_cast<unsigned>(random()),
-                static_cast<unsigned>(random() & 0xffff));
-  return text;
-}
+std::string make_run_id() { return "run-" + random_hex(12); }
 
 }  // namespace
 
@@ -133,7 +129,7 @@ class run::connection {
   boost::asio::io_context io_;
   bool is_missing_ = false;  // logged
   unsigned attempts_ = 0;    // without success
-  std::minstd_rand jitter_{std::random_device{}()};
+  random_stream jitter_{random_seed(), random_purpose::jitter, 0};
   std::set<std::string> logged_errors_;
 
   std::thread socket_thread_, handler_thread_;
@@ -370,7 +366,7 @@ void run::connection::lose(const std::string& why, std::uint16_t close_code) {
 // Before the next attempt, with jitter. False: there is none.
 bool run::connection::pause() {
   const milliseconds full = std::min(max_pause, first_pause * (1 << std::min(attempts_++, 10u)));
-  const milliseconds pause = full / 2 + full * (jitter_() % 512) / 1024;
+  const milliseconds pause = full / 2 + full * jitter_.below(512) / 1024;
   std::unique_lock lock(mutex_);
   const auto is_over = [&] { return stopping_ || conversation_.state() == connection_state::closed; };
   changed_.wait_for(lock, pause, is_over);

@@ -1,7 +1,8 @@
 #include "daemon/fleet/publish_store.h"
 
-#include <random>
 #include <utility>
+
+#include "base/entropy.h"
 
 namespace digd::daemon {
 
@@ -23,15 +24,7 @@ CREATE TABLE runs (        -- runs with published entries, until their deletion 
 ) STRICT;
 )sql";
 
-std::string random_name() {
-  std::random_device source;
-  constexpr char hex[] = "0123456789abcdef";
-  std::string out;
-  for (int i = 0; i < 16; ++i) out += hex[source() & 15];
-  return out;
-}
-
-std::string first_position() { return "INSERT INTO position VALUES ('" + random_name() + "', 0, 0, 0, 0);"; }
+std::string first_position() { return "INSERT INTO position VALUES ('" + random_hex(16) + "', 0, 0, 0, 0);"; }
 
 }  // namespace
 

@@ -228,7 +228,7 @@ void webhook::failed(std::uint64_t run_number, run_queue& queue, const post_resu
   log_if_failed(store_.set_attempts(head.id, head.attempts));
   log_failure(head, result.why);
   const webhook_settings& settings = target_->settings;
-  const double jitter = std::uniform_real_distribution<double>(0, 1)(random_);
+  const double jitter = random_.uniform();
   std::int64_t pause = backoff_ms(head.attempts, settings.retry_ms, settings.retry_most_ms, jitter);
   // A receiver may ask for more time, up to the configured limit.
   if (result.retry_after_s) pause = std::max(pause, std::min(*result.retry_after_s * 1'000, settings.retry_most_ms));

@@ -16,14 +16,15 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "archive/callback_reader.h"
+#include "base/entropy.h"
 #include "base/log_rate_limit.h"
+#include "base/random.h"
 #include "daemon/metrics/webhook_counts.h"
 #include "daemon/webhook/hold_links.h"
 #include "daemon/webhook/post_attempt.h"
@@ -110,7 +111,8 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   std::set<std::pair<clock::time_point, std::uint64_t>> due_;                    // queues without a post in progress
   std::size_t waiting_ = 0, in_progress_ = 0;
   net::steady_timer timer_;
-  std::mt19937_64 random_{std::random_device{}()};
+  enum class random_purpose : std::uint8_t { jitter };
+  random_stream random_{random_seed(), random_purpose::jitter, 0};
   std::shared_ptr<webhook_counts> counts_;
   std::int64_t last_posted_ms_ = 0, last_failed_ms_ = 0;
   std::string last_failure_;

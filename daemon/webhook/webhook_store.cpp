@@ -1,7 +1,8 @@
 #include "daemon/webhook/webhook_store.h"
 
-#include <random>
 #include <utility>
+
+#include "base/entropy.h"
 
 namespace digd::daemon {
 
@@ -49,14 +50,6 @@ stored_callback callback_from(const statement& row) {
           .rule = row.text(4),
           .since_ms = row.integer(5),
           .attempts = row.integer(6)};
-}
-
-std::string random_prefix() {
-  std::random_device source;
-  constexpr char hex[] = "0123456789abcdef";
-  std::string out;
-  for (int i = 0; i < 16; ++i) out += hex[source() & 15];
-  return out;
 }
 
 }  // namespace
@@ -108,7 +101,7 @@ failure webhook_store::migrate() {
   }
   if (objects > 0 || id != 0) return failure::wrong_file("the file is an SQLite database of another program");
   return transaction([&] {
-    return db_.execute(schema + std::string("INSERT INTO identity (prefix) VALUES ('") + random_prefix() +
+    return db_.execute(schema + std::string("INSERT INTO identity (prefix) VALUES ('") + random_hex(16) +
                        "'); PRAGMA application_id = " + std::to_string(application_id) +
                        "; PRAGMA user_version = " + std::to_string(schema_version));
   });
@@ -148,7 +141,7 @@ failure webhook_store::read_prefix() { return db_.query("SELECT prefix FROM iden
 
 failure webhook_store::clear() {
   failure why = transaction([&] {
-    return db_.execute("DELETE FROM callbacks; DELETE FROM webhooks; UPDATE identity SET prefix = '" + random_prefix() +
+    return db_.execute("DELETE FROM callbacks; DELETE FROM webhooks; UPDATE identity SET prefix = '" + random_hex(16) +
                        "'");
   });
   return why ? why : read_prefix();
