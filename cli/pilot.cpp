@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json_writer.h"
 #include "base/nearest.h"
 #include "base/quote.h"
 #include "cli/commands.h"
@@ -338,14 +339,17 @@ config_edit edit_for(const std::string& rule, const std::vector<std::string>& ag
   return {.rule = rule, .key = "except", .literal = list_of(agents)};
 }
 
-// {"orphaned_event": {"except": ["critic"]}}: valid both as Python and as JSON.
+// {"orphaned_event":{"except":["critic"]}}: valid both as Python and as JSON.
 std::string as_json(const fine_rules& fine) {
-  std::string out = "{";
+  std::string out;
+  json_writer to(out);
+  to.open_object();
   for (const auto& [rule, agents] : fine) {
     const config_edit edit = edit_for(rule, agents);
-    out += (out.size() > 1 ? ", \"" : "\"") + rule + "\": {\"" + edit.key + "\": " + edit.literal + '}';
+    to.key(rule).open_object().key(edit.key).raw(edit.literal).close_object();
   }
-  return out + '}';
+  to.close_object();
+  return out;
 }
 
 struct silenced {
@@ -401,7 +405,7 @@ void print_fine(const fine_rules& fine) {
 
 std::string ask(const std::string& since, run_source& source, json::object& into) { return source.pilot(since, into); }
 
-int say_fine(const pilot_options& options) {
+int print_silencing(const pilot_options& options) {
   const auto fine = read_fine(options.fine);
   if (!fine) return wrong_use;
   json::object pilot;
@@ -411,9 +415,14 @@ int say_fine(const pilot_options& options) {
   if (!why.empty()) std::cerr << "digctl pilot: how much this silences is not known: " << why << '\n';
   const silenced sum = silenced_by(*fine, pilot);
   if (options.format == "json") {
-    std::cout << "{\"rules\": " << as_json(*fine);
-    if (why.empty()) std::cout << ", \"silences\": {\"would\": " << sum.would << ", \"did\": " << sum.did << '}';
-    std::cout << "}\n";
+    std::string out;
+    json_writer to(out);
+    to.open_object().key("rules").raw(as_json(*fine));
+    if (why.empty()) {
+      to.key("silences").open_object().key("would").integer(sum.would).key("did").integer(sum.did).close_object();
+    }
+    to.close_object();
+    std::cout << out << '\n';
   } else {
     print_fine(*fine);
   }
@@ -435,8 +444,8 @@ std::string dashboard_of(const daemon_options& options) {
 int pilot(const pilot_options& options) {
   if (!stored::duration_ms(options.since))
     return complain("pilot", "--since: expected a time span as 90m, 36h, 7d or 4w");
-  if (!options.fine.empty()) return say_fine(options);
-  if (!options.write.empty()) return complain("pilot", "--write: say with --fine what to write");
+  if (!options.fine.empty()) return print_silencing(options);
+  if (!options.write.empty()) return complain("pilot", "--write needs --fine, which names what to write");
   const auto source = open_source("pilot", options.daemon);
   if (!source) return wrong_use;
   json::object answer;

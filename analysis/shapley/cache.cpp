@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/json_writer.h"
+
 namespace digd::shapley {
 
 namespace {
@@ -23,10 +25,10 @@ std::string exact_text(double x) {
   return text;
 }
 
-void write(std::string& to, std::string_view name, const std::vector<double>& values) {
-  to += fmt::format(",\n\"{}\":[", name);
-  for (std::size_t i = 0; i < values.size(); ++i) to.append(i > 0 ? "," : "").append(exact_text(values[i]));
-  to += ']';
+void write(json_writer& to, std::string_view name, const std::vector<double>& values) {
+  to.new_line().key(name).open_array();
+  for (const double value : values) to.raw(exact_text(value));
+  to.close_array();
 }
 
 bool read(const simdjson::dom::object& from, const char* name, std::size_t size, std::vector<double>& to) {
@@ -93,20 +95,22 @@ std::optional<estimate_result> cache::find(const std::string& key, const game& g
 
 void cache::keep(const std::string& key, const estimate_result& r) const {
   if (folder_.empty() || !r || r.interrupted) return;
-  std::string text = fmt::format(
-      "{{\"format\":\"{}\",\"estimator\":\"{}\",\"baseline\":{},\"total\":{},\"gap\":{},\"samples\":{},\"wanted\":{},"
-      "\"evaluations\":{}",
-      version, to_string(r.estimator), exact_text(r.baseline), exact_text(r.total), exact_text(r.gap), r.samples,
-      r.wanted, r.evaluations);
-  write(text, "phi", r.phi.value);
-  write(text, "phi_error", r.phi.error);
-  write(text, "agents", r.by_agent.value);
-  write(text, "agents_error", r.by_agent.error);
-  write(text, "steps", r.by_step.value);
-  write(text, "steps_error", r.by_step.error);
-  write(text, "behaviours", r.by_behaviour.value);
-  write(text, "behaviours_error", r.by_behaviour.error);
-  text += "}\n";
+  std::string text;
+  json_writer to(text);
+  to.open_object().key("format").text(version).key("estimator").text(to_string(r.estimator));
+  to.key("baseline").raw(exact_text(r.baseline)).key("total").raw(exact_text(r.total));
+  to.key("gap").raw(exact_text(r.gap)).key("samples").integer(r.samples).key("wanted").integer(r.wanted);
+  to.key("evaluations").integer(r.evaluations);
+  write(to, "phi", r.phi.value);
+  write(to, "phi_error", r.phi.error);
+  write(to, "agents", r.by_agent.value);
+  write(to, "agents_error", r.by_agent.error);
+  write(to, "steps", r.by_step.value);
+  write(to, "steps_error", r.by_step.error);
+  write(to, "behaviours", r.by_behaviour.value);
+  write(to, "behaviours_error", r.by_behaviour.error);
+  to.close_object();
+  text += '\n';
   std::error_code failed;
   fs::create_directories(folder_, failed);
   const fs::path file = folder_ / fmt::format("{}.json", key);

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "analysis/shapley/child_process.h"
+#include "base/json_writer.h"
 
 namespace digd::shapley {
 
@@ -128,24 +130,33 @@ class external_evaluator final : public evaluator {
   void open() {
     sets_.clear();
     count_ = 0;
+    writer_.emplace(sets_).open_array();
   }
   void add_set() {
-    sets_ += count_++ == 0 ? "[" : ",[";
-    bool first = true;
+    ++count_;
+    writer_->open_array();
     for (std::size_t p = 0; p < players_; ++p) {
-      if (!set_[p]) continue;
-      fmt::format_to(std::back_inserter(sets_), "{}{}", first ? "" : ",", p);
-      first = false;
+      if (set_[p]) writer_->integer(p);
     }
-    sets_ += ']';
+    writer_->close_array();
   }
 
   bool ask(double* out) {
     std::string why;
+    writer_->close_array();
     for (int attempt = 0; attempt <= options_.restarts; ++attempt) {
       why = ready();
       if (why.empty()) {
-        const std::string line = fmt::format(R"({{"type":"evaluate","id":{},"sets":[{}]}})", ++id_, sets_);
+        std::string line;
+        json_writer(line)
+            .open_object()
+            .key("type")
+            .text("evaluate")
+            .key("id")
+            .integer(++id_)
+            .key("sets")
+            .raw(sets_)
+            .close_object();
         why = child_.converse(line, answer_, options_.timeout_ms, options_.stop);
       }
       if (why.empty()) why = read(out);
@@ -191,6 +202,7 @@ class external_evaluator final : public evaluator {
   simdjson::dom::parser parser_;
   std::vector<std::uint8_t> set_;
   std::string sets_, answer_, problem_;
+  std::optional<json_writer> writer_;  // of `sets_`
   std::size_t count_ = 0;
   std::uint64_t id_ = 0;
 };

@@ -4,6 +4,9 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <concepts>
+
+#include "base/json_writer.h"
 
 namespace digd::shapley {
 
@@ -21,31 +24,53 @@ class writer {
  public:
   template <class T>
   explicit writer(std::string_view scenario, const T& t) {
-    out_ = fmt::format(
-        "{{\"format\":\"{}\",\"version\":1,\"scenario\":\"{}\",\"synthetic\":{},\"seed\":{},\n"
-        "\"agents\":{},\"steps\":{},\"threshold\":{}",
-        format_name, scenario, t.synthetic, t.seed, t.agents, t.steps, t.threshold);
+    to_.open_object().key("format").text(format_name).key("version").integer(1).key("scenario").text(scenario);
+    to_.key("synthetic").boolean(t.synthetic).key("seed").integer(t.seed);
+    to_.new_line().key("agents").integer(t.agents).key("steps").integer(t.steps);
+    number(to_.key("threshold"), t.threshold);
   }
-  template <class All>
-  void list(std::string_view name, const All& items) {
-    out_ += fmt::format(",\n\"{}\":[", name);
-    for (std::size_t i = 0; i < items.size(); ++i) out_ += fmt::format("{}{}", i > 0 ? "," : "", +items[i]);
-    out_ += ']';
+  template <class Items>
+  void list(std::string_view name, const Items& items) {
+    open(name);
+    for (const auto& item : items) number(to_, item);
+    to_.close_array();
   }
-  template <class All>
-  void rows(std::string_view name, const All& items, std::size_t width) {
-    out_ += fmt::format(",\n\"{}\":[", name);
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (i % width == 0) out_ += i > 0 ? "],\n[" : "[";
-      out_ += fmt::format("{}{}", i % width > 0 ? "," : "", +items[i]);
+  // A matrix by rows: `width` items each.
+  template <class Items>
+  void rows(std::string_view name, const Items& items, std::size_t width) {
+    matrix(name, items.size(), width, [&](std::size_t i) { number(to_, items[i]); });
+  }
+  // `write_cell(i)` writes the value of cell i.
+  template <class Write>
+  void matrix(std::string_view name, std::size_t cells, std::size_t width, Write write_cell) {
+    open(name);
+    for (std::size_t i = 0; i < cells; ++i) {
+      if (i % width == 0) {
+        if (i > 0) to_.close_array().new_line();
+        to_.open_array();
+      }
+      write_cell(i);
     }
-    out_ += items.empty() ? "]" : "]]";
+    if (cells > 0) to_.close_array();
+    to_.close_array();
   }
-  void raw(std::string_view text) { out_ += text; }
-  std::string done() { return out_ + "}\n"; }
+  json_writer& open(std::string_view name) { return to_.new_line().key(name).open_array(); }
+  json_writer& json() { return to_; }
+  std::string done() {
+    to_.close_object();
+    return out_ + '\n';
+  }
 
  private:
+  // Exactly as {fmt} writes it, so that a stored trajectory stays the same.
+  template <class T>
+  static void number(json_writer& to, T value) {
+    if constexpr (std::floating_point<T>) to.raw(fmt::format("{}", value));
+    else to.integer(+value);
+  }
+
   std::string out_;
+  json_writer to_{out_};
 };
 
 // ---- reading
@@ -245,34 +270,30 @@ std::string to_json(const econ_trajectory& t) {
 std::string to_json(const twin_trajectory& t) {
   writer to("twinmarket", t);
   to.list("first_cents", t.first_cents);
-  to.raw(",\n\"orders\":[");
+  json_writer& orders = to.open("orders");
   for (std::size_t k = 0; k < t.orders.size(); ++k) {
     const twin_order& o = t.orders[k];
-    to.raw(fmt::format("{}[{},{},{},{},{},{}]", k > 0 ? ",\n" : "", o.day, o.user, +o.stock, +o.sell, o.cents, o.lots));
+    if (k > 0) orders.new_line();
+    orders.open_array().integer(o.day).integer(o.user).integer(o.stock).integer(+o.sell);
+    orders.integer(o.cents).integer(o.lots).close_array();
   }
-  to.raw("]");
+  orders.close_array();
   return to.done();
 }
 
 std::string to_json(const social_trajectory& t) {
   writer to("socialnetwork", t);
   to.list("belief", t.belief);
-  const auto rows = [&](std::string_view name, auto cell) {
-    to.raw(fmt::format(",\n\"{}\":[", name));
-    for (std::size_t c = 0; c < t.posts.size(); ++c) {
-      to.raw(c == 0 ? "[" : c % t.agents == 0 ? "],\n[" : ",");
-      cell(c);
-    }
-    to.raw("]]");
-  };
-  rows("posts", [&](std::size_t c) { to.raw(t.posts[c] ? fmt::format("{}", t.post_belief[c]) : "null"); });
-  rows("views", [&](std::size_t c) {
-    to.raw("[");
+  json_writer& json = to.json();
+  to.matrix("posts", t.posts.size(), t.agents,
+            [&](std::size_t c) { json.raw(t.posts[c] ? fmt::format("{}", t.post_belief[c]) : "null"); });
+  to.matrix("views", t.posts.size(), t.agents, [&](std::size_t c) {
+    json.open_array();
     for (std::uint32_t v = t.view_begin[c]; v < t.view_begin[c + 1]; ++v) {
       const int option = t.views[v].reacts == reacts::like ? 1 : t.views[v].reacts == reacts::dislike ? -1 : 0;
-      to.raw(fmt::format("{}{},{}", v > t.view_begin[c] ? "," : "", t.views[v].author, option));
+      json.integer(t.views[v].author).integer(option);
     }
-    to.raw("]");
+    json.close_array();
   });
   return to.done();
 }

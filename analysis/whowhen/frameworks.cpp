@@ -11,6 +11,7 @@
 
 #include "analysis/whowhen/planted_frameworks.h"
 #include "analysis/whowhen/validate.h"
+#include "report/picture/chart.h"
 
 namespace digd::whowhen {
 
@@ -199,37 +200,29 @@ std::string reliability_table(const std::vector<reliability_bin>& bins) {
 }
 
 std::string reliability_svg(const std::vector<reliability_bin>& bins, const std::string& title) {
-  constexpr double left = 60, top = 40, side = 360;
+  constexpr double left = 72, top = 70, side = 360;
   const auto x = [&](double p) { return left + side * std::sqrt(p); };  // a square-root scale shows the low bins
   const auto y = [&](double p) { return top + side * (1 - std::sqrt(p)); };
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"460\" height=\"470\" font-family=\"sans-serif\" "
-      "font-size=\"11\" role=\"img\">\n<title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-      "<text x=\"{1}\" y=\"22\" font-size=\"13\">{0}</text>\n"
-      "<path d=\"M{1} {2} H{3} M{1} {2} V{4}\" stroke=\"#333\" fill=\"none\"/>\n"
-      "<path d=\"M{1} {2} L{3} {4}\" stroke=\"#999\" stroke-dasharray=\"4 3\"/>\n",
-      title, left, top + side, left + side, top);
-  for (const double p : {0.01, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0}) {
-    out +=
-        fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:g}</text>\n", x(p), top + side + 16, 100 * p);
-    out += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>\n", left - 6, y(p) + 4, 100 * p);
+  picture::chart chart(left + side + 28, top + side + 56, title, "the lines are 95% intervals");
+  for (const double p : {0.0, 0.01, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0}) {
+    const std::string_view style = p == 0 ? "axis" : "grid";
+    const std::string label = fmt::format("{:g}", 100 * p);
+    chart.line(x(p), top, x(p), top + side, style);
+    chart.line(left, y(p), left + side, y(p), style);
+    chart.text(x(p), top + side + 18, "middle", "small", label);
+    chart.text(left - 8, y(p) + 4, "end", "small", label);
   }
-  out += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">predicted, %</text>\n", left + side / 2,
-                     top + side + 36);
-  out += fmt::format(
-      "<text transform=\"translate(16 {}) rotate(-90)\" text-anchor=\"middle\">decisive, % (line: 95% "
-      "interval)</text>\n",
-      top + side / 2);
+  chart.line(left, top + side, left + side, top, "limit", "decisive as often as predicted");
+  chart.text(left + side / 2, top + side + 42, "middle", "soft", "predicted, %");
+  chart.turned_text(24, top + side / 2, "soft", "decisive, %");
   for (const reliability_bin& b : bins) {
     if (b.steps == 0) continue;
     const interval i = wilson(static_cast<double>(b.decisive), b.steps);
     const double share = static_cast<double>(b.decisive) / static_cast<double>(b.steps);
-    out += fmt::format(
-        "<path d=\"M{0:.1f} {1:.1f} V{2:.1f}\" stroke=\"#4a78b5\"/>"
-        "<circle cx=\"{0:.1f}\" cy=\"{3:.1f}\" r=\"4\" fill=\"#4a78b5\"><title>{4} steps</title></circle>\n",
-        x(b.predicted), y(i.low), y(i.high), y(share), b.steps);
+    chart.error_bar_up(x(b.predicted), y(i.low), y(i.high));
+    chart.dot(x(b.predicted), y(share), 4, "busy", fmt::format("{} steps", b.steps));
   }
-  return out + "</svg>\n";
+  return chart.done();
 }
 
 }  // namespace digd::whowhen

@@ -5,6 +5,7 @@
 
 #include "analysis/whowhen/frameworks.h"
 #include "analysis/whowhen/score.h"
+#include "report/picture/chart.h"
 
 namespace digd::whowhen {
 
@@ -17,19 +18,6 @@ double percent(double hits, std::size_t n) { return n == 0 ? 0 : 100 * hits / st
 std::string with_interval(double hits, std::size_t n) {
   const interval i = wilson(hits, n);
   return fmt::format("{:5.1f} [{:.0f}, {:.0f}]", percent(hits, n), 100 * i.low, 100 * i.high);
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
 }
 
 json::array interval_of(double hits, std::size_t n) {
@@ -134,43 +122,36 @@ std::string as_json(const results& r, const std::string& reference) {
 }
 
 std::string as_svg(const results& r) {
-  constexpr int row = 18, left = 210, width = 300, gap = 30;
-  std::string bars;
-  int y = 46;
+  constexpr double top = 96, row = 18, left = 210, width = 300, column = width + 60, gap = 34;
+  double height = top;
+  for (const auto& [subset, methods] : r.by_subset) height += gap + row * static_cast<double>(methods.size());
+  picture::chart chart(left + 2 * column + 20, height, "How often each method names the right agent and step",
+                       "the lines are 95% intervals");
+  chart.text(left, 76, "start", "strong", "right agent, %");
+  chart.text(left + column, 76, "start", "strong", "right step, %");
+  double y = top;
   for (const auto& [subset, methods] : r.by_subset) {
-    bars += fmt::format("<text x=\"10\" y=\"{}\" class=\"head\">{} (n = {})</text>\n", y, escaped(subset),
-                        methods.empty() ? 0 : methods.begin()->second.n);
+    const std::size_t logs = methods.empty() ? 0 : methods.begin()->second.n;
+    chart.text(24, y, "start", "strong", fmt::format("{} (n = {})", subset, logs));
     y += 10;
     for (const std::string& name : r.order) {
       const auto at = methods.find(name);
       if (at == methods.end()) continue;
-      bars += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - 8, y + 13, escaped(name));
-      int x = left;
+      chart.text(left - 8, y + 13, "end", "small", name);
+      double x = left;
       for (const double hits : {at->second.agent, at->second.step}) {
         const double p = percent(hits, at->second.n) / 100;
         const interval i = wilson(hits, at->second.n);
-        const bool agent = x == left;
-        bars += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"/>\n", x, y + 2,
-                            p * width, row - 5, agent ? "#4a78b5" : "#c8782f");
-        bars += fmt::format("<path d=\"M{:.1f} {} H{:.1f}\" stroke=\"#333\"/>\n", x + i.low * width, y + 8,
-                            x + i.high * width);
-        bars += fmt::format("<text x=\"{:.1f}\" y=\"{}\">{:.1f}</text>\n", x + std::max(p, i.high) * width + 4, y + 13,
-                            100 * p);
-        x += width + 60;
+        chart.rect(x, y + 2, p * width, row - 5, "span");
+        chart.error_bar_across(x + i.low * width, x + i.high * width, y + 8);
+        chart.text(x + std::max(p, i.high) * width + 6, y + 13, "start", "small", fmt::format("{:.1f}", 100 * p));
+        x += column;
       }
       y += row;
     }
-    y += gap;
+    y += gap - 10;
   }
-  return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"sans-serif\" "
-             "font-size=\"11\">\n"
-             "<style>.head{{font-weight:bold;font-size:13px}}</style>\n<rect width=\"100%\" height=\"100%\" "
-             "fill=\"white\"/>\n"
-             "<text x=\"{}\" y=\"20\" fill=\"#4a78b5\">right agent, % (line: 95% interval)</text>"
-             "<text x=\"{}\" y=\"20\" fill=\"#c8782f\">right step, % (line: 95% interval)</text>\n",
-             left + 2 * (width + 60) + 20, y, left, left + width + 60) +
-         bars + "</svg>\n";
+  return chart.done();
 }
 
 }  // namespace digd::whowhen
