@@ -47,7 +47,7 @@ export interface SessionEvents {
 }
 
 export interface Counters {
-  said: number;
+  messages: number;
   asIs: number;
   dropped: number;
   welcomes: number;

@@ -33,7 +33,7 @@ const envelopeBytes = 64; // for seq and as_is
 const encoder = new TextEncoder();
 
 export class Session {
-  readonly counters: Counters = { said: 0, asIs: 0, dropped: 0, welcomes: 0, errors: 0, unreadable: 0 };
+  readonly counters: Counters = { messages: 0, asIs: 0, dropped: 0, welcomes: 0, errors: 0, unreadable: 0 };
   private state: "starting" | "greeted" | "open" | "down" | "over" = "starting";
   private lastWelcomeFrame: Welcome | null = null;
   private queue: QueuedMessage[] = []; // in order; sent messages come first
@@ -347,7 +347,7 @@ export class Session {
   }
 
   private enqueue(body: string, blocked: readonly Blocked[]): QueuedMessage {
-    this.counters.said += 1;
+    this.counters.messages += 1;
     const queued: QueuedMessage = {
       body,
       bytes: body.length,
