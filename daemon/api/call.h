@@ -8,6 +8,7 @@
 
 #include "daemon/api/http_services.h"
 #include "daemon/api/routes.h"
+#include "daemon/http/page_request.h"
 #include "daemon/http/request_target.h"
 #include "daemon/http/responses.h"
 #include "net/upgrade_request.h"
@@ -28,7 +29,23 @@ struct call {
 // Runs `work` on the read pool; 503 where it is full or the archive is off.
 routed read_archive(call& in, read_pool::work work);
 
+// The name of the caller's token; empty where no tokens are configured.
+std::string caller_of(const call& in);
+
+// Reads the parameters `limit` and `cursor`; the error answer if one is not valid.
+std::optional<http_response> take_page(const call& in, page_request& page);
+
 // ---- handlers in files of their own
+
+routed get_runs(call& in);
+routed get_or_delete_run(call& in);
+routed get_detections(call& in);
+routed get_graph(call& in);
+routed get_trace(call& in);
+routed get_report(call& in);
+routed get_usage(call& in);
+routed get_pilot(call& in);
+routed post_judgement(call& in);
 
 routed get_holds(call& in);
 routed get_all_holds(call& in);
