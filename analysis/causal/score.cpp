@@ -12,7 +12,7 @@ namespace {
 // ln Γ(x) for x > 0, to 1e-12, by Stirling's series. std::lgamma is not thread-safe: it writes a global sign.
 double log_gamma(double x) {
   double shift = 1;
-  for (; x < 10; x += 1) shift *= x;
+  while (x < 10) shift *= x++;
   const double y = 1 / (x * x);
   const double series = (1.0 / 12 - y * (1.0 / 360 - y * (1.0 / 1260 - y * (1.0 / 1680 - y / 1188)))) / x;
   return (x - 0.5) * std::log(x) - x + 0.91893853320467274178 + series - std::log(shift);

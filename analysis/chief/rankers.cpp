@@ -32,6 +32,7 @@ std::vector<double> weights_of(std::string_view table, const std::vector<feature
 
 std::vector<leaning> leanings_of(const std::vector<feature_info>& features) {
   std::vector<leaning> leanings;
+  leanings.reserve(features.size());
   for (const feature_info& f : features) leanings.push_back(f.weighs);
   return leanings;
 }

@@ -112,7 +112,7 @@ routed get_trace(call& in) {
   if (archive.traces.load() >= trace_response::max_at_once) return busy("too many traces are being sent; try again");
   const auto trace =
       std::make_shared<trace_response>(archive.path, in.run, std::make_shared<counted_ticket>(archive.traces));
-  return chunked_response{[&pool = archive.pool, trace](response_callback respond_to) {
+  return chunked_response{[&pool = archive.pool, trace](const response_callback& respond_to) {
     // The next piece of a trace in progress is not refused because new requests wait.
     constexpr std::size_t max_waiting = read_pool::max_waiting + trace_response::max_at_once;
     const auto work = [trace](archive::browser& from) { return trace->next(from); };

@@ -65,13 +65,14 @@ std::uint64_t resident_bytes() {
 std::uint64_t memory_limit(const std::string& root) {
   std::uint64_t limit =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::string groups = root + "/sys/fs/cgroup";
   std::string line;
   std::ifstream file(root + "/proc/self/cgroup");
   while (std::getline(file, line)) {
     if (!line.starts_with("0::/")) continue;  // cgroup version 2 has one hierarchy
     // The groups above limit the process too.
     for (std::string path = line.substr(3); !path.empty(); path.resize(path.rfind('/'))) {
-      limit = lower_limit(root + "/sys/fs/cgroup" + path, limit);
+      limit = lower_limit(groups + path, limit);
     }
   }
   return limit;

@@ -66,7 +66,7 @@ option choice(std::string name, std::vector<std::string_view> choices, applies w
 
 // A choice whose member is an enum: `from` finds the value of a name, `to_string` the name of a value.
 template <class From, class Field>
-option named(std::string name, std::vector<std::string_view> choices, applies when, From from, Field field,
+option named(std::string name, const std::vector<std::string_view>& choices, applies when, From from, Field field,
              std::string meaning) {
   option o = blank(std::move(name), value_kind::choice, when, std::move(meaning));
   o.choices = choices;

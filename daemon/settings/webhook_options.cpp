@@ -4,9 +4,9 @@
 #include <set>
 
 #include "base/quote.h"
-#include "net/http_url.h"
 #include "daemon/settings/option_kinds.h"
 #include "model/rule_id.h"
+#include "net/http_url.h"
 
 namespace digd::daemon {
 

@@ -63,12 +63,11 @@ void post_attempt::send(const host_lookup::results& found) {
   net::http_peer to{.tls = receiver_->tls, .host = receiver_->where.host};
   for (const auto& entry : found) to.endpoints.emplace_back(entry.endpoint());
   const auto left = std::chrono::duration_cast<milliseconds>(until_ - clock::now());
-  exchange_ = net::http_exchange::start(
-      context_, std::move(to), make_request(),
-      {.total = std::max(left, milliseconds(1)), .max_body_bytes = max_answer_bytes},
-      [me = weak_from_this()](const net::http_outcome& outcome) {
-        if (const auto self = me.lock()) self->finish(self->result_of(outcome));
-      });
+  exchange_ = net::http_exchange::start(context_, std::move(to), make_request(),
+                                        {.total = std::max(left, milliseconds(1)), .max_body_bytes = max_answer_bytes},
+                                        [me = weak_from_this()](const net::http_outcome& outcome) {
+                                          if (const auto self = me.lock()) self->finish(self->result_of(outcome));
+                                        });
 }
 
 // The status alone decides; a failure while reading the body changes nothing.

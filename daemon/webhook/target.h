@@ -19,7 +19,7 @@ struct target {
   const webhook_settings settings;
   const callback_filter filter;
   net::http_url where;
-  std::string secret;                            // empty: callbacks are not signed. Never logged or shown
+  std::string secret;                              // empty: callbacks are not signed. Never logged or shown
   std::shared_ptr<boost::asio::ssl::context> tls;  // for an https URL
 };
 

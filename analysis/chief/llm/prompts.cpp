@@ -38,6 +38,7 @@ std::vector<std::size_t> range(std::size_t from, std::size_t to) {
 std::string shown_steps(const flat_log& log, const std::vector<std::size_t>& steps, std::size_t max_bytes) {
   // The largest number of bytes a step at which all steps fit; short steps leave room for long ones.
   std::vector<std::size_t> sizes;
+  sizes.reserve(steps.size());
   for (std::size_t i : steps) sizes.push_back(log.steps[i].text.size());
   std::sort(sizes.begin(), sizes.end());
   std::size_t left = max_bytes, each = max_bytes;
