@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from access_test import TOKENS, guarded, hello, ingest, status_of, send_and_wait
+from token_access import TOKENS, guarded, hello, ingest, status_of, send_and_wait
 from live import TIMEOUT_S, Daemon, wait_until
 from webhook_receiver import Receiver, ask, dead, events_of, hook, orphan, orphans, state
 
