@@ -68,7 +68,8 @@ class stderr_sink final : public spdlog::sinks::base_sink<std::mutex> {
 
 struct open_log_parts {
   std::shared_ptr<stderr_sink> sink = std::make_shared<stderr_sink>();
-  std::shared_ptr<spdlog::details::thread_pool> writer =  // its destructor joins the thread, before the sink ends
+  std::shared_ptr<spdlog::logger> logger;
+  std::shared_ptr<spdlog::details::thread_pool> writer =  // last: its destructor joins the thread that uses the others
       std::make_shared<spdlog::details::thread_pool>(max_log_lines, 1);
 };
 // Never destroyed while the writer hangs: the writer's destructor would wait for it.
@@ -90,6 +91,7 @@ void open_log(const log_settings& settings) {
   }
   logger->set_formatter(std::move(formatter));
   logger->set_level(spdlog::level::from_str(settings.level));
+  log_parts->logger = logger;
   spdlog::set_default_logger(std::move(logger));
 }
 

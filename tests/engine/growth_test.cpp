@@ -45,7 +45,7 @@ std::uint64_t held(const graph::graph& g) {
 
 }  // namespace
 
-TEST_CASE("an_event_of_a_long_run_costs_no_more_than_one_of_a_short_run") {
+TEST_CASE("an_event_of_a_long_run_costs_no_more_than_one_of_a_short_run", "[long]") {
   judged_run run(elements);
   long_run story;
   run.take(story.first());
@@ -60,7 +60,7 @@ TEST_CASE("an_event_of_a_long_run_costs_no_more_than_one_of_a_short_run") {
   CHECK(late <= early);
 }
 
-TEST_CASE("costly_shapes_stay_within_their_bounds") {
+TEST_CASE("costly_shapes_stay_within_their_bounds", "[long]") {
   // The bound for a message with one event, or for each element of a message with many. `pending` adds the number of
   // events that wait at the recipient.
   struct bound {
@@ -89,7 +89,7 @@ TEST_CASE("costly_shapes_stay_within_their_bounds") {
   }
 }
 
-TEST_CASE("costly_shapes_hold_a_bounded_number_of_elements_for_each_event") {
+TEST_CASE("costly_shapes_hold_a_bounded_number_of_elements_for_each_event", "[long]") {
   for (const auto& [name, size, play] : shapes()) {
     judged_run run(elements);
     histogram each;
@@ -104,7 +104,7 @@ TEST_CASE("costly_shapes_hold_a_bounded_number_of_elements_for_each_event") {
   }
 }
 
-TEST_CASE("events_beyond_the_limit_of_generators_cost_no_more") {
+TEST_CASE("events_beyond_the_limit_of_generators_cost_no_more", "[long]") {
   const histogram each = counts_of(generators_in_a_chain, 20'000);
   CHECK(each.at(0.75) <= 24);  // the first 4,096 of 20,000 cost up to twice their number
 }

@@ -118,7 +118,7 @@ TEST_CASE("live_events_are_judged_the_same_whatever_was_forgotten") {
   }
 }
 
-TEST_CASE("two_hundred_thousand_messages_of_a_chain_keep_the_graph_at_its_live_events") {
+TEST_CASE("two_hundred_thousand_messages_of_a_chain_keep_the_graph_at_its_live_events", "[long]") {
   long_run r(R"("agents":["a0","a1","a2"],"limits":{"settled_events":100})");
   r.send(event("e0", "a0"));
   std::size_t max_live = 0, max_remembered = 0;
@@ -164,7 +164,7 @@ TEST_CASE("answers_given_back_and_returning_orphans_leave_nothing_in_the_graph")
   CHECK(r.graph().all_activations().size() <= 30);
 }
 
-TEST_CASE("lineages_do_not_lengthen_with_the_run") {
+TEST_CASE("lineages_do_not_lengthen_with_the_run", "[long]") {
   // Each activation splits its input in two: one part continues the chain, the hub consumes the other.
   long_run r(R"("agents":["ada","bob","hub"],"limits":{"settled_events":10},"mode":"observe")");
   r.send(event("e0", "ada"));

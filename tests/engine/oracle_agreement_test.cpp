@@ -18,7 +18,7 @@ std::vector<std::string> trace_in(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("engine_and_oracle_agree_on_random_traces") {
+TEST_CASE("engine_and_oracle_agree_on_random_traces", "[long]") {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     INFO("seed " << seed);
     REQUIRE(digd::tests::disagreement(oracle::random_trace(seed, 300)) == "");

@@ -189,7 +189,7 @@ const std::map<std::string, strings>& causes_by_rule() {
 
 }  // namespace
 
-TEST_CASE("random_traces_reach_every_rule_mode_cause_error_and_unusual_state") {
+TEST_CASE("random_traces_reach_every_rule_mode_cause_error_and_unusual_state", "[long]") {
   const census c = census_of(800, 300);
   const auto check_count = [&](const std::string& kind, std::size_t min_count) {
     const auto found = c.answers_.find(kind);

@@ -6,7 +6,7 @@
 
 using namespace digd::simulation;
 
-TEST_CASE("forty_worlds_keep_every_promise") {
+TEST_CASE("forty_worlds_keep_every_promise", "[long]") {
   totals sum;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     INFO("seed " << seed);
@@ -26,7 +26,7 @@ TEST_CASE("forty_worlds_keep_every_promise") {
   CHECK(sum.repeated > 0);
 }
 
-TEST_CASE("the_same_seed_gives_the_same_world") {
+TEST_CASE("the_same_seed_gives_the_same_world", "[long]") {
   for (std::uint64_t seed = 100; seed < 110; ++seed) {
     INFO("seed " << seed);
     totals first, second;
