@@ -1,4 +1,4 @@
-"""digctl pilot and judge, the canary, and the HTTP interface behind them, against a real daemon."""
+"""digctl pilot and judge, and the HTTP interface behind them, against a real daemon."""
 
 import hashlib
 import json
@@ -14,68 +14,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
 from live import DIGD, Daemon  # noqa: E402
-
-SHARE = 0.4
-ROOT = Path(__file__).parents[2]
+from piloting import a_run, asking, detections, orphan, pilot, request  # noqa: E402
 
 
 @pytest.fixture
 def daemon(tmp_path):
     with Daemon(tmp_path / "d", "threads = 2\n") as running:
         yield running
-
-
-@pytest.fixture
-def canary(tmp_path):
-    with Daemon(tmp_path / "d", f"threads = 2\nenforce_share = {SHARE}\n") as running:
-        yield running
-
-
-def asking(digctl, daemon):
-    return lambda command, *args, **more: digctl(command, *args, "--to", daemon.address, **more)
-
-
-def is_enforced(run, share=SHARE):
-    """The formula of docs/pilot.md."""
-    return int.from_bytes(hashlib.sha256(run.encode()).digest()[:8], "big") / 2**64 < share
-
-
-def orphan(c, agent="critic", to="ghost", id="lost"):
-    c.start("v" + id, agent, [])
-    c.end("v" + id, [{"id": id, "recipients": [to]}])
-
-
-def a_run(daemon, run, agent="critic", end="success", metrics=None, lost=("lost",), **hello):
-    with daemon.client(run=run, place=False, agents=["critic", "writer"], **{"mode": "shadow", **hello}) as c:
-        for id in lost:
-            orphan(c, agent, id=id)
-        if end:
-            c.tell("run_ended", outcome=end, **({"metrics": metrics} if metrics else {}))
-        c.wait_acked()
-        return c.welcome
-
-
-def request(daemon, method, path, body=None, token=None):
-    text = "" if body is None else body if isinstance(body, str) else json.dumps(body)
-    head = (
-        f"{method} {path} HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n"
-        f"Content-Length: {len(text.encode())}\r\n"
-    )
-    if token:
-        head += f"Authorization: Bearer {token}\r\n"
-    status, answer = daemon.http((head + "\r\n" + text).encode())
-    body = answer.split("\r\n\r\n", 1)[1]
-    return status, json.loads(body) if body else None
-
-
-def detections(daemon, run):
-    return request(daemon, "GET", f"/v1/runs/{quote(run, safe='')}/detections")[1]["detections"]
-
-
-def pilot(daemon, since="1h"):
-    status, answer = request(daemon, "GET", f"/v1/pilot?since={since}")
-    assert status == 200, answer
-    return answer
 
 
 # ---- healings that digd would have done
@@ -405,125 +350,3 @@ def test_judging_needs_the_operate_right_and_pilot_shows_only_permitted_runs(tmp
         assert mine["runs"]["total"] == 1 and mine["places"][0]["runs"] == 1
         assert request(daemon, "GET", "/v1/pilot", token="a" * 64)[1]["runs"]["total"] == 2
         assert request(daemon, "GET", "/v1/pilot")[0] == 401
-
-
-# ---- the canary
-
-RUNS = [f"run-{i}" for i in range(24)]
-
-
-def test_the_hash_of_the_run_decides_its_canary_group(canary):
-    assert 4 < sum(map(is_enforced, RUNS)) < 16
-    for i, run in enumerate(RUNS):
-        welcome = a_run(canary, run, mode="shadow") if i % 2 else silent_run(canary, run)
-        assert welcome["mode"] == ("enforce" if is_enforced(run) else "shadow"), run
-    groups = pilot(canary)["canary"]["groups"]
-    assert groups["enforce"]["runs"] == sum(map(is_enforced, RUNS))
-    assert groups["shadow"]["runs"] == len(RUNS) - groups["enforce"]["runs"]
-
-
-def silent_run(daemon, run, **hello):
-    with daemon.client(run=run, place=False, agents=["critic"], **hello) as c:
-        orphan(c)
-        c.tell("run_ended", outcome="success")
-        c.wait_acked()
-        return c.welcome
-
-
-ENFORCED = next(f"e{i}" for i in range(100) if is_enforced(f"e{i}"))
-SHADOWED = next(f"s{i}" for i in range(100) if not is_enforced(f"s{i}"))
-
-
-def test_a_mode_requested_in_hello_overrides_the_canary(canary):
-    for mode in ("off", "observe", "enforce"):
-        for run in (ENFORCED, SHADOWED):
-            assert silent_run(canary, run + mode, mode=mode)["mode"] == mode
-    assert pilot(canary)["canary"] is None
-
-
-@pytest.mark.parametrize(
-    "config, mode", [('[caps]\nmode = "shadow"\n', "shadow"), ('[defaults]\nmode = "observe"\n', "observe")]
-)
-def test_a_configured_mode_overrides_the_canary(tmp_path, config, mode):
-    with Daemon(tmp_path / "d", f"enforce_share = 1\n{config}") as daemon:
-        assert silent_run(daemon, "r1")["mode"] == mode
-        assert pilot(daemon)["canary"] is None
-
-
-def test_the_operators_switch_overrides_the_canary(canary):
-    assert request(canary, "PUT", "/v1/mode", {"mode": "observe"})[0] == 200
-    assert silent_run(canary, ENFORCED)["mode"] == "observe"
-    assert pilot(canary)["canary"] is None
-
-
-@pytest.mark.parametrize("run, mode", [(ENFORCED, "enforce"), (SHADOWED, "shadow")])
-def test_a_run_keeps_its_group_over_a_reconnect_a_kill_and_a_changed_share(canary, run, mode):
-    asks = {"agents": ["critic"], "mode": "shadow"}
-    with canary.client(run=run, **asks) as c:
-        orphan(c)
-        c.wait_acked()
-        with canary.client(run=run, session="second", **asks) as other:
-            assert other.welcome["mode"] == mode
-    canary.kill()
-    canary.config.write_text("threads = 2\n")
-    canary.start()
-    with canary.client(run=run, **asks) as c:
-        assert c.welcome["mode"] == mode and c.welcome["acked_seq"] == 2
-        c.tell("run_ended", outcome="success")
-        c.wait_acked()
-    with canary.client(run=run, **asks) as c:  # read back from the archive
-        assert c.welcome["mode"] == mode and c.welcome["acked_seq"] == 3
-    groups = pilot(canary)["canary"]["groups"]
-    assert groups[mode]["runs"] == 1
-
-
-def test_a_replay_uses_the_recorded_mode(digctl, canary, tmp_path):
-    for run, healed in ((ENFORCED, True), (SHADOWED, False)):
-        silent_run(canary, run)
-        trace = tmp_path / "trace.jsonl"
-        trace.write_text(asking(digctl, canary)("export", run, "--format", "trace").stdout)
-        replayed = digctl("replay", trace, "--format", "jsonl", "--output", "detections")
-        (again,) = [json.loads(line) for line in replayed.stdout.splitlines()]
-        (live,) = [entry["detection"] for entry in detections(canary, run)]
-        assert again["healed"] == live["healed"] == healed
-
-
-def test_the_two_groups_are_compared_with_intervals(digctl, canary):
-    runs = [f"run-{i}" for i in range(40)]
-    for i, run in enumerate(runs):
-        enforced = is_enforced(run)
-        a_run(
-            canary,
-            run,
-            end="success" if enforced or i % 2 else "failure",
-            metrics={"cost": 0.5 if enforced else 0.25, "note": "x"},
-            lost=("lost", "lost2") if enforced else ("lost",),
-        )
-    answer = pilot(canary)["canary"]
-    enforced, shadowed, difference = answer["groups"]["enforce"], answer["groups"]["shadow"], answer["difference"]
-    assert enforced["success"]["value"] == enforced["success"]["high"] == 1 and 0.7 < enforced["success"]["low"] < 1
-    assert 0.3 < shadowed["success"]["value"] < 0.7
-    assert difference["success"]["low"] > 0 and difference["success"]["low"] < difference["success"]["value"]
-    assert (enforced["calls"]["value"], shadowed["calls"]["value"]) == (2, 1)
-    assert difference["calls"] == {"value": 1, "low": 1, "high": 1}
-    assert difference["metrics"]["cost"]["value"] == 0.25 and list(difference["metrics"]) == ["cost"]
-    assert enforced["time_ms"]["low"] <= enforced["time_ms"]["value"] <= enforced["time_ms"]["high"]
-    assert "Wilson" in answer["method"] and "Welch" in answer["method"]
-    text = asking(digctl, canary)("pilot", "--width", "200").stdout
-    assert "Canary:" in text and "100.0 %" in text and "Newcombe" in text
-    assert re.search(r"^cost +0\.5 \[0\.5, 0\.5\]", text, re.M)
-
-
-def test_a_group_of_one_run_has_no_interval_of_means(canary):
-    silent_run(canary, ENFORCED)
-    answer = pilot(canary)["canary"]
-    assert answer["groups"]["enforce"]["calls"] is None and answer["difference"]["calls"] is None
-    assert answer["difference"]["success"] is None and answer["groups"]["enforce"]["success"]["value"] == 1
-
-
-@pytest.mark.parametrize("bad", ["-0.1", "1.1", '"0.1"', "nan", "inf", "true"])
-def test_a_share_is_a_number_from_0_to_1(tmp_path, bad):
-    config = tmp_path / "digd.toml"
-    config.write_text(f"enforce_share = {bad}\n")
-    got = subprocess.run([DIGD, "--config", config, "--check-config"], capture_output=True, text=True)
-    assert got.returncode != 0 and "must be a number from 0 to 1" in got.stderr
