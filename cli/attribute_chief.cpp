@@ -120,18 +120,20 @@ int attribute(const attribute_options& options) {
   if (options.llm.wanted()) return ask_model(options, run);
   const chief::attribution a = chief::attribute(run.log);
   if (a.ranking.empty()) return complain(options, "nobody to blame: no agent acts in it");
-  const report::conclusion said = concluded(run.log, a);
+  const report::conclusion conclusion = concluded(run.log, a);
   if (options.format == "json") {
     json::value whole = json::parse(chief::to_json(run.log, a, options.top));
-    json::object object{{"kind", to_string(said.verdict)}, {"confidence", to_string(said.sure)}, {"words", said.words}};
-    if (said.verdict == report::conclusion::kind::suspect) {
-      object["agent"] = said.suspect.agent;
+    json::object object{{"kind", to_string(conclusion.verdict)},
+                        {"confidence", to_string(conclusion.sure)},
+                        {"words", conclusion.words}};
+    if (conclusion.verdict == report::conclusion::kind::suspect) {
+      object["agent"] = conclusion.suspect.agent;
       object["step"] = a.ranking[a.lead].step;
     }
     whole.as_object()["verdict"] = std::move(object);
     std::cout << json::serialize(whole) << '\n';
   } else {
-    std::cout << printable(said.words) << '\n' << printable_lines(chief::describe(run.log, a, options.top));
+    std::cout << printable(conclusion.words) << '\n' << printable_lines(chief::describe(run.log, a, options.top));
   }
   return done;
 }

@@ -333,7 +333,7 @@ std::string side(const std::string& path, const causal_options& options, std::st
       if (pair_by.empty() && complete) pair_by = name;
     }
   }
-  if (pair_by.empty()) return "the runs have neither a label task nor seed: say by which label to pair (--pair-by)";
+  if (pair_by.empty()) return "the runs have neither a label task nor seed: name the label to pair by (--pair-by)";
   for (std::size_t r = 0; r < read.labels.size(); ++r) {
     const auto key = read.labels[r].find(pair_by);
     if (key == read.labels[r].end()) continue;

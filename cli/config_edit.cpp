@@ -89,7 +89,7 @@ void erase(const config_edit& edit, toml::table& from) {
   if (rules->empty()) from.erase("rules");
 }
 
-bool says(const toml::table& text, const config_edit& edit) {
+bool has_setting(const toml::table& text, const config_edit& edit) {
   std::string ignored;
   const auto wanted = parsed("v = " + edit.literal, ignored);
   const toml::node* there = find(text, edit);
@@ -123,7 +123,7 @@ std::string apply_edit(const config_edit& edit, std::string& toml_text) {
   write(edit, *before, changed);
   auto after = parsed(changed, why);
   toml::table rest = *before;
-  const bool is_there = after && says(*after, edit);
+  const bool is_there = after && has_setting(*after, edit);
   if (after) erase(edit, *after);
   erase(edit, rest);
   if (!is_there || *after != rest) {

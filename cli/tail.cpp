@@ -37,7 +37,7 @@ struct tail_options {
 };
 
 constexpr std::string_view subprotocol = "digd.feed.v1";
-constexpr std::chrono::milliseconds shortest_pause{100}, longest_pause{5'000};
+constexpr std::chrono::milliseconds min_pause{100}, max_pause{5'000};
 
 std::int64_t number_in(const json::object& from, std::string_view key) {
   const json::value* found = from.if_contains(key);
@@ -61,19 +61,19 @@ class follower {
   explicit follower(const tail_options& options) : options_(options), color_(options.terminal.colored()) {}
 
   int run(const daemon_end& daemon) {
-    auto pause = shortest_pause;
+    auto pause = min_pause;
     for (unsigned lost = 0;; ++lost) {
       const std::string why = follow(daemon);
       if (!std::cout) return done;  // nobody reads any more
       if (!was_connected_) return complain("tail", why);
       if (std::exchange(progress_, false)) {
         lost = 0;
-        pause = shortest_pause;
+        pause = min_pause;
       }
       if (lost >= options_.tries) return complain("tail", "the daemon does not come back: " + why);
       if (lost == 0) std::cerr << "digctl tail: " << why << "; reconnecting\n";
       std::this_thread::sleep_for(pause);
-      pause = std::min(pause * 2, longest_pause);
+      pause = std::min(pause * 2, max_pause);
     }
   }
 

@@ -47,6 +47,7 @@ left_out_figure compare(const std::vector<const labelled_log*>& logs, const std:
   left_out_figure out{.hits = mean(ours), .best_constant = {}, .constant_hits = -1, .gain = {}};
   for (const constant& c : constants) {
     std::vector<double> theirs;
+    theirs.reserve(logs.size());
     for (const labelled_log* l : logs) theirs.push_back(hit(*l, c.text(*l)));
     if (mean(theirs) <= out.constant_hits) continue;
     out.best_constant = c.name;

@@ -36,6 +36,7 @@ std::vector<compared> compare_with(const results& r, const std::string& referenc
   if (at == r.outcomes.end()) return {};
   const auto column = [](const std::vector<std::array<bool, 2>>& outcomes, std::size_t k) {
     std::vector<double> out;
+    out.reserve(outcomes.size());
     for (const auto& o : outcomes) out.push_back(o[k] ? 1 : 0);
     return out;
   };

@@ -344,7 +344,7 @@ bool run::connection::follow_move() {
     conversation_.close("error:moved");
   }
   changed_.notify_all();
-  log("another daemon has the run (" + why + "); the run goes on unwatched");
+  log("another daemon has the run (" + why + "); the run continues unwatched");
   return false;
 }
 
@@ -360,7 +360,7 @@ void run::connection::lose(const std::string& why, std::uint16_t close_code) {
   }
   changed_.notify_all();
   if (is_stopping || std::exchange(is_missing_, true)) return;
-  log("no daemon at " + home.shown() + " (" + (why.empty() ? "reconnecting" : why) + "); the run goes on unwatched");
+  log("no daemon at " + home.shown() + " (" + (why.empty() ? "reconnecting" : why) + "); the run continues unwatched");
 }
 
 // Before the next attempt, with jitter. False: there is none.

@@ -102,7 +102,7 @@ void write_judging(prometheus_text& out, counts threads) {
 void write_runs(prometheus_text& out, counts threads, const process_facts& now) {
   const auto total = [&](auto pick) { return sum(threads, pick); };
   out.gauge("digd_connections", "Open connections of any kind.", now.connections);
-  out.gauge("digd_sessions", "Clients that said hello and are connected.",
+  out.gauge("digd_sessions", "Connected clients that have sent a hello.",
             total([](const thread_counts& t) -> auto& { return t.sessions_opened; }) -
                 total([](const thread_counts& t) -> auto& { return t.sessions_closed; }));
   out.counter("digd_sessions_opened_total", "Hellos that were welcomed.",

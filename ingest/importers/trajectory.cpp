@@ -28,13 +28,13 @@ void fill_roster(conversation& log) {
 }
 
 import_outcome import_checked(framework from, std::string_view file, const trajectory_options& options) {
-  constexpr std::int64_t longest_step_ms = 60'000;
-  constexpr std::int64_t longest_quiet_ms = 86'400'000;
+  constexpr std::int64_t max_step_ms = 60'000;
+  constexpr std::int64_t max_quiet_ms = 86'400'000;
   json_reader reader;
-  if (options.step_ms < 1 || options.step_ms > longest_step_ms) {
+  if (options.step_ms < 1 || options.step_ms > max_step_ms) {
     reader.fail(import_errc::bad_option, "step_ms", "expected 1 to 60000");
   }
-  if (options.quiet_ms < 0 || options.quiet_ms > longest_quiet_ms) {
+  if (options.quiet_ms < 0 || options.quiet_ms > max_quiet_ms) {
     reader.fail(import_errc::bad_option, "quiet_ms", "expected 0 to 86400000");
   }
   if (reader.failed()) return reader.failure();

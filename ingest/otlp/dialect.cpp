@@ -15,7 +15,7 @@ constexpr dialect all_dialects[] = {
 #include "ingest/otlp/dialects.inc"
 };
 
-constexpr std::size_t longest_inner_json = 1 << 20;
+constexpr std::size_t max_inner_json_bytes = 1 << 20;
 
 const json::value* attribute(const span& s, std::string_view key) {
   const json::value* found = s.attributes.if_contains(json::string_view(key.data(), key.size()));
@@ -27,7 +27,7 @@ std::optional<json::value> inner(const span& s, std::string_view key, std::size_
   const json::value* outer = attribute(s, key.substr(0, slash));
   if (outer == nullptr) return std::nullopt;
   json::value parsed;
-  if (const json::string* text = outer->if_string(); text != nullptr && text->size() <= longest_inner_json) {
+  if (const json::string* text = outer->if_string(); text != nullptr && text->size() <= max_inner_json_bytes) {
     json::error_code ec;
     parsed = json::parse(*text, ec);
     if (ec) return std::nullopt;

@@ -74,4 +74,4 @@ async def test_an_address_that_is_none_ends_the_conversation(to, caplog):
             await asyncio.wait_for(run.emit(["a"]), TIMEOUT_S)
             await wait_for(lambda: "moved to" in caplog.text, "the warning")
             assert (await run.emit(["a"])).as_is == "error:moved"
-    assert "goes on unwatched" in caplog.text and len(hellos) == 1
+    assert "continues unwatched" in caplog.text and len(hellos) == 1

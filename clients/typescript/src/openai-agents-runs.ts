@@ -1,4 +1,4 @@
-// The outermost runs of the OpenAI Agents SDK: their begin, their rounds until an answer stands, and their end.
+// The outermost runs of the OpenAI Agents SDK: their begin, their rounds until an answer is accepted, and their end.
 import { RunState, user, type AgentInputItem } from "@openai/agents";
 import { snapshot, type RunSettings } from "./adapter.js";
 import { Conversation, conversations, inputOf, reachable, unjudged, WatchedRun } from "./openai-agents-conversation.js";
@@ -119,7 +119,8 @@ async function endRun(conversation: Conversation, outcome: Outcome): Promise<voi
 // ---- rounds
 
 /**
- * Repeats the run until an answer stands. An answer that is given back, and a run that the monitor wakes, cost a round.
+ * Repeats the run until an answer is accepted. An answer that is given back costs a round, and so does a run that the
+ * monitor wakes.
  */
 async function runRounds(conversation: Conversation, call: RunCall): Promise<AnyResult> {
   const { original, runner, options } = call;
@@ -169,7 +170,7 @@ function ignoredError(result: AnyResult): boolean {
   return last?.type === "tool_call_output_item" && JSON.stringify(last.rawItem ?? null).includes(defaultToolError);
 }
 
-/** Submits the final answer. Returns null if it stands, else the round of the agent that gets it back. */
+/** Submits the final answer. Returns null if it is accepted, else the round of the agent that gets it back. */
 async function submitAnswer(conversation: Conversation, result: AnyResult): Promise<NextRound | null> {
   const { watched } = conversation;
   await conversation.takeResponses();

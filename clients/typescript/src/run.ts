@@ -330,7 +330,7 @@ export class Run {
     }
     const reason = this.settings.options.hold === false ? "unheld" : this.unheldReason;
     if (reason !== null) {
-      this.session.say(message, clock(), blocked);
+      this.session.report(message, clock(), blocked);
       this.link.update();
       return Promise.resolve(verdictsOf(blocked, { verdicts: null, asIs: reason }));
     }
@@ -340,7 +340,8 @@ export class Run {
         this.countAdded(clock() - from - (answer.heldMs ?? 0));
         resolve(verdictsOf(blocked, answer));
       };
-      this.session.say(message, from, blocked, settle, (this.settings.options.maxAddedMs ?? Infinity) - this.addedMs);
+      const leftMs = (this.settings.options.maxAddedMs ?? Infinity) - this.addedMs;
+      this.session.report(message, from, blocked, settle, leftMs);
       this.link.update();
     });
   }
@@ -397,7 +398,7 @@ export class Run {
   }
 
   private send(message: Message): void {
-    this.session.say(message, clock());
+    this.session.report(message, clock());
     this.link.update();
   }
 

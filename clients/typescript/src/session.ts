@@ -126,7 +126,7 @@ export class Session {
   // ---- sending
 
   /** Queues a message. For `blocked` events `settle` is called once, within `maxMs`, with the answer. */
-  say(
+  report(
     message: Message,
     now: number,
     blocked: readonly Blocked[] = [],
@@ -276,7 +276,7 @@ export class Session {
   private expireHolds(queued: QueuedMessage, holds: Holds, now: number): void {
     for (const { event, action } of holds.expire(now)) {
       const applied: Applied = action === "reroute" ? "rerouted" : "as_is";
-      this.say({ type: "delivery", event, applied, reason: "hold_ms" }, now);
+      this.report({ type: "delivery", event, applied, reason: "hold_ms" }, now);
     }
     this.updateHolds(queued, now);
   }
@@ -447,13 +447,13 @@ export class Session {
     if (!wasSent) queued.asIs = queued.blocked.length > 0;
     this.settle(queued, { verdicts: null, asIs: reason });
     if (!wasSent) return;
-    for (const { event } of queued.blocked) this.say({ type: "delivery", event, applied: "as_is", reason }, 0);
+    for (const { event } of queued.blocked) this.report({ type: "delivery", event, applied: "as_is", reason }, 0);
   }
 
   private sendAnswer(id: string, answer: { applied: Applied; reason?: string; queued: boolean }, now: number): void {
     const dropped = this.counters.dropped;
     const reason = answer.reason === undefined ? {} : { reason: answer.reason };
-    this.say({ type: "delivery", of: id, applied: answer.applied, ...reason }, now);
+    this.report({ type: "delivery", of: id, applied: answer.applied, ...reason }, now);
     answer.queued = this.counters.dropped === dropped;
   }
 }

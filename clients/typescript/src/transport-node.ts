@@ -1,5 +1,5 @@
-// Connections in Node with the `ws` package. A plain TCP, TLS or Unix connection is made first and `ws` is loaded only
-// once it is open, so a missing daemon costs one refused connect only. Sockets never keep the process alive.
+// Connections in Node with the `ws` package. First comes a plain TCP, TLS or Unix connection; `ws` is loaded only once
+// that is open. So a missing daemon costs only one refused connect. Sockets never keep the process alive.
 import * as net from "node:net";
 import * as tls from "node:tls";
 import type { WebSocket as NodeWebSocket } from "ws";

@@ -100,7 +100,7 @@ describe("with recorded answers", () => {
       const blocked = blockedBy(line);
       const waiting = { blocked, seq: ++seq, answer: null as Answer | null };
       answers.push(waiting);
-      session.say(line as Message, 0, blocked, blocked.length > 0 ? (answer) => (waiting.answer = answer) : null);
+      session.report(line as Message, 0, blocked, blocked.length > 0 ? (answer) => (waiting.answer = answer) : null);
     }
     for (const frame of expected) session.receive(JSON.stringify(frame), 0);
     for (const { blocked, seq: at, answer } of answers) {

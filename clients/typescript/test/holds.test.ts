@@ -21,7 +21,8 @@ function held(on_timeout = "release") {
   };
   const answers: Answer[] = [];
   welcome(0, 0);
-  session.say({ type: "event", event: { id: "e1", recipients: ["a"] } }, 0, blocked, (answer) => answers.push(answer));
+  const event = { id: "e1", recipients: ["a"] };
+  session.report({ type: "event", event }, 0, blocked, (answer) => answers.push(answer));
   session.drain();
   const verdict = { event: "e1", action: "hold", hold: "hold:1", hold_ms: 60_000, on_timeout, inject: "why" };
   receive({ type: "verdicts", seq: 1, verdicts: [verdict] }, 10);

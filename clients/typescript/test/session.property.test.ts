@@ -95,8 +95,8 @@ class World {
       entry.answeredAt = this.now;
     };
     const message = { type: "event" as const, event: { id, recipients: ["a"] } };
-    if (held) this.session.say(message, this.now, [{ event: id, recipients: ["a"], submit }], settle);
-    else this.session.say(message, this.now);
+    if (held) this.session.report(message, this.now, [{ event: id, recipients: ["a"], submit }], settle);
+    else this.session.report(message, this.now);
     if (!held) settle({ verdicts: [] });
     entry.dropped = this.session.counters.dropped > before;
   }

@@ -39,7 +39,7 @@ function make(options: Partial<SessionOptions> = {}) {
     session.drain().map((frame) => JSON.parse(frame) as Record<string, unknown>);
   const event = (id: string, now = 0, submit = false): Answer[] => {
     const answers: Answer[] = [];
-    session.say(
+    session.report(
       { type: "event", event: { id, recipients: ["a"], ...(submit ? { submit } : {}) } },
       now,
       [{ event: id, recipients: ["a"], submit }],
@@ -147,7 +147,7 @@ describe("a session", () => {
     const { welcome, sent, event, receive, session } = make();
     welcome();
     for (let i = 0; i < 9; ++i) event(`e${i}`);
-    session.say({ type: "run_ended", outcome: "success" }, 0);
+    session.report({ type: "run_ended", outcome: "success" }, 0);
     sent();
     receive({ type: "ack", seq: 8 });
     expect(sent().map((m) => m["type"])).toEqual(["gap", "run_ended"]);
@@ -163,7 +163,7 @@ describe("a session", () => {
   it("leaves out a payload that the daemon would refuse for its size", () => {
     const { session, welcome, sent } = make({ maxBufferBytes: 1 << 24 });
     welcome(0, { limits: { message_bytes: 1000 } });
-    session.say({ type: "event", event: { id: "e1", recipients: [], payload: "ü".repeat(600) } }, 0);
+    session.report({ type: "event", event: { id: "e1", recipients: [], payload: "ü".repeat(600) } }, 0);
     expect(sent()[1]?.["event"]).toEqual({ id: "e1", recipients: [], payload: { digd: "left out: too large" } });
   });
 

@@ -217,7 +217,7 @@ class Session:
             except Refused as error:
                 self.conversation.close("error:unauthorized")
                 log.warning(
-                    "digd: %s refuses this client (%s); the run goes on unwatched. Check DIGD_TOKEN",
+                    "digd: %s refuses this client (%s); the run continues unwatched. Check DIGD_TOKEN",
                     self.target.address,
                     error,
                 )
@@ -249,7 +249,7 @@ class Session:
         if code == CLOSED_AS_REPLACED:
             self.conversation.close("error:replaced")
             log.warning(
-                "digd: a newer connection of the same session feeds run %r; this one goes on unwatched",
+                "digd: a newer connection of the same session feeds run %r; this one continues unwatched",
                 self.target.run,
             )
         elif self._has_moved:
@@ -311,7 +311,7 @@ class Session:
         except ValueError as error:
             self.conversation.close("error:moved")
             self.reconnect()  # drops the connection; a closed conversation opens no new one
-            log.warning("digd: another daemon has run %r (%s); the run goes on unwatched", self.target.run, error)
+            log.warning("digd: another daemon has run %r (%s); the run continues unwatched", self.target.run, error)
             return
         self.target = replace(self.target, address=address)
         self._has_moved = True
@@ -327,7 +327,7 @@ class Session:
             self.reconnect()  # drops the connection; a closed conversation opens no new one
             cause = "is in use with other settings" if code == "hello_conflict" else "belongs to another run"
             log.warning(
-                "digd: run id %r %s (%s). This run goes on unwatched. Leave the run id out to get a new one, or pass "
+                "digd: run id %r %s (%s). This run continues unwatched. Leave the run id out to get a new one, or pass "
                 "an unused id",
                 self.target.run,
                 cause,
@@ -338,7 +338,7 @@ class Session:
             return
         self._logged_errors.add(code)
         consequence = (
-            "the daemon refuses this client, and the run goes on unwatched"
+            "the daemon refuses this client, and the run continues unwatched"
             if error.get("fatal")
             else "the daemon refused a message, and its events are delivered unchanged (later refusals with this code "
             "are only counted)"

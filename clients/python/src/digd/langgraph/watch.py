@@ -80,12 +80,12 @@ class Watch:
         self.loop = None
 
     def disable(self, error: BaseException) -> None:
-        """Stops watching after an error of the adapter. The graph goes on unwatched."""
+        """Stops watching after an error of the adapter. The graph continues unwatched."""
         with self.lock:
             first, self.is_disabled = not self.is_disabled, True
         if first:
             log.warning(
-                "digd: run %s: the LangGraph adapter failed (%s); the graph goes on unwatched",
+                "digd: run %s: the LangGraph adapter failed (%s); the graph continues unwatched",
                 self.run.id,
                 error_text(error),
                 exc_info=error,

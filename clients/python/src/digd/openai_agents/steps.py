@@ -145,7 +145,7 @@ class Steps(Generic[S]):
         """Logs the exception that is being handled, once. Nothing is reported after that."""
         if not self.has_fault:
             self.has_fault = True
-            log.warning("digd: the adapter for the OpenAI Agents SDK failed; run %s goes on unwatched. Please report "
+            log.warning("digd: the adapter for the OpenAI Agents SDK failed; run %s continues unwatched. Please report "
                         "this error", self.feed.run.id, exc_info=True)
 
     def warn_of_late_work(self) -> None:
