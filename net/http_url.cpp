@@ -16,6 +16,12 @@ std::string string_of(const Text& text) {
   return {text.data(), text.size()};
 }
 
+// Boost.URL 1.81 takes the host "127.0.0.1.example" for an address, and ".example" for the path.
+bool is_misread(const boost::urls::url_view& url) {
+  const std::string path = string_of(url.encoded_path());
+  return url.has_authority() && !path.empty() && path.front() != '/';
+}
+
 }  // namespace
 
 bool http_url::is_loopback() const {
@@ -26,7 +32,14 @@ std::string http_url::shown() const { return (tls ? "https://" : "http://") + ho
 
 std::string parse_http_url(const std::string& url, http_url& into) {
   if (url.size() > max_url_bytes) return "must be at most " + std::to_string(max_url_bytes) + " bytes";
-  const auto parsed = boost::urls::parse_uri(url);
+  auto parsed = boost::urls::parse_uri(url);
+  std::string masked;  // `parsed` may refer to it
+  const bool begins_with_address = parsed && is_misread(*parsed);
+  if (begins_with_address) {
+    masked = url;
+    masked.insert(masked.find("://") + 3, 1, 'x');  // now the host is a name for Boost too
+    parsed = boost::urls::parse_uri(masked);
+  }
   if (!parsed) return "must be a URL: https://host[:port]/path, with anything unusual percent-encoded";
   const boost::urls::url_view& u = *parsed;
   if (u.scheme_id() != boost::urls::scheme::https && u.scheme_id() != boost::urls::scheme::http) {
@@ -37,7 +50,7 @@ std::string parse_http_url(const std::string& url, http_url& into) {
   into = {};
   into.tls = u.scheme_id() == boost::urls::scheme::https;
   into.is_address = u.host_type() == boost::urls::host_type::ipv4 || u.host_type() == boost::urls::host_type::ipv6;
-  const std::string written = string_of(u.encoded_host());
+  const std::string written = string_of(u.encoded_host()).substr(begins_with_address ? 1 : 0);
   if (written.empty() || written.find('%') != written.npos) return "must name a host";
   if (u.host_type() == boost::urls::host_type::ipvfuture) return "must name a host";
   const bool has_brackets = u.host_type() == boost::urls::host_type::ipv6;

@@ -41,6 +41,19 @@ TEST_CASE("retry_after_is_seconds_or_a_date") {
     CHECK_FALSE(retry_after_seconds(wrong, 0));
 }
 
+TEST_CASE("a_host_name_that_begins_with_an_address_is_a_name") {
+  http_url url;
+  REQUIRE(parse_http_url("http://127.0.0.1.example:81/v1?x=1", url).empty());
+  CHECK(url.host == "127.0.0.1.example");
+  CHECK(url.port == 81);
+  CHECK(url.host_header == "127.0.0.1.example:81");
+  CHECK(url.target == "/v1?x=1");
+  CHECK_FALSE(url.is_address);
+  CHECK_FALSE(url.is_loopback());
+  CHECK_FALSE(parse_http_url("http:127.0.0.1.example/", url).empty());
+  CHECK_FALSE(parse_http_url("http://ann@127.0.0.1.example/", url).empty());
+}
+
 TEST_CASE("a_proxy_is_taken_from_the_variable_of_the_scheme") {
   const environment clean;
   CHECK(proxy_of("https://llm.example/v1") == "none");
