@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import digd
-from access_test import certificate, trusting
 from client_helpers import async_test, unused_address, wait_for, url_of
 from live import Daemon, wait_until
+from tls_connections_test import certificate, trusting
 
 AB = ["a", "b"]
 
