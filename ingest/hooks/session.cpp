@@ -10,6 +10,9 @@ namespace {
 // Long commands and waits for the user are no stall.
 constexpr std::int64_t stalled_ms = 6LL * 3600 * 1000;
 
+// Between the stop of a subagent and the notice that wakes its parent, no agent acts. A busy host takes seconds there.
+constexpr std::int64_t rest_window_ms = 60'000;
+
 std::string last_part(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   return std::string(path.substr(path.rfind('/') + 1));
@@ -90,7 +93,11 @@ std::string session::begin_run(const call& of) {
   hello.key("mode").text(options_.mode).key("clock").text(options_.clock);
   // The parent of several subagents reads results of different origin by design. Messages between agents are judged.
   hello.key("rules").open_object().key("cross_lineage_aggregation").open_object();
-  hello.key("kinds").open_array().text("message").close_array().close_object().close_object();
+  hello.key("kinds").open_array().text("message").close_array().close_object();
+  for (const std::string_view rule : {"deadlock", "missing_termination"}) {
+    hello.key(rule).open_object().key("window_ms").integer(rest_window_ms).close_object();
+  }
+  hello.close_object();
   hello.key("limits").open_object().key("stalled_ms").integer(stalled_ms).close_object();
   hello.key("capabilities").open_object();
   hello.key("inject").boolean(options_.able.inject).key("create").boolean(options_.able.inject);
@@ -299,13 +306,23 @@ session::agent* session::acting(const call& of) {
   return &a;
 }
 
-// A tool call belongs to one agent. Where two of a type were taken for each other, they change places.
-void session::bind(agent& slot, const std::string& id) {
-  if (id.empty() || slot.id == id) return;
+// A tool call belongs to one agent. Two of a type that were taken for each other change places. Once one of them has
+// ended, what it did is recorded under its name: then the two calls change places.
+session::agent& session::bind(agent& slot, const std::string& id) {
+  if (id.empty() || slot.id == id) return slot;
   for (const auto& other : agents_) {
-    if (other->id == id) std::swap(other->id, slot.id);
+    if (other->id != id) continue;
+    const auto has_ended = [](const agent& a) { return a.started && a.activation.empty(); };
+    if (has_ended(*other) || has_ended(slot)) {
+      std::swap(other->tool_use, slot.tool_use);
+      return *other;
+    }
+    std::swap(other->id, slot.id);
+    std::swap(other->counted, slot.counted);
+    return slot;
   }
   slot.id = id;
+  return slot;
 }
 
 std::vector<std::string> session::read_inbox(agent& of, const agent* from) {

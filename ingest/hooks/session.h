@@ -161,7 +161,7 @@ class session {
   agent* acting(const call& of);
   agent* find_agent(std::string_view name_or_id);
   agent* agent_of_tool_use(std::string_view tool_use);
-  void bind(agent& slot, const std::string& id);
+  agent& bind(agent& slot, const std::string& id);
   std::vector<std::string> read_inbox(agent& of, const agent* from = nullptr);
   void open(agent& a, const std::vector<std::string>& inputs);
   void turn_over(agent& a, const std::vector<std::string>& inputs);

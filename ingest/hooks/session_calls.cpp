@@ -102,7 +102,7 @@ void session::finish_tool(const call& of) {
   read_results(of, *caller);
   agent* other = agent_of_tool_use(of.tool_use);
   if (of.tool == tool_kind::spawn && other != nullptr) {
-    bind(*other, of.bound_agent);
+    other = &bind(*other, of.bound_agent);
     other->in_background = !of.has_result;
     if (!other->started && !of.has_result)
       return start_agent({.kind = call_kind::agent_started, .agent = of.bound_agent});

@@ -136,6 +136,45 @@ def test_nested_subagents_are_told_from_their_parents(watched, tmp_path):
     assert to["result a1"] == to["result a2"] == task_of["[[part:a]] work"]
 
 
+@pytest.mark.parametrize("order", [["a1", "a2"], ["a2", "a1"]])
+@pytest.mark.parametrize("is_started_late", [False, True])
+def test_two_subagents_of_a_type_may_start_and_end_in_any_order(watched, order, is_started_late):
+    """Only PostToolUse says which call an agent belongs to. The first agent may have ended before."""
+
+    def call(hook, **fields):
+        post(watched.url(), {"session_id": "s1", "prompt_id": "p1", "hook_event_name": hook, **fields})
+
+    def start(agent):
+        call("SubagentStart", agent_id=agent, agent_type="general-purpose")
+
+    def end(agent):
+        call("SubagentStop", agent_id=agent, last_assistant_message=f"result {agent}")
+        call("PostToolUse", tool_name="Agent", tool_use_id=f"call {agent}",
+             tool_response={"status": "completed", "agentId": agent, "content": [{"type": "text", "text": "result"}]})
+
+    call("UserPromptSubmit", prompt="go")
+    for agent in ("a1", "a2"):
+        call("PreToolUse", tool_name="Agent", tool_use_id=f"call {agent}",
+             tool_input={"subagent_type": "general-purpose", "prompt": f"work of {agent}"})
+    start(order[0])
+    if is_started_late:
+        end(order[0])
+    start(order[1])
+    if not is_started_late:
+        end(order[0])
+    end(order[1])
+    call("Stop", last_assistant_message="Done.", stop_hook_active=False)
+    call("SessionEnd", reason="other")
+    run = the_one_run(watched)
+    assert (run["ended"], watched.detections(run)) == ("success", [])
+    trace = watched.trace(run)
+    assert len([line for line in trace if line["type"] == "activation_ended" and line.get("failed")]) == 0
+    inputs = [e for line in starts(trace) for e in line["inputs"]]
+    assert {e["payload"]["text"] for e in events(trace).values() if e["id"] in inputs} >= {
+        "result a1", "result a2", "work of a1", "work of a2",
+    }  # fmt: skip
+
+
 def test_a_subagent_that_gets_a_message_goes_on(watched, tmp_path):
     message = Call("SendMessage", {"to": "helper", "message": "more", "summary": "more"})
     parts = {
@@ -224,6 +263,8 @@ def test_a_session_that_ends_while_a_subagent_works_is_reported(watched):
     run = the_one_run(watched)
     assert run["ended"] == "failure"
     assert rules(watched.detections(run)) == ["deadlock"]
+    settings = watched.trace(run)[0]["rules"]
+    assert [settings[rule]["window_ms"] for rule in ("deadlock", "missing_termination")] == [60_000, 60_000]
 
 
 def test_only_background_agents_of_the_main_agent_have_to_be_listed(watched):
