@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/files.h"
+#include "cli/opencode_plugin.h"
 #include "cli/printable.h"
 #include "cli/settings_file.h"
 
@@ -39,39 +40,67 @@ using version = std::array<int, 3>;
 // A coding agent, as `attach` sees it.
 struct attachable {
   const hooked_program& settings;
-  const char* folder;           // of the settings, in the home or the project
+  const char* folder;           // of the settings, in the home
+  const char* project_folder;   // of the settings, in the project
   const char* folder_variable;  // of the environment: names another folder
   const char* file;
   const char* version_command;
-  version tried;  // docs/coding-agents.md lists what this version does with the answers
-  bool has_http;  // hooks of type `http`
+  version tried;         // docs/coding-agents.md lists what this version does with the answers
+  bool has_http;         // hooks of type `http`
+  std::int64_t timeout;  // of a hook, 10 s in the program's unit
   const char* works;
   const char* older;  // what may not work with older versions
 };
 
-const std::array<attachable, 2>& programs() {
-  static const std::array<attachable, 2> list = {
+const std::array<attachable, 4>& programs() {
+  static const std::array<attachable, 4> list = {
       {{.settings = claude_code_settings(),
         .folder = ".claude",
+        .project_folder = ".claude",
         .folder_variable = "CLAUDE_CONFIG_DIR",
         .file = "settings.json",
         .version_command = "claude --version 2>/dev/null",
         .tried = {2, 1, 330},
         .has_http = true,
+        .timeout = 10,
         .works = "see, report, inject (prompts, contexts), give back (denied calls, blocked stops), hold (ask the "
                  "user) and cancel work",
         .older = "Old versions ignore longer prompts for subagents and blocked stops of subagents: see and report "
                  "work, give back may not"},
        {.settings = codex_settings(),
         .folder = ".codex",
+        .project_folder = ".codex",
         .folder_variable = "CODEX_HOME",
         .file = "hooks.json",
         .version_command = "codex --version 2>/dev/null",
         .tried = {0, 169, 0},
         .has_http = false,
+        .timeout = 10,
         .works = "see, report, inject (messages, contexts) and give back (denied calls, blocked stops) work. Codex "
                  "runs new hooks only after you have trusted them: it asks when it starts",
-        .older = "Versions before 0.124 call no hooks unless the feature is enabled"}}};
+        .older = "Versions before 0.124 call no hooks unless the feature is enabled"},
+       {.settings = gemini_settings(),
+        .folder = ".gemini",
+        .project_folder = ".gemini",
+        .folder_variable = "",
+        .file = "settings.json",
+        .version_command = "gemini --version 2>/dev/null",
+        .tried = {0, 61, 0},
+        .has_http = false,
+        .timeout = 10'000,
+        .works = "see, report, inject (prompts, results) and give back (denied calls, rejected answers) work",
+        .older = "Versions before 0.26 call no hooks unless the feature is enabled"},
+       {.settings = opencode_program(),
+        .folder = ".config/opencode",
+        .project_folder = ".opencode",
+        .folder_variable = "OPENCODE_CONFIG_DIR",
+        .file = "plugins/digd.js",
+        .version_command = "opencode --version 2>/dev/null",
+        .tried = {1, 18, 33},
+        .has_http = true,
+        .timeout = 0,
+        .works = "see, report, inject (prompts, results) and give back (denied calls) work",
+        .older = "Old versions call no hook after a tool: then subagents seem to stay at work"}}};
   return list;
 }
 
@@ -80,11 +109,18 @@ const attachable& program_of(const attach_options& options) {
                        [&](const attachable& each) { return each.settings.name == options.program; });
 }
 
+// opencode has a plugin; the others list hooks in their settings.
+bool is_plugin(const attachable& program) { return program.settings.hooks.empty(); }
+
 fs::path settings_path(const attach_options& options) {
   const attachable& program = program_of(options);
-  if (options.project) return fs::path(program.folder) / program.file;
+  if (options.project) return fs::path(program.project_folder) / program.file;
   if (const char* folder = std::getenv(program.folder_variable); folder != nullptr && *folder != '\0') {
     return fs::path(folder) / program.file;
+  }
+  const char* config = std::getenv("XDG_CONFIG_HOME");
+  if (is_plugin(program) && config != nullptr && *config != '\0') {
+    return fs::path(config) / "opencode" / program.file;
   }
   const char* home = std::getenv("HOME");
   return fs::path(home == nullptr ? "." : home) / program.folder / program.file;
@@ -133,18 +169,21 @@ bool report_version(const attachable& program) {
   return true;
 }
 
+std::string hook_url(const attach_options& options, const daemon_end& daemon) {
+  const std::string host = daemon.to.host.find(':') == std::string::npos ? daemon.to.host : '[' + daemon.to.host + ']';
+  return (daemon.to.tls ? "https://" : "http://") + host + ':' + daemon.to.port + "/v1/hooks/" + options.program +
+         "?mode=" + options.mode;
+}
+
 json::object handler_for(const attach_options& options, const daemon_end& daemon) {
   const attachable& program = program_of(options);
   const std::string name(program.settings.name);
   if (options.command || daemon.to.local || !program.has_http) {
     std::string command = "digctl hook " + name + " --mode " + options.mode;
     if (options.daemon.to != daemon_options().to) command += " --to '" + options.daemon.to + "'";
-    return {{"type", "command"}, {"command", command}, {"timeout", 10}};
+    return {{"type", "command"}, {"command", command}, {"timeout", program.timeout}};
   }
-  const std::string host = daemon.to.host.find(':') == std::string::npos ? daemon.to.host : '[' + daemon.to.host + ']';
-  const std::string url = (daemon.to.tls ? "https://" : "http://") + host + ':' + daemon.to.port + "/v1/hooks/" + name +
-                          "?mode=" + options.mode;
-  json::object handler{{"type", "http"}, {"url", url}, {"timeout", 10}};
+  json::object handler{{"type", "http"}, {"url", hook_url(options, daemon)}, {"timeout", program.timeout}};
   if (!daemon.token.empty()) {  // by name: the token itself is not written
     handler["headers"] = json::object{{"Authorization", "Bearer $DIGD_TOKEN"}};
     handler["allowedEnvVars"] = json::array{"DIGD_TOKEN"};
@@ -185,14 +224,53 @@ bool is_daemon_there(const attach_options& options) {
   return why.empty();
 }
 
+// Empty: there is no such file, or it cannot be read.
+std::string text_in(const fs::path& path) {
+  std::string why;
+  return read_file(path, max_settings_bytes, why).value_or(std::string());
+}
+
 int check(const attach_options& options, const fs::path& path) {
+  const attachable& program = program_of(options);
+  if (is_plugin(program)) {
+    const bool is_there = is_opencode_plugin(text_in(path));
+    std::cerr << shown(path) << (is_there ? " is digd's plugin.\n" : " is not there, or not digd's plugin.\n");
+    const bool is_known = report_version(program);
+    return is_daemon_there(options) && is_known && is_there ? done : found;
+  }
   auto settings = read_settings(path);
   if (!settings) return wrong_use;
-  const attachable& program = program_of(options);
   const std::size_t hooks = remove_hooks(*settings, program.settings), wanted = program.settings.hooks.size();
   std::cerr << shown(path) << " has " << hooks << " of " << wanted << " hooks of digd.\n";
-  const bool is_good = report_version(program) & is_daemon_there(options);
-  return is_good && hooks == wanted ? done : found;
+  const bool is_known = report_version(program);
+  return is_daemon_there(options) && is_known && hooks == wanted ? done : found;
+}
+
+// The plugin is a file of its own: nothing is merged.
+int attach_plugin(const attach_options& options, const daemon_end& daemon, const fs::path& path) {
+  if (daemon.to.local) return complain("attach", "the plugin reaches digd by an address; name one with --to HOST:PORT");
+  std::error_code ec;
+  const std::string before = text_in(path);
+  if (fs::exists(path, ec) && !is_opencode_plugin(before)) {
+    return complain("attach", shown(path) + " is not digd's plugin. Nothing was changed");
+  }
+  const std::string after = options.remove ? std::string() : opencode_plugin(hook_url(options, daemon));
+  if (before == after) {
+    std::cerr << shown(path) << " needs no change.\n";
+    return done;
+  }
+  std::cerr << "  " << (options.remove ? "- " : "+ ") << shown(path) << '\n';
+  if (options.dry_run) return done;
+  if (options.remove) {
+    if (!fs::remove(path, ec)) return complain("attach", shown(path) + ": " + ec.message());
+    std::cerr << "Sessions that begin from now on are not watched.\n";
+    return done;
+  }
+  fs::create_directories(path.parent_path(), ec);
+  if (const std::string why = write_file(path, after); !why.empty()) return complain("attach", why);
+  report_version(program_of(options));
+  std::cerr << "Sessions that begin from now on are watched (" << options.mode << ").\n";
+  return done;
 }
 
 int attach(const attach_options& options) {
@@ -200,6 +278,7 @@ int attach(const attach_options& options) {
   if (options.check) return check(options, path);
   const auto daemon = find_daemon("attach", options.daemon);
   if (!daemon) return wrong_use;
+  if (is_plugin(program_of(options))) return attach_plugin(options, *daemon, path);
   auto before = read_settings(path);
   if (!before) return wrong_use;
   json::object after = *before;
@@ -243,7 +322,7 @@ void add_attach(CLI::App& app, int& status) {
   CLI::App* sub = app.add_subcommand("attach", "Lets digd watch a coding agent: writes its hooks into the settings");
   sub->add_option("PROGRAM", options->program, "the coding agent")
       ->required()
-      ->check(CLI::IsMember({"claude-code", "codex"}));
+      ->check(CLI::IsMember({"claude-code", "codex", "gemini", "opencode"}));
   sub->add_option("MODE", options->mode, "shadow: digd reports what it would do. enforce: it does it")
       ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}))
       ->capture_default_str();

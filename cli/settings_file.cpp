@@ -91,6 +91,14 @@ const hooked_program& codex_settings() {
   return program;
 }
 
+const hooked_program& gemini_settings() {
+  static const hooked_program program = {
+      .name = "gemini",
+      .title = "Gemini CLI",
+      .hooks = {"BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent", "SessionEnd"}};
+  return program;
+}
+
 std::size_t remove_hooks(json::object& settings, const hooked_program& program) {
   json::value* found = settings.if_contains("hooks");
   json::object* hooks = found == nullptr ? nullptr : found->if_object();

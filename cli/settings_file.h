@@ -17,6 +17,7 @@ struct hooked_program {
 
 const hooked_program& claude_code_settings();
 const hooked_program& codex_settings();
+const hooked_program& gemini_settings();
 
 // Removes digd's entries, whichever daemon they name. Returns how many there were.
 std::size_t remove_hooks(boost::json::object& settings, const hooked_program& program);

@@ -129,4 +129,14 @@ codex_environment() {
   export CODEX_BIN=$root/build/codex/node_modules/.bin/codex
 }
 
+# Installs the real Gemini CLI and opencode in the build folder, for tests/hooks, and exports their paths.
+gemini_opencode_environment() {
+  local folder=$root/build/gemini-opencode
+  mkdir -p "$folder"
+  cp "$root"/tests/hooks/gemini_opencode/* "$folder/"
+  max_npm=10 npm_packages "$folder"
+  rm -rf "$folder"/node_modules/opencode-linux-*  # the installed program is a copy of a file in there
+  export GEMINI_BIN=$folder/node_modules/.bin/gemini OPENCODE_BIN=$folder/node_modules/.bin/opencode
+}
+
 mkdir -p "$root/build"

@@ -52,6 +52,7 @@ struct call {
   std::string given_name;               // of a spawn
   std::string bound_agent;              // the agent that a spawn started, or that a message or a notification is about
   bool has_result = false;              // a spawn that is done brought the agent's result with it
+  bool is_whole = false;                // a spawn whose agent lives as long as the call, and has no hooks of its own
   bool no_target = false;               // a spawn failed because there is no such type
   std::vector<std::string> results_of;  // agents whose results this call brought
   boost::json::object input;            // of the tool

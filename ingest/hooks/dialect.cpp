@@ -11,7 +11,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::array dialects = {&claude_code, &codex};
+constexpr std::array dialects = {&claude_code, &codex, &gemini, &opencode};
 
 constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325;
 constexpr std::uint64_t fnv_prime = 0x100000001b3;

@@ -26,6 +26,8 @@ struct bad_call {
 // What the program does with answers.
 struct abilities {
   bool inject = true, give_back = true, hold = false, cancel = false;
+  bool adds_context_before_tools = true;
+  bool blocks_stops = true;
 };
 
 struct dialect {
@@ -48,6 +50,8 @@ boost::system::result<call, bad_call> read_call(const dialect& as, std::string_v
 
 extern const dialect claude_code;
 extern const dialect codex;
+extern const dialect gemini;
+extern const dialect opencode;
 
 // ---- for the dialects
 

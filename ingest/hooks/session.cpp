@@ -33,6 +33,7 @@ bool is_from_prompt(const call& of) {
 // ---- runs
 
 bool session::needs_run(const call& of) const {
+  if (is_reminder(of)) return false;
   if (run_.empty()) return is_from_prompt(of);
   if (run_ == run_of(of)) return false;
   if (of.kind == call_kind::prompt) return answered_ || !has_open_agents();
@@ -40,9 +41,14 @@ bool session::needs_run(const call& of) const {
   return of.kind == call_kind::notification && answered_;
 }
 
+// A text that the main agent got when its answer came back: some programs report it as a prompt.
+bool session::is_reminder(const call& of) const {
+  return !run_.empty() && !reminder_.empty() && of.kind == call_kind::prompt && of.text == reminder_;
+}
+
 bool session::has_open_agents() const {
   return std::any_of(agents_.begin(), agents_.end(),
-                     [this](const auto& a) { return a != agents_.front() && !a->activation.empty(); });
+                     [this](const auto& a) { return a != agents_.front() && !a->is_whole && !a->activation.empty(); });
 }
 
 bool session::awaits_notification() const {
@@ -79,6 +85,7 @@ std::string session::begin_run(const call& of) {
   named_.clear();
   waiting_.clear();
   answered_ = was_reminded_ = false;
+  reminder_.clear();
   takes_usage_ = judges_tools_ = false;
   agents_.push_back(std::make_unique<agent>());
   main_agent().name = "main";
@@ -137,13 +144,15 @@ session::taken session::take(const call& of) {
     case call_kind::prompt: take_prompt(of, result); break;
     case call_kind::notification: take_notification(of); break;
     case call_kind::tool_wanted: want_tool(of, result); break;
-    case call_kind::tool_done: finish_tool(of); break;
+    case call_kind::tool_done: finish_tool(of, result); break;
     case call_kind::tool_failed: fail_tool(of); break;
     case call_kind::agent_started: start_agent(of); break;
     case call_kind::agent_stopped: stop_agent(of, result); break;
     case call_kind::stopped: stop_main(of, result); break;
     case call_kind::session_ended: end_run(); break;
-    case call_kind::other: break;
+    case call_kind::other:
+      if (agent* a = find_agent(of.agent); a != nullptr) count_usage(of, *a);
+      break;
   }
   if (run_.empty()) return result;
   if (result.judged_seq == 0) hand_over_notices(of, result);
@@ -168,12 +177,14 @@ reply session::answer(std::uint64_t judged_seq, const received_verdict& verdict)
   const waiting w = std::move(found->second);
   waiting_.erase(found);
   if (w.kind == waiting_kind::submit && verdict.action == "deliver") answered_ = true;
-  if (verdict.action == "deliver") return {};
-  if (verdict.is_guards && w.kind == waiting_kind::result) {
+  if (verdict.action != "deliver" && verdict.is_guards && w.kind == waiting_kind::result) {
     // The work is done. An agent that hears of a limit now would only spend more.
     out_.delivery(w.event, "as_is", "a guard does not stop a result");
     return {};
   }
+  if (w.kind == waiting_kind::brought) return bring(w, verdict);
+  if (w.kind == waiting_kind::spawn && verdict.action != "hold" && verdict.action != "reroute") start_whole(w);
+  if (verdict.action == "deliver") return {};
   if (verdict.action == "hold") return hold(w, verdict);
   switch (w.kind) {
     case waiting_kind::prompt: return {reply_action::add_context, verdict.inject};
@@ -182,8 +193,11 @@ reply session::answer(std::uint64_t judged_seq, const received_verdict& verdict)
       if (verdict.action == "inject") return {reply_action::amend_input, verdict.inject};
       return deny(w, verdict);
     case waiting_kind::tool:
-      if (verdict.action == "inject") return {reply_action::add_context, verdict.inject};
-      return {reply_action::deny, verdict.inject};
+      if (verdict.action != "inject") return {reply_action::deny, verdict.inject};
+      if (options_.able.adds_context_before_tools) return {reply_action::add_context, verdict.inject};
+      out_.delivery(w.event, "as_is", "the program adds no text before a tool");
+      return {};
+    case waiting_kind::brought: break;
     case waiting_kind::result:
     case waiting_kind::submit: return block(w, verdict);
   }
@@ -194,8 +208,11 @@ void session::give_up(std::uint64_t judged_seq) {
   const auto found = waiting_.find(judged_seq);
   if (found == waiting_.end()) return;
   out_.delivery(found->second.event, "as_is", "timeout");
-  if (found->second.kind == waiting_kind::submit) answered_ = true;
+  const waiting w = std::move(found->second);
   waiting_.erase(found);
+  if (w.kind == waiting_kind::submit) answered_ = true;
+  if (w.kind == waiting_kind::spawn) start_whole(w);
+  if (w.kind == waiting_kind::brought) turn_over(*w.receiver, read_inbox(*w.receiver, w.sender));
 }
 
 void session::intervene(const std::string& id, const std::string& event, const std::string& text,
@@ -235,12 +252,13 @@ bool session::cancel_agent(const call& of, taken& into) {
 
 // The monitor's events reach an agent with the first hook whose answer can carry a text to it.
 void session::hand_over_notices(const call& of, taken& into) {
-  const bool carries = of.kind == call_kind::prompt || of.kind == call_kind::tool_wanted ||
-                       of.kind == call_kind::tool_done || of.kind == call_kind::agent_started;
+  const bool carries = of.kind == call_kind::prompt || of.kind == call_kind::tool_done ||
+                       of.kind == call_kind::agent_started ||
+                       (of.kind == call_kind::tool_wanted && options_.able.adds_context_before_tools);
   const bool stops = of.kind == call_kind::stopped || of.kind == call_kind::agent_stopped;
   agent* a = acting(of);
   if (a == nullptr || a->notices.empty() || (!carries && !stops)) return;
-  if (stops && (of.was_blocked || ++a->blocks > options_.max_blocks)) return;
+  if (stops && (!options_.able.blocks_stops || of.was_blocked || ++a->blocks > options_.max_blocks)) return;
   std::vector<std::string> events;
   for (const notice& each : std::exchange(a->notices, {})) {
     if (!into.reply.text.empty()) into.reply.text += "\n\n";
@@ -288,7 +306,7 @@ session::agent* session::agent_of_tool_use(std::string_view tool_use) {
 
 // The agent whose hook this is. One that digd has not seen (it was started while the daemon was away) joins.
 session::agent* session::acting(const call& of) {
-  if (of.agent.empty()) return &main_agent();
+  if (of.agent.empty()) return of.tool_name.empty() || of.is_whole ? &main_agent() : nameless_agent_at_work();
   for (const auto& a : agents_) {
     if (a->id == of.agent) return a.get();
   }
@@ -304,6 +322,28 @@ session::agent* session::acting(const call& of) {
   if (!continues_) a.counted = usage_totals();
   out_.agent_joined(a.name);
   return &a;
+}
+
+// While agents act whose hooks do not name them, the main agent waits for them. Null: one of several acts.
+session::agent* session::nameless_agent_at_work() {
+  agent* only = nullptr;
+  for (const auto& a : agents_) {
+    if (!a->is_whole || a->activation.empty() || !a->id.empty()) continue;
+    if (only != nullptr) return nullptr;
+    only = a.get();
+  }
+  return only != nullptr ? only : &main_agent();
+}
+
+// The agent that a call ran. Its input may be a longer one than that of the spawn: then the first of the type.
+session::agent* session::whole_agent_of(const call& of) {
+  agent* first = nullptr;
+  for (const auto& a : agents_) {
+    if (!a->is_whole || a->cancelled || a->tool_use.empty()) continue;
+    if (a->tool_use == of.tool_use) return a.get();
+    if (first == nullptr && a->type == of.target) first = a.get();
+  }
+  return first;
 }
 
 // A tool call belongs to one agent. Two of a type that were taken for each other change places. Once one of them has

@@ -114,6 +114,7 @@ class session {
     std::vector<notice> notices;
     agent* asked_by = nullptr;  // gets its result
     bool started = false, failed = false, cancelled = false;
+    bool is_whole = false;               // call.h
     bool external = false;               // another process's
     std::string cancel_id, cancel_text;  // of the monitor's cancellation that waits for the next hook; empty: none
     bool in_background = false;          // its results come as notifications
@@ -121,7 +122,8 @@ class session {
     std::size_t blocks = 0;
     std::optional<usage_totals> counted;  // empty: what it used before is not known
   };
-  enum class waiting_kind : std::uint8_t { prompt, spawn, message, tool, result, submit };
+  // `brought`: a result that the spawn's own call brought. Its agent has ended, and can take nothing back.
+  enum class waiting_kind : std::uint8_t { prompt, spawn, message, tool, result, brought, submit };
   struct waiting {
     waiting_kind kind;
     std::string event;
@@ -143,13 +145,18 @@ class session {
   void want_tool(const call& of, taken& into);
   void want_spawn(const call& of, agent& caller, taken& into);
   void want_message(const call& of, agent& caller, taken& into);
-  void finish_tool(const call& of);
+  void finish_tool(const call& of, taken& into);
+  void finish_whole(const call& of, agent& caller, taken& into);
   void fail_tool(const call& of);
   void start_agent(const call& of);
   void stop_agent(const call& of, taken& into);
   void stop_main(const call& of, taken& into);
   void read_results(const call& of, agent& caller);
   void settle_before_answer();
+  void discard_whole_agents();
+  void discard_whole(agent& a);
+  void start_whole(const waiting& w);
+  reply bring(const waiting& w, const received_verdict& verdict);
   reply deny(const waiting& w, const received_verdict& verdict);
   reply hold(const waiting& w, const received_verdict& verdict);
   reply block(const waiting& w, const received_verdict& verdict);
@@ -161,6 +168,8 @@ class session {
   agent* acting(const call& of);
   agent* find_agent(std::string_view name_or_id);
   agent* agent_of_tool_use(std::string_view tool_use);
+  agent* whole_agent_of(const call& of);
+  agent* nameless_agent_at_work();
   agent& bind(agent& slot, const std::string& id);
   std::vector<std::string> read_inbox(agent& of, const agent* from = nullptr);
   void open(agent& a, const std::vector<std::string>& inputs);
@@ -171,6 +180,7 @@ class session {
   void count_usage(const call& of, agent& a);
   std::string run_of(const call& of) const;
   bool has_open_agents() const;
+  bool is_reminder(const call& of) const;
   bool awaits_notification() const;
   bool may_wait();
   void wait_for_verdict(taken& into, waiting w);
@@ -190,6 +200,7 @@ class session {
   bool takes_usage_ = false, judges_tools_ = false, continues_ = false;
   bool answered_ = false;      // a submit event was let through
   bool was_reminded_ = false;  // a submit event was given back
+  std::string reminder_;       // the text of the last one, as a prompt has it
   std::uint64_t ignored_ = 0;
 };
 

@@ -7,6 +7,7 @@
 namespace digd::hooks {
 
 void session::take_prompt(const call& of, taken& into) {
+  if (is_reminder(of)) return reminder_.clear();
   agent& main = main_agent();
   count_usage(of, main);
   if (!may_wait()) return;
@@ -58,6 +59,7 @@ void session::want_spawn(const call& of, agent& caller, taken& into) {
   agent& child = add_agent(is_missing ? of.target : free_name(of.given_name, of.target));
   child.type = of.target;
   child.tool_use = of.tool_use;
+  child.is_whole = of.is_whole;
   child.asked_by = &caller;
   child.counted = usage_totals();
   child.cancelled = is_missing;
@@ -91,7 +93,7 @@ void session::want_message(const call& of, agent& caller, taken& into) {
       into, {.kind = waiting_kind::message, .event = made, .sender = &caller, .receiver = to, .tool_use = of.tool_use});
 }
 
-void session::finish_tool(const call& of) {
+void session::finish_tool(const call& of, taken& into) {
   agent* caller = acting(of);
   if (caller == nullptr) return;
   if (takes_usage_ && !caller->activation.empty()) out_.add_usage(caller->activation, {}, 1);
@@ -99,6 +101,7 @@ void session::finish_tool(const call& of) {
     asked->second.receiver->inbox.push_back({.event = asked->second.event, .from = asked->second.sender});
     asked_.erase(asked);
   }
+  if (of.is_whole) return finish_whole(of, *caller, into);
   read_results(of, *caller);
   agent* other = agent_of_tool_use(of.tool_use);
   if (of.tool == tool_kind::spawn && other != nullptr) {
@@ -111,6 +114,33 @@ void session::finish_tool(const call& of) {
              !other->activation.empty()) {
     turn_over(*other, read_inbox(*other));
   }
+}
+
+// The call ran the agent from its start to its end, and brought its result.
+void session::finish_whole(const call& of, agent& caller, taken& into) {
+  agent* child = whole_agent_of(of);
+  if (child == nullptr) return;
+  child = &bind(*child, of.bound_agent);
+  child->tool_use.clear();
+  if (child->activation.empty()) {
+    child->tasks = {child->spawn};
+    open(*child, {});
+  }
+  if (of.text.empty()) return close_failed(*child, "it ended without a message");
+  const new_event result{.recipients = {caller.name}, .kind = "result", .text = of.text};
+  const std::string made = out_.activation_ended(child->activation, {}, &result);
+  child->activation.clear();
+  child->tasks.clear();
+  caller.inbox.push_back({.event = made, .from = child});
+  if (!may_wait()) return turn_over(caller, read_inbox(caller, child));
+  wait_for_verdict(into, {.kind = waiting_kind::brought, .event = made, .sender = child, .receiver = &caller});
+}
+
+void session::start_whole(const waiting& w) {
+  agent& child = *w.receiver;
+  if (!child.is_whole || child.cancelled || child.started) return;
+  child.tasks = {child.spawn};
+  open(child, {});
 }
 
 void session::read_results(const call& of, agent& caller) {
@@ -126,8 +156,14 @@ void session::read_results(const call& of, agent& caller) {
 
 void session::fail_tool(const call& of) {
   agent* other = agent_of_tool_use(of.tool_use);
-  if (of.tool != tool_kind::spawn || other == nullptr || other->started || other->cancelled) return;
+  if (of.tool != tool_kind::spawn || other == nullptr || other->cancelled) return;
   if (of.no_target && missing_types_.size() < max_agents) missing_types_.insert(of.target);
+  if (of.is_whole && !other->activation.empty()) {
+    if (!of.no_target && !of.text.empty()) return close_failed(*other, of.text);
+    discard_whole(*other);
+  } else if (other->started) {
+    return;
+  }
   other->cancelled = true;
   out_.agent_left(other->name);
 }
@@ -177,6 +213,7 @@ void session::stop_main(const call& of, taken& into) {
   agent& main = main_agent();
   if (!may_wait()) return;
   close_lost_agents(of);
+  discard_whole_agents();
   if (main.activation.empty()) open(main, {});
   take_returned(main);
   count_usage(of, main);
@@ -195,6 +232,20 @@ void session::stop_main(const call& of, taken& into) {
   main.activation.clear();
   main.tasks.clear();
   wait_for_verdict(into, {.kind = waiting_kind::submit, .event = made, .sender = &main});
+}
+
+// Agents that act for digd, though the call that runs them must have ended: the user refused it or stopped it.
+void session::discard_whole_agents() {
+  for (const auto& a : agents_) {
+    if (a->is_whole && !a->activation.empty()) discard_whole(*a);
+  }
+}
+
+void session::discard_whole(agent& a) {
+  out_.activation_discarded(a.activation, a.tasks);
+  a.activation.clear();
+  a.tasks.clear();
+  a.cancelled = true;
 }
 
 // What will never be done is no open work: spawns that the user or another hook refused, and, once the main agent was
@@ -240,8 +291,22 @@ reply session::hold(const waiting& w, const received_verdict& verdict) {
   return {reply_action::ask, verdict.inject};
 }
 
+// The parent has the result whatever the verdict is: the call that brought it is done.
+reply session::bring(const waiting& w, const received_verdict& verdict) {
+  const bool is_as_is = verdict.action != "deliver" && verdict.action != "inject";
+  if (is_as_is) out_.delivery(w.event, "as_is", "the agent has ended");
+  turn_over(*w.receiver, read_inbox(*w.receiver, w.sender));
+  if (is_as_is || verdict.inject.empty()) return {};
+  return {reply_action::add_context, verdict.inject};
+}
+
 reply session::block(const waiting& w, const received_verdict& verdict) {
   agent& a = *w.sender;
+  if (!options_.able.blocks_stops) {
+    out_.delivery(w.event, "as_is", "the program cannot go on after an answer");
+    if (w.kind == waiting_kind::submit) answered_ = true;
+    return {};
+  }
   if (verdict.inject.empty() || ++a.blocks > options_.max_blocks) {
     out_.delivery(w.event, "as_is", "the agent was blocked often enough");
     if (w.kind == waiting_kind::submit) answered_ = true;
@@ -252,7 +317,10 @@ reply session::block(const waiting& w, const received_verdict& verdict) {
   if (verdict.action == "reroute" && w.receiver != nullptr) {
     std::erase_if(w.receiver->inbox, [&](const unread& each) { return each.event == w.event; });
   }
-  if (w.kind == waiting_kind::submit) was_reminded_ = true;
+  if (w.kind == waiting_kind::submit) {
+    was_reminded_ = true;
+    reminder_ = cut(verdict.inject, call::max_text_bytes);
+  }
   if (is_back) a.tasks = {w.event};
   open(a, {});
   return {reply_action::block, verdict.inject};

@@ -1,3 +1,4 @@
+import os
 import sys
 from pathlib import Path
 
@@ -11,12 +12,13 @@ from live import Daemon  # noqa: E402
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Says which of the two was tested."""
-    if program() is None:
+    """Says which programs were not tested."""
+    paths = {name: os.environ.get(f"{name.upper()}_BIN") for name in ("Codex", "Gemini", "opencode")}
+    missing = [name for name, path in {"Claude Code": program(), **paths}.items() if not path]
+    if missing:
+        names = ", ".join(missing)
         terminalreporter.write_line(
-            "Claude Code is not installed: tests/hooks played RECORDED hook calls, not the program.",
-            red=True,
-            bold=True,
+            f"Not installed: {names}. tests/hooks played RECORDED hook calls, not the programs.", red=True, bold=True
         )
 
 

@@ -1,0 +1,123 @@
+// opencode: tried with version 1.18.33. Its plugin (cli/opencode_plugin.js) sends the calls and carries out the
+// answers; both have its hooks' names. docs/coding-agents.md lists what they carry and do.
+#include <boost/json/serialize.hpp>
+#include <utility>
+
+#include "ingest/hooks/dialect.h"
+
+namespace digd::hooks {
+
+// The names of the dialects' functions are alike; a unity build compiles several files as one.
+namespace opencode_dialect {
+
+namespace {
+
+namespace json = boost::json;
+
+call_kind kind_of(std::string_view hook, bool is_subagent) {
+  if (hook == "chat.message") return is_subagent ? call_kind::agent_started : call_kind::prompt;
+  if (hook == "tool.execute.before") return call_kind::tool_wanted;
+  if (hook == "tool.execute.after") return call_kind::tool_done;
+  if (hook == "tool.error") return call_kind::tool_failed;
+  // A subagent's result comes with the call that runs it.
+  if (hook == "session.idle") return is_subagent ? call_kind::other : call_kind::stopped;
+  if (hook == "session.ended") return is_subagent ? call_kind::other : call_kind::session_ended;
+  return call_kind::other;
+}
+
+// The text between <task_result> and </task_result>, without the lines' ends around it.
+std::string result_of(std::string_view output) {
+  constexpr std::string_view open = "<task_result>", close = "</task_result>";
+  const std::size_t begin = output.find(open), end = output.rfind(close);
+  if (begin != std::string_view::npos && end != std::string_view::npos && begin + open.size() <= end) {
+    output = output.substr(begin + open.size(), end - begin - open.size());
+  }
+  const std::size_t first = output.find_first_not_of("\r\n");
+  if (first == std::string_view::npos) return {};
+  return std::string(output.substr(first, output.find_last_not_of("\r\n") - first + 1));
+}
+
+void read_task(const json::object& hook, call& into) {
+  into.tool = tool_kind::spawn;
+  into.is_whole = true;
+  into.target = cut(text_of(into.input, "subagent_type"), call::max_id_bytes);
+  if (into.target.empty()) into.target = "general";
+  switch (into.kind) {
+    case call_kind::tool_wanted: into.text = cut(text_of(into.input, "prompt"), call::max_text_bytes); break;
+    case call_kind::tool_done:
+      into.has_result = true;
+      into.bound_agent = cut(text_of(hook, "task_session_id"), call::max_id_bytes);
+      into.text = cut(result_of(text_of(hook, "output")), call::max_text_bytes);
+      break;
+    case call_kind::tool_failed: {
+      const std::string error = text_of(hook, "error");
+      into.no_target = error.find("Unknown agent type: " + into.target) != std::string::npos;
+      // What the user refuses was never begun.
+      if (error.find("rejected permission") == std::string::npos) into.text = cut(error, call::max_text_bytes);
+      break;
+    }
+    default: break;
+  }
+}
+
+void read_tool(const json::object& hook, call& into) {
+  into.tool_name = cut(text_of(hook, "tool_name"), call::max_id_bytes);
+  into.tool_use = cut(text_of(hook, "tool_use_id"), call::max_id_bytes);
+  if (const json::object* input = object_of(hook, "tool_input")) into.input = *input;
+  if (into.tool_name == "task") return read_task(hook, into);
+  into.fingerprint = fingerprint_of(into.tool_name, into.input);
+}
+
+boost::system::result<call, bad_call> read(const json::object& hook) {
+  call made;
+  made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
+  if (made.name.empty()) return bad_call{"hook_event_name", "expected the name of a hook"};
+  made.session = text_of(hook, "session_id");
+  if (made.session.empty() || made.session.size() > call::max_session_bytes) {
+    return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
+  }
+  made.agent = text_of(hook, "agent_id");
+  if (made.agent.size() > call::max_id_bytes) return bad_call{"agent_id", "expected at most 120 bytes"};
+  made.kind = kind_of(made.name, !made.agent.empty());
+  made.prompt_id = text_of(hook, "prompt_id");
+  if (made.prompt_id.size() > call::max_id_bytes) return bad_call{"prompt_id", "expected at most 120 bytes"};
+  made.agent_type = cut(text_of(hook, "agent_type"), call::max_id_bytes);
+  made.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
+  made.model = cut(text_of(hook, "model"), call::max_id_bytes);
+  switch (made.kind) {
+    case call_kind::tool_wanted:
+    case call_kind::tool_done:
+    case call_kind::tool_failed: read_tool(hook, made); break;
+    case call_kind::prompt:
+    case call_kind::stopped: made.text = cut(text_of(hook, "text"), call::max_text_bytes); break;
+    default: break;
+  }
+  read_additions(hook, made);
+  return made;
+}
+
+std::string write(const call& of, const reply& answer) {
+  json::object body;
+  switch (answer.action) {
+    case reply_action::none:
+    case reply_action::ask:
+    case reply_action::cancel:
+    case reply_action::block: return "{}";
+    case reply_action::add_context: body["context"] = answer.text; break;
+    case reply_action::amend_input: body["prompt"] = text_of(of.input, "prompt") + "\n\n" + answer.text; break;
+    case reply_action::deny: body["deny"] = answer.text; break;
+  }
+  return json::serialize(body);
+}
+
+}  // namespace
+
+}  // namespace opencode_dialect
+
+const dialect opencode = {.name = "opencode",
+                          .able = {.adds_context_before_tools = false, .blocks_stops = false},
+                          .stop_is_answer = true,
+                          .read = opencode_dialect::read,
+                          .write = opencode_dialect::write};
+
+}  // namespace digd::hooks
