@@ -264,7 +264,7 @@ def test_a_session_that_ends_while_a_subagent_works_is_reported(watched):
     assert run["ended"] == "failure"
     assert rules(watched.detections(run)) == ["deadlock"]
     settings = watched.trace(run)[0]["rules"]
-    assert [settings[rule]["window_ms"] for rule in ("deadlock", "missing_termination")] == [60_000, 60_000]
+    assert [settings[rule]["window_ms"] for rule in ("deadlock", "missing_termination")] == [600_000, 600_000]
 
 
 def test_only_background_agents_of_the_main_agent_have_to_be_listed(watched):
