@@ -10,8 +10,8 @@ namespace {
 // Long commands and waits for the user are no stall.
 constexpr std::int64_t stalled_ms = 6LL * 3600 * 1000;
 
-// Between the stop of a subagent and the notice that wakes its parent no agent acts. A busy host takes seconds there. An
-// agent that a message resumes may call no hook until its model has answered, which takes minutes.
+// Between the stop of a subagent and the notice that wakes its parent no agent acts. A busy host takes seconds there.
+// An agent that a message resumes may call no hook until its model has answered, which takes minutes.
 constexpr std::int64_t rest_window_ms = 600'000;
 
 std::string last_part(std::string_view path) {
