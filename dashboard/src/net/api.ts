@@ -221,6 +221,47 @@ export const postDecision = (run: string, hold: string, decision: Decision, text
     headers: {'Content-Type': 'application/json'},
   });
 
+interface Used extends Spent {
+  model_calls: number;
+  tool_calls: number;
+  activations: number;
+}
+
+interface GuardedTotals {
+  tokens: number;
+  cost: number;
+  model_calls: number;
+  tool_calls: number;
+  activations: number;
+  ms: number;
+}
+
+export interface AgentUsage extends Used {
+  agent: string;
+  guarded?: GuardedTotals;
+  series?: {tokens: number[]; cost: number[]};
+}
+
+// What a run used: docs/guards.md. digd reads the whole run for it.
+export interface RunUsage {
+  guards: Record<string, Record<string, unknown>>;
+  totals: Used & {ms: number};
+  guarded?: GuardedTotals;
+  agents: AgentUsage[];
+  agents_left_out: number;
+  bins: {start: number; width_ms: number; count: number};
+  series: Record<'tokens' | 'cost' | 'model_calls' | 'tool_calls' | 'activations' | 'depth' | 'live', number[]>;
+  fan_out: {
+    max_depth: number;
+    max_live: number;
+    depths: number[];
+    activations: {activation: string; agent: string; outputs: number; depth: number}[];
+  };
+  holds: {opened: number; open: number; released: number; returned: number; decisions: number};
+}
+
+export const getUsage = (run: string): Promise<RunUsage> => requestJson(`${runPath(run)}/usage`);
+
 export async function getReadiness(): Promise<Readiness> {
   const answer = await request('/readyz');
   if (answer.status !== 200 && answer.status !== 503) throw await errorOf(answer);

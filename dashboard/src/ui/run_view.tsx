@@ -19,6 +19,7 @@ import {Holds} from './holds';
 import {Inspector} from './inspector';
 import {Legend} from './legend';
 import {ReadingProgress} from './progress';
+import {Spending} from './spending';
 import {Timeline} from './timeline';
 import {Transport} from './transport';
 import {usePlay} from './play';
@@ -205,6 +206,17 @@ export function RunView({session, version, theme, failed}: Props) {
         )}
         <Holds run={session.run} open={session.feedState === 'live' && model.ended === null} failed={failed} />
         <WouldHave session={session} />
+        {session.details && (
+          <Spending
+            run={session.run}
+            changes={model.entries.count}
+            at={live ? null : (model.entries.get(at)?.ts ?? null)}
+            choose={(activation) => {
+              const node = model.get('activation', activation);
+              if (node) chooseAndShow(node);
+            }}
+          />
+        )}
         <Detections
           run={session.run}
           failed={failed}
