@@ -22,7 +22,8 @@ class client {
     std::string run, session;
     std::size_t number = 0;  // the session's position in the run, from 0
     bool trace_clock = true;
-    bool is_only_session = true;  // of its run, and no operator switches modes
+    bool guarded = false;       // the run has guards
+    bool is_sole_cause = true;  // of what its run does: no other session, and no operator switches modes or decides
     bool ignores_credits = false;
     bool changes_capabilities = false;  // at each reconnect
     bool ends_run = false;              // its last messages end open activations, then the run

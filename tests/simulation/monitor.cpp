@@ -34,6 +34,7 @@ class monitor::hosted {
 
   void go_live(std::uint64_t last_n) {
     n_ = last_n;
+    live_since_ms_ = owner_.clock_.now_ms();
     in_.hold_unseen(true);
     slots_.resize(in_.sessions().size());
   }
@@ -86,7 +87,22 @@ class monitor::hosted {
     carry_out(in_.switch_mode(strongest, owner_.clock_.now_ms()));
   }
 
+  // Returns whether the hold was open.
+  bool decide(const ingest::own_line& decision) {
+    const ingest::inbox::decided decided = in_.decide(decision, owner_.clock_.now_ms());
+    must(!decided.refused || decided.refused.code == refusal::hold_closed, "a decision is refused only if it is late");
+    const bool was_open = !decided.refused;
+    carry_out(decided.effects);
+    must(in_.run().open_holds().find(decision.hold) == nullptr, "no hold stays open after a decision");
+    for (ingest::session_index s = 0; s < slots_.size(); ++s) after_call(s);
+    return was_open;
+  }
+
   void check() const {
+    const auto due_hold = in_.run().open_holds().next();
+    must(!due_hold || in_.run().settings().clock != clock_kind::wall ||
+             std::max(due_hold->first, live_since_ms_) >= owner_.clock_.now_ms(),
+         "a hold ends when its time has passed");
     for (const ingest::session& s : in_.sessions()) {
       must(s.durable_seq <= s.taken_seq, "durable messages were accepted");
       must(s.durable_seq <= owner_.archive_.stored_seq(name_, s.name), "what is reported durable is on the disk");
@@ -183,8 +199,20 @@ class monitor::hosted {
         static_cast<std::uint64_t>(std::count_if(record.answer.detections.begin(), record.answer.detections.end(),
                                                  [](const detection& d) { return d.cause == cause::ended; }));
     sum.interventions += record.answer.interventions.size();
+    sum.guards_fired +=
+        static_cast<std::uint64_t>(std::count_if(record.answer.detections.begin(), record.answer.detections.end(),
+                                                 [](const detection& d) { return d.guard.has_value(); }));
+    note_holds(record.answer);
     sum.digest = sum.digest * 31 + e.value;
     owner_.archive_.push(name_, std::move(e));
+  }
+
+  void note_holds(const answer& from) {
+    for (const verdict& v : from.verdicts) {
+      if (v.action != action::hold) continue;
+      ++owner_.sum_.holds;
+      if (owner_.hold_watcher_) owner_.hold_watcher_(name_, v.hold, v.hold_ms);
+    }
   }
 
   monitor& owner_;
@@ -192,6 +220,7 @@ class monitor::hosted {
   ingest::inbox in_;
   std::vector<session_slot> slots_;
   std::uint64_t n_ = 0;
+  milliseconds live_since_ms_ = 0;
 };
 
 monitor::monitor(scheduler& clock, dice& chance, totals& sum)
@@ -261,6 +290,12 @@ void monitor::plan_wake(hosted& host) {
 
 void monitor::switch_modes(mode strongest) {
   for (auto& [name, host] : runs_) host->switch_mode(strongest);
+}
+
+void monitor::decide(const std::string& run, const ingest::own_line& decision) {
+  const auto found = runs_.find(run);
+  if (!up_ || found == runs_.end()) return;
+  ++(found->second->decide(decision) ? sum_.decided : sum_.decided_late);
 }
 
 // ---- kill and recovery

@@ -3,6 +3,7 @@
 // daemon/runs/recovery.cpp do, in the same order, with the simulated network and disk.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,6 +22,7 @@ struct totals {
   std::uint64_t repeated = 0;  // answers that a client had missed, sent again
   std::uint64_t kills = 0, cuts = 0, connections = 0, commits_failed = 0, paused = 0, held = 0;
   std::uint64_t detections = 0, at_end = 0, interventions = 0, refused = 0, degraded = 0, runs = 0;
+  std::uint64_t guards_fired = 0, holds = 0, decided = 0, decided_late = 0;
   std::uint64_t digest = 0;  // of all answers: equal for equal seeds
 };
 
@@ -37,6 +39,11 @@ class monitor {
   void start();
   bool is_up() const { return up_; }
   void switch_modes(mode strongest);
+  // A hold began: its run, number and length.
+  using hold_watcher = std::function<void(const std::string&, std::uint64_t, milliseconds)>;
+  void watch_holds(hold_watcher watcher) { hold_watcher_ = std::move(watcher); }
+  // A person decides on a hold that may have ended, or that a kill has made undone.
+  void decide(const std::string& run, const ingest::own_line& decision);
   // Checks every promise that can be checked between two steps.
   void check() const;
   // At the end: checks that each run's record, replayed from the beginning, gives the graph of the live run.
@@ -64,6 +71,7 @@ class monitor {
   disk archive_;
   ingest::decoder hellos_;
   const run_policy policy_;
+  hold_watcher hold_watcher_;
   std::map<std::string, std::unique_ptr<hosted>> runs_;
   std::vector<std::weak_ptr<link>> links_;
   bool up_ = true;

@@ -69,6 +69,11 @@ std::uint64_t digest_of(const digd::run& run) {
   d.mix(run.terminal() | run.ended() << 1);
   d.mix(run.healing().budget_used());
   d.mix(run.system_events());
+  for (const auto& [number, hold] : run.open_holds().all()) {
+    d.mix(number);
+    d.mix(g.event(hold.event).id);
+    d.mix(static_cast<std::uint64_t>(hold.due_ms));
+  }
   d.mix(static_cast<std::uint64_t>(run.clock()));
   d.mix(static_cast<std::uint64_t>(run.next_due().value_or(-1)));
   return d.value();
@@ -82,6 +87,7 @@ recorded_entry entry_of(const ingest::record& record, std::uint64_t n) {
                   : record.kind == kind::firing    ? archive::entry_kind::firing
                   : record.kind == kind::limit     ? archive::entry_kind::limit
                   : record.kind == kind::semantics ? archive::entry_kind::semantics
+                  : record.kind == kind::decision  ? archive::entry_kind::decision
                                                    : archive::entry_kind::operator_mode;
   e.stored.n = n;
   e.stored.seq = record.seq;

@@ -52,6 +52,10 @@ void print(const totals& sum, std::uint64_t worlds, double seconds) {
   row("  degraded at a limit", sum.degraded);
   row("detections", sum.detections);
   row("  at the end of a run", sum.at_end);
+  row("  of guards", sum.guards_fired);
+  row("holds", sum.holds);
+  row("  decided by a person", sum.decided);
+  row("  decided too late", sum.decided_late);
   row("interventions", sum.interventions);
   row("connections", sum.connections);
   row("connections cut", sum.cuts);
@@ -83,8 +87,8 @@ int main(int argc, char** argv) {
     try {
       simulate(options.seed + worlds, sum);
     } catch (const broken_promise& broken) {
-      std::fprintf(stderr, "BROKEN: %s\nrepeat: scripts/simulate --seed %llu --worlds 1\n", broken.what(),
-                   static_cast<unsigned long long>(options.seed + worlds));
+      const unsigned long long seed = options.seed + worlds;
+      std::fprintf(stderr, "BROKEN: %s\nrepeat: scripts/simulate --seed %llu --worlds 1\n", broken.what(), seed);
       return 1;
     }
     if (elapsed() > next_report) {

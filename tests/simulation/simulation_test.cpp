@@ -16,6 +16,10 @@ TEST_CASE("forty_worlds_keep_every_promise", "[long]") {
   CHECK(sum.detections > 100);
   CHECK(sum.at_end > 5);
   CHECK(sum.interventions > 10);
+  CHECK(sum.guards_fired > 100);
+  CHECK(sum.holds > 50);
+  CHECK(sum.decided > 20);
+  CHECK(sum.decided_late > 10);
   CHECK(sum.kills > 20);
   CHECK(sum.cuts > 100);
   CHECK(sum.paused > 0);

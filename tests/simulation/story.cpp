@@ -15,8 +15,8 @@ std::string story::piece::with_seq(std::uint64_t seq) const {
   return has_seq ? head + std::to_string(seq) + tail : head;
 }
 
-story::story(dice& chance, std::size_t sessions, bool timed, bool answers)
-    : chance_(chance), timed_(timed), answers_(answers), agents_(sessions), pending_(sessions) {
+story::story(dice& chance, std::size_t sessions, options options)
+    : chance_(chance), options_(options), agents_(sessions), pending_(sessions) {
   for (std::size_t s = 0; s < sessions; ++s) {
     for (std::size_t i = 0; i < agents_per_session; ++i)
       agents_[s].push_back("a" + std::to_string(s) + '-' + std::to_string(i));
@@ -25,10 +25,17 @@ story::story(dice& chance, std::size_t sessions, bool timed, bool answers)
 
 // The time of a message, as a member.
 std::string story::stamp() {
-  if (!timed_) return {};
+  if (!options_.timed) return {};
   constexpr std::int64_t steps[] = {0, 0, 1, 20, 300, 4'000, 12'000};
   ts_ += steps[chance_.below(7)];
   return ",\"ts\":" + std::to_string(ts_);
+}
+
+// What an activation has spent since the last report, as a member.
+std::string story::usage() {
+  if (!options_.guarded || !chance_.one_in(3)) return {};
+  return ",\"usage\":{\"output_tokens\":" + std::to_string(chance_.below(200)) + ",\"cost\":0.00" +
+         std::to_string(1 + chance_.below(9)) + '}';
 }
 
 std::string story::recipients() {
@@ -42,7 +49,7 @@ std::string story::recipients() {
 // A new event; it becomes pending at its recipients.
 std::string story::output() {
   const std::string id = "e" + std::to_string(++last_id_);
-  if (answers_ && chance_.one_in(30)) return "{\"id\":" + quoted(id) + R"(,"recipients":[],"submit":true})";
+  if (options_.answers && chance_.one_in(30)) return "{\"id\":" + quoted(id) + R"(,"recipients":[],"submit":true})";
   const std::string to = recipients();
   for (std::size_t s = 0; s < agents_.size(); ++s) {
     for (const std::string& agent : agents_[s]) {
@@ -51,7 +58,9 @@ std::string story::output() {
     }
   }
   const char* fyi = chance_.one_in(15) ? ",\"fyi\":true" : "";
-  return "{\"id\":" + quoted(id) + ",\"recipients\":" + to + fyi + ",\"payload\":{\"n\":" + std::to_string(last_id_) +
+  const bool is_repeated = options_.guarded && chance_.one_in(3);
+  return "{\"id\":" + quoted(id) + ",\"recipients\":" + to + fyi +
+         (is_repeated ? R"(,"fingerprint":"the same call")" : "") + ",\"payload\":{\"n\":" + std::to_string(last_id_) +
          "}}";
 }
 
@@ -87,7 +96,7 @@ story::piece story::end(std::size_t session) {
   tail += ",\"reactions\":{" + quoted(v.input) + ':' +
           (reroutes ? "{\"reroute\":" + recipients() + '}' : reactions[chance_.below(5)]) + '}';
   const std::uint64_t outputs = chance_.below(3);
-  tail += ",\"outputs\":[";
+  tail += usage() + ",\"outputs\":[";
   for (std::uint64_t i = 0; i < outputs; ++i) tail += (i > 0 ? "," : "") + output();
   return {R"({"type":"activation_ended","seq":)", tail + "]}", outputs > 0 || reroutes};
 }
@@ -117,8 +126,11 @@ story::piece story::next(std::size_t session) {
 }
 
 story::piece story::delivery_of(std::string_view intervention) {
+  const char* applied = intervention.starts_with("hold:")     ? "released"
+                        : intervention.starts_with("cancel:") ? "cancelled"
+                                                              : "created";
   return {R"({"type":"delivery","seq":)",
-          stamp() + ",\"of\":\"" + std::string(intervention) + "\",\"applied\":\"created\"}"};
+          stamp() + ",\"of\":\"" + std::string(intervention) + "\",\"applied\":\"" + applied + "\"}"};
 }
 
 story::piece story::wind_down(std::size_t session) {

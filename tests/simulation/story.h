@@ -22,8 +22,12 @@ class story {
     std::string with_seq(std::uint64_t seq) const;
   };
 
-  // `timed`: messages have times. `answers`: agents sometimes submit an answer.
-  story(dice& chance, std::size_t sessions, bool timed, bool answers);
+  struct options {
+    bool timed = false;    // messages have times
+    bool answers = false;  // agents sometimes submit an answer
+    bool guarded = false;  // messages have what guards judge: usage and fingerprints
+  };
+  story(dice& chance, std::size_t sessions, options options);
 
   piece next(std::size_t session);
   piece delivery_of(std::string_view intervention);
@@ -43,12 +47,12 @@ class story {
   piece end(std::size_t session);
   piece nonsense();
   std::string stamp();
+  std::string usage();
   std::string recipients();
   std::string output();
 
   dice& chance_;
-  const bool timed_;  // messages have times
-  const bool answers_;
+  const options options_;
   std::int64_t ts_ = 0;
   std::vector<std::vector<std::string>> agents_;                           // by session
   std::vector<std::vector<std::pair<std::string, std::string>>> pending_;  // by session: event, agent

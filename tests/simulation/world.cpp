@@ -27,6 +27,8 @@ class world {
     plan(&world::kill, 2'000'000);
     plan(&world::cut, 300'000);
     if (switches_) plan(&world::switch_mode, 500'000);
+    monitor_.watch_holds(
+        [this](const std::string& run, std::uint64_t hold, milliseconds hold_ms) { ask_operator(run, hold, hold_ms); });
     clock_.at(faults_end, [this] { monitor_.archive().set_troubled(false); });
     do {
       must(clock_.step(), "a task is planned until the end");
@@ -43,7 +45,9 @@ class world {
     const std::uint64_t sessions = chance_.one_in(2) ? 1 : 1 + chance_.below(3);
     const bool trace_clock = !chance_.one_in(3);
     const bool ends = chance_.one_in(3);  // the run ends without an answer
-    story& story = stories_.emplace_back(chance_, sessions, trace_clock, !ends);
+    const bool guarded = chance_.one_in(3);
+    story& story = stories_.emplace_back(chance_, sessions,
+                                         story::options{.timed = trace_clock, .answers = !ends, .guarded = guarded});
     for (std::uint64_t s = 0; s < sessions; ++s) {
       clients_.emplace_back(
           clock_, chance_, monitor_, story,
@@ -51,7 +55,8 @@ class world {
                             .session = "s" + std::to_string(s),
                             .number = s,
                             .trace_clock = trace_clock,
-                            .is_only_session = sessions == 1 && !switches_,
+                            .guarded = guarded,
+                            .is_sole_cause = sessions == 1 && !switches_ && !guarded,
                             .ignores_credits = chance_.one_in(10),
                             .changes_capabilities = chance_.one_in(6),
                             .ends_run = s == 0 && ends,
@@ -85,6 +90,24 @@ class world {
   void switch_mode() {
     constexpr mode modes[] = {mode::enforce, mode::enforce, mode::observe, mode::shadow, mode::off};
     if (monitor_.is_up()) monitor_.switch_modes(modes[chance_.below(5)]);
+  }
+
+  // An operator decides at once, after a while, when the hold has ended, twice, or never.
+  void ask_operator(const std::string& run, std::uint64_t hold, milliseconds hold_ms) {
+    if (chance_.one_in(4)) return;
+    const microseconds length = hold_ms * 1'000;
+    const std::uint64_t times = chance_.one_in(6) ? 2 : 1;
+    for (std::uint64_t i = 0; i < times; ++i) {
+      const microseconds after = chance_.one_in(3)   ? chance_.between(0, 1'000)
+                                 : chance_.one_in(3) ? length + chance_.between(0, 200'000)
+                                                     : chance_.between(1'000, length);
+      ingest::own_line decision{.kind = ingest::record_kind::decision};
+      decision.hold = hold;
+      decision.decision = chance_.one_in(2) ? hold_end::release : hold_end::give_back;
+      decision.text = chance_.one_in(2) ? "Use the answer that you have." : "";
+      decision.by = "operator";
+      clock_.after(after, [this, run, decision] { monitor_.decide(run, decision); });
+    }
   }
 
   bool is_at_rest() const {
