@@ -1,8 +1,11 @@
 // Loads digd and the bare echo server in turn, block by block in one run, with the same bytes: the cost of digd beyond
 // the socket.
 //
-//   digd-load --digd PORT:PID --echo PORT:PID [--connections N] [--in-flight N] [--events N] [--blocks N] [--rate R]
-//             [--bytes N]
+//   digd-load --digd PORT:PID (--echo PORT:PID | --plain PORT:PID) [--connections N] [--in-flight N] [--events N]
+//             [--blocks N] [--rate R] [--bytes N] [--outputs]
+//
+// With --plain the other server is a second digd with other settings. With --outputs the events are outputs of
+// activations that report their usage, which guards judge.
 //
 // One block is `events` events a connection to one server, then as many to the other. Each connection is a run of its
 // own: root events of `bytes` bytes, and after every 16 events an activation that consumes them, so that few events
@@ -35,6 +38,7 @@ namespace {
 struct load_options {
   std::size_t connections = 1, in_flight = 1, events = 500, blocks = 40, bytes = 600;
   double rate = 0;  // events a second over all connections; 0: as fast as answers arrive
+  bool outputs = false;
 };
 
 // CPU nanoseconds of a process.
@@ -63,8 +67,8 @@ class server {
     pid_ = at.pid;
     const std::string runs = "load-" + stamp() + "-";
     for (std::size_t i = 0; i < options.connections; ++i) {
-      connections_.push_back(
-          std::make_unique<connection>(at.port, runs + std::to_string(i), options.bytes, name_ == "echo"));
+      connections_.push_back(std::make_unique<connection>(at.port, runs + std::to_string(i), options.bytes,
+                                                          name_ == "echo", options.outputs));
     }
   }
 
@@ -154,9 +158,12 @@ class server {
 int run(int argc, char** argv) {
   CLI::App app("A load on digd and on a bare echo in turn; digd's cost beside the socket's.");
   load_options options;
-  std::string digd_at, echo_at;
+  std::string digd_at, echo_at, plain_at;
   app.add_option("--digd", digd_at, "PORT:PID")->required();
-  app.add_option("--echo", echo_at, "PORT:PID")->required();
+  auto* baseline = app.add_option_group("baseline")->require_option(1);
+  baseline->add_option("--echo", echo_at, "PORT:PID");
+  baseline->add_option("--plain", plain_at, "PORT:PID of another digd");
+  app.add_flag("--outputs", options.outputs, "events are outputs of activations that report their usage");
   app.add_option("--connections", options.connections)->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--in-flight", options.in_flight, "events unanswered, a connection")
       ->check(CLI::Range(1, 1000))
@@ -173,15 +180,16 @@ int run(int argc, char** argv) {
   app.add_option("--rate", options.rate, "events a second, over all connections; 0: as they are answered")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
-  server digd("digd", digd_at, options), echo("echo", echo_at, options);
+  const bool is_plain = !plain_at.empty();
+  server digd("digd", digd_at, options), other(is_plain ? "plain" : "echo", is_plain ? plain_at : echo_at, options);
   for (std::size_t i = 0; i <= options.blocks; ++i) {
     // The order alternates, so that a drift of the machine affects both.
-    server& first = i % 2 == 0 ? digd : echo;
-    server& second = i % 2 == 0 ? echo : digd;
+    server& first = i % 2 == 0 ? digd : other;
+    server& second = i % 2 == 0 ? other : digd;
     first.play(i > 0);
     second.play(i > 0);
   }
-  std::cout << "{" << digd.json() << "," << echo.json() << "}\n";
+  std::cout << "{" << digd.json() << "," << other.json() << "}\n";
   return 0;
 }
 

@@ -139,6 +139,68 @@ def sockets(folder, quick):
     ]
 
 
+# Limits that no load reaches: what is measured is the judging, not the healing.
+ALL_GUARDS = """
+[guards.budget]
+max_tokens = 1000000000000
+max_cost = 1000000000.0
+max_model_calls = 1000000000
+max_tool_calls = 1000000000
+max_activations = 1000000000
+[guards.fan_out]
+max_depth = 1000000000
+max_outputs = 1000000000
+max_live = 1000000000
+[guards.repetition]
+max_repeats = 50
+[guards.stall]
+after_ms = 3600000
+"""
+
+
+def guards(folder, quick):
+    """CPU a verdict of a digd with all guards on, beside one without, under the same load of outputs."""
+    rows = []
+    loads = [
+        ("all guards on, beside none: CPU a verdict, 16 connections, archive on", True, 16, 1, 200, "≤ 1.15"),
+        ("the same, one connection, 64 in flight, no archive", False, 1, 64, 4000, ""),
+    ]
+    for title, archive, connections, in_flight, events, goal in loads:
+        say(f"guards, {connections} connections, {in_flight} in flight …")
+        client, serving = client_and_server_processors()
+        settings = f"threads = 1\narchive = {str(archive).lower()}\n"
+        name = f"guards-{in_flight}"
+        with Daemon(folder / name, settings + ALL_GUARDS) as guarded, Daemon(folder / f"{name}-off", settings) as plain:
+            at = {}
+            for daemon in (guarded, plain):
+                keep_on(serving, daemon.process.pid, "engine-")
+                at[daemon] = f"{daemon.address.rsplit(':', 1)[1]}:{daemon.process.pid}"
+            got = run(
+                "digd-load",
+                "--digd",
+                at[guarded],
+                "--plain",
+                at[plain],
+                "--outputs",
+                "--connections",
+                connections,
+                "--in-flight",
+                in_flight,
+                "--events",
+                events,
+                "--blocks",
+                10 if quick else 40,
+                processor=client,
+            )
+            guarded.stop()
+            plain.stop()
+        ns = {name: 1e9 / got[name]["per_serving_cpu_second"] for name in ("digd", "plain")}
+        rows.append(
+            (title, f"{ns['digd'] / 1000:.1f} µs to {ns['plain'] / 1000:.1f} µs", ns["digd"] / ns["plain"], goal)
+        )
+    return rows
+
+
 def many_runs(folder, quick):
     say("ten thousand runs, a burst beside them …")
     with Daemon(folder, "threads = 1\nruns = 20000\n") as daemon, Echo() as echo:
@@ -398,6 +460,7 @@ def main():
         growth, stretches = growing(arguments.quick)
         parts = [
             ("Beside the socket", sockets(folder, arguments.quick)),
+            ("Guards", guards(folder, arguments.quick)),
             ("Many runs", many_runs(folder / "runs", arguments.quick)),
             ("Decoding", decoding(arguments.quick)),
             ("The archive", archiving(folder, arguments.quick)),

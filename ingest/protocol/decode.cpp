@@ -249,7 +249,7 @@ bool message_fields::draft(item& it, std::uint32_t where) {
     draft.digest = payload_digest{.hash = digest_of_payload(in_.rest_from(fields.payload_text)),
                                   .offset = in_.offset_of(is_null ? fields.null_fingerprint : it.token),
                                   .replaces_null = is_null};
-    draft.fingerprint = hash_of_fingerprint(text_of_digest(draft.digest->hash));
+    draft.fingerprint = hash_of_fingerprint(view_of(text_of_digest(draft.digest->hash)));
   }
   return true;
 }

@@ -1,8 +1,8 @@
 #include "ingest/protocol/fingerprints.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "ingest/protocol/payloads.h"
 
@@ -10,17 +10,49 @@ namespace digd::ingest {
 
 namespace {
 
-// FNV-1a.
+// A hash of bytes that come in pieces; where the pieces end does not matter. Eight bytes a step: a payload can be long.
+// The same on every machine with this byte order, since archives and traces keep fingerprints.
 class hash {
  public:
   void add(std::string_view text) {
-    for (const char c : text) state_ = (state_ ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    length_ += text.size();
+    if (used_ == 0) add_words(text);
+    while (!text.empty()) {
+      const std::size_t n = std::min(text.size(), sizeof word_ - used_);
+      std::memcpy(reinterpret_cast<char*>(&word_) + used_, text.data(), n);
+      used_ += n;
+      text.remove_prefix(n);
+      if (used_ < sizeof word_) return;
+      mix();
+      add_words(text);
+    }
   }
-  std::uint64_t value() const { return state_; }
+  std::uint64_t value() {
+    mix();
+    word_ = length_;
+    mix();
+    return state_;
+  }
 
  private:
-  std::uint64_t state_ = 0xcbf29ce484222325U;
+  void add_words(std::string_view& text) {
+    for (; text.size() >= sizeof word_; text.remove_prefix(sizeof word_)) {
+      std::memcpy(&word_, text.data(), sizeof word_);
+      mix();
+    }
+  }
+
+  void mix() {
+    state_ = (state_ ^ word_) * 0x9E3779B97F4A7C15U;  // odd, bits well spread: 2^64 over the golden ratio
+    state_ ^= state_ >> 32;
+    word_ = 0;
+    used_ = 0;
+  }
+
+  std::uint64_t state_ = 0xcbf29ce484222325U, word_ = 0, length_ = 0;
+  std::size_t used_ = 0;  // bytes of `word_`
 };
+static_assert(std::endian::native == std::endian::little);
 
 }  // namespace
 
@@ -52,7 +84,11 @@ std::uint64_t digest_of_payload(std::string_view text) {
   return h.value();
 }
 
-std::string text_of_digest(std::uint64_t digest) { return fmt::format("payload:{:016x}", digest); }
+digest_text text_of_digest(std::uint64_t digest) {
+  digest_text text{'p', 'a', 'y', 'l', 'o', 'a', 'd', ':'};
+  for (std::size_t i = text.size(); i-- > text.size() - 16; digest >>= 4) text[i] = "0123456789abcdef"[digest & 15];
+  return text;
+}
 
 bool has_digests(const message& m) {
   return std::any_of(m.events.begin(), m.events.end(), [](const event_draft& e) { return e.digest.has_value(); });
@@ -63,13 +99,16 @@ void append_with_fingerprints(std::string& out, std::string_view frame, const me
   std::size_t copied = 0;
   for (const event_draft& e : m.events) {
     if (!e.digest) continue;
-    const std::string text = '"' + text_of_digest(e.digest->hash) + '"';
+    const digest_text text = text_of_digest(e.digest->hash);
     if (e.digest->replaces_null) {
-      out.append(frame.substr(copied, e.digest->offset - copied)).append(text);
+      out.append(frame.substr(copied, e.digest->offset - copied)).append("\"").append(view_of(text)).append("\"");
       copied = e.digest->offset + std::string_view("null").size();
     } else {
       const std::size_t inside = e.digest->offset + 1;
-      out.append(frame.substr(copied, inside - copied)).append("\"fingerprint\":").append(text).append(",");
+      out.append(frame.substr(copied, inside - copied))
+          .append("\"fingerprint\":\"")
+          .append(view_of(text))
+          .append("\",");
       copied = inside;
     }
   }

@@ -5,12 +5,11 @@
 namespace digd::ingest {
 
 std::size_t end_of_string(std::string_view text, std::size_t at) {
-  for (++at; at < text.size(); ++at) {
-    if (text[at] == '\\') {
-      ++at;
-    } else if (text[at] == '"') {
-      return at + 1;
-    }
+  const std::size_t first = at + 1;
+  for (std::size_t quote = first; (quote = text.find('"', quote)) != std::string_view::npos; ++quote) {
+    std::size_t plain = quote;  // then come only backslashes until the quote
+    while (plain > first && text[plain - 1] == '\\') --plain;
+    if ((quote - plain) % 2 == 0) return quote + 1;
   }
   return text.size();
 }
