@@ -6,7 +6,7 @@ import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.conditions import MaxMessageTermination
 from autogen_agentchat.teams import RoundRobinGroupChat
-from autogen_core import AgentId
+from autogen_core import AgentId, CancellationToken
 from autogen_core.models import CreateResult, RequestUsage
 
 import digd
@@ -138,6 +138,73 @@ async def test_the_caller_of_an_agent_that_hangs_gets_the_text(shared_daemon):
         answer = await runtime.send_message(Ask("Go."), AgentId("lead", "default"))
         await runtime.stop_when_idle()
     assert answer.content.startswith("without the clerk: Activation")
+
+
+@async_test
+async def test_what_a_cancelled_agent_linked_to_its_token_ends_and_other_agents_go_on(shared_daemon):
+    async with guarded(shared_daemon, "ag-token", stall={**STALL, "except": ["lead", "other"]}) as run:
+        runtime = healing_runtime(run)
+        jobs, tokens = {}, {}
+
+        async def lead(agent, message, reply, ctx):
+            tokens["lead"] = ctx.cancellation_token
+            linked = {"cancellation_token": ctx.cancellation_token}
+            jobs["other"] = asyncio.ensure_future(
+                agent.send_message(Ask("slowly"), AgentId("other", "default"), **linked)
+            )
+            try:
+                await agent.send_message(Ask("do it"), AgentId("clerk", "default"), **linked)
+            except digd.Cancelled:
+                released.set()
+                return Answer((await jobs["other"]).content)
+
+        async def clerk(agent, message, reply, ctx):
+            tokens["clerk"] = ctx.cancellation_token
+            jobs["clerk"] = ctx.cancellation_token.link_future(asyncio.ensure_future(asyncio.Event().wait()))
+            await asyncio.shield(jobs["clerk"])  # only the token ends the job
+
+        async def other(agent, message, reply, ctx):
+            await released.wait()
+            return Answer("the other went on")
+
+        released = asyncio.Event()
+        for name, work in (("lead", lead), ("clerk", clerk), ("other", other)):
+            await worker(runtime, name, work, "x")
+        runtime.start()
+        answer = await runtime.send_message(Ask("Go."), AgentId("lead", "default"))
+        await runtime.stop_when_idle()
+    assert answer.content == "the other went on"
+    assert jobs["clerk"].cancelled() and tokens["clerk"].is_cancelled() and not tokens["lead"].is_cancelled()
+
+
+@async_test
+async def test_tokens_that_the_program_cancels_work_as_without_digd(shared_daemon):
+    async with guarded(shared_daemon, "ag-own-token") as run:
+        runtime = healing_runtime(run)
+        seen = []
+
+        async def lead(agent, message, reply, ctx):
+            if message.content == "cancel yourself":
+                ctx.cancellation_token.cancel()
+            job = ctx.cancellation_token.link_future(asyncio.ensure_future(asyncio.Event().wait()))
+            begun.set()
+            await asyncio.wait([job])
+            seen.append(job.cancelled() and ctx.cancellation_token.is_cancelled())
+            return Answer("done")
+
+        await worker(runtime, "lead", lead, "x", "x")
+        runtime.start()
+        for task in ("cancel yourself", "wait"):
+            begun, token = asyncio.Event(), CancellationToken()
+            sent = asyncio.ensure_future(
+                runtime.send_message(Ask(task), AgentId("lead", "default"), cancellation_token=token)
+            )
+            await begun.wait()
+            token.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await sent
+        await runtime.stop_when_idle()
+    assert seen == [True, True]
 
 
 @async_test

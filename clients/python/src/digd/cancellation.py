@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -21,8 +21,10 @@ class Cancellable(Generic[T]):
     It can clean up, or catch the exception and go on. Unlike a cancelled task, its caller gets an ordinary exception.
     """
 
-    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+    def __init__(self, work: Coroutine[Any, Any, T], before_cancel: Callable[[], None] | None = None) -> None:
+        """`before_cancel` is called once in the thread of the event loop, before the coroutine gets the exception."""
         self._work = work
+        self._before_cancel = before_cancel
         self._task: asyncio.Task[Any] | None = None
         self._text: str | None = None
         self._is_thrown = False
@@ -43,6 +45,8 @@ class Cancellable(Generic[T]):
     def _interrupt(self, text: str) -> None:
         if self._task is not None and not self._is_done and self._text is None:
             self._text = text
+            if self._before_cancel is not None:
+                self._before_cancel()
             self._task.cancel()  # wakes the task; `__await__` replaces the CancelledError
 
     def __await__(self) -> Generator[Any, Any, T]:

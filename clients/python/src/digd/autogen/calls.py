@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from autogen_core import Agent, MessageContext, TopicId
@@ -108,7 +109,7 @@ class Calls:
 
     async def _call(self, call: HandlerCall, inner: Callable[..., Awaitable[Any]], ctx: MessageContext) -> Any:
         try:
-            return await call.line.do(inner(call.message, ctx))  # type: ignore[arg-type]
+            return await call.line.do(partial(inner, call.message), ctx)  # type: ignore[arg-type]
         except GivenBack as returned:
             call.returned.append(returned.input)
             return None  # the message is handled again, with the text

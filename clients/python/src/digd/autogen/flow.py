@@ -7,14 +7,16 @@ import weakref
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from autogen_core import DropMessage
+from autogen_core import DropMessage, MessageContext
 
 from ..cancellation import DEFAULT_TEXT, Cancellable
 from ..line import Line
 from ..messages import Intervention, Json, Outcome, Verdict
 from ..run import Run
+from .tokens import CallToken
 
 
 class Flow:
@@ -158,11 +160,13 @@ class AgentLine(Line):
 
     work: Cancellable[Any] | None = None
 
-    async def do(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Awaits the agent's work. An intervention can end it if the run's mode allows it."""
+    async def do(self, call: Callable[[MessageContext], Coroutine[Any, Any, Any]], ctx: MessageContext) -> Any:
+        """Awaits the agent's work. An intervention can end it if the run's mode allows it, with all that is linked to
+        the cancellation token of the call."""
         if not self.run.heals:
-            return await work
-        self.work = Cancellable(work)
+            return await call(ctx)
+        token = CallToken(ctx.cancellation_token)
+        self.work = Cancellable(call(replace(ctx, cancellation_token=token)), token.cancel_alone)
         try:
             return await self.work
         finally:

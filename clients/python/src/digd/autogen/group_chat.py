@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from autogen_agentchat.base import TaskResult, Team
@@ -333,7 +334,7 @@ class Chats:
         turn = Turn(line)
         token = current_turn.set(turn)
         try:
-            response = await line.do(agent.on_message(message, ctx))
+            response = await line.do(partial(agent.on_message, message), ctx)
         except BaseException as error:
             await fail(line, error)
             raise
