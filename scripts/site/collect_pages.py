@@ -31,6 +31,12 @@ API_PYTHON = """# The API of the Python client
       members: true
 
 ::: digd.sync
+
+::: digd.langgraph
+
+::: digd.openai_agents
+
+::: digd.autogen
 """
 
 
