@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Makes a folder with digd, digctl and the shared libraries that they load. It runs on any Linux with glibc >= 2.36.
 
-    packaging/portable_tree.py BUILD FOLDER
+    packaging/portable_tree.py BUILD FOLDER [SYSROOT]
 
-BUILD is a build tree with bin/digd and bin/digctl. The wheel, the npm packages and the image contain this folder:
+BUILD is a build tree with bin/digd and bin/digctl. SYSROOT has the libraries that they were linked with, as
+packaging/cross/make_sysroot makes it; the default is this system. The wheel, the npm packages and the image contain
+this folder:
 
     bin/        digd, digctl, stripped; they look for libraries in ../lib
     lib/        the libraries, as Debian built them, stripped; without glibc
@@ -15,7 +17,6 @@ SOURCE_DATE_EPOCH.
 
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -25,6 +26,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ("digd", "digctl")
+MACHINES = {62: "x86_64", 183: "aarch64"}  # by e_machine of the ELF header
+DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64"}
 # glibc belongs to the system: it must agree with the system's dynamic linker and its name service.
 GLIBC = re.compile(r"^(ld-linux.*|lib(c|m|dl|rt|pthread|resolv|util|nsl|anl|nss_\w+)\.so.*|linux-vdso.*)$")
 # Compiled into the programs: headers, and a static library.
@@ -35,36 +38,59 @@ def output(*command):
     return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
 
 
-def libraries_of(program):
-    """The paths of the libraries that the program loads, without glibc."""
-    found = {}
-    for line in output("ldd", program).splitlines():
-        match = re.match(r"\s*(\S+) => (\S+)", line)
-        if not match:
-            continue
-        name, path = match.groups()
-        if path == "not":
-            sys.exit(f"portable_tree: {program}: library {name} was not found")
-        if not GLIBC.match(name):
-            found[name] = Path(path)
-    return found
+def machine_of(program):
+    """The architecture that an ELF file is for, as `uname -m` calls it."""
+    machine = int.from_bytes(Path(program).read_bytes()[18:20], "little")
+    if machine not in MACHINES:
+        sys.exit(f"portable_tree: {program}: ELF machine {machine}, expected one of {sorted(MACHINES)}")
+    return MACHINES[machine]
 
 
-def owner_of(path):
-    """The Debian package that installed a library."""
-    real = path.resolve()
-    # dpkg knows a file by one of its names: with or without /usr.
-    for candidate in (path, real, Path(str(path).removeprefix("/usr")), Path(f"/usr{path}"), Path(f"/usr{real}")):
-        done = subprocess.run(["dpkg", "-S", str(candidate)], capture_output=True, text=True)
-        if done.returncode == 0:
-            return done.stdout.split(":")[0]
-    return sys.exit(f"portable_tree: no Debian package owns {path}")
+class System:
+    """The Debian system, or sysroot, whose libraries the programs load."""
 
+    def __init__(self, root, machine):
+        self.root, self.machine = root, machine
+        folder = f"lib/{machine}-linux-gnu"
+        self.folders = [root / folder, root / "usr" / folder]
+        self.query = ["dpkg-query", "--admindir", root / "var/lib/dpkg"]
 
-def debian_package(name):
-    text = output("dpkg-query", "-W", "-f", "${Package}\t${Version}\t${source:Package}\t${Homepage}\n", name)
-    package, version, source, homepage = text.splitlines()[0].split("\t")
-    return {"name": package, "version": version, "source": source, "homepage": homepage}
+    def libraries_of(self, program):
+        """The paths of the libraries that the program loads, with theirs, without glibc."""
+        found, wanted = {}, [program]
+        while wanted:
+            file = wanted.pop()
+            for name in re.findall(r"\(NEEDED\).*\[(.*)\]", output("readelf", "-d", file)):
+                if name in found or GLIBC.match(name):
+                    continue
+                paths = [folder / name for folder in self.folders if (folder / name).exists()]
+                if not paths:
+                    sys.exit(f"portable_tree: {file}: library {name} was not found in {self.folders}")
+                found[name] = paths[0]
+                wanted.append(paths[0])
+        return found
+
+    def owner_of(self, path):
+        """The Debian package that installed a library."""
+        # dpkg knows a file by one of its names: with or without /usr.
+        for file in (path, path.resolve()):
+            inside = Path("/", file.relative_to(self.root.resolve()))
+            for candidate in (inside, Path(str(inside).removeprefix("/usr")), Path(f"/usr{inside}")):
+                done = subprocess.run([*self.query, "-S", candidate], capture_output=True, text=True)
+                if done.returncode == 0:
+                    return done.stdout.split(":")[0]
+        return sys.exit(f"portable_tree: no Debian package owns {path}")
+
+    def has(self, package):
+        return subprocess.run([*self.query, "-W", package], capture_output=True).returncode == 0
+
+    def package(self, name):
+        text = output(*self.query, "-W", "-f", "${Package}\t${Version}\t${source:Package}\t${Homepage}\n", name)
+        package, version, source, homepage = text.splitlines()[0].split("\t")
+        return {"name": package, "version": version, "source": source, "homepage": homepage}
+
+    def copyright_of(self, name):
+        return self.root / "usr/share/doc" / name / "copyright"
 
 
 def digd_version():
@@ -84,7 +110,7 @@ def epoch():
     return int(os.environ.get("SOURCE_DATE_EPOCH") or output("git", "-C", ROOT, "log", "-1", "--format=%ct"))
 
 
-def sbom(debian, version):
+def sbom(debian, version, architecture):
     """SPDX 2.3 of the folder. The licence texts are in licenses/; SPDX names are given only where they are certain."""
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch()))
 
@@ -106,7 +132,7 @@ def sbom(debian, version):
 
     packages = [package(0, "digd", version, f"pkg:generic/digd@{version}", "MIT")]
     for found in debian:
-        purl = f"pkg:deb/debian/{found['name']}@{found['version']}?arch={deb_arch()}"
+        purl = f"pkg:deb/debian/{found['name']}@{found['version']}?arch={architecture}"
         packages.append(package(len(packages), found["name"], found["version"], purl, homepage=found["homepage"]))
     for found in npm_packages():
         purl = f"pkg:npm/{found['name'].replace('@', '%40')}@{found['version']}"
@@ -115,8 +141,8 @@ def sbom(debian, version):
         "spdxVersion": "SPDX-2.3",
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
-        "name": f"digd-{version}-{deb_arch()}",
-        "documentNamespace": f"https://spdx.org/spdxdocs/digd-{version}-{deb_arch()}-{epoch()}",
+        "name": f"digd-{version}-{architecture}",
+        "documentNamespace": f"https://spdx.org/spdxdocs/digd-{version}-{architecture}-{epoch()}",
         "creationInfo": {"created": created, "creators": ["Tool: packaging/portable_tree.py"]},
         "packages": packages,
         "relationships": [
@@ -137,34 +163,32 @@ def sbom(debian, version):
     }
 
 
-def deb_arch():
-    return {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-
-
 def main():
-    if len(sys.argv) != 3 or sys.argv[1].startswith("-"):
+    if len(sys.argv) not in (3, 4) or sys.argv[1].startswith("-"):
         sys.exit(__doc__)
-    build, folder = map(Path, sys.argv[1:])
+    build, folder = map(Path, sys.argv[1:3])
+    machine = machine_of(build / "bin/digd")
+    system = System(Path(sys.argv[3] if len(sys.argv) == 4 else "/").resolve(), machine)
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("bin", "lib", "licenses"):
         (folder / name).mkdir(parents=True)
     libraries = {}
     for name in PROGRAMS:
         shutil.copy(build / "bin" / name, folder / "bin" / name)
-        libraries |= libraries_of(build / "bin" / name)
+        libraries |= system.libraries_of(build / "bin" / name)
     for name, path in libraries.items():
         shutil.copy(path.resolve(), folder / "lib" / name)
     for file in [*(folder / "bin").iterdir(), *(folder / "lib").iterdir()]:
         file.chmod(0o755)
-        subprocess.run(["strip", "--strip-unneeded", file], check=True)
+        subprocess.run([f"{machine}-linux-gnu-strip", "--strip-unneeded", file], check=True)
         subprocess.run(["patchelf", "--set-rpath", "$ORIGIN/../lib", file], check=True)
-    owners = sorted({owner_of(path) for path in libraries.values()})
-    compiled = [p for p in COMPILED_IN if subprocess.run(["dpkg-query", "-W", p], capture_output=True).returncode == 0]
+    owners = sorted({system.owner_of(path) for path in libraries.values()})
+    compiled = [name for name in COMPILED_IN if system.has(name)]
     shutil.copy(ROOT / "LICENSE", folder / "licenses/digd")
     for name in [*owners, *compiled]:
-        shutil.copy(f"/usr/share/doc/{name}/copyright", folder / "licenses" / name)
-    packages = [debian_package(name) for name in [*owners, *compiled]]
-    text = json.dumps(sbom(packages, digd_version()), indent=1) + "\n"
+        shutil.copy(system.copyright_of(name), folder / "licenses" / name)
+    packages = [system.package(name) for name in [*owners, *compiled]]
+    text = json.dumps(sbom(packages, digd_version(), DEBIAN_NAMES[machine]), indent=1) + "\n"
     (folder / "sbom.spdx.json").write_text(text)
     for file in folder.rglob("*"):
         if file.is_file():

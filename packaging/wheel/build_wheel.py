@@ -11,7 +11,6 @@ on the inputs and SOURCE_DATE_EPOCH.
 import base64
 import hashlib
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -21,7 +20,9 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TAG = f"manylinux_2_36_{platform.machine()}"
+sys.path.insert(0, str(ROOT / "packaging"))
+from portable_tree import machine_of  # noqa: E402
+
 ENTRY_POINTS = "[console_scripts]\ndigctl = digd._launcher:digctl\ndigd = digd._launcher:digd\n"
 
 
@@ -67,13 +68,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         files = pure_wheel(folder)
     info = next(name.split("/")[0] for name in files if ".dist-info/" in name)
+    tag = f"py3-none-manylinux_2_36_{machine_of(tree / 'bin/digd')}"
     executable = add_programs(files, tree, info)
     del files[f"{info}/RECORD"]
-    wheel = re.sub(r"(?m)^Tag: .*$", f"Tag: py3-none-{TAG}", files[f"{info}/WHEEL"].decode())
+    wheel = re.sub(r"(?m)^Tag: .*$", f"Tag: {tag}", files[f"{info}/WHEEL"].decode())
     files[f"{info}/WHEEL"] = re.sub(r"(?m)^Root-Is-Purelib: .*$", "Root-Is-Purelib: false", wheel).encode()
     files[f"{info}/RECORD"] = record_of(files, info).encode()
     output.mkdir(parents=True, exist_ok=True)
-    target = output / f"{info.removesuffix('.dist-info')}-py3-none-{TAG}.whl"
+    target = output / f"{info.removesuffix('.dist-info')}-{tag}.whl"
     date = time.gmtime(max(int(os.environ["SOURCE_DATE_EPOCH"]), 315532800))[:6]  # zip has no dates before 1980
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
         # The metadata comes last, as the specification recommends.
