@@ -39,7 +39,7 @@ export interface RunOptions {
   /** The total time for which this run may hold messages, in milliseconds; afterwards they go out unchanged. */
   maxAddedMs?: number;
   /** Limits of the guards for this run, as in `hello`. */
-  guards?: Record<string, Record<string, Json>>;
+  guards?: Record<string, Json>;
   limits?: Record<string, number>;
   labels?: Record<string, string>;
   /** The actions that this system can carry out. `create` is true by default if there is an intervention handler. */

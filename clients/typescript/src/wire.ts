@@ -45,7 +45,7 @@ export interface Hello {
   clock: "wall" | "trace";
   rules?: Partial<Record<RuleName, RuleSettings>>;
   healing?: { budget?: number; max_returns_per_agent?: number };
-  guards?: Record<string, Record<string, Json>>;
+  guards?: Record<string, Json>;
   limits?: Record<string, number>;
   capabilities: Partial<Capabilities>;
   witness?: boolean;
@@ -62,7 +62,7 @@ export interface Welcome {
   mode: Mode;
   rules: Partial<Record<RuleName, RuleSettings>>;
   /** Missing: the daemon knows no guards. */
-  guards?: Record<string, Record<string, Json>>;
+  guards?: Record<string, Json>;
   limits: Record<string, number>;
   verdict_deadline_ms: number;
   credits: number;
