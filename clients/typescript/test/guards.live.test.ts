@@ -44,9 +44,9 @@ describe("guards", () => {
     const run = await open({ repetition: { max_repeats: 2, action: "return" } });
     const task = await run.emit(["a"]);
     const verdicts = await run.activation("a", [task], async (a) => {
-      const all = [];
-      for (const payload of ["search x", "search x", "search x", "search y"]) all.push(await a.emit(["b"], { payload }));
-      return all;
+      const asked = [];
+      for (const query of ["x", "x", "x", "y"]) asked.push(await a.emit(["b"], { payload: `search ${query}` }));
+      return asked;
     });
     expect(verdicts.map((v) => v.action)).toEqual(["deliver", "deliver", "reroute", "deliver"]);
     await run.end();
