@@ -110,6 +110,7 @@ class Conversation:
         self.last_error: Mapping[str, Json] | None = None
         self._missed_deadlines = 0
         self._connect_deadline: float | None = None
+        self.passes_holds = False  # the caller keeps held events; their verdicts do not wait for a decision
         self.is_over = False  # the run has ended: later messages are dropped
         self._sent_tickets: dict[int, Ticket] = {}  # open tickets of sent messages, by seq
         self._unanswered: dict[int, None] = {}  # seqs of sent messages with blocked events, in order
@@ -311,7 +312,11 @@ class Conversation:
             if held is None:
                 continue
             verdicts.append(held.judged(frame))
-            if frame["action"] == "hold":
+            if frame["action"] != "hold":
+                continue
+            if self.passes_holds:
+                verdicts[-1] = held.passed(verdicts[-1], frame)
+            else:
                 # The daemon ends the hold; its own clock may be a little behind.
                 deadline = now + float(frame["hold_ms"]) / 1000 + self.deadline_s
                 ticket.holds[held.event] = Hold(str(frame["hold"]), verdicts[-1], frame.get("on_timeout"), deadline)
@@ -356,7 +361,8 @@ class Conversation:
                     self._end_hold(ticket, event, verdict)
                     self.answer(hold.id, "rerouted" if verdict.action == "reroute" else "released", None, now)
                     return
-        self.answer(intervention.id, "unsupported", "the event is not held any more", now)
+        reason = "the caller decides" if self.passes_holds else "the event is not held any more"
+        self.answer(intervention.id, "unsupported", reason, now)
 
     def _on_ack(self, message: Mapping[str, Json], now: float) -> None:
         self.window.ack(int(message["seq"]))

@@ -17,7 +17,7 @@ Json = Any
 Redact = Callable[[Json], Json]
 """Returns the part of a payload, an error text or metrics that may leave the process. If it raises, nothing leaves."""
 
-Action = Literal["deliver", "inject", "reroute"]
+Action = Literal["deliver", "inject", "reroute", "hold"]
 Mode = Literal["off", "observe", "shadow", "enforce"]
 Outcome = Literal["success", "failure", "aborted"]
 Reaction = Union[Literal["consume", "wait", "discard"], tuple[str, ...]]
@@ -123,6 +123,10 @@ class Verdict:
     submit: bool = False
     hold: str | None = None
     """The hold in which the event waited for a person. The verdict is what the person decided, or the timeout."""
+    hold_ms: int | None = None
+    """Only with the action `hold`, which `Run.pass_holds` asks for: how long the daemon waits for a decision."""
+    on_timeout: str | None = None
+    """Only with the action `hold`: what happens if nobody decides in time, `release` or `return`."""
 
     @property
     def given_back(self) -> bool:
@@ -193,6 +197,12 @@ class Blocked:
             detections=tuple(Detection.of(d) for d in frame.get("detections") or ()),
             submit=self.submit,
         )
+
+    @staticmethod
+    def passed(verdict: Verdict, frame: Mapping[str, Json]) -> Verdict:
+        """A verdict `hold` for a caller that keeps the event itself."""
+        timeout = frame.get("on_timeout")
+        return dataclasses.replace(verdict, hold=str(frame["hold"]), hold_ms=int(frame["hold_ms"]), on_timeout=timeout)
 
 
 @dataclass(frozen=True)

@@ -284,6 +284,10 @@ class Run(RunState):
         else:
             self._is_shadow_late = True
 
+    def pass_holds(self) -> None:
+        """For adapters that keep held events themselves: calls return the verdict `hold` and wait for no decision."""
+        self._conversation.passes_holds = True
+
     def next_id(self, kind: str) -> str:
         """An id that this session has not used: `e` for events, `v` for activations."""
         prefix = "" if self.session_name == "main" else f"{self.session_name}/"

@@ -10,11 +10,13 @@ import sys
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.graph import Graph
 from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel._read import PregelNode
 
 from .. import sync
 from ..adapter import resolve_mode
@@ -22,7 +24,8 @@ from ..messages import Mode
 from ..options import daemon_address
 from ..version import __version__
 from . import internals
-from .node import WatchedNode, current_watch
+from .holds import HOLD_NODE, can_interrupt
+from .node import WatchedNode, current_watch, hold_runnable
 from .options import Options
 from .steps import drive, drive_async
 from .text import Inject, add_text
@@ -66,7 +69,9 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             settings["rules"] = without_clock(settings.get("rules"))
         settings["limits"] = {"stalled_ms": NEVER_MS, **(settings.get("limits") or {})}
         settings["capabilities"] = {"create": can_wake, "hold": True, **(settings.get("capabilities") or {})}
-        run = sync.Run(run_id, [n for n in self.nodes if n != START], client=CLIENT, **settings)
+        run = sync.Run(run_id, [n for n in self.nodes if n not in (START, HOLD_NODE)], client=CLIENT, **settings)
+        if options.holds == "interrupt" and can_interrupt(self.checkpointer, config):
+            run.aio.pass_holds()
         watch = Watch(run, options, self.nodes, can_wake)
         watch.declares_step_limit = internals.declares_recursion_limit(self.config, config)
         if can_wake:
@@ -74,6 +79,12 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         run.on_intervention("cancel")(watch.cancel)
         run.begin()  # not `open`, which blocks: `langgraph dev` raises if a call blocks the event loop
         return watch
+
+    def get_graph(self, *args: Any, **kwargs: Any) -> Graph:
+        return _without_hold_node(super().get_graph(*args, **kwargs))
+
+    async def aget_graph(self, *args: Any, **kwargs: Any) -> Graph:
+        return _without_hold_node(await super().aget_graph(*args, **kwargs))
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Iterator[Any]:
         watch = self._begin(config)
@@ -128,6 +139,13 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
             error = None
 
 
+def _without_hold_node(graph: Graph) -> Graph:
+    """The picture of a graph as its program declared it."""
+    if graph.nodes.pop(HOLD_NODE, None) is not None:
+        graph.edges[:] = [edge for edge in graph.edges if HOLD_NODE not in (edge.source, edge.target)]
+    return graph
+
+
 def _wait_for_end(ended: Future[None]) -> None:
     """Waits until digd has the end of a run."""
     if not sys.is_finalizing():
@@ -167,7 +185,7 @@ async def _within_async(watch: Watch, chunks: AsyncIterator[Any]) -> AsyncGenera
 
 def _watch_graph(graph: CompiledStateGraph[Any, Any, Any, Any], options: Options) -> None:
     for name, node in graph.nodes.items():
-        if node.node is not None and not isinstance(node.node, WatchedNode):
+        if node.node is not None and name != HOLD_NODE and not isinstance(node.node, WatchedNode):
             vars(node)["node"] = WatchedNode(name, node.node, node.flat_writers)
     if not isinstance(graph, InstrumentedGraph):
         kind = type(graph)
@@ -175,6 +193,10 @@ def _watch_graph(graph: CompiledStateGraph[Any, Any, Any, Any], options: Options
             InstrumentedGraph if kind is CompiledStateGraph else type(kind.__name__, (InstrumentedGraph, kind), {})
         )
     graph._digd = options  # type: ignore[attr-defined]
+    if options.holds == "interrupt":
+        graph.nodes[HOLD_NODE] = PregelNode(channels=[], triggers=[], bound=hold_runnable())
+    else:
+        graph.nodes.pop(HOLD_NODE, None)
 
 
 def _compile(builder: Any, *args: Any, **kwargs: Any) -> CompiledStateGraph[Any, Any, Any, Any]:
@@ -186,6 +208,7 @@ def _compile(builder: Any, *args: Any, **kwargs: Any) -> CompiledStateGraph[Any,
 def _release(graph: Any) -> None:
     """Undoes an earlier `instrument`."""
     if isinstance(graph, InstrumentedGraph):
+        graph.nodes.pop(HOLD_NODE, None)
         for node in graph.nodes.values():
             if isinstance(node.node, WatchedNode):
                 vars(node)["node"] = node.node.inner
@@ -205,6 +228,7 @@ def instrument(
     mode: Mode | None = None,
     wait_for_healing_ms: float = 0,
     heal_errors: bool = False,
+    holds: Literal["wait", "interrupt"] = "wait",
     **run: Any,
 ) -> G:
     """Watches a compiled graph, or every graph that a builder compiles from now on. Returns `graph`.
@@ -217,6 +241,8 @@ def instrument(
     mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else `shadow`, which changes nothing.
     wait_for_healing_ms: how long a graph with a checkpointer waits for an intervention when it rests without an answer.
     heal_errors: whether an intervention may also wake a graph that raised.
+    holds: what a graph with a checkpointer does if a guard asks a person. `wait`: the task waits for the decision that
+        digd gets. `interrupt`: the graph stops as by `interrupt()`; resume it with the decision.
     run: the other arguments of `digd.Run`, such as `url`, `rules`, `max_returns_per_agent` and `max_added_ms`.
     """
     if not isinstance(graph, (StateGraph, CompiledStateGraph)):
@@ -224,6 +250,8 @@ def instrument(
             f"instrument() takes a StateGraph or what its compile() returns, not {type(graph).__name__}. If a "
             "library built the graph, pass the StateGraph that it compiles, or the compiled graph itself."
         )
+    if holds not in ("wait", "interrupt"):
+        raise ValueError(f"holds: expected 'wait' or 'interrupt', got {holds!r}")
     resolved = resolve_mode(mode)
     daemon_address(run.get("url"))  # raises for a wrong address here, not in the first invocation
     if resolved == "off":
@@ -235,6 +263,7 @@ def instrument(
         run_id,
         wait_for_healing_ms,
         heal_errors,
+        holds,
         {**run, "mode": resolved},
     )
     if isinstance(graph, CompiledStateGraph):

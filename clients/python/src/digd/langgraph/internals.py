@@ -4,7 +4,8 @@ They are tested with the version in clients/requirements.txt. If one of them is 
 
 - `PregelNode.node`: the cached runnable of a node with its writers. The adapter puts its own around it.
 - `PregelNode.flat_writers`: the writers, for commands to a parent graph.
-- A task's configuration: the keys below, of which `__pregel_call` leads to the loop that runs the graph.
+- A task's configuration: the keys below, of which `__pregel_call` leads to the loop that runs the graph, and
+  `__pregel_send` takes writes of the task.
 - `PregelLoop`: `nodes`, `tasks`, `channels`, `status`, `step`, `after_tick`.
 - Tasks: `id`, `name`, `path`, `input`, `triggers`, `writes`, `cache_key`.
 - The default recursion limit: one that differs from it was chosen by the user.
@@ -23,7 +24,10 @@ from langgraph import errors
 from langgraph.graph import END
 from langgraph.types import Command, Send
 
+from ..messages import Outcome
+
 TASK_ID, NAMESPACE, CALL, PUSH = "__pregel_task_id", "checkpoint_ns", "__pregel_call", "__pregel_push"
+CHECKPOINTER, SEND_WRITES = "__pregel_checkpointer", "__pregel_send"
 SENDS, TO, JOIN = "__pregel_tasks", "branch:to:", "join:"
 ERROR_HANDLER = "node_error_handler"
 DRAINED: Any = getattr(errors, "GraphDrained", ())  # raised by a graph that was told to stop; not in LangGraph 1.0
@@ -33,8 +37,18 @@ try:
 except ImportError:
     DEFAULT_RECURSION_LIMIT: Any = 25  # type: ignore[no-redef]  # the documented default of earlier versions
 
+
 Write = tuple[str, Any]
 """A write of a task: the name of a channel, and a value."""
+
+
+def outcome_of_error(error: BaseException) -> Outcome:
+    """The outcome of an invocation that raised. Interrupts and commands to a parent graph count as success."""
+    if isinstance(error, (errors.GraphInterrupt, errors.ParentCommand)):
+        return "success"
+    if isinstance(error, DRAINED) or not isinstance(error, Exception):
+        return "aborted"
+    return "failure"
 
 
 def declares_recursion_limit(*configs: RunnableConfig | None) -> bool:
@@ -79,6 +93,15 @@ def target_of(write: Write) -> str:
     if channel == SENDS:
         return str(value.node)
     return channel[len(TO) :] if channel.startswith(TO) else channel.rsplit(":", 1)[1]
+
+
+def drop_writes(task: Any, dropped: list[Write], kept: set[str]) -> None:
+    """Removes writes from a task. All writes to a channel go together, because one event represents them."""
+    channels = {w[0] for w in dropped if w[0] != SENDS} - kept
+    sends = {id(w) for w in dropped if w[0] == SENDS}
+    remaining = [w for w in task.writes if w[0] not in channels and id(w) not in sends]
+    task.writes.clear()
+    task.writes.extend(remaining)
 
 
 def send_write(node: str, send: Send) -> Write:

@@ -7,12 +7,14 @@ import contextvars
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator
 from typing import Any, TypeVar
 
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langgraph.errors import ParentCommand
+from langgraph.graph import START
 from langgraph.types import Command
 
 from ..cancellation import Cancellable
 from . import internals
+from .holds import HOLD_NODE, ask, restart_write
 from .mail import NodeExecution
 from .steps import drive, drive_async
 from .text import current_notes
@@ -143,3 +145,30 @@ class WatchedNode(Runnable[Any, Any]):
         for writer in self.writers:
             writer.invoke(command, config)
         return command
+
+
+def _resolve_hold(held: dict[str, Any], config: RunnableConfig) -> None:
+    """The work of HOLD_NODE: asks, then makes the held writes or starts their sender again."""
+    watch, question = current_watch.get(), held["question"]
+    task = None if watch is None else watch.find_task(config)
+    if watch is not None and task is not None:
+        watch.hold_asked(task)
+    is_resumed = watch is None or watch.run.id != question["run"]
+    decision = ask(question, may_time_out=is_resumed)
+    writes = [tuple(write) for write in held["writes"]]
+    if decision.decision == "return":
+        writes = [restart_write(question["from"])] if question["from"] != START else []
+    config["configurable"][internals.SEND_WRITES](writes)
+    if watch is not None and task is not None:
+        try:
+            watch.hold_decided(task, writes, decision.payload(question), decision.text_for_reader(question))
+        except Exception as error:
+            watch.disable(error)
+
+
+async def _resolve_hold_async(held: dict[str, Any], config: RunnableConfig) -> None:
+    _resolve_hold(held, config)
+
+
+def hold_runnable() -> Runnable[Any, Any]:
+    return RunnableLambda(_resolve_hold, _resolve_hold_async, name=HOLD_NODE)

@@ -18,4 +18,5 @@ class Options:
     run_id: Callable[[RunnableConfig], str] | None
     wait_for_healing_ms: float
     heal_errors: bool
+    holds: str  # `wait` or `interrupt`
     run: dict[str, Any]

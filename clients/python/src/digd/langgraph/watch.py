@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.errors import GraphBubbleUp, GraphInterrupt, GraphRecursionError, ParentCommand
+from langgraph.errors import GraphBubbleUp, GraphRecursionError, ParentCommand
 from langgraph.graph import START
 from langgraph.types import Command
 
@@ -24,6 +24,7 @@ from ..activation import error_text
 from ..cancellation import DEFAULT_TEXT
 from ..messages import Event, Intervention, Outcome, Verdict
 from . import internals
+from .holds import HOLD_NODE, hold_write
 from .internals import SENDS, TO, Write
 from .mail import NodeExecution, EndedBranch, MailItem, Mailbox, Plan
 from .options import Options
@@ -84,12 +85,8 @@ class Watch:
         with self.lock:
             first, self.is_disabled = not self.is_disabled, True
         if first:
-            log.warning(
-                "digd: run %s: the LangGraph adapter failed (%s); the graph continues unwatched",
-                self.run.id,
-                error_text(error),
-                exc_info=error,
-            )
+            text = "digd: run %s: the LangGraph adapter failed (%s); the graph continues unwatched"
+            log.warning(text, self.run.id, error_text(error), exc_info=error)
 
     def _submit(self, work: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Sends a message without waiting. Messages leave in the order of the calls."""
@@ -247,10 +244,14 @@ class Watch:
         for verdict in plan.unchanged() if verdicts is None else verdicts:
             write = plan.writes.get(verdict.event)
             writes = [write] if write is not None else plan.rerouted_writes if verdict.event in plan.reactions else []
-            reason = self._refusal_reason(execution.task, verdict.recipients) if verdict.action == "reroute" else None
-            if verdict.action == "reroute" and reason is None:
+            is_withheld = verdict.action in ("reroute", "hold")
+            reason = self._refusal_reason(execution.task, verdict) if is_withheld else None
+            if is_withheld and reason is None:
                 dropped += writes
-                restarts.append(verdict)
+                if verdict.action == "reroute":
+                    restarts.append(verdict)
+                else:
+                    execution.task.writes.append(hold_write(self.run.id, execution.node, verdict, writes))
                 continue
             if reason is not None:
                 self.run.applied(verdict.event, verdict, as_is=reason)
@@ -258,19 +259,10 @@ class Watch:
             for w in writes:
                 self._post(w, verdict, plan.holders)
         if dropped:
-            self._drop(execution.task, dropped, kept)
+            internals.drop_writes(execution.task, dropped, kept)
         for verdict in restarts:
             self._restart_nodes(execution.task, verdict)
             self.run.applied(verdict.event, verdict)
-
-    @staticmethod
-    def _drop(task: Any, dropped: list[Write], kept: set[str]) -> None:
-        """Removes writes from a task. All writes to a channel go together, because one event represents them."""
-        channels = {w[0] for w in dropped if w[0] != SENDS} - kept
-        sends = {id(w) for w in dropped if w[0] == SENDS}
-        remaining = [w for w in task.writes if w[0] not in channels and id(w) not in sends]
-        task.writes.clear()
-        task.writes.extend(remaining)
 
     def _post(self, write: Write, verdict: Verdict, holders: frozenset[str]) -> None:
         node = internals.target_of(write)
@@ -285,11 +277,11 @@ class Watch:
             self._mailbox.post(write, MailItem(verdict.event, frozenset((node,)), verdict, verdict.inject))
             task.writes.append(write)
 
-    def _refusal_reason(self, task: Any, recipients: Iterable[str]) -> str | None:
-        """Why a task cannot send an event with a text to these nodes; None if it can."""
+    def _refusal_reason(self, task: Any, verdict: Verdict) -> str | None:
+        """Why a task cannot hold an event, or send it with a text to other nodes; None if it can."""
         if task.cache_key is not None:
             return "the node's writes go to a cache, which healing must not change"
-        for node in recipients:
+        for node in verdict.recipients if verdict.action == "reroute" else ():
             if node not in self.nodes or node == START:
                 return f"this graph has no node {node!r}"
             if not self._can_read.get(node, False):
@@ -311,11 +303,8 @@ class Watch:
             if execution.node == START:
                 return
             if isinstance(error, ParentCommand):
-                self._submit(
-                    run.end_activation(
-                        execution.id, {}, [Event(self.run.next_id("e"), (), fyi=True)], inputs=execution.inputs
-                    )
-                )
+                end = Event(self.run.next_id("e"), (), fyi=True)
+                self._submit(run.end_activation(execution.id, {}, [end], inputs=execution.inputs))
             elif isinstance(error, GraphBubbleUp):
                 reactions = {e: "wait" for e in execution.inputs}
                 self._submit(run.end_activation(execution.id, reactions, inputs=execution.inputs))
@@ -338,7 +327,7 @@ class Watch:
 
     def _report_unseen_tasks(self) -> None:
         for task in internals.node_tasks(self.loop):
-            if task.id not in self._started_tasks and task.writes and task.name != START:
+            if task.id not in self._started_tasks and task.writes and task.name not in (START, HOLD_NODE):
                 self._report_unseen_task(task)
         self._running_count = None
 
@@ -353,6 +342,23 @@ class Watch:
         self._submit(self.run.aio.start_activation(task.name, execution.inputs, id=execution.id))
         self._submit(self.run.aio.end_activation(execution.id, {}, plan.outputs, inputs=execution.inputs))
         self._apply_verdicts(execution, plan, None)
+
+    # ---- a held event
+
+    def hold_asked(self, task: Any) -> None:
+        """Notes that the task of HOLD_NODE runs: the graph is not at rest before the decision."""
+        with self.lock:
+            self._started_tasks.add(task.id)
+
+    def hold_decided(self, task: Any, writes: list[Write], payload: Any, text: str | None) -> None:
+        """Reports the writes after a decision as events from START: the run that held them ended at the interrupt."""
+        with self.lock:
+            for write in writes:
+                node = internals.target_of(write)
+                event = Event(self.run.next_id("e"), (node,), kind="decision", payload=payload)
+                self._emit_from_start([event])
+                self._mailbox.post(write, MailItem(event.id, frozenset((node,)), None, text))
+            self._finished_tasks.add(task.id)
 
     # ---- the graph comes to rest
 
@@ -397,7 +403,7 @@ class Watch:
                 if verdict.action != "reroute":
                     self.run.applied(verdict.event, verdict)
                     continue
-                reason = "the graph has ended" if task is None else self._refusal_reason(task, verdict.recipients)
+                reason = "the graph has ended" if task is None else self._refusal_reason(task, verdict)
                 if reason is None:
                     self.is_answered = False
                     self._ended_branches.clear()
@@ -414,14 +420,10 @@ class Watch:
 
     def outcome(self, error: BaseException | None) -> Outcome | None:
         """The outcome of this invocation. Interrupts and commands to a parent graph count as success."""
-        if error is None:
-            at_rest = self.loop is not None and self.loop.status == "done"
-            return "success" if self.is_answered or self._is_empty or not at_rest else None
-        if isinstance(error, (GraphInterrupt, ParentCommand)):
-            return "success"
-        if isinstance(error, internals.DRAINED) or not isinstance(error, Exception):
-            return "aborted"
-        return "failure"
+        if error is not None:
+            return internals.outcome_of_error(error)
+        at_rest = self.loop is not None and self.loop.status == "done"
+        return "success" if self.is_answered or self._is_empty or not at_rest else None
 
     # ---- cancelling
 
