@@ -1,8 +1,6 @@
 """POST /v1/traces: runs made of spans, sent by OpenTelemetry's exporter and as raw requests."""
 
-import gzip
 import hashlib
-import http.client
 import json
 import os
 import subprocess
@@ -12,144 +10,29 @@ from pathlib import Path
 
 import pytest
 from opentelemetry.exporter.otlp.proto.http import Compression
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
-from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
 from live import TIMEOUT_S, Daemon, wait_until
+from span_sender import (
+    BASE,
+    MS,
+    PATIENT,
+    QUICK,
+    RECORDED,
+    App,
+    detections,
+    get,
+    metric,
+    only_run,
+    post,
+    recorded_spans,
+    run_of,
+    team,
+    trace_of,
+    wait_for_end,
+    wait_for_messages,
+)
 
-RECORDED = Path(__file__).parents[1] / "ingest/otlp/recorded"
 OTLP_JS = Path(__file__).parents[2] / "build/otlp-js"
-QUICK = "threads = 2\n[otlp]\nsettle_ms = 50\nwait_ms = 500\nlate_ms = 1000\n"
-PATIENT = "threads = 2\n[otlp]\nsettle_ms = 50\nwait_ms = 60000\nlate_ms = 600000\n"
-
-
-def post(daemon, body, type="application/json", headers=None):
-    host, port = daemon.address.rsplit(":", 1)
-    c = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
-    try:
-        c.request("POST", "/v1/traces", body, {"Content-Type": type, **(headers or {})})
-        answer = c.getresponse()
-        return answer.status, answer.read(), dict(answer.getheaders())
-    finally:
-        c.close()
-
-
-def get(daemon, path, token=None):
-    host, port = daemon.address.rsplit(":", 1)
-    c = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
-    try:
-        c.request("GET", path, headers={"Authorization": "Bearer " + token} if token else {})
-        answer = c.getresponse()
-        body = answer.read()
-        return (
-            json.loads(body)
-            if answer.status == 200 and answer.getheader("Content-Type") == "application/json"
-            else body.decode()
-        )
-    finally:
-        c.close()
-
-
-def metric(daemon, name):
-    for line in get(daemon, "/metrics").splitlines():
-        if line.startswith(name + " "):
-            return float(line.rsplit(" ", 1)[1])
-    return 0
-
-
-def wait_for_end(daemon, run):
-    """Waits until the run has ended; returns its facts."""
-
-    def found():
-        answer = get(daemon, "/v1/runs/" + run)
-        return answer if isinstance(answer, dict) and answer["state"] == "ended" else None
-
-    return wait_until(found, f"the end of {run}")
-
-
-def wait_for_messages(daemon, run, messages):
-    """Waits until the archive has this many messages of the run."""
-
-    def found():
-        answer = get(daemon, f"/v1/runs/{run}/trace")
-        return not isinstance(answer, dict) and len(answer.splitlines()) > messages
-
-    wait_until(found, f"{messages} messages of {run}")
-
-
-def only_run(daemon):
-    runs = wait_until(lambda: get(daemon, "/v1/runs")["runs"], "a run")
-    assert len(runs) == 1
-    return runs[0]["run"]
-
-
-def detections_with_details(daemon, run):
-    return [entry["detection"] for entry in get(daemon, f"/v1/runs/{run}/detections")["detections"]]
-
-
-def detections(daemon, run):
-    return [d["rule"] for d in detections_with_details(daemon, run)]
-
-
-def trace_of(daemon, run):
-    return [json.loads(line) for line in get(daemon, f"/v1/runs/{run}/trace").splitlines()]
-
-
-class App:
-    """A multi-agent system that is traced with OpenTelemetry's SDK and does not use digd's client."""
-
-    def __init__(self, daemon, batch=True, **options):
-        exporter = OTLPSpanExporter(endpoint=f"http://{daemon.address}/v1/traces", **options)
-        self.provider = TracerProvider(resource=Resource({"service.name": "shop"}))
-        self.provider.add_span_processor((BatchSpanProcessor if batch else SimpleSpanProcessor)(exporter))
-        self.tracer = self.provider.get_tracer("shop")
-
-    def span(self, name, parent=None, start=0, **attributes):
-        context = set_span_in_context(parent) if parent else None
-        return self.tracer.start_span(name, context=context, attributes=attributes, start_time=BASE + start)
-
-    def agent(self, name, parent, start, end, failed=None):
-        s = self.span(
-            "invoke_agent " + name,
-            parent,
-            start,
-            **{"gen_ai.operation.name": "invoke_agent", "gen_ai.provider.name": "x", "gen_ai.agent.name": name},
-        )
-        if failed:
-            s.set_status(Status(StatusCode.ERROR, failed))
-        if end is not None:
-            s.end(BASE + end)
-        return s
-
-    def workflow(self):
-        return self.span("run", None, 0, **{"gen_ai.operation.name": "invoke_workflow", "gen_ai.provider.name": "x"})
-
-    def flush(self):
-        assert self.provider.force_flush()
-
-
-MS = 1_000_000
-BASE = 1_700_000_000_000 * MS
-
-
-def run_of(span):
-    return f"otlp-{span.get_span_context().trace_id:032x}"
-
-
-def team(app):
-    """A planner, two concurrent agents, a writer."""
-    root = app.workflow()
-    app.agent("planner", root, 10 * MS, 100 * MS)
-    app.agent("coder", root, 110 * MS, 300 * MS)
-    app.agent("searcher", root, 120 * MS, 250 * MS)
-    app.agent("writer", root, 310 * MS, 400 * MS)
-    root.end(BASE + 500 * MS)
-    app.flush()
-    return run_of(root)
 
 
 def test_spans_of_several_agents_become_a_run_with_its_graph(tmp_path):
@@ -237,20 +120,6 @@ def test_the_error_of_a_called_agent_is_its_answer(tmp_path):
         wait_for_end(daemon, run_of(boss))
         assert outcome_of(daemon, run_of(boss)) == "success"
         assert detections(daemon, run_of(boss)) == []
-
-
-def recorded_spans(name):
-    """Each span of a healthy recording, as a separate request."""
-    out = []
-    for resource in json.loads((RECORDED / "healthy" / f"{name}.json").read_text())["resourceSpans"]:
-        for scope in resource["scopeSpans"]:
-            for span in scope["spans"]:
-                resource_spans = {
-                    "resource": resource["resource"],
-                    "scopeSpans": [{"scope": scope["scope"], "spans": [span]}],
-                }
-                out.append(json.dumps({"resourceSpans": [resource_spans]}))
-    return out
 
 
 def outcome_of(daemon, run):
@@ -415,122 +284,3 @@ def test_spans_without_agents_create_no_run(tmp_path):
         wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="no_agents"}') == 1, "the trace to be released")
         assert get(daemon, "/v1/runs")["runs"] == []
         wait_until(lambda: metric(daemon, "digd_otlp_held_bytes") == 0, "its bytes to be released")
-
-
-# ---- refused requests
-
-
-def status_message(body):
-    """Parses google.rpc.Status: returns field 2, a string of less than 16 KiB."""
-    at = 2  # after the code
-    assert body[at] == 0x12
-    return body[at + (2 if body[at + 1] < 128 else 3) :].decode()
-
-
-def test_bad_requests_are_refused_with_the_problem_and_its_position(tmp_path):
-    with Daemon(tmp_path, QUICK) as daemon:
-        status, body, headers = post(daemon, b"\x0a\x05\x12\x09", "application/x-protobuf")
-        assert (status, headers["Content-Type"]) == (400, "application/x-protobuf")
-        assert "resource_spans[0]: its length is 5, which is more than there is" in status_message(body)
-        status, body, headers = post(daemon, '{"resourceSpans":[{"scopeSpans":7}]}')
-        assert (status, headers["Content-Type"]) == (400, "application/json")
-        assert json.loads(body) == {
-            "code": 3,
-            "message": "resourceSpans[0].scopeSpans: expected an array, found a number",
-        }
-        assert post(daemon, b"x", headers={"Content-Encoding": "gzip"})[0] == 400
-        assert post(daemon, b"{}", "text/plain")[0] == 415
-        assert post(daemon, b"{}", headers={"Content-Encoding": "br"})[0] == 415
-        assert post(daemon, b"", "application/x-protobuf")[:2] == (200, b"")
-        assert post(daemon, b"{}", "application/json; charset=utf-8")[:2] == (200, b"{}")
-
-
-def test_a_decompression_bomb_is_refused(tmp_path):
-    config = QUICK + "body_bytes = 100000\nunpacked_bytes = 1000000\n"
-    with Daemon(tmp_path, config) as daemon:
-        bomb = gzip.compress(b" " * 50_000_000, 9)
-        assert len(bomb) < 100_000
-        status, body, _ = post(daemon, bomb, headers={"Content-Encoding": "gzip"})
-        assert status == 413 and b"more than 1000000 bytes" in body
-        status, body, _ = post(daemon, b" " * 100_001)
-        assert status == 413 and b"100000 bytes" in body
-        assert post(daemon, b'{"resourceSpans":' + b"[" * 5000)[0] == 400
-        assert post(daemon, b"{}")[0] == 200
-
-
-def test_invalid_spans_are_rejected_and_the_others_accepted(tmp_path):
-    with Daemon(tmp_path, QUICK) as daemon:
-        document = json.loads(recorded_spans("openai_agents_handoff_and_tools")[0])
-        document["resourceSpans"][0]["scopeSpans"][0]["spans"].append({"name": "n"})
-        status, body, _ = post(daemon, json.dumps(document))
-        partial_success = json.loads(body)["partialSuccess"]
-        assert status == 200 and partial_success["rejectedSpans"] == "1"
-        assert "spans[1].traceId: expected 16 bytes" in partial_success["errorMessage"]
-        pb = ExportTraceServiceResponse()
-        span = b"\x0a\x02\x01\x02"
-        inner = b"\x12" + bytes([len(span)]) + span
-        body = b"\x12" + bytes([len(inner)]) + inner
-        status, body, _ = post(daemon, b"\x0a" + bytes([len(body)]) + body, "application/x-protobuf")
-        pb.ParseFromString(body)
-        assert status == 200 and pb.partial_success.rejected_spans == 1
-
-
-def test_the_exporter_needs_a_token_with_the_right_and_the_runs(tmp_path):
-    digest = lambda t: hashlib.sha256(t.encode()).hexdigest()
-    tokens = tmp_path / "tokens.toml"
-    tokens.write_text(
-        "".join(
-            f'[[token]]\nname = "{n}"\nsha256 = "{digest(n)}"\nrights = [{r}]\n{more}\n'
-            for n, r, more in [
-                ("writer", '"ingest"', ""),
-                ("reader", '"read", "watch"', ""),
-                ("other", '"ingest"', 'runs = ["prod-"]'),
-                ("slow", '"ingest"', "rate = 1"),
-            ]
-        )
-    )
-    tokens.chmod(0o600)
-    with Daemon(tmp_path, f'tokens = "{tokens}"\n' + QUICK) as daemon:
-        assert post(daemon, b"{}")[0] == post(daemon, b" " * 100_000)[0] == 401
-        send = lambda token, body=b"{}": post(daemon, body, headers={"Authorization": "Bearer " + token})
-        assert send("reader")[0] == 403
-        assert send("writer")[0] == 200
-        status, body, _ = send("other", recorded_spans("openai_agents_handoff_and_tools")[0])
-        assert status == 200 and "does not cover" in json.loads(body)["partialSuccess"]["errorMessage"]
-        answers = [send("slow") for _ in range(4)]
-        assert answers[-1][0] == 429 and int(answers[-1][2]["Retry-After"]) >= 1
-        app = App(daemon, headers={"Authorization": "Bearer writer"})
-        run = team(app)
-        wait_until(lambda: any(r["run"] == run for r in get(daemon, "/v1/runs", "reader")["runs"]), "the run")
-
-
-def test_a_full_span_table_ends_the_oldest_run_and_requests_a_retry(tmp_path):
-    with Daemon(tmp_path, PATIENT + "spans = 100\nrun_spans = 100\n") as daemon:
-        app = App(daemon, batch=False)
-        root = app.workflow()
-        for i in range(100):
-            app.agent("a", root, i * MS, (i + 1) * MS)
-        document = recorded_spans("openai_agents_handoff_and_tools")[0]
-        status, _, headers = post(daemon, document)
-        assert status == 503 and headers["Retry-After"] == "1"
-        assert metric(daemon, 'digd_otlp_runs_total{what="ended_early"}') >= 1
-        wait_until(lambda: post(daemon, document)[0] == 200, "room in the table")
-        wait_for_end(daemon, run_of(root))
-
-
-def test_a_run_of_spans_waits_while_the_run_limit_is_reached(tmp_path):
-    with Daemon(tmp_path, "runs = 1\n" + QUICK) as daemon:
-        with daemon.client(run="first") as client:
-            run = team(App(daemon))
-            wait_until(lambda: metric(daemon, 'digd_limits_hit_total{limit="runs"}') >= 1, "the refusal")
-            client.tell("run_ended", outcome="success")
-            client.wait_acked()
-        wait_for_end(daemon, run)
-        assert len([m for m in trace_of(daemon, run) if m["type"] == "activation_started"]) == 4
-
-
-def test_spans_are_judged_without_an_archive(tmp_path):
-    with Daemon(tmp_path, QUICK.replace("threads = 2", "threads = 2\narchive = false")) as daemon:
-        team(App(daemon))
-        wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="ended"}') == 1, "the run's end")
-        assert not (tmp_path / "data/otlp.db").exists()

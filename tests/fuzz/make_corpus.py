@@ -14,6 +14,7 @@ import pathlib
 import random
 
 from hostile_messages import EDGES, end, event, hostile_frames, hostile_runs, start
+from otlp_spans import otlp_protobuf, otlp_span
 
 CORPUS = pathlib.Path(__file__).resolve().parent / "corpus"
 HELLO = '{"type":"hello","protocol":1,"run":"r","clock":"trace"}'
@@ -281,44 +282,6 @@ def logs():
     put("dig_graph", "causes-in-a-circle", json.dumps(circle))
     for i, at in enumerate(("1e308", "-1e308", "9223372036854775807", "null", "1e-400")):
         put("dig_graph", f"time-edge-{i}", json.dumps(circle).replace("2.0", at).replace('"at": 1.0', f'"at": {at}'))
-
-
-def otlp_span(id, parent, agent, start, end, links=(), error=None):
-    s = {
-        "traceId": "1" * 32,
-        "spanId": id * 16,
-        "parentSpanId": parent * 16,
-        "name": "invoke_agent " + agent,
-        "startTimeUnixNano": str(start),
-        "endTimeUnixNano": str(end),
-        "attributes": [
-            {"key": k, "value": {"stringValue": v}}
-            for k, v in (("gen_ai.operation.name", "invoke_agent"), ("gen_ai.agent.name", agent))
-        ],
-        "links": [{"traceId": "1" * 32, "spanId": to * 16} for to in links],
-    }
-    return {**s, "status": {"code": 2, "message": error}} if error else s
-
-
-def otlp_protobuf(spans):
-    def field(number, value):
-        size, length = len(value), b""
-        while size > 127:
-            length, size = length + bytes([size & 127 | 128]), size >> 7
-        return bytes([number << 3 | 2]) + length + bytes([size]) + value
-
-    def encoded(s):
-        out = (
-            field(1, bytes.fromhex(s["traceId"])) + field(2, bytes.fromhex(s["spanId"])) + field(5, s["name"].encode())
-        )
-        out += field(4, bytes.fromhex(s["parentSpanId"]))
-        for number, key in ((7, "startTimeUnixNano"), (8, "endTimeUnixNano")):
-            out += bytes([number << 3 | 1]) + int(s[key]).to_bytes(8, "little")
-        for a in s["attributes"]:
-            out += field(9, field(1, a["key"].encode()) + field(2, field(1, a["value"]["stringValue"].encode())))
-        return out
-
-    return field(1, field(2, b"".join(field(2, encoded(s)) for s in spans)))
 
 
 def otlp():

@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import zoo  # noqa: E402
 
 import openai_agents.broken  # noqa: E402, F401
+import openai_agents.healthy_checks  # noqa: E402, F401
 import openai_agents.healthy_edges  # noqa: E402, F401
 import openai_agents.healthy_flows  # noqa: E402, F401
 import openai_agents.healthy_handoffs  # noqa: E402, F401
