@@ -22,8 +22,7 @@ export function usageOf(value: unknown, before: unknown): Usage {
 }
 
 const identity = (message: AIMessage): unknown => message.id ?? message;
-const count = (n: unknown): number =>
-  typeof n === "number" && Number.isInteger(n) && n >= 0 && n <= maxCount ? n : 0;
+const count = (n: unknown): number => (typeof n === "number" && Number.isInteger(n) && n >= 0 && n <= maxCount ? n : 0);
 
 /** The AI messages in a state, an update, a command, or lists of these, but no deeper. */
 function* messagesIn(value: unknown): Generator<AIMessage> {

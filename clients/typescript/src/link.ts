@@ -48,21 +48,26 @@ export class Link {
     const generation = ++this.generation;
     const current = (): boolean => generation === this.generation && !this.stopped;
     try {
-      this.socket = openSocket({ ...this.target, url: this.address }, {
-        open: () => {
-          if (!current()) return;
-          this.session.connected();
-          this.welcomeTimer = background(setTimeout(() => current() && this.onLost("no welcome", false), maxWelcomeMs));
-          this.flush();
+      this.socket = openSocket(
+        { ...this.target, url: this.address },
+        {
+          open: () => {
+            if (!current()) return;
+            this.session.connected();
+            this.welcomeTimer = background(
+              setTimeout(() => current() && this.onLost("no welcome", false), maxWelcomeMs),
+            );
+            this.flush();
+          },
+          frame: (text) => {
+            if (!current()) return;
+            this.session.receive(text, clock());
+            if (this.session.isOpen) this.onWelcome();
+            this.update();
+          },
+          closed: (reason, final) => current() && this.onLost(reason, final),
         },
-        frame: (text) => {
-          if (!current()) return;
-          this.session.receive(text, clock());
-          if (this.session.isOpen) this.onWelcome();
-          this.update();
-        },
-        closed: (reason, final) => current() && this.onLost(reason, final),
-      });
+      );
     } catch (error) {
       this.onLost(error instanceof Error ? error.message : String(error), true);
     }

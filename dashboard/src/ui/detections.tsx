@@ -53,10 +53,7 @@ export function Detections({run, failed, model, at, chosen, choose, go}: Props) 
   const [limit, setLimit] = useState(PAGE_SIZE);
   const {judgements, judge} = useJudgements(run, failed);
   const firstTs = model.entries.get(model.entries.first)?.ts ?? 0;
-  const groups = useMemo(
-    () => groupDetections(model.detections, at, rule),
-    [model, model.detections.length, at, rule],
-  );
+  const groups = useMemo(() => groupDetections(model.detections, at, rule), [model, model.detections.length, at, rule]);
   const matching = groups.reduce((sum, group) => sum + group.members.length, 0);
   const listed = groups.slice(0, limit);
   return (

@@ -38,7 +38,8 @@ export function Holds({run, open, failed}: {run: string; open: boolean; failed(e
         setNow(Date.now());
       } catch (error) {
         if (disposed) return;
-        if (error instanceof ApiError && error.status === 404) setHolds([]); // the run is not open any more
+        if (error instanceof ApiError && error.status === 404)
+          setHolds([]); // the run is not open any more
         else failed(error);
       }
       if (!disposed) timer = window.setTimeout(() => void poll(), document.hidden ? POLL_MS * 5 : POLL_MS);

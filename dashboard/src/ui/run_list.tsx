@@ -40,11 +40,7 @@ export function RunList({runs, more, chosen, choose, older}: Props) {
           <RunItem key={run.number} run={run} chosen={run.run === chosen} choose={choose} />
         ))}
       </ul>
-      {listed.length === 0 && (
-        <p class="hint">
-          {runs.length === 0 ? 'None so far.' : 'No matching run.'}
-        </p>
-      )}
+      {listed.length === 0 && <p class="hint">{runs.length === 0 ? 'None so far.' : 'No matching run.'}</p>}
       {more && (
         <button class="quiet" onClick={older}>
           Older runs
