@@ -6,9 +6,10 @@
 //   digd-growth shapes                hostile shapes, each at a size and at ten times that size
 //   digd-growth chain                 a chain of agents, each activation consuming one event and making the next, for
 //                                     comparison with measurements of the paper's own library
+//   digd-growth picture               reads what `long` printed; prints the chart of docs/performance.md as SVG
 //
-// Prints JSON. Each run is played twice: a step counts as slow only if it was slow both times, since the machine
-// interrupts too.
+// All others print JSON. Each run is played twice: a step counts as slow only if it was slow both times, since the
+// machine interrupts too.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -17,10 +18,12 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "bench/growth_chart.h"
 #include "bench/histogram.h"
 #include "bench/shapes.h"
 #include "bench/story.h"
@@ -202,12 +205,14 @@ int main(int argc, char** argv) {
   CLI::App* shapes = app.add_subcommand("shapes", "hostile shapes, at a size and at ten times it");
   CLI::App* chain =
       app.add_subcommand("chain", "nanoseconds a node of a chain of 1,000 and 10,000 activations; the best of five");
+  CLI::App* picture = app.add_subcommand("picture", "draws what `long` printed, which it reads from standard input");
   CLI11_PARSE(app, argc, argv);
   return digd::bench::as_tool("digd-growth", [&] {
     if (*chain) digd::bench::chain_table();
     if (*kept) digd::bench::kept_table(kept_events);
     if (*long_one) digd::bench::long_table(events);
     if (*shapes) digd::bench::shapes_table();
+    if (*picture) std::cout << digd::bench::growth_chart(std::string(std::istreambuf_iterator<char>(std::cin), {}));
     return 0;
   });
 }

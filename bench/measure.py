@@ -28,13 +28,18 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def run(tool, *args, processor=None):
-    """Runs a tool, on that processor alone if one is given; returns its JSON output."""
+def output_of(tool, *args, processor=None, given=None):
+    """Runs a tool, on that processor alone if one is given; returns what it prints."""
     pin = None if processor is None else lambda: os.sched_setaffinity(0, {processor})
-    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, preexec_fn=pin)
+    done = subprocess.run([BIN / tool, *map(str, args)], capture_output=True, text=True, preexec_fn=pin, input=given)
     if done.returncode != 0:
         sys.exit(f"{tool} failed: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    return done.stdout
+
+
+def run(tool, *args, processor=None):
+    """Runs a tool that prints JSON; returns that."""
+    return json.loads(output_of(tool, *args, processor=processor))
 
 
 class Echo:
@@ -357,7 +362,7 @@ def growing(quick):
             "",
         )
     )
-    return rows, got["stretches"]
+    return rows, got
 
 
 def shapes():
@@ -406,49 +411,6 @@ def table(rows):
     return "\n".join(lines)
 
 
-def growth_picture(stretches):
-    """An SVG of nanoseconds an event by the run's length: two lines, both axes logarithmic."""
-    import math
-
-    width, height, left, bottom = 640, 300, 60, 40
-    xs = [math.log10(s["events"]) for s in stretches]
-    top = math.ceil(math.log10(max(s["p99_ns"] for s in stretches)))
-    x = lambda v: left + (v - xs[0]) / (xs[-1] - xs[0]) * (width - left - 90)  # noqa: E731
-    y = lambda ns: height - bottom - (math.log10(max(ns, 100)) - 2) / (top - 2) * (height - bottom - 20)  # noqa: E731
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-16 0 {width + 16} {height}" '
-        'font-family="sans-serif" font-size="12" role="img">',
-        "<title>Nanoseconds an event by the length of the run, with fitted curves</title>",
-        f'<rect x="-16" width="{width + 16}" height="{height}" fill="white"/>',
-    ]
-    for power in range(2, top + 1):
-        at = y(10**power)
-        out.append(
-            f'<path d="M{left} {at:.1f}H{width - 90}" stroke="#ddd"/>'
-            f'<text x="{left - 6}" y="{at + 4:.1f}" text-anchor="end">{10**power:,} ns</text>'
-        )
-    for s, v in zip(stretches, xs):
-        out.append(f'<text x="{x(v):.1f}" y="{height - bottom + 18}" text-anchor="middle">{s["events"]:,}</text>')
-    for key, colour, dash, name in (("p50_ns", "#0072b2", "", "median"), ("p99_ns", "#d55e00", "6 4", "99 %")):
-        points = " ".join(f"{x(v):.1f},{y(s[key]):.1f}" for s, v in zip(stretches, xs))
-        out.append(
-            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"/>'
-        )
-        out.append(f'<text x="{width - 84}" y="{y(stretches[-1][key]) + 4:.1f}" fill="{colour}">{name}</text>')
-        k = exponent(stretches, key)  # the fitted curve, through the middle of the points
-        middle = [math.log10(s[key]) for s in stretches]
-        at = lambda v: 10 ** (sum(middle) / len(middle) + k * (v - sum(xs) / len(xs)))  # noqa: E731, B023
-        out.append(
-            f'<path d="M{x(xs[0]):.1f} {y(at(xs[0])):.1f}L{x(xs[-1]):.1f} {y(at(xs[-1])):.1f}" '
-            f'stroke="{colour}" stroke-width="1" opacity="0.5"/>'
-        )
-        out.append(
-            f'<text x="{width - 84}" y="{y(stretches[-1][key]) + 18:.1f}" fill="{colour}" font-size="10">'
-            f"~ n^{k:.2f}</text>"
-        )
-    return "\n".join([*out, "</svg>", ""])
-
-
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--quick", action="store_true")
@@ -457,7 +419,7 @@ def main():
     host = machine()
     with tempfile.TemporaryDirectory(prefix="digd-bench-", dir=ROOT / "build") as name:
         folder = Path(name)
-        growth, stretches = growing(arguments.quick)
+        growth, measured = growing(arguments.quick)
         parts = [
             ("Beside the socket", sockets(folder, arguments.quick)),
             ("Guards", guards(folder, arguments.quick)),
@@ -478,7 +440,8 @@ def main():
         sys.exit(f"{page} has no line <!-- measured --> to write behind")
     kept = rest.partition("<!-- end -->")[2]
     page.write_text(f"{head}<!-- measured -->\n\nMeasured on {host}.\n\n{text}\n\n<!-- end -->{kept}")
-    (ROOT / "docs/images/growth.svg").write_text(growth_picture(stretches))
+    picture = output_of("digd-growth", "picture", given=json.dumps(measured))
+    (ROOT / "docs/images/growth.svg").write_text(picture)
 
 
 if __name__ == "__main__":
