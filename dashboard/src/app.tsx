@@ -93,6 +93,7 @@ function Page({theme, run, visits, choose, problem, setProblem, failed}: PagePro
   const [ready, setReady] = useState<boolean | null>(null);
   const [health, setHealth] = useState(false);
   const [pilot, setPilot] = useState(false);
+  const [held, setHeld] = useState<ReadonlyMap<string, number>>(new Map());
   const list = useRuns(failed, (answered) => answered && setProblem(''), setMode, setReady);
   const session = useSession(run, failed);
   return (
@@ -108,7 +109,7 @@ function Page({theme, run, visits, choose, problem, setProblem, failed}: PagePro
           digd
         </a>
         <ModeSwitch mode={mode} switched={setMode} failed={failed} />
-        <HoldQueue failed={failed} />
+        <HoldQueue failed={failed} counted={setHeld} />
         <button class="pilot-button" onClick={() => setPilot(true)}>
           Pilot
         </button>
@@ -129,7 +130,7 @@ function Page({theme, run, visits, choose, problem, setProblem, failed}: PagePro
           </button>
         </p>
       )}
-      <RunList runs={list.runs} more={list.more} chosen={run} choose={choose} older={list.older} />
+      <RunList runs={list.runs} held={held} more={list.more} chosen={run} choose={choose} older={list.older} />
       {session?.session.feedState === 'missing' ? (
         <MissingRunPage run={session.session.run} />
       ) : session ? (

@@ -10,7 +10,13 @@ const POLL_MS = 4_000;
 
 const keyOf = (hold: QueuedHold): string => JSON.stringify([hold.run, hold.hold]);
 
-export function HoldQueue({failed}: {failed(error: unknown): void}) {
+interface Props {
+  failed(error: unknown): void;
+  // Called with the number of events that wait in each run, when it changes.
+  counted(holds: ReadonlyMap<string, number>): void;
+}
+
+export function HoldQueue({failed, counted}: Props) {
   const [holds, setHolds] = useState<QueuedHold[]>([]);
   const [leftOut, setLeftOut] = useState(0);
   const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
@@ -50,6 +56,11 @@ export function HoldQueue({failed}: {failed(error: unknown): void}) {
     );
   }, []);
   const waiting = holds.filter((hold) => !decided.has(keyOf(hold)));
+  useEffect(() => {
+    const byRun = new Map<string, number>();
+    for (const {run} of waiting) byRun.set(run, (byRun.get(run) ?? 0) + 1);
+    counted(byRun);
+  }, [holds, decided]);
   const count = waiting.length + leftOut;
   return (
     <>

@@ -102,7 +102,7 @@ export function HoldCard({hold, now, decide}: CardProps) {
       </p>
       <label>
         Text for the sender
-        <input value={text} maxLength={4096} onInput={(e) => setText(e.currentTarget.value)} />
+        <input value={text} maxLength={16384} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
       <div class="decisions">
         <button class="primary" onClick={() => decide(hold.hold, 'release', text)}>

@@ -5,13 +5,14 @@ import {agoText, plural, displayLine} from '../scene/text';
 
 interface Props {
   runs: RunRow[];
+  held: ReadonlyMap<string, number>; // by run: events that wait for a person
   more: boolean;
   chosen: string | null;
   choose(run: string): void;
   older(): void;
 }
 
-export function RunList({runs, more, chosen, choose, older}: Props) {
+export function RunList({runs, held, more, chosen, choose, older}: Props) {
   const [search, setSearch] = useState('');
   const [state, setState] = useState<'all' | 'open' | 'ended'>('all');
   const wanted = search.toLowerCase();
@@ -37,7 +38,13 @@ export function RunList({runs, more, chosen, choose, older}: Props) {
       />
       <ul>
         {listed.map((run) => (
-          <RunItem key={run.number} run={run} chosen={run.run === chosen} choose={choose} />
+          <RunItem
+            key={run.number}
+            run={run}
+            held={run.state === 'open' ? (held.get(run.run) ?? 0) : 0}
+            chosen={run.run === chosen}
+            choose={choose}
+          />
         ))}
       </ul>
       {listed.length === 0 && <p class="hint">{runs.length === 0 ? 'None so far.' : 'No matching run.'}</p>}
@@ -50,7 +57,14 @@ export function RunList({runs, more, chosen, choose, older}: Props) {
   );
 }
 
-function RunItem({run, chosen, choose}: {run: RunRow; chosen: boolean; choose(run: string): void}) {
+interface ItemProps {
+  run: RunRow;
+  held: number;
+  chosen: boolean;
+  choose(run: string): void;
+}
+
+function RunItem({run, held, chosen, choose}: ItemProps) {
   const {messages, detections, healed} = run.counts;
   const mode =
     run.operator_mode !== 'enforce' && run.operator_mode !== run.mode
@@ -70,7 +84,8 @@ function RunItem({run, chosen, choose}: {run: RunRow; chosen: boolean; choose(ru
         <span class="facts">
           <span class={`mode ${run.mode}`}>{mode}</span>
           {plural(messages, 'message')}
-          {detections > 0 && (
+          {held > 0 && <span class="found part">{plural(held, 'event')} held</span>}
+          {held === 0 && detections > 0 && (
             <span class={healed === detections ? 'found' : 'found part'}>
               {healed === detections ? `${healed} healed` : `${healed} of ${detections} healed`}
             </span>

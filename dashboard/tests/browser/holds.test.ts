@@ -82,6 +82,9 @@ it('A queue lists the events of all runs that wait, and takes decisions', async 
   const first = await clientWithHold('first');
   const second = await clientWithHold('second/<b>');
   const watched = await open(browser, daemon.url('/'));
+  const rows = watched.page.getByRole('navigation', {name: 'Runs'}).getByRole('listitem');
+  await rows.filter({hasText: '1 event held'}).nth(1).waitFor();
+  expect(await rows.filter({hasText: 'healed'}).count()).toBe(0);
   await watched.page.getByRole('button', {name: '2 events held'}).click();
   const queue = watched.page.getByRole('dialog', {name: 'Events that wait for a person'});
   const ofFirst = queue.getByRole('region', {name: 'hold:1 of run first'});
@@ -94,6 +97,7 @@ it('A queue lists the events of all runs that wait, and takes decisions', async 
     (first.received as Ended[]).some((frame) => frame.id === 'hold:1' && frame.action === 'release'),
   );
   expect((second.received as Ended[]).some((frame) => frame.action === 'release')).toBe(false);
+  await rows.filter({hasText: 'first'}).getByText('healed').waitFor();
   await queue.getByRole('link', {name: 'Run second/<b>'}).click();
   await watched.page.getByRole('region', {name: 'Waits for a person'}).waitFor();
   watched.expectClean();
