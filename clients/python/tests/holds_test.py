@@ -5,8 +5,9 @@ import json
 import pytest
 
 from digd import Run, Usage
+from digd.cancellation import cancelled_text
 from digd.conversation import Conversation
-from digd.messages import Event, ended_message, event_message, usage_message
+from digd.messages import Event, Intervention, ended_message, event_message, usage_message
 
 WELCOME = {"type": "welcome", "acked_seq": 0, "verdict_deadline_ms": 250, "credits": 16, "guards": {}}
 HOLD = {"event": "e1", "action": "hold", "hold": "hold:1", "hold_ms": 60_000, "inject": "over the budget"}
@@ -135,3 +136,25 @@ def test_the_hello_declares_cancel_only_with_a_handler_and_hold_only_if_it_waits
         seen.append((can["hold"], can["cancel"]))
     assert seen == [(True, False), (False, False), (True, True), (False, False)]
     assert cancels._conversation.hello["guards"] == {"budget": {"max_cost": 5}}
+
+
+def test_the_text_of_a_cancelled_agent_names_it_and_says_what_to_do():
+    frame = {"id": "sys:1", "action": "cancel", "activations": ["v1"], "inject": "It hung."}
+    text = cancelled_text("clerk", Intervention.of(frame))
+    assert text == (
+        "The monitor cancelled agent 'clerk'. It hung. It gives no answer: go on without it, or say what is missing."
+    )
+
+
+def test_a_caller_that_keeps_held_events_waits_for_no_decision(conversation):
+    conversation.passes_holds = True
+    ticket = conversation.enqueue(event_message(Event("e1", ("b",))), 0.0)
+    sent(conversation)
+    receive(conversation, type="verdicts", seq=1, verdicts=[{**HOLD, "on_timeout": "return"}])
+    (verdict,) = ticket.verdicts
+    assert (verdict.action, verdict.hold, verdict.hold_ms) == ("hold", "hold:1", 60_000)
+    assert (verdict.on_timeout, verdict.recipients) == ("return", ("b",))
+    assert not conversation.holds_events
+    receive(conversation, type="intervention", id="hold:1", action="release", event="e1", recipients=["b"])
+    (answer,) = sent(conversation)
+    assert (answer["applied"], answer["reason"]) == ("unsupported", "the caller decides")

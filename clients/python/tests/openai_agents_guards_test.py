@@ -115,6 +115,7 @@ async def test_the_caller_of_an_agent_that_hangs_reads_the_text(shared_daemon):
         with digd.openai_agents.attach(run):
             result = await Runner.run(lead, "Write it.")
     assert result.final_output == "I do it." and "silent for 100 ms" in read_by(lead)
+    assert "cancelled agent 'helper'" in read_by(lead) and "go on without it" in read_by(lead)
 
 
 @async_test

@@ -6,9 +6,21 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
+from .messages import Intervention
+
 T = TypeVar("T")
 
-DEFAULT_TEXT = "digd cancelled this agent's work"
+GIVEN_BACK_TEXT = "Your message was not delivered and is back with you. Do this part yourself, or try something else."
+UNDELIVERED_TEXT = (
+    "Your message was not delivered, and no answer to it will come. Finish with what you have, or say what is missing."
+)
+
+
+def cancelled_text(agent: str, intervention: Intervention) -> str:
+    """Why an agent was cancelled, for whoever waits for it: the program, or the model of the agent that called it."""
+    why = " ".join(d.reason for d in intervention.detections) or intervention.inject or ""
+    advice = "It gives no answer: go on without it, or say what is missing."
+    return " ".join(part for part in (f"The monitor cancelled agent {agent!r}.", why, advice) if part)
 
 
 class Cancelled(RuntimeError):

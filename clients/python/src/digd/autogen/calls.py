@@ -11,7 +11,7 @@ from typing import Any
 
 from autogen_core import Agent, MessageContext, TopicId
 
-from ..cancellation import DEFAULT_TEXT, Cancelled
+from ..cancellation import GIVEN_BACK_TEXT, UNDELIVERED_TEXT, Cancelled
 from ..line import MAX_ROUNDS, InputEvent, GivenBack, quoted, text_payload
 from ..messages import Intervention, Verdict, event_id
 from .agents import DIRECT, id_of, name_of
@@ -169,7 +169,7 @@ class Calls:
             call.returned.append(judged)
             return response
         if verdict.action == "reroute" and not verdict.recipients:
-            raise Cancelled(verdict.inject or DEFAULT_TEXT)
+            raise Cancelled(verdict.inject or UNDELIVERED_TEXT)
         if submit:
             runtime.state.settle(judged.message)
         if to:
@@ -184,7 +184,7 @@ class Calls:
                 run.applied(verdict.event, verdict, as_is=f"{call.agent!r} has no place to read a text")
                 return JudgedMessage(message, as_is=True)
             run.applied(verdict.event, verdict)
-            text = f"{verdict.inject or 'It was given back to you.'} You wrote: {quoted(text_of(message))}"
+            text = f"{verdict.inject or GIVEN_BACK_TEXT} You wrote: {quoted(text_of(message))}"
             return InputEvent(verdict.event, text)
         is_known = all(runtime.is_registered(id_of(name).type) for name in verdict.recipients)
         if verdict.action == "reroute" and not is_known:

@@ -12,7 +12,7 @@ from typing import Any
 
 from autogen_core import DropMessage, MessageContext
 
-from ..cancellation import DEFAULT_TEXT, Cancellable
+from ..cancellation import Cancellable, cancelled_text
 from ..line import Line
 from ..messages import Intervention, Json, Outcome, Verdict
 from ..run import Run
@@ -175,7 +175,7 @@ class AgentLine(Line):
     def cancel(self, intervention: Intervention) -> None:
         """Ends the work of the open activation if the intervention names it."""
         if self.work is not None and self.activation is not None and self.activation.id in intervention.activations:
-            self.work.cancel(intervention.inject or DEFAULT_TEXT)
+            self.work.cancel(cancelled_text(self.agent, intervention))
 
     async def end_with(self, recipients: Iterable[str], payload: Json, kind: str, *, submit: bool = False,
                        fyi: bool = False) -> Verdict:

@@ -25,7 +25,7 @@ from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse,
                                                          GroupChatTermination)
 from autogen_core import AgentId, TopicId
 
-from ..cancellation import DEFAULT_TEXT
+from ..cancellation import UNDELIVERED_TEXT
 from ..line import MAX_ROUNDS, NOTE, InputEvent, text_payload
 from ..messages import Intervention, Verdict, event_id
 from .conversation import (Utterance, emit_as_notices, fail, has_worked, is_swarm, name_of_speaker, reads_text,
@@ -201,7 +201,7 @@ class Chats:
         for verdict in verdicts:
             if verdict.action == "reroute" and not verdict.recipients:
                 self._runtime.digd_run.applied(verdict.event, verdict)
-                chat.stop_text = verdict.inject or DEFAULT_TEXT
+                chat.stop_text = verdict.inject or UNDELIVERED_TEXT
                 continue
             target = verdict.recipients[0] if verdict.action == "reroute" and verdict.recipients else first
             as_is = self._refusal_reason(chat, verdict, [target] if verdict.action == "reroute" else speakers)

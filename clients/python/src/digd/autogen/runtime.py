@@ -19,7 +19,7 @@ from typing import Any
 
 from autogen_core import Agent, AgentId, AgentType, CancellationToken, SingleThreadedAgentRuntime, TopicId
 
-from ..cancellation import DEFAULT_TEXT, Cancelled
+from ..cancellation import UNDELIVERED_TEXT, Cancelled
 from ..line import InputEvent, GivenBack, Mail, text_payload
 from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
@@ -254,7 +254,7 @@ class Runtime(SingleThreadedAgentRuntime):
             call.line.add_input(judged.event)  # the handler may catch the exception and continue
             raise GivenBack(judged.event, judged.note or "")
         if verdict.action == "reroute" and not verdict.recipients:
-            raise Cancelled(verdict.inject or DEFAULT_TEXT)
+            raise Cancelled(verdict.inject or UNDELIVERED_TEXT)
         if verdict.action == "reroute" and not judged.as_is:
             recipient = id_of(verdict.recipients[0])
         elif verdict.submit:

@@ -21,7 +21,7 @@ from langgraph.types import Command
 
 from .. import sync
 from ..activation import error_text
-from ..cancellation import DEFAULT_TEXT
+from ..cancellation import cancelled_text
 from ..messages import Event, Intervention, Outcome, Verdict
 from . import internals
 from .holds import HOLD_NODE, hold_write
@@ -428,14 +428,14 @@ class Watch:
     # ---- cancelling
 
     def cancel(self, intervention: Intervention) -> None:
-        """Ends running nodes: they raise Cancelled with the intervention's text.
+        """Ends running nodes: they raise Cancelled with the reason.
 
         A node that ended before the intervention arrived needs no cancelling.
         """
         with self.lock:
             named = [e for e in self._open_executions.values() if e.id in intervention.activations]
         for execution in named:
-            execution.cancel(intervention.inject or DEFAULT_TEXT)
+            execution.cancel(cancelled_text(execution.node, intervention))
 
     # ---- waking a graph that has stopped
 

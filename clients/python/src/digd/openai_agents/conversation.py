@@ -12,7 +12,7 @@ from agents import (Agent, Handoff, InputGuardrailTripwireTriggered, MaxTurnsExc
 from agents.tool import default_tool_error_function
 from agents.tool_context import ToolContext
 
-from ..cancellation import DEFAULT_TEXT, Cancellable, Cancelled
+from ..cancellation import GIVEN_BACK_TEXT, UNDELIVERED_TEXT, Cancellable, Cancelled, cancelled_text
 from ..messages import Intervention, Json, Verdict
 from ..usage import model_call
 from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
@@ -112,7 +112,7 @@ class Conversation(RunHooks[Any]):
         if not verdict.recipients:
             self.steps.feed.applied(verdict.event, verdict)
             self.state = "failed"
-            text = verdict.inject or DEFAULT_TEXT
+            text = verdict.inject or UNDELIVERED_TEXT
             if caller is None:
                 raise Cancelled(text)
             caller.turns.add_input(InputEvent(verdict.event, text))
@@ -120,7 +120,7 @@ class Conversation(RunHooks[Any]):
         if caller is not None and caller.turns.agent in verdict.recipients:
             caller.turns.add_input(input_from_verdict(verdict))
             self.state = "failed"
-            raise GivenBack(verdict.event, verdict.inject or "the request was given back")
+            raise GivenBack(verdict.event, verdict.inject or GIVEN_BACK_TEXT)
         self.steps.feed.applied(verdict.event, verdict, as_is="the run has begun with its agent")
         self.turns.add_input(InputEvent(verdict.event))
 
@@ -227,14 +227,14 @@ class Conversation(RunHooks[Any]):
     def cancel(self, intervention: Intervention) -> bool:
         """Ends the run if the intervention names its open activation. Returns False if it cannot end that run.
 
-        A run raises Cancelled with the intervention's text. A stream ends by the SDK's own `cancel`, without a text.
+        A run raises Cancelled with the reason. A stream ends by the SDK's own `cancel`, without a text.
         """
         if self.turns.activation is None or self.turns.activation.id not in intervention.activations:
             return True
         if self.stream is not None:
             self.stream.cancel()
         elif self.work is not None:
-            self.work.cancel(intervention.inject or DEFAULT_TEXT)
+            self.work.cancel(cancelled_text(self.turns.agent, intervention))
         else:
             return False
         return True
@@ -343,12 +343,12 @@ class Conversation(RunHooks[Any]):
             if not verdict.recipients:
                 self.steps.feed.applied(verdict.event, verdict)
                 self.turns.agent = from_agent
-                raise Cancelled(verdict.inject or DEFAULT_TEXT)
+                raise Cancelled(verdict.inject or UNDELIVERED_TEXT)
             self.turns.add_input(InputEvent(verdict.event))
             if from_agent in verdict.recipients and self.can_go_back:
                 self.steps.feed.applied(verdict.event, verdict)
                 self.turns.agent = from_agent
-                raise HandoffGivenBack(from_agent, verdict.inject or "the hand-off was given back")
+                raise HandoffGivenBack(from_agent, verdict.inject or GIVEN_BACK_TEXT)
             self.steps.feed.applied(verdict.event, verdict, as_is="the hand-off cannot be sent elsewhere")
 
     # ---- the SDK's hooks. The program's own hook comes first, so that it runs at the same time as without digd

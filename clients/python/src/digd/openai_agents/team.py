@@ -18,7 +18,7 @@ from agents.run_config import DEFAULT_MAX_TURNS
 
 from .. import sync
 from ..activation import error_text
-from ..cancellation import DEFAULT_TEXT, Cancelled
+from ..cancellation import UNDELIVERED_TEXT, Cancelled
 from ..messages import Intervention, Verdict, event_id
 from ..run import Run
 from .conversation import DECLARED_ENDS, Conversation, current
@@ -280,7 +280,7 @@ class Team:
             if not verdict.recipients:
                 self.feed.applied(verdict.event, verdict)
                 conversation.state = "failed"
-                raise Cancelled(verdict.inject or DEFAULT_TEXT)
+                raise Cancelled(verdict.inject or UNDELIVERED_TEXT)
             if not is_last:
                 self.feed.applied(verdict.event, verdict)
                 turns.add_input(InputEvent(verdict.event))
