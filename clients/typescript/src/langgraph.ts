@@ -88,7 +88,9 @@ function begin({ options, settings }: Watched, loop: Loop, config: any): Watch |
     ? { onIntervention: (intervention) => watch?.inbox.handler(intervention) ?? false }
     : {};
   const agents = Object.keys(loop.nodes).filter((name) => name !== startNode);
-  const run = new Run({ agents, ...handler, ...resolved });
+  // The task that made a write waits for its verdict, so it can wait for a person as well.
+  const capabilities = { hold: resolved.hold !== false, ...resolved.capabilities };
+  const run = new Run({ agents, ...handler, ...resolved, capabilities });
   run.adapterDefaults("langgraph-js");
   watch = new Watch(run, options, loop, resolved.log ?? ((line) => console.warn(line)));
   options.onRun?.(run);
