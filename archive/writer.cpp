@@ -40,7 +40,8 @@ bool counts_as_durable(const entry& entry) {
 
 }  // namespace
 
-// While it lives, the writer is at the disk. If the disk hangs, so does the writer's thread, and others see since when.
+// Exists while the writer works on the disk. If the disk hangs, the writer's thread hangs too, and others see since
+// when.
 class writer::disk_work {
  public:
   explicit disk_work(std::atomic<clock::rep>& since) : since_(since) {

@@ -66,7 +66,7 @@ int set(const net::http_client& daemon, mode to) {
   const std::int64_t runs = switched && switched->is_int64() ? switched->get_int64() : 0;
   std::cout << to_string(to) << '\n';
   std::cerr << "The switch is on " << to_string(to) << ": " << in_words(to) << ". " << runs
-            << (runs == 1 ? " open run" : " open runs") << " changed. It holds until the daemon is restarted.\n";
+            << (runs == 1 ? " open run" : " open runs") << " changed. The mode applies until the daemon restarts.\n";
   return done;
 }
 

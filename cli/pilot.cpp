@@ -387,7 +387,7 @@ int write_fine(const fine_rules& fine, const std::string& path) {
   }
   if (why = write_file(path, *text); !why.empty()) return complain("pilot", shown(path) + ": " + why);
   std::cerr << "Written to " << shown(path)
-            << ". It holds for new runs once digd has read it again: systemctl reload digd, or SIGHUP.\n";
+            << ". New runs follow it once digd reloads the file: systemctl reload digd, or SIGHUP.\n";
   return done;
 }
 

@@ -59,7 +59,7 @@ int make_token(const token_options& asked) {
   if (asked.file.empty()) {
     std::cerr << "# Put this into the file that `tokens` in digd.toml names, then reload digd:\n" << entry;
   } else if (append(asked.file, entry)) {
-    std::cerr << "added to " << digd::quoted(asked.file) << "; reload digd (SIGHUP) for it to hold\n";
+    std::cerr << "added to " << digd::quoted(asked.file) << "; reload digd (SIGHUP) to let it take effect\n";
   } else {
     std::cerr << "digctl: cannot write " << digd::quoted(asked.file) << '\n';
     return wrong_use;

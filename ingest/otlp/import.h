@@ -11,7 +11,7 @@
 namespace digd::otlp {
 
 struct import_options {
-  std::string run;                     // the id of the one run there is; empty: made from the trace's
+  std::string run;                     // the id of the only run; empty: made from the trace's
   std::size_t max_bytes = 256u << 20;  // of a file, packed and unpacked
 };
 

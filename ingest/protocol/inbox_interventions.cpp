@@ -52,7 +52,7 @@ void inbox::send_intervention(session_index s, const outstanding& pending) {
   out.send(s, frame_type::intervention, out.own(std::move(frame)));
 }
 
-// The activations of a cancel that the session told.
+// The activations of a cancel that the session reported.
 intervention inbox::part_for(session_index s, const intervention& whole) {
   intervention part = whole;
   part.activations.clear();

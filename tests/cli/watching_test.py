@@ -372,7 +372,7 @@ def test_mode_shows_and_sets_the_mode(ask, daemon):
         c.wait_acked()
         got = ask("mode", "observe")
         assert (got.returncode, got.stdout) == (0, "observe\n")
-        assert "1 open run changed" in got.stderr and "until the daemon is restarted" in got.stderr
+        assert "1 open run changed" in got.stderr and "until the daemon restarts" in got.stderr
         orphan(c)
         assert c.verdicts(4 + 1)[0]["action"] == "deliver"
     assert ask("mode").stdout == "observe\n"

@@ -29,7 +29,7 @@ namespace digd {
 
 struct opened_run;
 
-// What one call brought about.
+// The effects of one call.
 struct engine_answer {
   // For the client, in order: `intervention`, `verdicts` and `error` frames. Messages without events need no answer.
   std::vector<std::string> frames;
