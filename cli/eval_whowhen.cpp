@@ -8,7 +8,9 @@
 #include <memory>
 #include <set>
 
+#include "analysis/whowhen/ablation.h"
 #include "analysis/whowhen/combine.h"
+#include "analysis/whowhen/fallback.h"
 #include "analysis/whowhen/frameworks.h"
 #include "analysis/whowhen/planted.h"
 #include "analysis/whowhen/planted_frameworks.h"
@@ -29,7 +31,7 @@ struct eval_options {
   std::string folder;
   std::vector<std::string> methods{"chief"};
   std::string format = "table", svg, reliability;
-  bool cv = false, nested = false;
+  bool cv = false, nested = false, ablate = false, prior = false;
   std::size_t framework_runs = 60, sample = 0;
   std::size_t runs = 400, structure_runs = 25, seed = 1;
   llm_options llm;
@@ -76,6 +78,7 @@ struct trial {
 // Empty, or an error.
 std::string validate(trial& t, const eval_options& options, whowhen::results& r) {
   std::vector<labelled_log> scored;
+  scored.reserve(t.scored.size());
   for (std::size_t i : t.scored) scored.push_back(t.logs[i]);
   std::vector<whowhen::answer> last;
   const auto add = [&](const std::string& name, bool nested) {
@@ -170,6 +173,10 @@ int eval_whowhen(const eval_options& options) {
   if (!whowhen::read_folder(options.folder, t.logs, why))
     return complain("eval whowhen", shown(options.folder) + ": " + why);
   const std::size_t n = t.logs.size(), wanted = options.sample == 0 ? n : std::min(n, options.sample);
+  if (options.ablate) {
+    std::cout << printable_lines(whowhen::as_table(whowhen::ablate_known(t.logs)));
+    return done;
+  }
   for (std::size_t i = 0; i < wanted; ++i) t.scored.push_back(i * n / wanted);
   std::unique_ptr<chief::llm::endpoint> model;
   const bool asks =
@@ -196,8 +203,14 @@ int eval_frameworks(const eval_options& options) {
   if (subsets.size() > 5)
     return complain("eval frameworks",
                     shown(options.folder) + ": has more than two folders of logs; each is a framework");
+  if (options.ablate) {
+    std::cout << printable_lines(whowhen::as_table({whowhen::ablate_generic(logs)}));
+    return done;
+  }
+  if (options.prior && options.format == "json") return complain("eval frameworks", "--prior prints tables alone");
   const whowhen::transfer t = whowhen::leave_one_framework_out(std::move(logs));
   std::cout << (options.format == "json" ? whowhen::as_json(t) + "\n" : printable_lines(whowhen::as_table(t)));
+  if (options.prior) std::cout << printable_lines(whowhen::as_table(whowhen::weigh_prior(t)));
   if (options.reliability.empty()) return done;
   why = print_reliability(options, t.logs, t.answers, "Reliability of CHIEF, frameworks left out");
   return why.empty() ? done : complain("eval frameworks", why);
@@ -289,6 +302,8 @@ void add_eval(CLI::App& app, int& status) {
   logs->add_option(
       "--reliability", options->reliability,
       "with --cv or --nested: write a reliability diagram (SVG) to this file, and its table to standard error");
+  logs->add_flag("--ablate", options->ablate,
+                 "instead, leave out each evaluator of the known frameworks in turn; cross-validated by question");
   add_output(*logs, *options);
   add_llm_options(*logs, options->llm);
   logs->callback([options, &status] { status = eval_whowhen(*options); });
@@ -302,6 +317,12 @@ void add_eval(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   frameworks->add_option("--seed", options->seed, "of the first; the next has the next")->capture_default_str();
+  CLI::Option* ablate = frameworks->add_flag(
+      "--ablate", options->ablate, "instead, leave out each generic evaluator in turn; cross-validated by framework");
+  frameworks
+      ->add_flag("--prior", options->prior,
+                 "also weigh an answer that starts from a constant and deviates only for strong evidence")
+      ->excludes(ablate);
   frameworks->add_option("--reliability", options->reliability,
                          "write a reliability diagram (SVG) to this file, and its table to standard error");
   frameworks->add_option("--format", options->format, "table for people, json for machines")

@@ -57,7 +57,6 @@ struct log_facts {
   word_set question_words, question_values, end_values;
   bool ended = false;
   std::optional<std::size_t> last_code;
-  std::size_t failures = 0;
 };
 
 log_facts whole(const flat_log& log, const std::vector<step_facts>& steps) {
@@ -68,7 +67,6 @@ log_facts whole(const flat_log& log, const std::vector<step_facts>& steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!steps[i].acts) continue;
     last = i;
-    if (bad(steps[i].ran)) ++f.failures;
     if (steps[i].brief) continue;
     if (steps[i].code) f.last_code = i;
     f.ended = f.ended || steps[i].ends;
@@ -146,7 +144,6 @@ class reader {
     set(f_comes_empty, s.ran == execution_state::empty);
     set(f_runs, s.ran == execution_state::ok);
     set(f_first_failure, failure && !failed_);
-    set(f_only_failure, failure && whole_.failures == 1);
     set(f_last_code_fails, failure && i == whole_.last_code);
     set(f_first_code, s.code && !coded_);
     set(f_last_code_unended, i == whole_.last_code && !whole_.ended);
@@ -161,12 +158,10 @@ class reader {
     set(f_conclusion, s.concludes);
     set(f_first_conclusion, s.concludes && !concluded_);
     set(f_ungrounded, ungrounded);
-    set(f_first_ungrounded, ungrounded && !ungrounded_);
     row_[f_new_values] = std::log1p(static_cast<double>(brought.size())) / 3.0;
     row_[f_new_values_uncoded] = s.code ? 0.0 : row_[f_new_values];
     row_[f_share_of_end] = share_of(brought, whole_.end_values);
     concluded_ = concluded_ || s.concludes;
-    ungrounded_ = ungrounded_ || ungrounded;
   }
 
   void wording(const step_facts& s, const word_set& brought) {
@@ -175,7 +170,6 @@ class reader {
         has_any(s.low, {"i will", "i'll", "let's start", "let me", "we need to", "we will need", "next, i",
                         "please hold", "hold on", "once i have", "once we have", "i would need"});
     set(f_assumption, assumption);
-    set(f_first_assumption, assumption && !assumed_);
     set(f_strong_assumption,
         has_any(s.low, {"assum", "hypothetical", "simulat", "mock", "sample data", "placeholder"}));
     set(f_intent, intent);
@@ -188,7 +182,6 @@ class reader {
     set(f_failure_words, speaks_of_failure(s.low));
     set(f_fact_words, has_any(s.low, {"here is", "here are", "the following", "found"}));
     set(f_ends_run, s.ends);
-    assumed_ = assumed_ || assumption;
   }
 
   const flat_log& log_;
@@ -197,7 +190,7 @@ class reader {
   std::vector<double> row_;
   word_set seen_values_, seen_words_;
   std::map<std::string, std::vector<std::size_t>> own_;
-  bool failed_ = false, coded_ = false, concluded_ = false, ungrounded_ = false, assumed_ = false;
+  bool failed_ = false, coded_ = false, concluded_ = false;
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
-// Evaluators for logs of any framework: values, failures, repetition and the findings of backtracking.
+// Evaluators for logs of any framework: values, failures and the findings of backtracking.
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <string>
 
 #include "analysis/chief/attribute.h"
 #include "analysis/chief/text.h"
@@ -42,24 +44,22 @@ class generic_reader {
 
   candidate_rows read() {
     candidate_rows out;
-    word_set seen = question_, seen_words = content_words(log_.question), before;
+    word_set seen = question_, before;
     for (std::size_t i = 0; i < log_.steps.size(); ++i) {
-      const word_set here = values(log_.steps[i].text), words = content_words(log_.steps[i].text);
+      const word_set here = values(log_.steps[i].text);
       if (can_be_blamed(log_, i)) {
         out.steps.push_back(i);
-        out.rows.push_back(row(i, here, words, seen, seen_words, before));
-        own_[log_.steps[i].agent].push_back(words);
+        out.rows.push_back(row(i, here, seen, before));
+        joined_.insert(log_.steps[i].agent);
         before = here;
       }
       seen = united(seen, here);
-      seen_words = united(seen_words, words);
     }
     return out;
   }
 
  private:
-  std::vector<double> row(std::size_t i, const word_set& here, const word_set& words, const word_set& seen,
-                          const word_set& seen_words, const word_set& before) {
+  std::vector<double> row(std::size_t i, const word_set& here, const word_set& seen, const word_set& before) {
     const flat_step& step = log_.steps[i];
     std::vector<double> row(generic_feature_count, 0.0);
     const auto set = [&row](generic_feature f, bool yes) { row[f] = yes ? 1.0 : 0.0; };
@@ -86,11 +86,7 @@ class generic_reader {
     set(g_concludes, concluded);
     set(g_first_conclusion, concluded && !concluded_);
     set(g_discrepant, std::binary_search(discrepant_.begin(), discrepant_.end(), i));
-    row[g_echo] = words.empty() ? 1.0 : share_of(seen_words, words);
-    set(g_short_step, step.text.size() < 60);
-    for (const word_set& earlier : own_[step.agent])
-      row[g_repetition] = std::max(row[g_repetition], jaccard(words, earlier));
-    set(g_joins, own_[step.agent].empty());
+    set(g_joins, !joined_.contains(step.agent));
     failed_ = failed_ || no_result(ran);
     concluded_ = concluded_ || concluded;
     return row;
@@ -101,7 +97,7 @@ class generic_reader {
   std::map<std::size_t, std::size_t> uses_;
   word_set question_, end_values_;
   std::size_t last_ = 0;
-  std::map<std::string, std::vector<word_set>> own_;
+  std::set<std::string> joined_;  // agents that have contributed
   bool failed_ = false, concluded_ = false;
 };
 

@@ -21,40 +21,15 @@ namespace json = boost::json;
 
 constexpr std::size_t max_frameworks = 5;
 
-double hit_agent(const labelled_log& l, const answer& a) { return a.agent == l.agent ? 1 : 0; }
-double hit_step(const labelled_log& l, const answer& a, std::size_t top = 1) {
+bool among_first(const labelled_log& l, const answer& a, std::size_t top) {
   const auto end = a.steps.begin() + static_cast<std::ptrdiff_t>(std::min(top, a.steps.size()));
-  return std::find(a.steps.begin(), end, l.step) != end ? 1 : 0;
+  return std::find(a.steps.begin(), end, l.step) != end;
 }
-
-struct constant {
-  const char* name;
-  answer (*text)(const labelled_log&);
-};
-constexpr constant constants[] = {{"first-speaker", first_speaker},
-                                  {"first-acting-step", first_acting_step},
-                                  {"most-frequent-tool-agent", busiest_tool_agent},
-                                  {"last-tool-step", last_tool_step}};
 
 double mean(const std::vector<double>& x) {
   double sum = 0;
   for (double v : x) sum += v;
   return x.empty() ? 0 : sum / static_cast<double>(x.size());
-}
-
-template <class Hit>
-left_out_figure compare(const std::vector<const labelled_log*>& logs, const std::vector<double>& ours, Hit hit) {
-  left_out_figure out{.hits = mean(ours), .best_constant = {}, .constant_hits = -1, .gain = {}};
-  for (const constant& c : constants) {
-    std::vector<double> theirs;
-    theirs.reserve(logs.size());
-    for (const labelled_log* l : logs) theirs.push_back(hit(*l, c.text(*l)));
-    if (mean(theirs) <= out.constant_hits) continue;
-    out.best_constant = c.name;
-    out.constant_hits = mean(theirs);
-    out.gain = paired_difference(ours, theirs);
-  }
-  return out;
 }
 
 std::string figure(const left_out_figure& f) {
@@ -71,6 +46,24 @@ json::object json_of(const left_out_figure& f) {
 }
 
 }  // namespace
+
+double hit_agent(const labelled_log& l, const answer& a) { return a.agent == l.agent ? 1 : 0; }
+double hit_step(const labelled_log& l, const answer& a) { return among_first(l, a, 1) ? 1 : 0; }
+
+left_out_figure compare_to_constants(const std::vector<const labelled_log*>& logs, const std::vector<double>& ours,
+                                     double (*hit)(const labelled_log&, const answer&)) {
+  left_out_figure out{.hits = mean(ours), .best_constant = {}, .constant_hits = -1, .gain = {}};
+  for (const constant& c : constants) {
+    std::vector<double> theirs;
+    theirs.reserve(logs.size());
+    for (const labelled_log* l : logs) theirs.push_back(hit(*l, c.text(*l)));
+    if (mean(theirs) <= out.constant_hits) continue;
+    out.best_constant = c.name;
+    out.constant_hits = mean(theirs);
+    out.gain = paired_difference(ours, theirs);
+  }
+  return out;
+}
 
 difference paired_difference(const std::vector<double>& ours, const std::vector<double>& theirs) {
   constexpr double z = 1.959963984540054;
@@ -95,23 +88,32 @@ std::vector<labelled_log> simulated_frameworks(std::size_t runs, std::uint64_t s
   return out;
 }
 
+chief::ranker_set train_without(const std::vector<labelled_log>& logs, const std::vector<chief::lesson>& lessons,
+                                const std::set<std::string>& left_out) {
+  std::vector<const chief::lesson*> rest;
+  std::vector<std::size_t> fold;
+  std::map<std::string, std::size_t> number;
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    const std::size_t theirs = number.try_emplace(logs[i].subset, number.size()).first->second;
+    if (!left_out.contains(logs[i].subset)) rest.push_back(&lessons[i]), fold.push_back(theirs);
+  }
+  chief::ranker_set rankers = chief::train(rest, calibrate_generic(rest, fold), chief::trains_generic);
+  rankers.calibrated = true;
+  return rankers;
+}
+
 transfer leave_one_framework_out(std::vector<labelled_log> logs) {
   transfer out;
-  std::map<std::string, std::size_t> number;
-  for (const labelled_log& l : logs) number.try_emplace(l.subset, number.size());
-  if (number.size() > max_frameworks) throw std::invalid_argument("more than 5 frameworks");
-  for (labelled_log& l : logs) l.log.framework = chief::known_framework::none;  // no evaluators of its own
-  std::vector<chief::lesson> lessons = lessons_of(logs);
+  std::set<std::string> subsets;
+  for (labelled_log& l : logs) {
+    subsets.insert(l.subset);
+    l.log.framework = chief::known_framework::none;  // no evaluators of its own
+  }
+  if (subsets.size() > max_frameworks) throw std::invalid_argument("more than 5 frameworks");
+  const std::vector<chief::lesson> lessons = lessons_of(logs);
   out.answers.resize(logs.size());
-  for (const auto& [framework, at] : number) {
-    std::vector<const chief::lesson*> rest;
-    std::vector<std::size_t> fold;
-    for (std::size_t i = 0; i < logs.size(); ++i) {
-      const std::size_t theirs = number.at(logs[i].subset);
-      if (theirs != at) rest.push_back(&lessons[i]), fold.push_back(theirs);
-    }
-    chief::ranker_set rankers = chief::train(rest, calibrate_generic(rest, fold), chief::trains_generic);
-    rankers.calibrated = true;
+  for (const std::string& framework : subsets) {
+    const chief::ranker_set rankers = train_without(logs, lessons, {framework});
     left_out row{.framework = framework};
     std::vector<const labelled_log*> own;
     std::vector<double> agents, steps, top3, top5;
@@ -123,13 +125,13 @@ transfer leave_one_framework_out(std::vector<labelled_log> logs) {
       row.proven += a.proven;
       agents.push_back(hit_agent(logs[i], a));
       steps.push_back(hit_step(logs[i], a));
-      top3.push_back(hit_step(logs[i], a, 3));
-      top5.push_back(hit_step(logs[i], a, 5));
+      top3.push_back(among_first(logs[i], a, 3) ? 1 : 0);
+      top5.push_back(among_first(logs[i], a, 5) ? 1 : 0);
       add_random(random, logs[i]);
     }
     row.logs = own.size();
-    row.agent = compare(own, agents, [](const labelled_log& l, const answer& a) { return hit_agent(l, a); });
-    row.step = compare(own, steps, [](const labelled_log& l, const answer& a) { return hit_step(l, a); });
+    row.agent = compare_to_constants(own, agents, hit_agent);
+    row.step = compare_to_constants(own, steps, hit_step);
     row.top3 = mean(top3);
     row.top5 = mean(top5);
     row.random_step = random.n > 0 ? random.step / static_cast<double>(random.n) : 0;

@@ -1,6 +1,7 @@
 // Attribution in logs of a framework that nobody trained on: leave one framework out.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,23 @@ struct left_out_figure {
   difference gain;  // ours minus the constant's
 };
 
+// Answers that do not read what a log says.
+struct constant {
+  const char* name;
+  answer (*text)(const labelled_log&);
+};
+inline constexpr constant constants[] = {{"first-speaker", first_speaker},
+                                         {"first-acting-step", first_acting_step},
+                                         {"most-frequent-tool-agent", busiest_tool_agent},
+                                         {"last-tool-step", last_tool_step}};
+
+// 1 if the answer is right, otherwise 0.
+double hit_agent(const labelled_log&, const answer&);
+double hit_step(const labelled_log&, const answer&);
+// `ours`: by log, the share that a method got right, as `hit` counts it.
+left_out_figure compare_to_constants(const std::vector<const labelled_log*>&, const std::vector<double>& ours,
+                                     double (*hit)(const labelled_log&, const answer&));
+
 struct left_out {
   std::string framework;
   std::size_t logs = 0, proven = 0;
@@ -41,6 +59,10 @@ std::vector<labelled_log> simulated_frameworks(std::size_t runs, std::uint64_t s
 
 // A framework is the `subset` of its logs. At most five frameworks. Each is answered by the generic ranker.
 transfer leave_one_framework_out(std::vector<labelled_log> logs);
+
+// The generic ranker, trained and calibrated on the logs whose subset is not in `left_out`.
+chief::ranker_set train_without(const std::vector<labelled_log>&, const std::vector<chief::lesson>&,
+                                const std::set<std::string>& left_out);
 
 std::string as_table(const transfer&);
 std::string as_json(const transfer&);

@@ -416,6 +416,7 @@ def test_boundaries_of_rare_factors_are_not_worse_than_those_of_iamb_and_pc(digc
         for other in ("IAMB", "PC-stable"):
             assert figures[f"MB-F1 less {other}'s", rows]["high"] >= 0, (rows, other, figures)
         assert figures["MB-F1 less equal shares'", rows]["low"] > 0, (rows, figures)
+        assert figures["SHD less equal shares'", rows]["high"] < 0, (rows, figures)
     assert "[" in causal(digctl, "eval", folder, "--compare").stdout
 
 
