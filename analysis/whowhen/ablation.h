@@ -11,9 +11,9 @@ namespace digd::whowhen {
 
 // One evaluator, or all evaluators of one stage, left out of training and of the answers.
 struct ablated {
-  std::string name;   // of the evaluator; "(all)": of the whole stage
-  std::string stage;  // as to_string(chief::stage)
-  double weight = 0;  // fitted to all cases; of a whole stage: the sum of absolute weights
+  std::string name;         // of the evaluator; "(all)": of the whole stage
+  std::string stage;        // as to_string(chief::stage)
+  double weight = 0;        // fitted to all cases; of a whole stage: the sum of absolute weights
   std::size_t right = 0;    // cases whose first candidate is the true one, without it
   std::size_t changed = 0;  // cases whose first candidate differs from the one with it
   double lost = 0;          // how much lower the log-likelihood of the held-out truths is without it

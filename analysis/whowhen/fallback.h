@@ -15,8 +15,8 @@ answer from_prior(const answer& ranked, const answer& constant, double min_ratio
 
 struct prior_figure {
   std::string framework;
-  std::string constant;   // chosen on the other frameworks
-  double min_ratio = 0;   // chosen on the other frameworks; 0: the ranker alone
+  std::string constant;  // chosen on the other frameworks
+  double min_ratio = 0;  // chosen on the other frameworks; 0: the ranker alone
   left_out_figure agent, step;
   difference agent_change, step_change;  // to the ranker alone
 };
