@@ -175,6 +175,14 @@ export class Conversation {
 /** The conversation of the running code. */
 export const conversations = new AsyncLocalStorage<Conversation>();
 
+/** Thrown where an agent's request or handoff was not delivered, with the monitor's text for its author. */
+export class NotDelivered extends Error {
+  constructor(verdict: Verdict) {
+    super(verdict.inject ?? "Your message was not delivered. Do this part yourself, or finish with what you have.");
+    this.name = "NotDelivered";
+  }
+}
+
 export const inputOf = (verdict: Verdict): InputEvent => ({
   event: verdict.event,
   verdict,

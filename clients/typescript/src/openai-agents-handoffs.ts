@@ -1,7 +1,7 @@
 // Handoffs of the OpenAI Agents SDK as events, and the monitor's texts in the input of models.
 import { user, type AgentInputItem, type Handoff } from "@openai/agents";
 import { snapshot } from "./adapter.js";
-import { conversations, inputOf, modelCalls, unjudged } from "./openai-agents-conversation.js";
+import { conversations, inputOf, modelCalls, NotDelivered, unjudged } from "./openai-agents-conversation.js";
 import type { AnyAgent, Conversation, RunCall, WatchedRun } from "./openai-agents-conversation.js";
 
 type AnyHandoff = Handoff<any, any>;
@@ -46,6 +46,10 @@ async function handOff(conversation: Conversation, target: AnyAgent, args: strin
   let chosen = target;
   for (const verdict of verdicts) {
     if (verdict.action !== "reroute") continue;
+    if (verdict.recipients.length === 0) {
+      watched.run.applied(verdict);
+      throw new NotDelivered(verdict);
+    }
     const other = watched.agents.get(verdict.recipients[0] ?? "");
     watched.run.applied(verdict, other ? undefined : "no agent of that name can be reached");
     chosen = other ?? chosen;

@@ -6,9 +6,10 @@ import {
   RunState,
 } from "@openai/agents";
 import { snapshot } from "./adapter.js";
-import { Conversation, conversations, inputOf, unjudged } from "./openai-agents-conversation.js";
+import { Conversation, conversations, inputOf, NotDelivered, unjudged } from "./openai-agents-conversation.js";
 import type { AnyResult, RunCall } from "./openai-agents-conversation.js";
 import { filteredOptions } from "./openai-agents-handoffs.js";
+import type { Verdict } from "./verdict.js";
 
 /** Whether the error is an end that the author declared, by a guardrail or a limit on turns. */
 export const isDeclaredEnd = (error: unknown): boolean =>
@@ -30,6 +31,7 @@ export async function runRequest(caller: Conversation, call: RunCall): Promise<A
     ? caller.activation.emit([agent.name], event)
     : watched.run.emit([agent.name], event);
   const verdict = (await watched.ifHealing(pending)) ?? unjudged(id, [agent.name]);
+  if (verdict.action === "reroute") refuse(caller, verdict);
   const conversation = new Conversation(watched, agent, [inputOf(verdict)]);
   let result: AnyResult;
   try {
@@ -47,6 +49,21 @@ export async function runRequest(caller: Conversation, call: RunCall): Promise<A
       (error) => failRequest(caller, conversation, error),
     );
   return result;
+}
+
+/**
+ * Fails the tool of a request that went back to its author or to nobody. The SDK hides a tool's error from the model,
+ * so the author's next model call gets the text.
+ */
+function refuse(caller: Conversation, verdict: Verdict): void {
+  const { recipients } = verdict;
+  const goesElsewhere = recipients.length > 0 && !recipients.includes(caller.agent.name);
+  caller.watched.run.applied(verdict, goesElsewhere ? "the program runs this agent itself" : undefined);
+  if (goesElsewhere) return;
+  const error = new NotDelivered(verdict);
+  if (recipients.length > 0) caller.responses.push({ event: verdict.event, inject: error.message });
+  else caller.texts.push(error.message);
+  throw error;
 }
 
 function failRequest(caller: Conversation, conversation: Conversation, error: unknown): void {

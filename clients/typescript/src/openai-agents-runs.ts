@@ -138,7 +138,7 @@ async function runRounds(conversation: Conversation, call: RunCall): Promise<Any
       failure = error;
       conversation.countUsage();
       conversation.settleFailed(false);
-      conversation.activation.fail(error);
+      if (conversation.activation.isOpen) conversation.activation.fail(error); // a handoff to nobody has ended it
     }
     if (result?.interruptions?.length > 0) return result;
     let next: NextRound | null = null;

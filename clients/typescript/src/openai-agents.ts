@@ -7,7 +7,7 @@
 // that does not heal, nothing here waits for the daemon, and the SDK gets no filter of model inputs.
 import { Agent, Runner, type Handoff } from "@openai/agents";
 import { RunSettings } from "./adapter.js";
-import { conversations, modelCalls } from "./openai-agents-conversation.js";
+import { conversations, modelCalls, NotDelivered } from "./openai-agents-conversation.js";
 import type { AnyAgent, AnyResult, RunCall, RunFunction } from "./openai-agents-conversation.js";
 import { watchedHandoff } from "./openai-agents-handoffs.js";
 import { runRequest } from "./openai-agents-requests.js";
@@ -15,6 +15,8 @@ import { runWatched, type WatchedRunner } from "./openai-agents-runs.js";
 import { resolveOptions, type RunOptions } from "./options.js";
 import type { Run } from "./run.js";
 import type { Mode } from "./wire.js";
+
+export { NotDelivered };
 
 export interface OpenAIAgentsOptions {
   /** Default: DIGD_MODE, else `shadow`, which changes nothing. `off` undoes an earlier `instrument`. */
