@@ -180,6 +180,10 @@ class builder {
     }
     out_.data = table(out_.runs.size());
     for (std::size_t k = 0; k < builtin_.size(); ++k) number(builtin_names_[k], builtin_[k], false);
+    if (unchanging_ > 0) {
+      note(std::to_string(unchanging_) + " of " + std::to_string(builtin_.size()) +
+           " built-in factors: dropped, they never change");
+    }
     add_labels();
     for (std::size_t k = 0; k < user_.size(); ++k) number(user_[k].name, user_values_[k], true);
     add_metrics();
@@ -216,6 +220,8 @@ class builder {
       out_.data.add_discrete(name, codes, {number_text(*distinct.begin()), number_text(*distinct.rbegin())});
     } else if (say) {
       note(plain(name) + ": dropped, it never changes");
+    } else {
+      ++unchanging_;
     }
   }
 
@@ -277,6 +283,7 @@ class builder {
   std::vector<std::vector<double>> builtin_, user_values_;
   std::vector<std::map<std::string, double>> metrics_;
   std::vector<int> success_;
+  std::size_t unchanging_ = 0;  // built-in factors with one value in all runs
   std::size_t not_ended_ = 0;
   std::map<std::string, std::size_t> lacking_;
 };

@@ -291,6 +291,18 @@ def test_the_built_in_factors_are_listed(digctl):
         assert name in names
 
 
+def test_each_built_in_factor_is_a_column_or_counted_as_dropped(digctl, few, tmp_path):
+    names = {line.split("\t")[0] for line in causal(digctl, "factors", "--list").stdout.splitlines()}
+    got = causal(digctl, "factors", few, "--csv", tmp_path / "few.csv")
+    assert got.returncode == 0, got.stderr
+    rows = list(csv.DictReader((tmp_path / "few.csv").open()))
+    columns = names & set(rows[0])
+    assert columns and all(len({row[name] for row in rows}) > 1 for name in columns)
+    dropped = len(names) - len(columns)
+    assert dropped > 0
+    assert f"{dropped} of {len(names)} built-in factors: dropped, they never change" in got.stderr
+
+
 def test_rates_and_prefix_windows_change_the_table(digctl, few):
     plain, rates, first, early = (
         next(csv.DictReader(io.StringIO(causal(digctl, "factors", few, *options).stdout)))
