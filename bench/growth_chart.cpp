@@ -73,7 +73,7 @@ std::string growth_chart(std::string_view measured_json) {
 
   picture::chart chart(width, height, "Nanoseconds an event by the length of the run",
                        "the thin lines are fitted curves");
-  for (double power = 2; power <= highest; ++power) {
+  for (int power = 2; power <= static_cast<int>(highest); ++power) {
     chart.line(left, y(power), right, y(power), "grid");
     chart.text(left - 8, y(power) + 4, "end", "small", with_commas(std::pow(10, power)) + " ns");
   }

@@ -47,7 +47,7 @@ void open_sheet(svg_builder& to, const std::string& width, const std::string& he
 }
 
 void paper(svg_builder& to) {
-  to.open("rect").attribute("class", "paper").attribute("width", "100%").attribute("height", "100%").empty();
+  to.open("rect").attribute("class", "paper").attribute("width", "100%").attribute("height", "100%").end_empty();
 }
 
 void write_text(svg_builder& to, double x, double y, std::string_view style_name, const std::string& text) {
@@ -206,7 +206,7 @@ class drawing {
     }
     to.open("path").attribute("class", l.directed ? "edge" : "edge open").attribute("d", path.text());
     if (l.directed) to.attribute(l.backwards ? "marker-start" : "marker-end", "url(#tip)");
-    to.empty();
+    to.end_empty();
   }
 
   void support(svg_builder& to, const line& l) const {

@@ -38,8 +38,12 @@ std::vector<double> ticks(double low, double high, int wanted) {
     }
   }
   std::vector<double> out;
-  for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k)
+  const double first = std::ceil(low / step - 1e-9);
+  for (int i = 0; i <= wanted + 1; ++i) {  // the step is at least `raw`, so there are no more
+    const double k = first + i;
+    if (k * step > high + step * 1e-9) break;
     out.push_back(k == 0 ? 0 : k * step);
+  }
   return out;
 }
 
@@ -77,7 +81,11 @@ chart::chart(double width, double height, std::string_view title, std::string_vi
   if (!description.empty()) to.element("desc", description).line_end();
   if (!look.embedded) {
     to.raw("<style>").raw(with_colours(chart_style)).close("style");
-    to.open("rect").attribute("class", "page").attribute("width", width_text).attribute("height", height_text).empty();
+    to.open("rect")
+        .attribute("class", "page")
+        .attribute("width", width_text)
+        .attribute("height", height_text)
+        .end_empty();
   }
   text(24, 30, "start", "title", title);
   text(24, 50, "start", "soft", subtitle);
@@ -90,7 +98,7 @@ svg_builder chart::mark(std::string_view tag, std::string_view style) {
 }
 
 void chart::finish(svg_builder& to, std::string_view tag, std::string_view tip) {
-  if (tip.empty()) to.empty();
+  if (tip.empty()) to.end_empty();
   else to.children().element("title", tip).close(tag);
 }
 
@@ -113,7 +121,7 @@ void chart::path(const std::vector<std::pair<double, double>>& points, std::stri
     const auto [x, y] = points[i];
     i == 0 ? way.move(x, y) : way.line(x, y);
   }
-  mark("path", style).attribute("d", way.text()).empty();
+  mark("path", style).attribute("d", way.text()).end_empty();
 }
 
 void chart::shape(const svg_path& path, std::string_view style, std::string_view tip, double stroke_width) {
@@ -143,13 +151,13 @@ void chart::turned_text(double x, double y, std::string_view style, std::string_
 void chart::error_bar_across(double x1, double x2, double y) {
   svg_path way(coordinates::hundredths);
   way.move(x1, y - 4).vertical(y + 4).move(x1, y).horizontal(x2).move(x2, y - 4).vertical(y + 4);
-  mark("path", "bar-error").attribute("d", way.text()).empty();
+  mark("path", "bar-error").attribute("d", way.text()).end_empty();
 }
 
 void chart::error_bar_up(double x, double y1, double y2) {
   svg_path way(coordinates::hundredths);
   way.move(x - 3, y1).horizontal(x + 3).move(x, y1).vertical(y2).move(x - 3, y2).horizontal(x + 3);
-  mark("path", "bar-error").attribute("d", way.text()).empty();
+  mark("path", "bar-error").attribute("d", way.text()).end_empty();
 }
 
 void chart::y_axis(const scale& y, double left, double right, std::string_view name) {

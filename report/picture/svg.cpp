@@ -73,7 +73,7 @@ class drawing : private svg_pieces {
   // The parts of a standalone picture only: style, background, heading and notes.
   void sheet(svg_builder& to, const std::string& title) const {
     to.raw("<style>").raw(with_colours(svg_style)).close("style");
-    to.open("rect").attribute("width", "100%").attribute("height", "100%").attribute("class", "paper").empty();
+    to.open("rect").attribute("width", "100%").attribute("height", "100%").attribute("class", "paper").end_empty();
     const auto write_line = [&](double y, std::string_view style, std::string_view line_text) {
       to.open("text").attribute("x", 28).attribute("y", y).attribute("class", style).content(line_text);
     };

@@ -57,7 +57,7 @@ svg_builder& svg_builder::attribute(std::string_view name, double value) {
   return raw("\"");
 }
 
-svg_builder& svg_builder::empty() { return raw("/>\n"); }
+svg_builder& svg_builder::end_empty() { return raw("/>\n"); }
 
 svg_builder& svg_builder::content(std::string_view text) { return raw(">").raw(xml(text)).close(tag_); }
 

@@ -56,11 +56,11 @@ class svg_builder {
  public:
   svg_builder(std::string& out, coordinates format) : out_(out), format_(format) {}
 
-  // Begins an element. Its attributes follow, then `empty`, `content` or `children`.
+  // Begins an element. Its attributes follow, then `end_empty`, `content` or `children`.
   svg_builder& open(std::string_view tag);
   svg_builder& attribute(std::string_view name, std::string_view value);
   svg_builder& attribute(std::string_view name, double value);
-  svg_builder& empty();                                               // ends an element without content, and the line
+  svg_builder& end_empty();                                           // ends an element without content, and the line
   svg_builder& content(std::string_view text);                        // ends an element with text, and the line
   svg_builder& children();                                            // children follow, then `close`
   svg_builder& close(std::string_view tag);                           // ends an element with children, and the line

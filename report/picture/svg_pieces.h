@@ -28,20 +28,20 @@ class svg_pieces {
 
   void line(double x0, double y0, double x1, double y1, std::string_view style) {
     to_.open("line").attribute("x1", x0).attribute("y1", y0).attribute("x2", x1).attribute("y2", y1);
-    to_.attribute("class", style).empty();
+    to_.attribute("class", style).end_empty();
   }
 
   void circle(double x, double y, double r, std::string_view style) {
-    to_.open("circle").attribute("cx", x).attribute("cy", y).attribute("r", r).attribute("class", style).empty();
+    to_.open("circle").attribute("cx", x).attribute("cy", y).attribute("r", r).attribute("class", style).end_empty();
   }
 
   void box(double x, double y, double w, double h, double round, std::string_view style) {
     to_.open("rect").attribute("x", x).attribute("y", y).attribute("width", w).attribute("height", h);
-    to_.attribute("rx", round).attribute("class", style).empty();
+    to_.attribute("rx", round).attribute("class", style).end_empty();
   }
 
   void shape(const svg_path& way, std::string_view style) {
-    to_.open("path").attribute("d", way.text()).attribute("class", style).empty();
+    to_.open("path").attribute("d", way.text()).attribute("class", style).end_empty();
   }
 
   // A group with a tool tip and, for screen readers, a description.

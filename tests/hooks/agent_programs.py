@@ -1,4 +1,4 @@
-"""Runs Gemini CLI and opencode against a scripted model, attached with digctl, and keeps what their hooks said.
+"""Runs Gemini CLI and opencode against a scripted model, attached with digctl, and keeps the calls of their hooks.
 
 Without a program ($GEMINI_BIN, $OPENCODE_BIN) the recorded hook calls of the same scenario are played instead.
 """

@@ -1,4 +1,4 @@
-"""Runs Claude Code against a scripted model, with its hooks sent to a daemon, and keeps what the hooks said.
+"""Runs Claude Code against a scripted model, with its hooks sent to a daemon, and keeps the calls of the hooks.
 
 Without the program the recorded hook calls of the same scenario are played instead, in their order.
 """

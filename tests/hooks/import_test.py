@@ -1,4 +1,4 @@
-"""digctl import claude-code: the logs of real sessions become traces that say what the hooks said."""
+"""digctl import claude-code: the logs of real sessions become traces with the facts that the hooks reported."""
 
 import json
 import os

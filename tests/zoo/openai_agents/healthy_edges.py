@@ -75,11 +75,11 @@ async def typed_output_that_warns(probe):
         "clerk", [lab.use("look_up")], tools=[look_up], tool_use_behavior="stop_on_first_tool", output_type=Count
     )
     async with watched(probe):
-        with warnings.catch_warnings(record=True) as heard:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = await Runner.run(agent, "How many?")
             await Runner.run(lab.agent("next", lab.say("Thanks.")), "So many.")
-        probe.saw([str(warning.message) for warning in heard])
+        probe.saw([str(warning.message) for warning in caught])
         return result.final_output.n
 
 
