@@ -34,7 +34,7 @@ void run::note_spending(const message& m, graph::activation_index named) {
   const graph::activation_node& v = graph_.activation(named);
   if (m.type == message_type::activation_started) spending_.add_activation(v.agent, clock_);
   if (m.usage) spending_.add(v.agent, *m.usage);
-  if (!settings_.guards.is_on(rule_id::stall)) return;
+  if (silence_guard_ == nullptr) return;
   if (v.open) {
     silences_.hear(named, clock_);
   } else {
@@ -44,8 +44,8 @@ void run::note_spending(const message& m, graph::activation_index named) {
 
 // While the guard is off, or nothing is judged, no activation counts as silent.
 void run::update_silences() {
-  if (!settings_.guards.is_on(rule_id::stall)) return;
-  const bool off = !live() || settings_.effective_mode(rule_id::stall) == mode::off;
+  if (silence_guard_ == nullptr) return;
+  const bool off = !live() || settings_.effective_mode(silence_guard_->id) == mode::off;
   if (off) {
     silences_.clear();
   } else if (were_silences_off_) {
@@ -76,7 +76,7 @@ void run::guard_next(std::size_t next) {
   view_.later_reachable -= e.reachable();
   if (held.draft == nullptr) return;
   view_.later_work_outputs -= e.is_work();
-  if (!settings_.guards.is_on(rule_id::repetition) || view_.sender == graph::nobody) return;
+  if (repeats_guard_ == nullptr || view_.sender == graph::nobody) return;
   repeats_.add(view_.sender, repeats::key_of(held.blocked.to, held.draft->fingerprint), e.id, settings_.guards.window);
 }
 
@@ -85,7 +85,7 @@ bool run::ask_guards(const held_event& held) {
   const graph::event_node& e = graph_.event(held.blocked.event);
   if (e.submit) return true;
   for (const rule* guard : guards()) {
-    if (e.fyi && guard->id != rule_id::repetition) continue;
+    if (e.fyi && !guard->traits.judges_fyi) continue;
     if (!settings_.guards.is_on(guard->id) || settings_.effective_mode(guard->id) == mode::off) continue;
     const std::size_t first = findings_.size();
     guard->judge(graph_, held.blocked, settings_.of(guard->id), known_, findings_);
@@ -97,7 +97,7 @@ bool run::ask_guards(const held_event& held) {
 
 // Counts a firing and takes the action that is its turn. A warning is no firing.
 void run::choose_action(finding& found) {
-  if (found.rule == rule_id::budget) {
+  if (rule_of(found.rule).traits.counts == guard_count_kind::spending) {
     const spent_totals totals = spending_.guarded(found.agent, clock_);
     spending_.note_passed(found.agent, limits_passed(settings_.guards, totals));
     if (found.warning) spending_.note_warned(found.sender, limits_reached(settings_.guards, totals));
@@ -121,11 +121,12 @@ void run::carry_out_guard(const finding& found, const remedy& decided, held_even
   if (found.action == guard_action::cancel) cancel(found, decided, detection, out);
 }
 
-// A message that names an activation and has no event for `budget` to judge fires it when it is the first to find a
-// total above its limit.
+// A message that names an activation and has no event for the guard of spending to judge fires that guard when it is
+// the first to find a total above its limit.
 void run::judge_spending(const message& m, const speaker& from, answer& out) {
-  if (view_.sender == graph::nobody || !settings_.guards.is_on(rule_id::budget)) return;
-  if (settings_.effective_mode(rule_id::budget) == mode::off) return;
+  if (view_.sender == graph::nobody || spending_guard_ == nullptr) return;
+  const rule& guard = *spending_guard_;
+  if (settings_.effective_mode(guard.id) == mode::off) return;
   const auto is_judged = [this](const held_event& held) {
     const graph::event_node& e = graph_.event(held.blocked.event);
     return held.judged && !e.fyi && !e.submit;
@@ -134,14 +135,13 @@ void run::judge_spending(const message& m, const speaker& from, answer& out) {
   const graph::agent_index who = settings_.guards.per == budget_scope::agent ? view_.sender : graph::nobody;
   const std::uint8_t passed = limits_passed(settings_.guards, spending_.guarded(who, clock_));
   if ((passed & ~spending_.passed(who)) == 0) return;
-  const rule& guard = rule_of(rule_id::budget);
   const blocked_event no_event{.guards = &view_};
   findings_.clear();
-  guard.judge(graph_, no_event, settings_.of(rule_id::budget), known_, findings_);
+  guard.judge(graph_, no_event, settings_.of(guard.id), known_, findings_);
   finding& found = findings_.front();
-  found.rule = rule_id::budget;
+  found.rule = guard.id;
   choose_action(found);
-  found.action = without_event(settings_.guards.actions_of(rule_id::budget));
+  found.action = without_event(settings_.guards.actions_of(guard.id));
   healer_.open_case(m.as_is, from.able);
   const remedy decided = healer_.decide_guard(guard, found, {.has_activations = !to_cancel(found).empty()});
   healer_.close_case();
@@ -161,7 +161,8 @@ std::vector<graph::activation_index> run::to_cancel(const finding& found) const 
     const auto& open = graph_.agent(a).open;
     activations.insert(activations.end(), open.begin(), open.end());
   };
-  if (found.rule == rule_id::budget && settings_.guards.per == budget_scope::run) {
+  const bool is_spending = rule_of(found.rule).traits.counts == guard_count_kind::spending;
+  if (is_spending && settings_.guards.per == budget_scope::run) {
     for (graph::agent_index a = 0; a < graph_.agent_count(); ++a) add(a);
   } else if (found.sender != graph::nobody) {
     add(found.sender);
@@ -190,17 +191,17 @@ void run::cancel(const finding& found, const remedy& decided, std::uint32_t dete
 void run::fire_silence(answer& out) {
   const silences::due_silence due = *silences_.next();
   const graph::activation_node& v = graph_.activation(due.activation);
-  const rule& guard = rule_of(rule_id::stall);
+  const rule& guard = *silence_guard_;
   witness_visits_left_ = graph::max_message_visits;
   std::vector<graph::event_index> inputs;
   for (const graph::activation_input& input : v.inputs) {
     if (graph_.resolve(input.event) != nullptr) inputs.push_back(input.event.index);
   }
-  finding found{.rule = rule_id::stall,
+  finding found{.rule = guard.id,
                 .agent = v.agent,
                 .events = event_list(graph_, std::move(inputs)),
                 .limits = {"after_ms"},
-                .action = settings_.guards.action_of(rule_id::stall, due.step),
+                .action = settings_.guards.action_of(guard.id, due.step),
                 .sender = v.agent,
                 .activation = due.activation,
                 .measured = std::to_string((due.step + 1) * static_cast<std::uint64_t>(*settings_.guards.after_ms))};
@@ -210,7 +211,7 @@ void run::fire_silence(answer& out) {
   outcomes_.next_occasion();
   const std::uint32_t index = report(found, decided, out);
   if (decided.healed()) cancel(found, decided, index, out);
-  silences_.advance();
+  silences_.advance(settings_.guards.actions_of(guard.id).size());
 }
 
 }  // namespace digd

@@ -95,7 +95,7 @@ void run::decide(const hold_decision& decision, milliseconds when, answer& out) 
     return;
   }
   clock_ = now;
-  if (decision.decision == hold_end::release && hold->guard == rule_id::budget)
+  if (decision.decision == hold_end::release && rule_of(hold->guard).traits.counts == guard_count_kind::spending)
     spending_.restart(hold->spender, clock_);
   end_hold(decision.hold, decision.decision, decision.text, out);
   finish(out);

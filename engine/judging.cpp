@@ -34,7 +34,7 @@ void run::judge(const message& m, const speaker& from, answer& out) {
 // If the work is used up before every rule has judged the event, this event and those after it are unjudged.
 void run::judge_event(held_event& held, verdict& v, const message& m, const speaker& from, answer& out) {
   const bool fyi = graph_.event(held.blocked.event).fyi;
-  if (fyi && !settings_.guards.is_on(rule_id::repetition)) return;
+  if (fyi && !judges_fyi_) return;
   findings_.clear();
   if (graph_.work_is_used_up() || (!fyi && !ask_rules(held.blocked)) || (guards_on_ && !ask_guards(held))) {
     held.skipped = true;

@@ -14,6 +14,11 @@ graph::graph_limits graph_limits_of(const limits& l) {
   return {.settled_events = l.settled_events, .generators = l.generators};
 }
 
+bool any_judges_fyi(const guard_settings& settings) {
+  const auto judges = [&settings](const rule* guard) { return guard->traits.judges_fyi && settings.is_on(guard->id); };
+  return std::any_of(guards().begin(), guards().end(), judges);
+}
+
 bool reports_at_end(run_outcome outcome) { return outcome == run_outcome::none || outcome == run_outcome::failure; }
 
 }  // namespace
@@ -24,6 +29,10 @@ run::run(const run_settings& settings, const hello& first)
       windows_(graph_, settings_),
       healer_(graph_, settings_),
       guards_on_(settings_.guards.any_on()),
+      spending_guard_(guard_reading(guard_count_kind::spending, settings_.guards)),
+      repeats_guard_(guard_reading(guard_count_kind::repeats, settings_.guards)),
+      silence_guard_(guard_reading(guard_count_kind::silence, settings_.guards)),
+      judges_fyi_(any_judges_fyi(settings_.guards)),
       silences_(graph_, settings_.guards),
       view_{settings_.guards, spending_, repeats_} {
   if (first.agents) graph_.close_roster();

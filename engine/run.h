@@ -184,6 +184,11 @@ class run {
 
   // ---- guards
   const bool guards_on_;
+  // The guards for which the run counts; null while they are off.
+  const rule* const spending_guard_;
+  const rule* const repeats_guard_;
+  const rule* const silence_guard_;
+  const bool judges_fyi_;
   spending spending_;
   repeats repeats_;
   silences silences_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -32,8 +33,8 @@ class silences {
   };
   // The silence that is due first; of several the one with the least activation id.
   std::optional<due_silence> next() const;
-  // The first one has fired: its next step follows, if there is one.
-  void advance();
+  // The first one has fired. Its next step follows, if it has one of these `steps` left.
+  void advance(std::size_t steps);
   bool empty() const { return waiting_.empty(); }
 
  private:

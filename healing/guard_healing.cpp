@@ -18,7 +18,7 @@ action healing_of(guard_action a) {
 
 }  // namespace
 
-// Of `budget`, an event whose sender acted again too often goes to nobody, so that the budget holds.
+// An event whose sender acted again too often goes to nobody if the guard says so: a budget holds that way.
 digd::cause healer::guard_obstacle(const rule& guard, const finding& found, const guard_case& about,
                                    remedy& so_far) const {
   const bool is_placing = found.event != graph::nobody && found.action != guard_action::inject;
@@ -28,7 +28,7 @@ digd::cause healer::guard_obstacle(const rule& guard, const finding& found, cons
   if (found.action == guard_action::give_back) {
     if (so_far.targets.empty()) return cause::target;
     if (returns_used_up(so_far.targets.front())) {
-      if (guard.id != rule_id::budget) return cause::attempts;
+      if (!guard.traits.drops_after_returns) return cause::attempts;
       so_far.targets.clear();
     }
   }

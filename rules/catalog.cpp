@@ -14,6 +14,13 @@ std::span<const rule* const> catalog() {
   return rules;
 }
 
+const rule* guard_reading(guard_count_kind kind, const guard_settings& settings) {
+  for (const rule* guard : guards()) {
+    if (guard->traits.counts == kind) return settings.is_on(guard->id) ? guard : nullptr;
+  }
+  return nullptr;
+}
+
 run_settings default_settings() {
   run_settings settings;
   for (const rule* r : catalog()) settings.of(r->id) = r->defaults();

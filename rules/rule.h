@@ -103,6 +103,9 @@ enum class place_kind : std::uint8_t {
   delivery,  // the detection's agent, else the recipients that the witness shows as pending
 };
 
+// What the engine counts so that a guard can judge. At most one guard reads each count.
+enum class guard_count_kind : std::uint8_t { none, spending, repeats, silence };
+
 // What other code knows of a rule besides its judgement. The rest of digd depends on these, never on a rule's name.
 struct rule_traits {
   bool kinds = false;            // has the option `kinds`
@@ -112,6 +115,11 @@ struct rule_traits {
   bool returns = false;          // its healing makes one agent act again: `max_returns_per_agent` bounds it
   recurrence recurs = recurrence::same_place;
   place_kind place = place_kind::delivery;
+
+  // ---- of guards
+  guard_count_kind counts = guard_count_kind::none;
+  bool judges_fyi = false;           // judges `fyi` events too
+  bool drops_after_returns = false;  // beyond `max_returns_per_agent` the event goes to nobody instead of on its way
 
   constexpr bool has_window() const { return window != scope::none; }
   constexpr bool has_attempts() const { return attempts != scope::none; }
@@ -156,6 +164,8 @@ std::span<const rule* const> catalog();
 inline std::span<const rule* const> failure_rules() { return catalog().first(failure_rule_count); }
 inline std::span<const rule* const> guards() { return catalog().subspan(failure_rule_count); }
 inline const rule& rule_of(rule_id id) { return *catalog()[index_of(id)]; }
+// The guard that reads this count; null if these settings do not turn it on.
+const rule* guard_reading(guard_count_kind, const guard_settings&);
 // Settings with the catalog's defaults for each rule.
 run_settings default_settings();
 

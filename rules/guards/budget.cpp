@@ -42,7 +42,8 @@ class budget final : public rule {
  public:
   constexpr budget()
       : rule(rule_id::budget, digd::severity::failure, action::none,
-             {.recurs = recurrence::same_agent, .place = place_kind::delivery}, about) {}
+             {.recurs = recurrence::same_agent, .counts = guard_count_kind::spending, .drops_after_returns = true},
+             about) {}
 
   rule_settings defaults() const override { return {}; }
 

@@ -23,7 +23,7 @@ class repetition final : public rule {
  public:
   constexpr repetition()
       : rule(rule_id::repetition, digd::severity::warning, action::none,
-             {.recurs = recurrence::same_agent, .place = place_kind::delivery}, about) {}
+             {.recurs = recurrence::same_agent, .counts = guard_count_kind::repeats, .judges_fyi = true}, about) {}
 
   rule_settings defaults() const override { return {}; }
 

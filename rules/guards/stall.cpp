@@ -23,7 +23,7 @@ class stall final : public rule {
  public:
   constexpr stall()
       : rule(rule_id::stall, digd::severity::warning, action::none,
-             {.recurs = recurrence::same_agent, .place = place_kind::delivery}, about) {}
+             {.recurs = recurrence::same_agent, .counts = guard_count_kind::silence}, about) {}
 
   rule_settings defaults() const override { return {}; }
 
