@@ -1,18 +1,21 @@
 // Serves a GGUF model on loopback with the part of OpenAI's API that the study needs:
 // POST /v1/chat/completions with messages, seed, temperature, max_tokens and response_format json_schema.
 //
-//   node server.mjs MODEL [CONTEXT]     prints {"port": N} when it is ready; CONTEXT in tokens, 4096 by default
+//   node server.mjs MODEL [CONTEXT [THREADS]]     prints {"port": N} when it is ready
+//
+// CONTEXT is in tokens, 4096 by default; THREADS is 2 by default.
 //
 // One request at a time, each from an empty context: the same request gives the same answer.
 import http from "node:http";
 import {getLlama, LlamaChatSession} from "node-llama-cpp";
 
 const CONTEXT = Number(process.argv[3] ?? 4096);
+const THREADS = Number(process.argv[4] ?? 2);
 const MAX_BODY = 1 << 20;
 
-const llama = await getLlama({gpu: false, build: "never", progressLogs: false, logLevel: "error", maxThreads: 2});
+const llama = await getLlama({gpu: false, build: "never", progressLogs: false, logLevel: "error", maxThreads: THREADS});
 const model = await llama.loadModel({modelPath: process.argv[2]});
-const context = await model.createContext({contextSize: CONTEXT, threads: 2});
+const context = await model.createContext({contextSize: CONTEXT, threads: THREADS});
 const sequence = context.getSequence();
 const grammars = new Map(); // by schema, as JSON; the study has a handful
 
