@@ -29,8 +29,11 @@ API_PYTHON = """# The API of the Python client
 ::: digd
     options:
       members: true
+      inherited_members: true
 
 ::: digd.sync
+    options:
+      inherited_members: true
 
 ::: digd.langgraph
 

@@ -3,6 +3,7 @@ import type { Run } from "./run.js";
 import { eventId, type EventLike, type Verdict } from "./verdict.js";
 import type { Reaction, Usage, WireEvent } from "./wire.js";
 
+/** Options of an output of an activation. */
 export interface OutputOptions {
   /** Generated if missing. */
   id?: string;
@@ -44,6 +45,7 @@ export class Activation {
     readonly inputs: readonly string[],
   ) {}
 
+  /** Whether the activation has not ended yet. */
   get isOpen(): boolean {
     return !this.ended;
   }

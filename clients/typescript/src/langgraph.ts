@@ -17,6 +17,7 @@ import type { Mode, RuleName, RuleSettings } from "./wire.js";
 
 export { addTexts, notes, type Inject } from "./langgraph-text.js";
 
+/** Options of `instrument`. */
 export interface LangGraphOptions {
   /** Default: DIGD_MODE, else `shadow`, which changes nothing. `off` undoes an earlier `instrument`. */
   mode?: Mode;

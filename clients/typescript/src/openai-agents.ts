@@ -18,6 +18,7 @@ import type { Mode } from "./wire.js";
 
 export { NotDelivered };
 
+/** Options of `instrument`. */
 export interface OpenAIAgentsOptions {
   /** Default: DIGD_MODE, else `shadow`, which changes nothing. `off` undoes an earlier `instrument`. */
   mode?: Mode;

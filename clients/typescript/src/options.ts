@@ -15,6 +15,7 @@ export type Handled = void | boolean | Applied;
 /** Carries out an intervention: gives `recipients` the text and, for `reroute`, also the event. */
 export type InterventionHandler = (intervention: Intervention) => Handled | Promise<Handled>;
 
+/** Options of a run. All of them have defaults. */
 export interface RunOptions {
   /** Id of the run; generated if missing. */
   run?: string;

@@ -1,5 +1,6 @@
 // Written by scripts/generate-rules. Do not edit.
 
+/** The names of the rules. */
 export type RuleName =
   | "early_termination"
   | "orphaned_event"

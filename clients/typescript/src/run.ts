@@ -27,6 +27,7 @@ import type {
   WireEvent,
 } from "./wire.js";
 
+/** Options of a root event. */
 export type EmitOptions = Omit<OutputOptions, "submit">;
 
 const maxHandlerMs = 30_000;
@@ -127,6 +128,7 @@ export class Run {
       return false;
     return (this.welcome?.mode ?? this.settings.mode ?? "enforce") === "enforce";
   }
+  /** Counts of messages, of deliveries unchanged and of errors. */
   get counters(): Readonly<Counters> {
     return this.session.counters;
   }
@@ -195,11 +197,13 @@ export class Run {
     this.send({ type: "usage", activation: id, usage: used });
   }
 
+  /** Reports that an agent can receive events from now on. */
   agentJoined(agent: string): void {
     this.agents?.add(agent);
     this.send({ type: "agent_joined", agent });
   }
 
+  /** Reports that an agent can receive no events any more. */
   agentLeft(agent: string): void {
     this.agents?.delete(agent);
     this.send({ type: "agent_left", agent });

@@ -21,6 +21,7 @@ export interface Answer {
   heldMs?: number;
 }
 
+/** Options of a session. */
 export interface SessionOptions {
   /** The verdict deadline in milliseconds, until `welcome` brings the daemon's. */
   deadlineMs: number;
@@ -32,9 +33,11 @@ export interface SessionOptions {
   maxBufferBytes: number;
 }
 
+/** The functions that a session calls. */
 export interface SessionEvents {
   /** A new intervention. Answer it with `answerIntervention`. */
   intervention(intervention: Intervention): void;
+  /** The daemon has welcomed the session. */
   welcome(welcome: Welcome): void;
   /** The daemon refused this session permanently. */
   refused(error: DaemonError): void;
@@ -46,6 +49,7 @@ export interface SessionEvents {
   error?(error: DaemonError): void;
 }
 
+/** Counts over the life of a session. */
 export interface Counters {
   messages: number;
   asIs: number;

@@ -32,6 +32,7 @@ const defaultMessageBytes = 1 << 20; // until `welcome` brings the daemon's limi
 const envelopeBytes = 64; // for seq and as_is
 const encoder = new TextEncoder();
 
+/** The client side of the protocol as a state machine without I/O, for programs with a transport of their own. */
 export class Session {
   readonly counters: Counters = { messages: 0, asIs: 0, dropped: 0, welcomes: 0, errors: 0, unreadable: 0 };
   private state: "starting" | "greeted" | "open" | "down" | "over" = "starting";
@@ -96,6 +97,7 @@ export class Session {
     return frames;
   }
 
+  /** Whether the daemon has welcomed this session on the present connection. */
   get isOpen(): boolean {
     return this.state === "open";
   }
@@ -103,6 +105,7 @@ export class Session {
   get hasFailed(): boolean {
     return this.state === "down" || this.state === "over";
   }
+  /** Whether the session has ended permanently. */
   get isOver(): boolean {
     return this.state === "over";
   }
@@ -110,9 +113,11 @@ export class Session {
   get isDurable(): boolean {
     return this.queue.length === 0 && this.unreportedDrops === 0 && this.droppedRunEnd === null;
   }
+  /** The daemon's last welcome; null before the first. */
   get lastWelcome(): Welcome | null {
     return this.lastWelcomeFrame;
   }
+  /** The number of messages without an ack. */
   get unacked(): number {
     return this.queue.length;
   }
@@ -173,6 +178,7 @@ export class Session {
 
   // ---- receiving
 
+  /** Takes in one frame of the daemon. */
   receive(text: string, now: number): void {
     if (this.state === "over") return;
     let frame: Frame;

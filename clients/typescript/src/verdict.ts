@@ -2,6 +2,7 @@
 import type { Answer, AsIsReason, Blocked } from "./session-contract.js";
 import type { DaemonError, Detection, Intervention, WireVerdict } from "./wire.js";
 
+/** The decision about an event: deliver it to `recipients`, with the text `inject` added if it is set. */
 export interface Verdict {
   /** Id of the event. */
   readonly event: string;

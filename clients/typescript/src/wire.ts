@@ -3,8 +3,10 @@ import type { RuleName } from "./rules.generated.js";
 
 export type { RuleName } from "./rules.generated.js";
 
+/** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
+/** How far digd goes: `off` leaves no trace, `observe` and `shadow` change nothing, `enforce` heals. */
 export type Mode = "off" | "observe" | "shadow" | "enforce";
 /** The settings of a rule in `hello`; the daemon's configuration limits them. Times are in milliseconds. */
 export interface RuleSettings {
@@ -18,6 +20,7 @@ export interface RuleSettings {
   text?: string;
 }
 
+/** The kinds of healing that a client can carry out. */
 export interface Capabilities {
   inject: boolean;
   reroute: boolean;
@@ -35,6 +38,7 @@ export interface Usage {
   tool_calls?: number;
 }
 
+/** The client's first frame: the run and its settings. */
 export interface Hello {
   type: "hello";
   protocol: 1;
@@ -54,6 +58,7 @@ export interface Hello {
   labels?: Record<string, string>;
 }
 
+/** The daemon's answer to `hello`: the mode, rules and limits in force. */
 export interface Welcome {
   type: "welcome";
   run: string;
@@ -81,8 +86,11 @@ export interface WireEvent {
   payload?: unknown;
 }
 
+/** An activation's reaction to an input. */
 export type Reaction = "consume" | "wait" | "discard" | { reroute: readonly string[] };
+/** The outcome of a run, as the program reports it. */
 export type Outcome = "success" | "failure" | "aborted";
+/** The way in which the client carried out a verdict or an intervention. */
 export type Applied =
   "as_is" | "injected" | "rerouted" | "created" | "released" | "cancelled" | "unsupported" | "failed";
 
@@ -102,6 +110,7 @@ export interface Message {
   [field: string]: unknown;
 }
 
+/** A report that a rule fired. `evidence` lists the ids that made it fire; `cause` says why it was not healed. */
 export interface Detection {
   rule: RuleName;
   severity: "failure" | "warning";
@@ -115,6 +124,7 @@ export interface Detection {
   [more: string]: unknown;
 }
 
+/** The daemon's verdict on an event. */
 export interface WireVerdict {
   event: string;
   action: "deliver" | "inject" | "reroute" | "hold";
@@ -128,6 +138,7 @@ export interface WireVerdict {
   on_timeout?: "release" | "return";
 }
 
+/** Healing without a blocked event, or the end of a hold. */
 export interface Intervention {
   type: "intervention";
   id: string;
@@ -141,6 +152,7 @@ export interface Intervention {
   detections?: Detection[];
 }
 
+/** The daemon refused a message or, if `fatal`, the session. */
 export interface DaemonError {
   type: "error";
   code: string;
@@ -152,6 +164,7 @@ export interface DaemonError {
   to?: string;
 }
 
+/** A frame of the daemon. */
 export type Frame =
   | Welcome
   | { type: "verdicts"; seq: number; verdicts: WireVerdict[] }

@@ -87,6 +87,7 @@ class Detection:
 
     @staticmethod
     def of(frame: Mapping[str, Json]) -> Detection:
+        """The detection in a frame of the daemon."""
         return Detection(
             rule=str(frame.get("rule", "")),
             severity=str(frame.get("severity", "")),
@@ -149,6 +150,7 @@ class Intervention:
 
     @staticmethod
     def of(frame: Mapping[str, Json]) -> Intervention:
+        """The intervention in a frame of the daemon."""
         return Intervention(
             id=str(frame["id"]),
             action=str(frame["action"]),
@@ -165,6 +167,7 @@ EventLike = Union[str, Verdict, Intervention]
 
 
 def event_id(event: EventLike) -> str:
+    """The id of the event that it names."""
     if isinstance(event, Verdict):
         return event.event
     if isinstance(event, Intervention):
@@ -219,6 +222,7 @@ class Event:
     fingerprint: str | None = None  # what makes it a repetition of another; None: its payload
 
     def blocked(self) -> Blocked:
+        """This event as it waits for its verdict."""
         return Blocked(self.id, self.recipients, self.submit)
 
     def members(self, redact: Redact | None) -> dict[str, Json]:

@@ -376,9 +376,11 @@ class Run(RunState):
             self._send(usage_message(activation, usage, ts))
 
     async def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
+        """Reports that an agent can receive events from now on."""
         self._send(message("agent_joined", ts=ts, agent=agent))
 
     async def agent_left(self, agent: str, *, ts: int | None = None) -> None:
+        """Reports that an agent can receive no events any more."""
         self._send(message("agent_left", ts=ts, agent=agent))
 
     def applied(self, event: EventLike, verdict: Verdict, *, as_is: str | None = None) -> None:

@@ -51,6 +51,7 @@ class RunState:
 
     @property
     def connected(self) -> bool:
+        """Whether the run has a connection on which the daemon has answered the hello."""
         return self._conversation.phase is Phase.UP
 
     @property

@@ -103,6 +103,7 @@ class Run:
 
     @property
     def id(self) -> str:
+        """The id of the run."""
         return self.aio.id
 
     def __enter__(self) -> Run:
@@ -115,6 +116,7 @@ class Run:
         self.close(error)
 
     def open(self) -> None:
+        """Begins to connect. `with` calls it; programs that cannot use that call `open` and `close`."""
         self._call_on_loop(self.aio.open)
         if self.aio.mode != "off":
             _open_runs.add(self)
@@ -130,13 +132,16 @@ class Run:
             _open_runs.add(self)
 
     def close(self, error: BaseException | None = None) -> None:
+        """Reports the end of the run unless another session does, waits for the last ack, and disconnects."""
         self._run_on_loop(self.aio.close(error))
         _open_runs.discard(self)
 
     def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
+        """Reports the end of the run. Later messages are not reported."""
         self._run_on_loop(self.aio.end(outcome, metrics))
 
     def flush(self, within_s: float = 5.0) -> bool:
+        """Waits until the daemon has acknowledged every message as durable. Returns whether it has."""
         return self._run_on_loop(self.aio.flush(within_s))
 
     def adapter_defaults(self, name: str) -> None:
@@ -155,21 +160,26 @@ class Run:
 
     @property
     def connected(self) -> bool:
+        """Whether the run has a connection on which the daemon has answered the hello."""
         return self.aio.connected
 
     @property
     def welcome(self) -> Mapping[str, Json] | None:
+        """The mode, rules and limits in force, from the daemon's welcome; None before it."""
         return self.aio.welcome
 
     @property
     def counters(self) -> Counters:
+        """Counts of timeouts, of refusals by code, and of messages delivered unchanged."""
         return self.aio.counters
 
     @property
     def dropped(self) -> int:
+        """The number of messages dropped because the window was full."""
         return self.aio.dropped
 
     def next_id(self, kind: str) -> str:
+        """An id that this session has not used: `e` for events, `v` for activations. Any thread may call it."""
         with self._ids:
             return self.aio.next_id(kind)
 
@@ -186,6 +196,10 @@ class Run:
         fingerprint: str | None = None,
         ts: int | None = None,
     ) -> Verdict:
+        """Reports an event; returns its verdict. `source` is an open activation; without it this is a root event.
+
+        fingerprint: events with the same one count as repetitions; else the payload decides.
+        """
         return self._run_on_loop(
             self.aio.emit(
                 recipients,
@@ -201,11 +215,13 @@ class Run:
         )
 
     def activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> Activation:
+        """An activation of `agent` with these inputs."""
         return Activation(self, id or self.next_id("v"), agent, inputs)
 
     def start_activation(
         self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None, ts: int | None = None
     ) -> str:
+        """As `activation`, for programs that cannot use `with`. Returns the activation's id."""
         return self._run_on_loop(self.aio.start_activation(agent, inputs, id=id or self.next_id("v"), ts=ts))
 
     def end_activation(
@@ -219,25 +235,35 @@ class Run:
         usage: Usage | None = None,
         ts: int | None = None,
     ) -> tuple[Verdict, ...]:
+        """Ends an activation. Returns verdicts on rerouted inputs, then on outputs, each in their order.
+
+        With `error` the activation has failed: its reactions and outputs are not reported, and get no verdicts.
+        """
         work = self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, usage=usage, ts=ts)
         return self._run_on_loop(work)
 
     def usage(self, activation: str, usage: Usage, *, ts: int | None = None) -> None:
+        """Reports what an activation used since the last report, also after its end."""
         self._call_on_loop(lambda: self.aio.usage(activation, usage, ts=ts))
 
     def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
+        """Reports that an agent can receive events from now on."""
         self._run_on_loop(self.aio.agent_joined(agent, ts=ts))
 
     def agent_left(self, agent: str, *, ts: int | None = None) -> None:
+        """Reports that an agent can receive no events any more."""
         self._run_on_loop(self.aio.agent_left(agent, ts=ts))
 
     def applied(self, event: EventLike, verdict: Verdict, *, as_is: str | None = None) -> None:
+        """Reports that a verdict was carried out or, with `as_is`, why it was not."""
         self._call_on_loop(lambda: self.aio.applied(event, verdict, as_is=as_is))
 
     def gap(self, dropped: int, *, ts: int | None = None) -> None:
+        """Reports that the program itself lost this many observations."""
         self._call_on_loop(lambda: self.aio.gap(dropped, ts=ts))
 
     def tick(self, ts: int) -> None:
+        """Moves the clock of a run with `clock="trace"`."""
         self._call_on_loop(lambda: self.aio.tick(ts))
 
     def on_intervention(self, action: Any) -> Any:

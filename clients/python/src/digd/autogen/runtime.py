@@ -179,6 +179,7 @@ class Runtime(SingleThreadedAgentRuntime):
     # ---- the roster
 
     def is_registered(self, type: str) -> bool:
+        """Whether an agent of this type is registered."""
         return type in self._agent_factories
 
     async def announce_agents(self, *names: str) -> None:
@@ -330,6 +331,7 @@ class Runtime(SingleThreadedAgentRuntime):
         await super().publish_message(judged.message, topic_id, message_id=message_id, **options)
 
     async def publish_unwatched(self, message: Any, topic_id: TopicId, options: dict[str, Any]) -> None:
+        """Publishes a message as AutoGen does, without reporting it."""
         await super().publish_message(message, topic_id, **options)
 
     def _call_of(self, sender: AgentId | None) -> HandlerCall | None:
@@ -396,6 +398,7 @@ class Runtime(SingleThreadedAgentRuntime):
     # ---- for handler calls and group chats
 
     def line(self) -> AgentLine:
+        """Makes the line of work of an agent's next call."""
         line = AgentLine(self.digd_run, self.mail)
         self.state.lines.add(line)
         return line
@@ -414,11 +417,13 @@ class Runtime(SingleThreadedAgentRuntime):
             self._response_events[message_id].append(event)
 
     async def handled(self, message_id: str, agent: str) -> None:
+        """Notes that an agent has handled a message; forgets the message after its last agent."""
         self.flow.handle(message_id, agent)
         if self.flow.is_handled(message_id):
             await self._forget_message(message_id)
 
     async def chat_ended(self, chat: str) -> None:
+        """Notes the end of a group chat, and submits an answer that waited for it."""
         self.flow.end_chat(chat)
         await self._submit_deferred_answer()
 

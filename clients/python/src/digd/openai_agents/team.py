@@ -147,6 +147,7 @@ class Team:
         return not self.steps.is_over
 
     async def run_watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> RunResult:
+        """Runs an agent and reports its turns. What the program does next decides whether its result is the answer."""
         result, _ = await self._run(agent, input, (), options, final=False)
         return result
 
