@@ -18,7 +18,7 @@ action healing_of(guard_action a) {
 
 }  // namespace
 
-// An event whose sender acted again too often goes to nobody if the guard says so: a budget holds that way.
+// `drops_after_returns`: once the sender's returns are used up, its event goes to nobody. So a budget still limits it.
 digd::cause healer::guard_obstacle(const rule& guard, const finding& found, const guard_case& about,
                                    remedy& so_far) const {
   const bool is_placing = found.event != graph::nobody && found.action != guard_action::inject;
