@@ -103,18 +103,18 @@ def against(by_cell: dict[str, list[dict[str, Line]]], compared: list[dict[str, 
             kind = "fewer valid answers" if row["difference"][0] < 0 else "harm is not excluded"
             findings.append(f"- `{row['cell']}`, {row['arms']}: {kind}; {points(row['difference'])} points.")
     lines = [pair for complete in by_cell.values() for pair in complete]
-    lost = sum(pair["plain"]["valid"] and not pair["enforce"]["valid"] for pair in lines)
-    findings.append(
-        f"- {lost} of {sum(pair['plain']['valid'] for pair in lines)} runs that were valid in plain "
-        "were not in enforce."
-    )
+    valid = [pair for pair in lines if pair["plain"]["valid"]]
+    lost = sum(not pair["enforce"]["valid"] for pair in valid)
+    findings.append(f"- Pairs that are valid in plain: {len(valid)}. Of these, enforce is not valid in {lost}.")
     returned = sum(answer["correct"] for pair in lines for answer in pair["enforce"]["answers"][:-1])
-    findings.append(f"- In enforce, {returned} correct answers were not the last answer of their run.")
+    findings.append(f"- Correct answers in enforce that a later answer of the run replaced: {returned}.")
     texts = sum(pair["enforce"]["texts_with_data_lacking"] for pair in lines)
     followed = sum(pair["enforce"]["texts_followed"] for pair in lines)
-    findings.append(f"- Agents that lacked data followed {followed} of {texts} texts.")
-    without = [cell for cell, row in ((r["cell"], r) for r in compared) if row["corrected"] >= 0.05]
-    findings.append(f"- Comparisons without a significant difference: {len(without)} of {len(compared)}.")
+    findings.append(f"- Texts of digd that reached an agent which lacked data: {texts}. The agent followed {followed}.")
+    without = sum(row["corrected"] >= 0.05 for row in compared)
+    findings.append(f"- Comparisons without a significant difference: {without} of {len(compared)}.")
+    if not any(pair[arm]["valid"] for pair in lines for arm in pair):
+        findings.insert(0, "- No arm gave a valid answer in any run. So these pairs cannot show whether digd helps.")
     return findings
 
 
@@ -148,7 +148,7 @@ def page(results: dict[tuple[str, int, str], Line]) -> str:
             ],
         ),
         "## Arms",
-        "Means for each run.",
+        "Means over the runs of each arm.",
         table(
             ["cell", "arm", "valid", "answered", "calls", "tokens in", "tokens out", "model s", "texts"],
             [
@@ -169,7 +169,7 @@ def page(results: dict[tuple[str, int, str], Line]) -> str:
             ],
         ),
         "## Precision and recall in observe",
-        "One count for each run.",
+        "A run counts once for each rule, even if the rule fired several times.",
         table(
             ["rule", "runs in which it fired", "runs that truly had it", "precision", "recall"],
             precision_rows([pair["observe"] for complete in by_cell.values() for pair in complete]),
