@@ -1,4 +1,4 @@
-"""The adapters report the frameworks' own token counts with the end of an activation."""
+"""What an activation used reaches the daemon with its next work output or with its end."""
 
 import pytest
 from agents import Runner, function_tool
@@ -15,6 +15,7 @@ from langgraph.types import Command
 import digd
 import digd.autogen
 import digd.openai_agents
+import digd.sync
 from client_helpers import async_test, url_of
 from digd import Usage
 from digd.langgraph.usage import usage_of
@@ -76,6 +77,28 @@ async def test_a_run_of_the_agents_sdk_reports_its_model_and_tool_calls(daemon):
             await Runner.run(asking, "How many?")
     (used,) = [f["usage"] for f in frames(daemon, "activation_ended") if "usage" in f]
     assert (used["model_calls"], used["tool_calls"]) == (2, 1)
+
+
+@async_test
+async def test_an_output_is_judged_with_what_its_activation_used_so_far(daemon):
+    async with digd.Run(url=url_of(daemon), agents=["ann", "bob"], guards={"budget": {"max_cost": 5}}) as run:
+        async with run.activation("ann", [await run.emit(["ann"])]) as ann:
+            ann.add_usage(Usage(cost=6))
+            note = await ann.emit(["bob"], fyi=True)
+            costly = await ann.emit(["bob"])
+            ann.add_usage(Usage(model_calls=1))
+    assert (note.action, costly.action) == ("deliver", "reroute") and "budget" in costly.inject
+    outputs = [f for f in frames(daemon, "event") if f["event"].get("source")]
+    assert [f.get("usage") for f in outputs] == [None, {"cost": 6}]
+    assert [f["usage"] for f in frames(daemon, "activation_ended")] == [{"model_calls": 1}]
+
+
+def test_a_thread_reports_usage_with_its_output(daemon):
+    with digd.sync.Run(url=url_of(daemon), agents=["ann", "bob"], guards={"budget": {"max_cost": 5}}) as run:
+        with run.activation("ann", [run.emit(["ann"])]) as ann:
+            ann.add_usage(Usage(cost=6))
+            assert ann.emit(["bob"]).action == "reroute"
+    assert all("usage" not in f for f in frames(daemon, "activation_ended"))
 
 
 def test_counts_of_the_agents_sdk_have_the_protocols_names():

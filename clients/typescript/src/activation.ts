@@ -35,7 +35,7 @@ export class Activation {
   private readonly outputs: PendingOutput[] = [];
   private ended = false;
   /** @internal */
-  readonly used: Usage = {};
+  used: Usage = {}; // not reported yet
 
   /** @internal */
   constructor(
@@ -50,7 +50,7 @@ export class Activation {
     return !this.ended;
   }
 
-  /** Adds to what the activation used; reported with its end. */
+  /** Adds to what the activation used; reported with its next work output or its end. */
   addUsage(usage: Usage): void {
     for (const [name, n] of Object.entries(usage) as [keyof Usage, number][])
       this.used[name] = (this.used[name] ?? 0) + n;
@@ -76,7 +76,9 @@ export class Activation {
   /** Announces an output while the activation continues, and waits for its verdict. */
   async emit(recipients: readonly string[], options: OutputOptions = {}): Promise<Verdict> {
     this.mustBeOpen("emit");
-    return this.run.announce(this.event(recipients, options));
+    // With an event that `budget` does not judge, the guard could only cancel: then the usage waits.
+    const isJudged = !options.fyi && !options.submit;
+    return this.run.announce(this.event(recipients, options), isJudged ? this : undefined);
   }
 
   /** Submits the final answer now. The verdict `reroute` gives it back; then the run is not over. */

@@ -285,8 +285,9 @@ export class Run {
   }
 
   /** @internal */
-  async announce(event: WireEvent): Promise<Verdict> {
-    const [verdict] = await this.sendBlocked({ type: "event", event }, [blockedBy(event)]);
+  async announce(event: WireEvent, source?: Activation): Promise<Verdict> {
+    const message: Message = { type: "event", event, ...(source ? usageOf(source) : {}) };
+    const [verdict] = await this.sendBlocked(message, [blockedBy(event)]);
     return verdict as Verdict;
   }
 
@@ -468,8 +469,12 @@ function isUnused(used: Usage): boolean {
   return !Object.values(used).some((n) => n > 0);
 }
 
-function usageOf({ used }: Activation): { usage?: Usage } {
-  return isUnused(used) ? {} : { usage: used };
+/** Returns what the activation has not reported yet, and counts it as reported. */
+function usageOf(activation: Activation): { usage?: Usage } {
+  const usage = activation.used;
+  if (isUnused(usage)) return {};
+  activation.used = {};
+  return { usage };
 }
 
 function blockedBy(event: WireEvent): Blocked {

@@ -40,6 +40,17 @@ describe("guards", () => {
     expect(used.totals).toMatchObject({ input_tokens: 90, output_tokens: 30, model_calls: 1 });
   });
 
+  it("an output is judged with what its activation used so far", async () => {
+    const run = await open({ budget: { max_cost: 5 } });
+    const task = await run.emit(["a"]);
+    const [note, costly] = await run.activation("a", [task], async (a) => {
+      a.addUsage({ cost: 6 });
+      return [await a.emit(["b"], { fyi: true }), await a.emit(["b"])] as const;
+    });
+    expect([note.action, costly.action]).toEqual(["deliver", "reroute"]);
+    await run.end();
+  });
+
   it("what an agent repeats comes back with a text, and another message goes out", async () => {
     const run = await open({ repetition: { max_repeats: 2, action: "return" } });
     const task = await run.emit(["a"]);

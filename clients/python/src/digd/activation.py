@@ -16,7 +16,8 @@ class Reporter(Protocol):
 
     async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
                    id: str | None = None, fyi: bool = False, submit: bool = False,
-                   source: str | None = None, fingerprint: str | None = None) -> Verdict: ...
+                   source: str | None = None, fingerprint: str | None = None,
+                   usage: Usage | None = None) -> Verdict: ...
 
     async def start_activation(self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None) -> str: ...
 
@@ -70,8 +71,19 @@ class ActivationRecord:
         self.reactions[event_id(event)] = tuple(agents)
 
     def add_usage(self, usage: Usage) -> None:
-        """Adds to what the activation used; reported with its end."""
+        """Adds to what the activation used; reported with its next work output or its end."""
         self.used += usage
+
+    def take_usage(self, unjudged: bool = False) -> Usage | None:
+        """Returns what has not been reported yet, and counts it as reported.
+
+        unjudged: the message has no event that `budget` judges. Then the usage waits for the next one: with this
+        message the guard could only cancel.
+        """
+        if unjudged:
+            return None
+        used, self.used = self.used, Usage()
+        return used or None
 
     def output(self, recipients: Iterable[str] = (), payload: Json = None, *, kind: str | None = None,
                id: str | None = None, fyi: bool = False, submit: bool = False, fingerprint: str | None = None) -> str:
@@ -104,7 +116,7 @@ class Activation(ActivationRecord):
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
         return await self._run.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id,
-                                    fingerprint=fingerprint)
+                                    fingerprint=fingerprint, usage=self.take_usage(fyi or submit))
 
     async def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
         """Ends the activation; later calls do nothing. Leaving the `async with` calls it."""
@@ -112,7 +124,7 @@ class Activation(ActivationRecord):
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error
             self.verdicts = await self._run.end_activation(self.id, self.reactions, self.outputs, inputs=self.inputs,
-                                                           error=text, usage=self.used or None)
+                                                           error=text, usage=self.take_usage())
         return self.verdicts
 
     async def __aenter__(self) -> Activation:

@@ -326,9 +326,14 @@ def encode_event(event: Event, redact: Redact | None, limit_bytes: int) -> bytes
 
 
 def event_message(
-    event: Event, redact: Redact | None = None, limit_bytes: int = 1 << 20, ts: int | None = None
+    event: Event,
+    redact: Redact | None = None,
+    limit_bytes: int = 1 << 20,
+    ts: int | None = None,
+    usage: Usage | None = None,
 ) -> Message:
-    return message("event", (event.blocked(),), ts, event=encode_event(event, redact, limit_bytes))
+    encoded = encode_event(event, redact, limit_bytes)
+    return message("event", (event.blocked(),), ts, event=encoded, usage=usage.members() if usage else None)
 
 
 def started_message(activation: str, agent: str, inputs: Iterable[str], ts: int | None = None) -> Message:

@@ -306,17 +306,19 @@ class Run(RunState):
         submit: bool = False,
         source: str | None = None,
         fingerprint: str | None = None,
+        usage: Usage | None = None,
         ts: int | None = None,
     ) -> Verdict:
         """Reports an event; returns its verdict. `source` is an open activation; without it this is a root event.
 
         fingerprint: events with the same one count as repetitions; else the payload decides.
+        usage: what the source has used since the last report. The guards judge the event with it.
         """
         to = tuple(dict.fromkeys(recipients))
         event = Event(id or self.next_id("e"), to, kind, payload, fyi, submit, source, fingerprint)
         if source is not None:
             self._announce(source)
-        report = event_message(event, self._redact, self._conversation.message_bytes, ts)
+        report = event_message(event, self._redact, self._conversation.message_bytes, ts, usage)
         (verdict,) = await self._report_and_wait(report)
         return verdict
 

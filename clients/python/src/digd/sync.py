@@ -71,7 +71,15 @@ class Activation(ActivationRecord):
         if self.ended:
             raise RuntimeError(f"activation {self.id!r} has ended; emit before that, or use output()")
         return self._run.emit(
-            recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit, source=self.id, fingerprint=fingerprint
+            recipients,
+            payload,
+            kind=kind,
+            id=id,
+            fyi=fyi,
+            submit=submit,
+            source=self.id,
+            fingerprint=fingerprint,
+            usage=self.take_usage(fyi or submit),
         )
 
     def end(self, error: BaseException | str | None = None) -> tuple[Verdict, ...]:
@@ -80,7 +88,7 @@ class Activation(ActivationRecord):
             self.ended = True
             text = error_text(error) if isinstance(error, BaseException) else error
             self.verdicts = self._run.end_activation(
-                self.id, self.reactions, self.outputs, inputs=self.inputs, error=text, usage=self.used or None
+                self.id, self.reactions, self.outputs, inputs=self.inputs, error=text, usage=self.take_usage()
             )
         return self.verdicts
 
@@ -194,6 +202,7 @@ class Run:
         submit: bool = False,
         source: str | None = None,
         fingerprint: str | None = None,
+        usage: Usage | None = None,
         ts: int | None = None,
     ) -> Verdict:
         """Reports an event; returns its verdict. `source` is an open activation; without it this is a root event.
@@ -210,6 +219,7 @@ class Run:
                 submit=submit,
                 source=source,
                 fingerprint=fingerprint,
+                usage=usage,
                 ts=ts,
             )
         )

@@ -58,11 +58,11 @@ class Feed:
 
     async def emit(self, recipients: Iterable[str], payload: Json = None, *, kind: str | None = None,
                    id: str | None = None, fyi: bool = False, submit: bool = False, source: str | None = None,
-                   fingerprint: str | None = None, hold: bool = True) -> Verdict:
+                   fingerprint: str | None = None, usage: Usage | None = None, hold: bool = True) -> Verdict:
         """As `Run.emit`. Without `hold` the event waits for no verdict and is delivered unchanged."""
         to, event = tuple(recipients), id or self.next_id("e")
         work = self.run.emit(to, payload, kind=kind, id=event, fyi=fyi, submit=submit, source=source,
-                             fingerprint=fingerprint)
+                             fingerprint=fingerprint, usage=usage)
         unheld = Blocked(event, to, submit).as_is("unheld")
         if hold:
             return await self._report(work, unheld)
