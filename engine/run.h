@@ -68,8 +68,8 @@ class run {
   // Time passes without a message: applies what is due by `now`. `out` is cleared first.
   void advance(milliseconds now, answer& out);
 
-  // A limit was hit, and its policy is not to refuse: from `stamp` on judging stops, or the run forgets what is
-  // pending, as with a `gap`. Adds the consequences to `out`.
+  // Applies the policy of a limit that the run hit, unless it is `refuse`: from `stamp` on, judging stops, or the run
+  // forgets what is pending, as with a `gap`. Adds the consequences to `out`.
   void degrade(limit_id hit, limit_policy policy, milliseconds stamp, answer& out);
   // Whether `degrade` would change anything.
   bool can_degrade(limit_id hit, limit_policy policy) const;
@@ -80,14 +80,14 @@ class run {
   // a `gap`.
   void adopt_semantics(milliseconds stamp, answer& out);
 
-  // A person's decision at `when`. Refused with hold_closed if the hold is not open then; what was due before has
-  // happened all the same.
+  // Applies what is due by `when`, then a person's decision on a hold. Refuses the decision with hold_closed if that
+  // hold is no longer open.
   void decide(const hold_decision& decision, milliseconds when, answer& out);
 
   // The operator's switch for all rules of the run, from `stamp` on (with the trace clock: from the run's own time).
   void switch_mode(mode strongest, milliseconds stamp, answer& out);
 
-  // The time at which something is next due; none if nothing is.
+  // The time of the next window, stall, silence or end of a hold; none if nothing is due.
   std::optional<milliseconds> next_due() const;
 
   // Whether `m` names an event or activation that this run has not seen.

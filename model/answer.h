@@ -94,8 +94,8 @@ struct intervention {
   std::string inject;
   std::vector<std::uint32_t> detections;
   std::vector<std::string> activations;  // of cancel: sorted bytewise
-  // The sessions that it is for, by speaker::index: one for the end of a hold, those of the activations for cancel.
-  // Empty: whoever named a recipient.
+  // The sessions that get it, by speaker::index: the one that holds the event, or those of the activations to cancel.
+  // Empty: the sessions that named one of the recipients.
   std::vector<std::uint32_t> sessions;
 };
 

@@ -58,8 +58,8 @@ struct limits {
 struct run_settings {
   digd::mode mode = digd::mode::enforce;
   clock_kind clock = clock_kind::wall;
-  // With the trace clock: a daemon made the stamps (an exported run of the wall clock). What is due by a message's time
-  // happened before that message was checked.
+  // With the trace clock: a daemon stamped the messages, because the trace is an export of a wall-clock run. Then due
+  // windows fire before a message is checked, as they did in the daemon.
   bool stamped = false;
   std::array<rule_settings, rule_count> rules;  // `default_settings` (rules/rule.h) fills them from the catalog
   std::uint64_t budget = 1000;

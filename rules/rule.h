@@ -106,7 +106,7 @@ enum class place_kind : std::uint8_t {
 // What the engine counts so that a guard can judge. At most one guard reads each count.
 enum class guard_count_kind : std::uint8_t { none, spending, repeats, silence };
 
-// What other code knows of a rule besides its judgement. The rest of digd depends on these, never on a rule's name.
+// The properties of a rule besides its judgement. All other code depends on these, never on a rule's name.
 struct rule_traits {
   bool kinds = false;            // has the option `kinds`
   scope window = scope::none;    // judges by time: has `window_ms`; at most one rule with windows of events
@@ -119,7 +119,7 @@ struct rule_traits {
   // ---- of guards
   guard_count_kind counts = guard_count_kind::none;
   bool judges_fyi = false;           // judges `fyi` events too
-  bool drops_after_returns = false;  // beyond `max_returns_per_agent` the event goes to nobody instead of on its way
+  bool drops_after_returns = false;  // beyond `max_returns_per_agent` nobody gets the event
 
   constexpr bool has_window() const { return window != scope::none; }
   constexpr bool has_attempts() const { return attempts != scope::none; }
