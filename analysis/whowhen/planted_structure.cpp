@@ -4,26 +4,11 @@
 
 #include <vector>
 
+#include "analysis/whowhen/dice.h"
+
 namespace digd::whowhen {
 
 namespace {
-
-// SplitMix64 (Steele, Lea, Flood 2014).
-class random_choices {
- public:
-  explicit random_choices(std::uint64_t seed) : state_(seed) {}
-  std::size_t below(std::size_t n) {
-    state_ += 0x9E3779B97F4A7C15u;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return static_cast<std::size_t>((z ^ (z >> 31)) % n);
-  }
-  bool chance(std::size_t percent) { return below(100) < percent; }
-
- private:
-  std::uint64_t state_;
-};
 
 std::string quoted(const std::string& name) { return '"' + name + '"'; }
 
@@ -215,7 +200,7 @@ class structure_writer {
   }
 
   std::optional<rule_id> rule_;
-  random_choices random_;
+  dice random_;
   std::size_t workers_, culprit_, variant_, helped_;
   bool joins_one_by_one_ = false, has_writer_ = false, out_of_order_ = false, stopped_ = false;
   std::vector<std::string> results_;
