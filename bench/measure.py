@@ -167,7 +167,7 @@ def guards(folder, quick):
     """CPU a verdict of a digd with all guards on, beside one without, under the same load of outputs."""
     rows = []
     loads = [
-        ("all guards on, beside none: CPU a verdict, 16 connections, archive on", True, 16, 1, 200, "≤ 1.15"),
+        ("all guards on, compared with none: CPU a verdict, 16 connections, archive on", True, 16, 1, 200, "≤ 1.15"),
         ("the same, one connection, 64 in flight, no archive", False, 1, 64, 4000, ""),
     ]
     for title, archive, connections, in_flight, events, goal in loads:
@@ -230,10 +230,10 @@ def many_runs(folder, quick):
             None,
             "",
         ),
-        ("opening them, each over a connection of its own", f"{got['opening_s']:.1f} s", None, ""),
+        ("opening them, each over its own connection", f"{got['opening_s']:.1f} s", None, ""),
         (
             f"one engine thread; another run bursts, {got['digd']['burst_per_second']:,.0f} events a second: "
-            "p99 of an answer, beside its p99 without",
+            "p99 of an answer, compared with p99 without the burst",
             moved("digd"),
             p99("digd", "beside_a_burst") / p99("digd", "alone"),
             "≤ 10",
@@ -245,7 +245,7 @@ def many_runs(folder, quick):
             "",
         ),
         (
-            "p99 beside the burst, digd to the echo",
+            "p99 during the burst, digd to the echo",
             both(p99("digd", "beside_a_burst"), p99("echo", "beside_a_burst")),
             p99("digd", "beside_a_burst") / p99("echo", "beside_a_burst"),
             "",
@@ -270,11 +270,11 @@ def decoding(quick):
     rows = []
     for message in ("event", "activation_ended"):
         ours, theirs = sorted(ns["decodes/" + message]), sorted(ns["simdjson_reads/" + message])
-        for part, name, goal in ((10, "repetitions least disturbed (10 %)", "≤ 1.3"), (2, "their median", "")):
+        for part, name, goal in ((10, "least disturbed 10 % of the repetitions", "≤ 1.3"), (2, "median", "")):
             mine, base = ours[len(ours) // part], theirs[len(theirs) // part]
             rows.append(
                 (
-                    f"reading and checking one `{message}`, beside simdjson on-demand: {name}",
+                    f"decoding one `{message}`, compared with simdjson on-demand: {name}",
                     f"{mine:.0f} ns to {base:.0f} ns",
                     mine / base,
                     goal,
@@ -288,19 +288,19 @@ def archiving(folder, quick):
     got = run("digd-archive-rows", folder, "--blocks", 3 if quick else 10)
     return [
         (
-            "rows a second, beside a plain SQLite program",
+            "rows a second, compared with a plain SQLite program",
             f"{got['rows_per_second']:,.0f} to {got['plain_rows_per_second']:,.0f}",
             got["rows_per_second"] / got["plain_rows_per_second"],
             "≥ 0.8",
         ),
         (
-            "bytes on disk for a byte received",
+            "bytes on disk, compared with bytes received",
             f"{got['disk_bytes'] / 1e6:.0f} MB for {got['received_bytes'] / 1e6:.0f} MB",
             got["disk_bytes"] / got["received_bytes"],
             "≤ 1.5",
         ),
         (
-            "handing an entry just made to the writer, p50 (p99)",
+            "passing a new entry to the writer, p50 (p99)",
             f"{got['enqueue_p50_ns']} ns ({got['enqueue_p99_ns']} ns)",
             None,
             "≤ 100 ns",
@@ -327,7 +327,7 @@ def growing(quick):
     million = next(s for s in got["stretches"] if s["events"] == 1_000_000)
     rows = [
         (
-            f"graph and rules, median an event at {last['events']:,} beside the first 1,000",
+            f"graph and rules, median for each event at {last['events']:,}, compared with the first 1,000",
             f"{last['p50_ns']} ns to {first['p50_ns']} ns",
             last["p50_ns"] / first["p50_ns"],
             "≤ 1.5",
@@ -346,8 +346,8 @@ def growing(quick):
     kept = run("digd-growth", "kept")
     rows.append(
         (
-            f"memory of {kept['events']:,} events kept, each, besides its id "
-            f"({kept['of_them_the_id']} B and what is longer than 15 bytes)",
+            f"memory of each of {kept['events']:,} kept events, without its id "
+            f"({kept['of_them_the_id']} B, and more for ids over 15 bytes)",
             f"{kept['bytes_an_event'] - kept['of_them_the_id']:.0f} B",
             None,
             "≤ 160 B",
@@ -356,7 +356,7 @@ def growing(quick):
     hundred = next(s for s in got["stretches"] if s["events"] == 100_000)
     rows.append(
         (
-            "the same in this run, with its ids and its share of the activations (5 to 7 events) and lineages",
+            "the same in this run, including ids, and its share of activations (5 for 7 events) and lineages",
             f"{(hundred['resident_bytes'] - first['resident_bytes']) / 99_000:.0f} B",
             None,
             "",
@@ -369,7 +369,7 @@ def shapes():
     say("hostile shapes …")
     return [
         (
-            f"{s['shape']}: {10 * s['size']:,} beside {s['size']:,}, median an event",
+            f"{s['shape']}: {10 * s['size']:,} compared with {s['size']:,}, median for each event",
             f"{s['p50_ns_at_ten_times']:.0f} ns to {s['p50_ns']:.0f} ns",
             s["p50_ns_at_ten_times"] / max(s["p50_ns"], 1),
             "",
@@ -382,7 +382,7 @@ def chain():
     say("a chain …")
     return [
         (
-            f"chain of {c['nodes']:,} activations, beside the paper's library (published)",
+            f"chain of {c['nodes']:,} activations, compared with the paper's library (published)",
             f"{c['ns_a_node'] / 1000:.2f} µs to {PUBLISHED_NS[c['nodes']] / 1000:,.0f} µs a node",
             PUBLISHED_NS[c["nodes"]] / c["ns_a_node"],
             "≥ 1,000" if c["nodes"] == 1_000 else "≥ 10,000",
@@ -421,14 +421,14 @@ def main():
         folder = Path(name)
         growth, measured = growing(arguments.quick)
         parts = [
-            ("Beside the socket", sockets(folder, arguments.quick)),
+            ("The socket", sockets(folder, arguments.quick)),
             ("Guards", guards(folder, arguments.quick)),
             ("Many runs", many_runs(folder / "runs", arguments.quick)),
             ("Decoding", decoding(arguments.quick)),
             ("The archive", archiving(folder, arguments.quick)),
-            ("A run that goes on", growth),
-            ("Shapes that hurt", shapes()),
-            ("Beside the paper's library", chain()),
+            ("A run that continues", growth),
+            ("Hostile shapes", shapes()),
+            ("The paper's library", chain()),
         ]
     text = "\n\n".join(f"## {title}\n\n{table(rows)}" for title, rows in parts)
     print(f"{host}\n\n{text}")
