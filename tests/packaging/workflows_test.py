@@ -1,9 +1,11 @@
 """The workflows and scripts/check-release call scripts that exist, with options that these have."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,19 @@ def test_the_release_has_the_packages_of_both_architectures_with_their_checksums
     assert len(made) == 12 and sum(text == "dist/arm64" for text in made.values()) == 5
     assert {line.split()[1] for line in sums.splitlines()} == set(made)
     assert subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=tmp_path / "dist").returncode == 0
+
+
+def test_the_npm_package_of_a_release_names_both_architectures(tmp_path):
+    program, output, *trees = step_named("Make the npm package digd").split()
+    assert output == "dist" and trees == ["build/package/portable", "build/package-arm64/portable"]
+    for number, tree in enumerate(trees):
+        (tmp_path / tree / "bin").mkdir(parents=True)
+        # The beginning of an ELF file: byte 18 is the machine.
+        machine = (62, 183)[number]
+        (tmp_path / tree / "bin/digd").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(11) + bytes([machine, 0]) + bytes(44))
+    done = subprocess.run([ROOT / program, output, *trees], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    made = next((tmp_path / "dist").glob("digd-[0-9]*.tgz"))
+    with tarfile.open(made) as archive:
+        package = json.load(archive.extractfile("package/package.json"))
+    assert set(package["optionalDependencies"]) == {"@digd/linux-x64", "@digd/linux-arm64"}
