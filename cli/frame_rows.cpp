@@ -86,17 +86,19 @@ void add_frame(table& to, std::string_view frame) {
 }
 
 void frame_printer::frame(std::string_view text) {
-  if (lines_) {
-    std::cout << text << '\n';
-    return;
-  }
+  if (records_.is_on()) return records_.add(text);
   add_frame(table_, text);
   if (table_.waiting() >= rows_at_once) table_.print(std::cout);
 }
 
 void frame_printer::flush() {
-  if (!lines_) table_.print(std::cout);
+  if (!records_.is_on()) table_.print(std::cout);
   std::cout.flush();
+}
+
+void frame_printer::finish() {
+  records_.finish();
+  flush();
 }
 
 }  // namespace digd::cli

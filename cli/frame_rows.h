@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
+#include "cli/json_records.h"
 #include "cli/table.h"
 
 namespace digd::cli {
@@ -12,16 +13,18 @@ table frame_table(const table::look& look);
 // Adds a row for each verdict, and one for an intervention or an error. Other frames have no row.
 void add_frame(table& to, std::string_view frame);
 
-// Prints frames to standard output: one line each, or as a table in portions.
+// Prints frames to standard output: as JSON, or as a table in portions.
 class frame_printer {
  public:
-  frame_printer(bool as_lines, const table::look& look) : lines_(as_lines), table_(frame_table(look)) {}
+  // `format`: table, json or jsonl.
+  frame_printer(std::string_view format, const table::look& look) : records_(format), table_(frame_table(look)) {}
   void frame(std::string_view text);
-  void flush();  // what waits
+  void flush();   // what waits
+  void finish();  // the end of the output
 
  private:
   static constexpr std::size_t rows_at_once = 4'096;
-  const bool lines_;
+  json_records records_;
   table table_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/json_records.h"
 #include "cli/printable.h"
 #include "cli/table.h"
 #include "cli/terminal_options.h"
@@ -103,15 +104,17 @@ int list(const hold_options& options) {
     return complain("hold list", "the answer has no list of holds: the daemon is older than this digctl, or no digd");
   }
   table rows({"run", "hold", "since", "until, then", "from", "to", "cost", "reason"}, look_of(options.terminal));
+  json_records records(options.format);
   for (const json::value& hold : holds->get_array()) {
     if (!hold.is_object()) continue;
-    if (options.format == "jsonl") {
-      std::cout << printable(json::serialize(hold)) << '\n';
+    if (records.is_on()) {
+      records.add(printable(json::serialize(hold)));
     } else {
       rows.add(row_of(hold.get_object()));
     }
   }
   if (rows.waiting() > 0) rows.print(std::cout);
+  records.finish();
   if (holds->get_array().empty()) std::cerr << "digctl hold list: no event waits for a person\n";
   const json::value* left_out = member(body.get_object(), {"left_out"});
   if (left_out != nullptr && left_out->is_int64() && left_out->get_int64() > 0) {
@@ -159,8 +162,8 @@ void add_hold(CLI::App& app, int& status) {
   auto options = std::make_shared<hold_options>();
   CLI::App* sub = hold->add_subcommand("list", "Lists the events that wait, of one run or of all open runs");
   sub->add_option("RUN", options->run, "the run's id; without it, all open runs");
-  sub->add_option("--format", options->format, "table for people; jsonl: each as in /v1/holds")
-      ->check(CLI::IsMember({"table", "jsonl"}))
+  sub->add_option("--format", options->format, "table for people; json, or jsonl: each as in /v1/holds")
+      ->check(CLI::IsMember({"table", "json", "jsonl"}))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);
   add_terminal_options(*sub, options->terminal);

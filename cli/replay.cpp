@@ -46,7 +46,8 @@ class printer {
   explicit printer(const replay_options& options)
       : options_(options),
         table_({"time", "seq", "rule", "event", "agent", "healing", "why"}, look_of(options.terminal)),
-        frames_(options.format == "jsonl", look_of(options.terminal)) {}
+        frames_(options.format, look_of(options.terminal)),
+        records_(options.format) {}
 
   ingest::replay::listener listener() {
     ingest::replay::listener to;
@@ -62,8 +63,9 @@ class printer {
   }
 
   void finish() {
-    if (options_.output == "messages") return frames_.flush();
-    if (options_.format == "table") table_.print(std::cout);
+    if (options_.output == "messages") return frames_.finish();
+    if (!records_.is_on()) table_.print(std::cout);
+    records_.finish();
     std::cout.flush();
   }
   bool found() const { return found_; }
@@ -82,20 +84,21 @@ class printer {
           options_.fail_on == to_string(d.rule))
         found_ = true;
       if (options_.output != "detections") continue;
-      if (options_.format == "table") {
+      if (!records_.is_on()) {
         table_.add(row_of(d));
         print_some();
         continue;
       }
       line_.clear();
       ingest::encode_detection(line_, d, false);
-      std::cout << line_ << '\n';
+      records_.add(line_);
     }
   }
 
   const replay_options& options_;
   table table_;
   frame_printer frames_;
+  json_records records_;
   refused_lines refusals_;
   std::string line_;
   bool found_ = false;
@@ -129,8 +132,8 @@ void add_replay(CLI::App& app, int& status) {
   auto options = std::make_shared<replay_options>();
   CLI::App* sub = app.add_subcommand("replay", "Runs a trace through the engine and prints what it answers");
   sub->add_option("TRACE", options->trace, "trace file (JSON lines); - for standard input")->required();
-  sub->add_option("--format", options->format, "table for people, jsonl for machines")
-      ->check(CLI::IsMember({"table", "jsonl"}))
+  sub->add_option("--format", options->format, "table for people; for machines json, or jsonl: a line each")
+      ->check(CLI::IsMember({"table", "json", "jsonl"}))
       ->capture_default_str();
   sub->add_option("--output", options->output, "detections, or messages: everything that a client would be sent")
       ->check(CLI::IsMember({"detections", "messages"}))

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/json_records.h"
 #include "cli/printable.h"
 #include "cli/run_source.h"
 #include "cli/terminal_options.h"
@@ -80,20 +81,21 @@ table::row row_of(const json::object& run) {
 int list(const runs_options& options) {
   const auto source = open_source("runs", options.daemon);
   if (!source) return wrong_use;
-  const bool lines = options.format == "jsonl";
+  json_records records(options.format);
   table rows({"opened", "state", "mode", "messages", "detections", "healed", "size", "run"}, look_of(options.terminal));
   std::size_t count = 0;
   const std::string problem = source->runs([&](const json::object& run) {
     ++count;
-    if (lines) {
-      std::cout << printable(json::serialize(run)) << '\n';
+    if (records.is_on()) {
+      records.add(printable(json::serialize(run)));
     } else {
       rows.add(row_of(run));
       if (rows.waiting() >= rows_at_once) rows.print(std::cout);
     }
     return std::cout.good() && (options.limit == 0 || count < options.limit);
   });
-  if (!lines && count > 0) rows.print(std::cout);
+  if (!records.is_on() && count > 0) rows.print(std::cout);
+  if (problem.empty() || count > 0) records.finish();
   std::cout.flush();
   if (!problem.empty()) return complain("runs", problem);
   if (count == 0) std::cerr << "digctl runs: no runs yet\n";
@@ -105,8 +107,8 @@ int list(const runs_options& options) {
 void add_runs(CLI::App& app, int& status) {
   auto options = std::make_shared<runs_options>();
   CLI::App* sub = app.add_subcommand("runs", "Lists the runs that the daemon saw, newest first");
-  sub->add_option("--format", options->format, "table for people; jsonl: each as in /v1/runs")
-      ->check(CLI::IsMember({"table", "jsonl"}))
+  sub->add_option("--format", options->format, "table for people; json, or jsonl: each as in /v1/runs")
+      ->check(CLI::IsMember({"table", "json", "jsonl"}))
       ->capture_default_str();
   sub->add_option("--limit", options->limit, "at most this many; default: all")->check(CLI::Range(1, 1'000'000'000));
   add_daemon_options(*sub, options->daemon);

@@ -53,7 +53,7 @@ int send(const send_options& options) {
     }
   }
   std::istream& in = options.trace == "-" ? std::cin : file;
-  frame_printer print(options.format == "jsonl", look_of(options.terminal));
+  frame_printer print(options.format, look_of(options.terminal));
   refused_lines refusals;
   net::trace_player player(play, {.frame = [&](std::string_view frame) { print.frame(frame); },
                                   .refused =
@@ -70,7 +70,7 @@ int send(const send_options& options) {
     any = any || line.find_first_not_of(" \t\r") != std::string::npos;
   }
   good = good && player.finish();
-  print.flush();
+  print.finish();
   if (!good) std::cerr << "digctl send: " << shown(options.trace) << ": " << player.problem() << '\n';
   if (good && !any) std::cerr << "digctl send: " << shown(options.trace) << ": no trace: the file is empty\n";
   if (good && any) report(player.counted());
@@ -89,8 +89,8 @@ void add_send(CLI::App& app, int& status) {
                   "1: in real time, as the messages' ts say; 10: ten times as fast; default: as fast as it goes")
       ->check(CLI::PositiveNumber);
   sub->add_option("--format", options->format,
-                  "table for people; jsonl: the frames, as `replay --output messages` prints them")
-      ->check(CLI::IsMember({"table", "jsonl"}))
+                  "table for people; json, or jsonl: the frames, as `replay --output messages` prints them")
+      ->check(CLI::IsMember({"table", "json", "jsonl"}))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);
   add_terminal_options(*sub, options->terminal);

@@ -137,4 +137,4 @@ def test_commands_are_grouped_in_the_help(digctl):
 def test_fish_completes_commands_and_choices(digctl):
     text = digctl("completion", "fish").stdout
     assert "-a replay" in text
-    assert "complete -c digctl -n '__fish_seen_subcommand_from replay' -l format -x -a 'table jsonl'" in text
+    assert "complete -c digctl -n '__fish_seen_subcommand_from replay' -l format -x -a 'table json jsonl'" in text

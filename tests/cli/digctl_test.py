@@ -233,6 +233,17 @@ def test_replay_prints_detections_and_frames(digctl, trace):
     assert "sys:1" in digctl("replay", trace, "--output", "messages").stdout
 
 
+@pytest.mark.parametrize("output", ["detections", "messages"])
+def test_json_has_the_records_of_json_lines_as_an_array(digctl, trace, tmp_path, output):
+    lines = digctl("replay", trace, "--format", "jsonl", "--output", output).stdout.splitlines()
+    assert len(lines) > 1
+    array = json.loads(digctl("replay", trace, "--format", "json", "--output", output).stdout)
+    assert array == [json.loads(line) for line in lines]
+    quiet = tmp_path / "quiet.jsonl"
+    quiet.write_text(trace.read_text().splitlines()[0] + "\n")
+    assert json.loads(digctl("replay", quiet, "--format", "json", "--output", output).stdout) == []
+
+
 def test_a_narrow_table_wraps_its_reasons(digctl, trace):
     lines = digctl("replay", trace, "--width", "110").stdout.splitlines()
     assert max(map(len, lines)) <= 110

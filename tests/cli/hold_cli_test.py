@@ -40,6 +40,7 @@ def test_the_list_shows_who_waits_for_whom_and_why(hold):
         assert expected in row
     (line,) = hold("list", "r1", "--format", "jsonl").stdout.splitlines()
     assert json.loads(line)["event"] == "e2"
+    assert json.loads(hold("list", "--format", "json").stdout) == [json.loads(line)]
 
 
 def test_a_released_event_is_delivered_with_the_text(hold, waiting):

@@ -32,6 +32,9 @@ def test_frames_are_printed_byte_for_byte_and_in_order(digctl, trace):
     with ScriptedDaemon(answers={3: [intervention, error]}) as daemon:
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl")
     assert got.stdout.splitlines()[1:3] == [json.dumps(intervention), json.dumps(error)]
+    with ScriptedDaemon(answers={3: [intervention, error]}) as daemon:
+        array = json.loads(digctl("send", trace, "--to", daemon.url, "--format", "json").stdout)
+    assert array == lines(got.stdout)
     assert "1 interventions, 1 errors" in got.stderr
 
 

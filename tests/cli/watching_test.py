@@ -75,6 +75,7 @@ def test_runs_as_json_lines_equal_the_daemons_answer(ask, daemon):
     got = lines(ask("runs", "--format", "jsonl").stdout)
     assert [(r["run"], r["state"], r["counts"]["healed"]) for r in got] == [("r1", "open", 1)]
     assert got[0]["bytes"] > 500 and got[0]["heard_ms"] >= got[0]["opened_ms"]
+    assert json.loads(ask("runs", "--format", "json").stdout) == got
 
 
 def test_all_pages_are_listed_up_to_the_limit(ask, daemon):
@@ -91,6 +92,7 @@ def test_all_pages_are_listed_up_to_the_limit(ask, daemon):
 
 
 def test_an_archive_without_runs_is_not_an_error(ask):
+    assert json.loads(ask("runs", "--format", "json").stdout) == []
     got = ask("runs")
     assert (got.returncode, got.stdout) == (0, "") and "no runs yet" in got.stderr
 
