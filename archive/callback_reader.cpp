@@ -15,6 +15,18 @@ void cut(std::vector<callback_row>& rows, std::int64_t last, bool keep_equal) {
   std::erase_if(rows, [&](const callback_row& row) { return row.entry > last || (row.entry == last && !keep_equal); });
 }
 
+// The first 128 detections come with the run: a span should have no more events.
+constexpr const char* ended_run_sql =
+    "SELECT r.run, json_object('opened_ms', r.opened_ms, 'ended_ms', r.ended_ms, 'outcome', r.ended,"
+    " 'detections', (SELECT count(*) FROM detections WHERE run = r.number),"
+    " 'healed', (SELECT count(*) FROM detections WHERE run = r.number AND healed = 1),"
+    " 'interventions', (SELECT count(*) FROM interventions WHERE run = r.number),"
+    " 'found', (SELECT json_group_array(json_object('rule', rule, 'severity', severity, 'healed', healed,"
+    " 'healing', healing, 'cause', cause, 'agent', agent, 'event', event, 'reason', reason, 'at_ms', at_ms))"
+    " FROM (SELECT d.*, e.arrived_ms AS at_ms FROM detections AS d JOIN entries AS e ON e.id = d.entry"
+    " WHERE d.run = r.number ORDER BY d.id LIMIT 128))), '', '', r.ended_ms"
+    " FROM runs AS r WHERE r.deleting = 0 AND r.number = ?1";
+
 }  // namespace
 
 boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(const std::string& path,
@@ -49,11 +61,15 @@ failure callback_reader::prepare() {
        " FROM interventions AS i JOIN entries AS e ON e.id = i.entry JOIN runs AS r ON r.number = i.run"
        " WHERE r.deleting = 0 AND i.row > ?1 ORDER BY i.row"},
       {&detection_,
-       "SELECT r.run, d.json, coalesce(d.hold, ''), coalesce(d.event, '')"
-       " FROM detections AS d JOIN runs AS r ON r.number = d.run WHERE r.deleting = 0 AND d.id = ?1"},
+       "SELECT r.run, d.json, coalesce(d.hold, ''), coalesce(d.event, ''), e.arrived_ms FROM detections AS d"
+       " JOIN entries AS e ON e.id = d.entry JOIN runs AS r ON r.number = d.run WHERE r.deleting = 0 AND d.id = ?1"},
       {&intervention_,
-       "SELECT r.run, i.json, '', '' FROM interventions AS i JOIN runs AS r ON r.number = i.run"
-       " WHERE r.deleting = 0 AND i.row = ?1"},
+       "SELECT r.run, i.json, '', '', e.arrived_ms FROM interventions AS i JOIN entries AS e ON e.id = i.entry"
+       " JOIN runs AS r ON r.number = i.run WHERE r.deleting = 0 AND i.row = ?1"},
+      {&ended_,
+       "SELECT ended_ms, number FROM runs WHERE ended IS NOT NULL AND deleting = 0 AND (ended_ms, number) > (?1, ?2)"
+       " ORDER BY ended_ms, number LIMIT ?3"},
+      {&ended_run_, ended_run_sql},
       {&labels_,
        "SELECT l.key, l.value FROM json_each((SELECT CASE WHEN json_valid(frame) THEN frame END FROM entries"
        " WHERE run = ?1 AND kind = 'run_opened' ORDER BY id LIMIT 1), '$.labels') AS l"},
@@ -119,7 +135,8 @@ boost::system::result<callback_piece> callback_reader::after(const callback_posi
   if (more_found) cut(made, last_found, false);
   if (more_made) cut(found, last_made, true);
   callback_piece piece;
-  piece.upto = {found.empty() ? from.detection : found.back().row, made.empty() ? from.intervention : made.back().row};
+  piece.upto = {found.empty() ? from.detection : found.back().row, made.empty() ? from.intervention : made.back().row,
+                from.run_end_ms};
   piece.more = more_found || more_made;
   piece.rows.reserve(found.size() + made.size());
   std::merge(std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()),
@@ -128,15 +145,33 @@ boost::system::result<callback_piece> callback_reader::after(const callback_posi
   return piece;
 }
 
+boost::system::result<std::vector<ended_run>> callback_reader::ended_after(const ended_run& from) {
+  const statement_reset guard(ended_);
+  ended_.bind(1, from.ended_ms);
+  ended_.bind(2, from.number);
+  ended_.bind(3, static_cast<std::uint64_t>(max_rows));
+  failure why;
+  std::vector<ended_run> found;
+  while (ended_.step(why)) found.push_back({ended_.integer(0), static_cast<std::uint64_t>(ended_.integer(1))});
+  if (why) return make_error_code(why.error());
+  return found;
+}
+
 boost::system::result<std::optional<callback_text>> callback_reader::text_of(callback_kind kind, std::int64_t row) {
-  statement& from = kind == callback_kind::detection ? detection_ : intervention_;
+  statement& from = kind == callback_kind::detection      ? detection_
+                    : kind == callback_kind::intervention ? intervention_
+                                                          : ended_run_;
   const statement_reset guard(from);
   from.bind(1, row);
   failure why;
   std::optional<callback_text> found;
   if (from.step(why)) {
-    found = callback_text{
-        .run = from.text(0), .json = from.text(1), .hold = from.text(2), .event = from.text(3), .link = {}};
+    found = callback_text{.run = from.text(0),
+                          .json = from.text(1),
+                          .hold = from.text(2),
+                          .event = from.text(3),
+                          .link = {},
+                          .at_ms = from.integer(4)};
   }
   if (why) return make_error_code(why.error());
   return found;

@@ -1,5 +1,5 @@
-// Reads detections and interventions for webhooks, in the order of writing, without the messages around them. It has a
-// read-only connection of its own.
+// Reads detections, interventions and ends of runs for webhooks, without the messages around them. It has a read-only
+// connection of its own.
 //
 // Thread: one at a time; open one for each reading thread. Bounds: a piece has `max_rows` of each kind or about
 // `max_bytes`; the labels of `max_labels` runs are cached. Failure: an error code; nothing throws.
@@ -7,6 +7,7 @@
 
 #include <boost/system/result.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,7 +36,14 @@ struct callback_row {
 // A position in both tables: the last rows that were handled.
 struct callback_position {
   std::int64_t detection = 0, intervention = 0;
+  std::int64_t run_end_ms = 0;  // Unix: of the run that ended last; engine threads may be written later than it
   bool operator==(const callback_position&) const = default;
+};
+
+struct ended_run {
+  std::int64_t ended_ms = 0;  // Unix
+  std::uint64_t number = 0;
+  auto operator<=>(const ended_run&) const = default;
 };
 
 struct callback_piece {
@@ -60,6 +68,8 @@ class callback_reader {
   // The highest row numbers ever given out, also to deleted runs.
   boost::system::result<callback_position> highest_ever();
   boost::system::result<callback_piece> after(const callback_position& from);
+  // The next runs that ended after `from`, in order; at most `max_rows`.
+  boost::system::result<std::vector<ended_run>> ended_after(const ended_run& from);
   // nullopt: the run was deleted.
   boost::system::result<std::optional<callback_text>> text_of(callback_kind kind, std::int64_t row);
   // From the run's hello.
@@ -73,7 +83,7 @@ class callback_reader {
   failure read(statement& from, callback_kind kind, std::int64_t after, std::vector<callback_row>& out, bool& full);
 
   connection db_;
-  statement end_, highest_, detections_, interventions_, detection_, intervention_, labels_, run_;
+  statement end_, highest_, detections_, interventions_, ended_, detection_, intervention_, ended_run_, labels_, run_;
   boost::unordered_flat_map<std::uint64_t, labels> remembered_;
 };
 

@@ -19,6 +19,7 @@
 #include "daemon/process/failures.h"
 #include "daemon/process/open_archive.h"
 #include "daemon/runs/recovery.h"
+#include "daemon/settings/otlp_export_options.h"
 #include "daemon/webhook/webhook_server.h"
 
 namespace digd::daemon {
@@ -157,7 +158,7 @@ void server::start_archive_readers() {
   reads_ = std::make_unique<read_pool>(path);
   archive_access_.reset(new archive_access{.path = path, .pool = *reads_});
   feed_->start();
-  if (const std::string problem = webhooks_->start(settings_.webhooks); !problem.empty()) {
+  if (const std::string problem = webhooks_->start(receivers_of(settings_)); !problem.empty()) {
     throw std::runtime_error(problem);
   }
   if (const std::string problem = publisher_->start(); !problem.empty()) throw cannot_use(problem);
@@ -236,7 +237,7 @@ void server::change_settings(const config& c) {
 }
 
 std::string server::change_webhooks(const config& c) {
-  return webhooks_ ? webhooks_->change(c.webhooks) : std::string();
+  return webhooks_ ? webhooks_->change(receivers_of(c)) : std::string();
 }
 
 // ---- state

@@ -13,6 +13,7 @@
 #include "daemon/settings/address.h"
 #include "daemon/settings/fleet_options.h"
 #include "daemon/settings/option.h"
+#include "daemon/settings/otlp_export_options.h"
 #include "daemon/settings/price_options.h"
 #include "daemon/settings/webhook_options.h"
 
@@ -157,6 +158,7 @@ std::string check_config(const config& c) {
   if (d.message_bytes > m.message_bytes) return "limits.message_bytes is larger than caps.message_bytes";
   if (d.sessions > m.sessions) return "limits.sessions is larger than caps.sessions";
   if (const std::string wrong = check_fleet(c); !wrong.empty()) return wrong;
+  if (const std::string wrong = check_otlp_export(c); !wrong.empty()) return wrong;
   return check_webhooks(c);
 }
 
@@ -187,8 +189,9 @@ bool operator==(const config& a, const config& b) {
          a.credits == b.credits && a.runs == b.runs && a.run_bytes == b.run_bytes &&
          a.over_run_bytes == b.over_run_bytes && a.overload == b.overload && a.retention == b.retention &&
          a.log == b.log && a.connections == b.connections && a.otlp == b.otlp && a.fleet == b.fleet &&
-         a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
-         a.policy.caps == b.policy.caps && a.prices == b.prices && a.webhooks == b.webhooks;
+         a.otlp_export == b.otlp_export && a.policy.defaults == b.policy.defaults &&
+         a.policy.strongest_mode == b.policy.strongest_mode && a.policy.caps == b.policy.caps && a.prices == b.prices &&
+         a.webhooks == b.webhooks;
 }
 
 }  // namespace digd::daemon

@@ -8,6 +8,7 @@
 
 #include "daemon/access/payload_settings.h"
 #include "daemon/fleet/fleet_settings.h"
+#include "daemon/settings/otlp_export_settings.h"
 #include "daemon/settings/webhook_settings.h"
 #include "engine/policy.h"
 #include "ingest/protocol/prices.h"
@@ -91,6 +92,7 @@ struct config {
   overload_settings overload;
   otlp_settings otlp;
   fleet_settings fleet;
+  otlp_export_settings otlp_export;
   run_policy policy;                        // [defaults], [rules], [limits], [caps]
   std::vector<ingest::model_price> prices;  // [prices."MODEL"]
   std::vector<webhook_settings> webhooks;   // [[webhook]]

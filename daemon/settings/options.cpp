@@ -6,6 +6,7 @@
 #include "daemon/settings/guard_options.h"
 #include "daemon/settings/option.h"
 #include "daemon/settings/option_kinds.h"
+#include "daemon/settings/otlp_export_options.h"
 #include "daemon/settings/rule_text.h"
 #include "daemon/settings/webhook_options.h"
 #include "graph/nodes.h"
@@ -364,6 +365,7 @@ table make_options() {
   add_quiet(table);
   add_overload(table);
   add_otlp(table);
+  add_otlp_export_options(table);
   add_fleet_options(table);
   add_run_defaults(table);
   for (const rule* r : failure_rules()) add_rule(table, *r);
@@ -408,6 +410,7 @@ std::string_view section_meaning(std::string_view section) {
            "payloads.";
   if (section == "connections") return "What one client may use of the daemon's resources.";
   if (section == "otlp") return "OpenTelemetry spans, POST /v1/traces: docs/otlp.md.";
+  if (section == "otlp_export") return otlp_export_meaning;
   if (section == "fleet") return fleet_meaning;
   if (section == "defaults")
     return "The settings of a run, unless its hello has others. A run keeps the settings "

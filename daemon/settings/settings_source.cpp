@@ -80,6 +80,7 @@ std::string read_environment(config& into) {
     if (std::any_of(options().begin(), options().end(), is_known)) continue;
     const auto is_secret = [&](const webhook_settings& w) { return w.secret_env == name; };
     if (std::any_of(into.webhooks.begin(), into.webhooks.end(), is_secret)) continue;
+    if (into.otlp_export.headers_env == name) continue;
     wrong = add_line(std::move(wrong), "environment: there is no option for " + digd::quoted(name));
   }
   return wrong;

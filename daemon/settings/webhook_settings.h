@@ -10,7 +10,7 @@ namespace digd::daemon {
 struct webhook_settings {
   std::string name;
   std::string url;
-  std::string format = "generic";       // generic, slack, pagerduty
+  std::string format = "generic";       // generic, slack, pagerduty; otlp: that of [otlp_export]
   std::string dashboard;                // where people open it; empty: alerts have no link
   std::string secret_file, secret_env;  // where the secret is; the secret itself is not kept here
   std::string ca_file;

@@ -51,8 +51,13 @@ net::http_request post_attempt::make_request() {
                             .fields = {{"User-Agent", "digd/" DIGD_VERSION},
                                        {"Content-Type", "application/json"},
                                        {"Digd-Timestamp", std::to_string(timestamp)}}};
-  // PagerDuty's secret is the routing key in the body.
-  if (!receiver_->secret.empty() && receiver_->settings.format != "pagerduty")
+  const std::string& format = receiver_->settings.format;
+  if (format == "otlp") {
+    request.fields = {{"User-Agent", "digd/" DIGD_VERSION}, {"Content-Type", "application/x-protobuf"}};
+    request.fields.insert(request.fields.end(), receiver_->headers.begin(), receiver_->headers.end());
+  }
+  // PagerDuty's secret is the routing key in the body; the secret of [otlp_export] is its headers.
+  if (!receiver_->secret.empty() && format != "pagerduty" && format != "otlp")
     request.fields.emplace_back("Digd-Signature", signature_of(receiver_->secret, timestamp, body_));
   request.body = std::move(body_);
   return request;

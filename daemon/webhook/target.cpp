@@ -2,6 +2,8 @@
 
 #include <openssl/ssl.h>
 
+#include <algorithm>
+
 #include "base/quote.h"
 #include "daemon/webhook/signature.h"
 
@@ -27,6 +29,27 @@ std::string load_certificates(const webhook_settings& settings, std::shared_ptr<
          " cannot be loaded: " + ec.message();
 }
 
+// Reads lines such as "Authorization: Bearer …". Returns a problem in words, without the values.
+std::string read_headers(std::string_view lines, std::vector<std::pair<std::string, std::string>>& into) {
+  constexpr std::string_view name_bytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  for (std::size_t number = 1; !lines.empty(); ++number) {
+    std::string_view line = lines.substr(0, lines.find('\n'));
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) continue;
+    const std::size_t colon = line.find(':');
+    const std::string_view name = line.substr(0, colon);
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+    if (colon == std::string_view::npos || name.empty() || name.find_first_not_of(name_bytes) != name.npos ||
+        std::any_of(line.begin(), line.end(), is_control)) {
+      return "line " + std::to_string(number) + " of its headers is not written \"Name: value\"";
+    }
+    const std::string_view value = line.substr(std::min(line.find_first_not_of(' ', colon + 1), line.size()));
+    into.emplace_back(name, value);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::shared_ptr<const target> make_target(const webhook_settings& settings, std::string& why) {
@@ -34,6 +57,7 @@ std::shared_ptr<const target> make_target(const webhook_settings& settings, std:
   why = net::parse_http_url(settings.url, result->where);
   if (!why.empty()) why = "its url " + why;
   if (why.empty()) why = read_secret(settings, result->secret);
+  if (why.empty() && settings.format == "otlp") why = read_headers(result->secret, result->headers);
   if (why.empty() && result->where.tls) why = load_certificates(settings, result->tls);
   if (why.empty()) return result;
   why = "the webhook " + digd::quoted(settings.name) + " cannot be set up: " + why;

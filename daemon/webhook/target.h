@@ -6,6 +6,8 @@
 #include <boost/asio/ssl/context.hpp>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemon/settings/webhook_settings.h"
 #include "daemon/webhook/filter.h"
@@ -19,8 +21,9 @@ struct target {
   const webhook_settings settings;
   const callback_filter filter;
   net::http_url where;
-  std::string secret;                              // empty: callbacks are not signed. Never logged or shown
-  std::shared_ptr<boost::asio::ssl::context> tls;  // for an https URL
+  std::string secret;                                        // empty: callbacks are not signed. Never logged or shown
+  std::vector<std::pair<std::string, std::string>> headers;  // of [otlp_export], from `secret`. Never logged or shown
+  std::shared_ptr<boost::asio::ssl::context> tls;            // for an https URL
 };
 
 // Reads the secret and the certificates. On failure it returns null and `why` is a sentence.

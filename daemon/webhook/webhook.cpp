@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "base/unix_time.h"
 #include "daemon/webhook/backoff.h"
+#include "daemon/webhook/otlp_body.h"
 #include "engine/holds.h"
 #include "healing/callback_body.h"
 
@@ -40,6 +41,13 @@ archive::failure webhook::load() {
   std::vector<stored_callback> callbacks;
   archive::failure why = store_.waiting(name(), callbacks);
   if (!why) enqueue(std::move(callbacks));
+  if (!why && exports_spans()) {
+    std::vector<archive::ended_run> known;
+    const bool good = find_ended_runs(known);
+    for (const archive::ended_run& run : known) {
+      if (good && run.ended_ms <= position_.run_end_ms) recent_ends_.insert(run);
+    }
+  }
   count_dead();
   return why;
 }
@@ -82,6 +90,55 @@ bool webhook::read_archive(const archive::callback_position& end) {
   counts_->unread = rows_between(position_, end);
   enqueue(std::move(callbacks));
   return piece->more && waiting_ < max_waiting;
+}
+
+// Reads all ends since the position, less the overlap.
+bool webhook::find_ended_runs(std::vector<archive::ended_run>& found) {
+  archive::ended_run from{.ended_ms = position_.run_end_ms - end_overlap_ms, .number = 0};
+  for (;;) {
+    auto piece = reads_.ended_after(from);
+    if (!piece) {
+      log_if_failed(archive::failure::other("the archive cannot be read: " + piece.error().message()));
+      return false;
+    }
+    if (piece->empty()) return true;
+    from = piece->back();
+    found.insert(found.end(), piece->begin(), piece->end());
+    if (found.size() >= max_waiting + recent_ends_.size()) return true;
+  }
+}
+
+bool webhook::read_ended_runs() {
+  if (!exports_spans() || stopping_ || waiting_ >= max_waiting) return false;
+  if (clock::now() < next_end_check_) return true;
+  next_end_check_ = clock::now() + std::chrono::seconds(1);
+  std::vector<archive::ended_run> found;
+  if (!find_ended_runs(found)) return true;
+  std::vector<stored_callback> callbacks;
+  archive::callback_position upto = position_;
+  std::vector<archive::ended_run> fresh;
+  for (const archive::ended_run& run : found) {
+    if (recent_ends_.contains(run)) continue;
+    if (waiting_ + callbacks.size() >= max_waiting) break;
+    fresh.push_back(run);
+    upto.run_end_ms = std::max(upto.run_end_ms, std::min(run.ended_ms, unix_ms()));
+    callbacks.push_back({.run_number = run.number,
+                         .kind = archive::callback_kind::run,
+                         .row = static_cast<std::int64_t>(run.number),
+                         .rule = {},
+                         .since_ms = run.ended_ms});
+  }
+  if (callbacks.empty()) return false;
+  if (archive::failure why = store_.add_callbacks(name(), upto, callbacks)) {
+    log_if_failed(why);
+    return true;
+  }
+  position_ = upto;
+  recent_ends_.insert(fresh.begin(), fresh.end());
+  const archive::ended_run oldest{.ended_ms = position_.run_end_ms - end_overlap_ms, .number = 0};
+  recent_ends_.erase(recent_ends_.begin(), recent_ends_.lower_bound(oldest));
+  enqueue(std::move(callbacks));
+  return false;
 }
 
 bool webhook::matches(const archive::callback_row& row, bool& unreadable) {
@@ -156,12 +213,18 @@ void webhook::begin(std::uint64_t run_number) {
   post(run_number, queue, std::move(**result));
 }
 
-static std::string body_of(const target& to, const std::string& id, archive::callback_kind kind,
-                           const archive::callback_text& callback) {
-  const webhook_settings& settings = to.settings;
-  if (settings.format == "slack") return slack_body(kind, callback, settings.dashboard);
-  if (settings.format == "pagerduty") return pagerduty_body(id, kind, callback, to.secret, settings.dashboard);
-  return generic_body(id, kind, callback);
+std::string webhook::body_of(const stored_callback& about, const archive::callback_text& callback) {
+  const webhook_settings& settings = target_->settings;
+  const std::string id = callback_id(store_.prefix(), about.kind, about.row);
+  if (settings.format == "slack") return slack_body(about.kind, callback, settings.dashboard);
+  if (settings.format == "pagerduty")
+    return pagerduty_body(id, about.kind, callback, target_->secret, settings.dashboard);
+  if (!exports_spans()) return generic_body(id, about.kind, callback);
+  const auto labels = reads_.labels_of(about.run_number);
+  if (!labels) log_if_failed(archive::failure::other("the archive cannot be read: " + labels.error().message()));
+  const otlp_context context = otlp_context_of(store_.prefix(), about.run_number, callback.run,
+                                               labels ? *labels : archive::callback_reader::labels{});
+  return otlp_body(context, id, about.kind, callback, settings.dashboard);
 }
 
 // Every attempt makes the same link.
@@ -181,7 +244,7 @@ std::string webhook::link_of(const stored_callback& about, const archive::callba
 void webhook::post(std::uint64_t run_number, run_queue& queue, archive::callback_text&& callback) {
   const stored_callback& head = queue.waiting.front();
   callback.link = link_of(head, callback);
-  std::string body = body_of(*target_, callback_id(store_.prefix(), head.kind, head.row), head.kind, callback);
+  std::string body = body_of(head, callback);
   if (head.attempts > 0) ++counts_->retried;
   ++in_progress_;
   queue.attempt =
@@ -224,7 +287,8 @@ void webhook::failed(std::uint64_t run_number, run_queue& queue, const post_resu
   ++head.attempts;
   last_failed_ms_ = unix_ms();
   last_failure_ = result.why;
-  if (head.attempts >= target_->settings.attempts) return make_dead_letter(run_number, queue, result.why);
+  if (head.attempts >= target_->settings.attempts || is_final(result))
+    return make_dead_letter(run_number, queue, result.why);
   log_if_failed(store_.set_attempts(head.id, head.attempts));
   log_failure(head, result.why);
   const webhook_settings& settings = target_->settings;
@@ -233,6 +297,11 @@ void webhook::failed(std::uint64_t run_number, run_queue& queue, const post_resu
   // A receiver may ask for more time, up to the configured limit.
   if (result.retry_after_s) pause = std::max(pause, std::min(*result.retry_after_s * 1'000, settings.retry_most_ms));
   schedule(run_number, queue, clock::now() + std::chrono::milliseconds(pause));
+}
+
+// OTLP: a client must not retry a request that the receiver calls wrong.
+bool webhook::is_final(const post_result& result) const {
+  return exports_spans() && result.status >= 400 && result.status < 500 && result.status != 408 && result.status != 429;
 }
 
 void webhook::make_dead_letter(std::uint64_t run_number, run_queue& queue, const std::string& why) {

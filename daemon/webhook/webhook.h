@@ -48,6 +48,8 @@ struct webhook_status {
 class webhook final : public std::enable_shared_from_this<webhook> {
  public:
   static constexpr std::size_t max_waiting = 10'000;
+  // Engine threads stamp the end of a run before it is written, so ends may appear in another order.
+  static constexpr std::int64_t end_overlap_ms = 60'000;
 
   webhook(boost::asio::io_context& context, archive::callback_reader& reads, webhook_store& store,
           const hold_links& links, std::shared_ptr<const target> target, archive::callback_position position,
@@ -64,6 +66,9 @@ class webhook final : public std::enable_shared_from_this<webhook> {
 
   // Reads the next piece of the archive, whose last rows are at `end`. Returns whether there is more, and room for it.
   bool read_archive(const archive::callback_position& end);
+  // For [otlp_export]: queues the runs that ended since. Returns whether it must be called again, because it looks only
+  // once a second.
+  bool read_ended_runs();
   void send();
   void remove_run(std::uint64_t run_number);  // the run was deleted
   // Queues the oldest dead letters again, as many as there is room for.
@@ -97,6 +102,10 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   void log_if_failed(const archive::failure& why);
   void count_dead();
   bool matches(const archive::callback_row& row, bool& unreadable);
+  bool exports_spans() const { return target_->settings.format == "otlp"; }
+  bool find_ended_runs(std::vector<archive::ended_run>& found);
+  std::string body_of(const stored_callback& about, const archive::callback_text& callback);
+  bool is_final(const post_result& result) const;
   std::string link_of(const stored_callback& about, const archive::callback_text& callback) const;
 
   boost::asio::io_context& context_;
@@ -105,6 +114,8 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   const hold_links& links_;
   std::shared_ptr<const target> target_;
   archive::callback_position position_;
+  std::set<archive::ended_run> recent_ends_;  // already queued; of the last `end_overlap_ms`
+  clock::time_point next_end_check_{};
   const std::shared_ptr<host_lookup> lookup_;
   const std::function<void()> wants_more_;  // called when there is room again and the archive has more
   boost::unordered_flat_map<std::uint64_t, std::unique_ptr<run_queue>> queues_;  // by run; none is empty

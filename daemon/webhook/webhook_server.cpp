@@ -118,8 +118,9 @@ archive::failure webhook_server::remove_deleted_runs() {
 // A new webhook begins at the end of the archive. Removes webhooks that are no longer configured, with their callbacks.
 std::string webhook_server::apply_to_store(const targets& targets,
                                            std::vector<webhook_store::webhook_position>& known) {
-  const auto end = reads_->highest_ever();
+  auto end = reads_->highest_ever();
   if (!end) return digd::quoted(archive_path_) + ": " + end.error().message();
+  end->run_end_ms = unix_ms();
   archive::failure why = store_.webhooks(known);
   const auto is_known = [&](const std::string& name) {
     return std::any_of(known.begin(), known.end(), [&](const auto& stored) { return stored.name == name; });
@@ -217,7 +218,10 @@ void webhook_server::pump() {
   }
   bool more = false;
   for (const auto& webhook : webhooks_) more = webhook->read_archive(*end) || more;
+  bool later = false;
+  for (const auto& webhook : webhooks_) later = webhook->read_ended_runs() || later;
   if (more) return pump_soon();
+  if (later) return pump_later();
   const auto is_behind = [](const auto& webhook) { return webhook->counted()->unread > 0; };
   if (std::any_of(webhooks_.begin(), webhooks_.end(), is_behind)) pump_later();
 }

@@ -13,19 +13,21 @@ using archive::statement;
 
 constexpr int busy_ms = 2'000;  // an operator may have the file open in sqlite3
 
+constexpr const char* identity_table =
+    "CREATE TABLE identity (prefix TEXT NOT NULL) STRICT;  -- random; all ids of callbacks begin with it\n";
 constexpr const char* schema = R"sql(
-CREATE TABLE identity (prefix TEXT NOT NULL) STRICT;  -- random; all ids of callbacks begin with it
 CREATE TABLE webhooks (
   name         TEXT PRIMARY KEY,
   detection    INTEGER NOT NULL,  -- the last detections.id of the archive that the webhook has read
-  intervention INTEGER NOT NULL   -- the last interventions.row of the archive that the webhook has read
+  intervention INTEGER NOT NULL,  -- the last interventions.row of the archive that the webhook has read
+  run_end_ms   INTEGER NOT NULL   -- Unix milliseconds: the latest end of a run that [otlp_export] has read
 ) STRICT;
 CREATE TABLE callbacks (
   id       INTEGER PRIMARY KEY AUTOINCREMENT,  -- a run's callbacks are sent in this order
   webhook  TEXT NOT NULL REFERENCES webhooks (name) ON DELETE CASCADE,
   run      INTEGER NOT NULL,      -- the archive's runs.number
-  kind     TEXT NOT NULL CHECK (kind IN ('detection', 'intervention')),
-  row      INTEGER NOT NULL,      -- the archive's detections.id or interventions.row
+  kind     TEXT NOT NULL CHECK (kind IN ('detection', 'intervention', 'run')),
+  row      INTEGER NOT NULL,      -- the archive's detections.id, interventions.row or runs.number
   rule     TEXT NOT NULL,
   since_ms INTEGER NOT NULL,      -- Unix milliseconds: when it was archived, or retried by an operator
   attempts INTEGER NOT NULL,      -- failed attempts
@@ -38,14 +40,31 @@ CREATE INDEX callbacks_by_run ON callbacks (run);
 
 constexpr const char* callback_columns = "id, run, kind, row, rule, since_ms, attempts";
 
-std::string_view name_of(archive::callback_kind kind) {
-  return kind == archive::callback_kind::detection ? "detection" : "intervention";
+// From version 1, which knew no ends of runs. SQLite cannot change a CHECK, so the table is copied.
+constexpr const char* from_version_1 = R"sql(
+ALTER TABLE webhooks RENAME TO webhooks_1;
+ALTER TABLE callbacks RENAME TO callbacks_1;
+DROP INDEX callbacks_by_webhook;
+DROP INDEX callbacks_by_run;
+)sql";
+constexpr const char* copy_version_1 = R"sql(
+INSERT INTO webhooks SELECT name, detection, intervention, 0 FROM webhooks_1;
+INSERT INTO callbacks SELECT * FROM callbacks_1;
+DROP TABLE callbacks_1;
+DROP TABLE webhooks_1;
+)sql";
+
+std::string_view name_of(archive::callback_kind kind) { return digd::to_string(kind); }
+
+archive::callback_kind kind_of(std::string_view name) {
+  if (name == "run") return archive::callback_kind::run;
+  return name == "detection" ? archive::callback_kind::detection : archive::callback_kind::intervention;
 }
 
 stored_callback callback_from(const statement& row) {
   return {.id = row.integer(0),
           .run_number = static_cast<std::uint64_t>(row.integer(1)),
-          .kind = row.text(2) == "detection" ? archive::callback_kind::detection : archive::callback_kind::intervention,
+          .kind = kind_of(row.text(2)),
           .row = row.integer(3),
           .rule = row.text(4),
           .since_ms = row.integer(5),
@@ -95,14 +114,20 @@ failure webhook_store::migrate() {
   if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
   if (why) return why;
   if (id == application_id && version == schema_version) return {};
+  if (id == application_id && version == 1) {
+    return transaction([&] {
+      return db_.execute(from_version_1 + std::string(schema) + copy_version_1 +
+                         "PRAGMA user_version = " + std::to_string(schema_version));
+    });
+  }
   if (id == application_id) {
     return failure::wrong_file("the file has schema version " + std::to_string(version) + ", this digd knows " +
                                std::to_string(schema_version));
   }
   if (objects > 0 || id != 0) return failure::wrong_file("the file is an SQLite database of another program");
   return transaction([&] {
-    return db_.execute(schema + std::string("INSERT INTO identity (prefix) VALUES ('") + random_hex(16) +
-                       "'); PRAGMA application_id = " + std::to_string(application_id) +
+    return db_.execute(identity_table + std::string(schema) + "INSERT INTO identity (prefix) VALUES ('" +
+                       random_hex(16) + "'); PRAGMA application_id = " + std::to_string(application_id) +
                        "; PRAGMA user_version = " + std::to_string(schema_version));
   });
 }
@@ -110,9 +135,9 @@ failure webhook_store::migrate() {
 failure webhook_store::prepare() {
   const std::string columns = callback_columns;
   const std::pair<statement*, std::string> statements[] = {
-      {&webhooks_, "SELECT name, detection, intervention FROM webhooks ORDER BY name"},
-      {&add_, "INSERT INTO webhooks (name, detection, intervention) VALUES (?1, ?2, ?3)"},
-      {&move_, "UPDATE webhooks SET detection = ?2, intervention = ?3 WHERE name = ?1"},
+      {&webhooks_, "SELECT name, detection, intervention, run_end_ms FROM webhooks ORDER BY name"},
+      {&add_, "INSERT INTO webhooks (name, detection, intervention, run_end_ms) VALUES (?1, ?2, ?3, ?4)"},
+      {&move_, "UPDATE webhooks SET detection = ?2, intervention = ?3, run_end_ms = ?4 WHERE name = ?1"},
       {&remove_webhook_, "DELETE FROM webhooks WHERE name = ?1"},  // its callbacks go by cascade
       {&insert_,
        "INSERT INTO callbacks (webhook, run, kind, row, rule, since_ms, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
@@ -151,7 +176,8 @@ failure webhook_store::clear() {
 
 failure webhook_store::webhooks(std::vector<webhook_position>& out) {
   failure why;
-  while (webhooks_.step(why)) out.push_back({webhooks_.text(0), {webhooks_.integer(1), webhooks_.integer(2)}});
+  while (webhooks_.step(why))
+    out.push_back({webhooks_.text(0), {webhooks_.integer(1), webhooks_.integer(2), webhooks_.integer(3)}});
   webhooks_.reset();
   return why;
 }
@@ -160,6 +186,7 @@ failure webhook_store::add_webhook(const std::string& name, const archive::callb
   add_.bind(1, std::string_view(name));
   add_.bind(2, at.detection);
   add_.bind(3, at.intervention);
+  add_.bind(4, at.run_end_ms);
   return add_.run();
 }
 
@@ -179,6 +206,7 @@ failure webhook_store::add_callbacks(const std::string& name, const archive::cal
     move_.bind(1, std::string_view(name));
     move_.bind(2, upto.detection);
     move_.bind(3, upto.intervention);
+    move_.bind(4, upto.run_end_ms);
     return move_.run();
   });
 }

@@ -37,7 +37,7 @@ struct dead_letter {
 
 class webhook_store {
  public:
-  static constexpr int schema_version = 1;
+  static constexpr int schema_version = 2;
   static constexpr std::int64_t application_id = 0x64696768;  // "digh"
 
   struct webhook_position {

@@ -1,0 +1,231 @@
+#include "daemon/webhook/otlp_body.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <optional>
+
+#include "daemon/webhook/protobuf_writer.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t trace_id_bytes = 16, span_id_bytes = 8, max_events = 128;
+constexpr std::uint64_t status_error = 2, kind_internal = 1, ns_per_ms = 1'000'000;
+
+std::string hash_of(std::string_view text, std::size_t bytes) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  // Cannot fail: OpenSSL always has SHA-256.
+  EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr);
+  return {reinterpret_cast<const char*>(digest.data()), bytes};
+}
+
+// The bytes of lower-case hex; nullopt: it is none of that length, or zero, which is no id.
+std::optional<std::string> bytes_of_hex(std::string_view hex, std::size_t bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  if (hex.size() != 2 * bytes || hex.find_first_not_of(digits) != std::string_view::npos ||
+      hex.find_first_not_of('0') == std::string_view::npos)
+    return std::nullopt;
+  std::string out;
+  for (std::size_t i = 0; i < hex.size(); i += 2)
+    out += static_cast<char>(digits.find(hex[i]) << 4 | digits.find(hex[i + 1]));
+  return out;
+}
+
+// VERSION-TRACE-SPAN-FLAGS, and more fields in later versions (https://www.w3.org/TR/trace-context/).
+bool read_traceparent(std::string_view text, otlp_context& into) {
+  if (text.size() < 55 || text.starts_with("ff") || text[2] != '-' || text[35] != '-' || text[52] != '-') return false;
+  const auto trace = bytes_of_hex(text.substr(3, 32), trace_id_bytes);
+  const auto span = bytes_of_hex(text.substr(36, 16), span_id_bytes);
+  if (!trace || !span) return false;
+  into.trace_id = *trace;
+  into.parent_span_id = *span;
+  return true;
+}
+
+std::string_view short_text(std::string_view text) {
+  if (text.size() <= max_text_bytes) return text;
+  std::size_t size = max_text_bytes;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+std::string_view text_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  const json::string* text = found == nullptr ? nullptr : found->if_string();
+  return text == nullptr ? std::string_view{} : std::string_view(text->data(), text->size());
+}
+
+std::int64_t number_of(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
+}
+
+bool is_healed(const json::object& detection) {
+  const json::value* healed = detection.if_contains("healed");
+  return healed != nullptr && (healed->is_bool() ? healed->get_bool() : healed->is_int64() && healed->get_int64() != 0);
+}
+
+std::uint64_t ns_of(std::int64_t unix_ms) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(unix_ms, 0)) * ns_per_ms;
+}
+
+// Attributes as fields `field` of a span, an event or a resource.
+class attributes {
+ public:
+  attributes(std::string& out, std::uint32_t field) : out_(out), field_(field) {}
+
+  void text(std::string_view key, std::string_view value) {
+    if (!value.empty()) add(key, [&](protobuf_writer& to) { to.bytes(1, short_text(value)); });
+  }
+  void boolean(std::string_view key, bool value) {
+    add(key, [&](protobuf_writer& to) { to.number(2, value ? 1 : 0); });
+  }
+  void number(std::string_view key, std::int64_t value) {
+    add(key, [&](protobuf_writer& to) { to.number(3, static_cast<std::uint64_t>(value)); });
+  }
+
+ private:
+  template <class Write>
+  void add(std::string_view key, Write write) {
+    std::string value, pair;
+    protobuf_writer in(value);
+    write(in);
+    protobuf_writer(pair).bytes(1, key).bytes(2, value);
+    protobuf_writer(out_).bytes(field_, pair);
+  }
+
+  std::string& out_;
+  const std::uint32_t field_;
+};
+
+void add_detection(attributes to, const json::object& detection) {
+  to.text("digd.rule", text_of(detection, "rule"));
+  to.text("digd.severity", text_of(detection, "severity"));
+  to.boolean("digd.healed", is_healed(detection));
+  to.text("digd.healing", text_of(detection, "healing"));
+  to.text("digd.cause", text_of(detection, "cause"));
+  to.text("digd.agent", text_of(detection, "agent"));
+  to.text("digd.event", text_of(detection, "event"));
+  to.text("digd.reason", text_of(detection, "reason"));
+}
+
+void add_event(std::string& span, std::int64_t at_ms, const json::object& detection) {
+  std::string event;
+  protobuf_writer(event).fixed64(1, ns_of(at_ms)).bytes(2, "digd.detection");
+  add_detection(attributes(event, 3), detection);
+  protobuf_writer(span).bytes(11, event);
+}
+
+void add_events(std::string& span, const json::object& from, std::string_view key, std::int64_t at_ms) {
+  const json::value* found = from.if_contains(key);
+  if (found == nullptr || !found->is_array()) return;
+  std::size_t count = 0;
+  for (const json::value& each : found->get_array()) {
+    if (!each.is_object() || ++count > max_events) continue;
+    const std::int64_t own_ms = number_of(each.get_object(), "at_ms");
+    add_event(span, own_ms != 0 ? own_ms : at_ms, each.get_object());
+  }
+}
+
+void set_error(std::string& span, std::string_view message) {
+  std::string status;
+  protobuf_writer(status).bytes(2, short_text(message)).number(3, status_error);
+  protobuf_writer(span).bytes(15, status);
+}
+
+void add_detection_span(std::string& span, const json::object& detection) {
+  add_detection(attributes(span, 9), detection);
+  const bool is_failure = text_of(detection, "severity") == "failure";
+  if (is_failure && !is_healed(detection)) set_error(span, text_of(detection, "reason"));
+}
+
+void add_intervention_span(std::string& span, const json::object& intervention, std::int64_t at_ms) {
+  attributes to(span, 9);
+  to.text("digd.intervention", text_of(intervention, "id"));
+  to.text("digd.action", text_of(intervention, "action"));
+  to.text("digd.event", text_of(intervention, "event"));
+  to.text("digd.inject", text_of(intervention, "inject"));
+  if (const json::value* found = intervention.if_contains("recipients"); found != nullptr && found->is_array())
+    to.text("digd.recipients", json::serialize(*found));
+  add_events(span, intervention, "detections", at_ms);
+}
+
+void add_run_span(std::string& span, const json::object& run) {
+  attributes to(span, 9);
+  const std::string_view outcome = text_of(run, "outcome");
+  to.text("digd.outcome", outcome);
+  for (const std::string_view count : {"messages", "detections", "healed", "interventions"})
+    to.number("digd." + std::string(count), number_of(run, count));
+  add_events(span, run, "found", number_of(run, "ended_ms"));
+  if (outcome == "failure" || outcome == "aborted") set_error(span, "the run ended with " + std::string(outcome));
+}
+
+std::string name_of(callback_kind kind, const json::object& fields) {
+  if (kind == callback_kind::run) return "digd.run";
+  if (kind == callback_kind::intervention) return "digd.intervention " + std::string(text_of(fields, "action"));
+  return "digd.detection " + std::string(text_of(fields, "rule"));
+}
+
+std::string request_of(std::string_view span) {
+  std::string resource, scope, spans, resource_spans, request;
+  attributes to(resource, 1);
+  to.text("service.name", "digd");
+  to.text("service.version", DIGD_VERSION);
+  protobuf_writer(scope).bytes(1, "digd").bytes(2, DIGD_VERSION);
+  protobuf_writer(spans).bytes(1, scope).bytes(2, span);
+  protobuf_writer(resource_spans).bytes(1, resource).bytes(2, spans);
+  protobuf_writer(request).bytes(1, resource_spans);
+  return request;
+}
+
+}  // namespace
+
+otlp_context otlp_context_of(std::string_view archive_prefix, std::uint64_t run_number, std::string_view run,
+                             const std::vector<std::pair<std::string, std::string>>& labels) {
+  constexpr std::string_view of_spans = "otlp-";
+  const std::string seed = std::string(archive_prefix) + "-run-" + std::to_string(run_number);
+  otlp_context out{.trace_id = {}, .parent_span_id = {}, .run_span_id = hash_of(seed, span_id_bytes)};
+  const auto given = std::find_if(labels.begin(), labels.end(), [](const auto& l) { return l.first == "traceparent"; });
+  if (given != labels.end() && read_traceparent(given->second, out)) return out;
+  if (run.starts_with(of_spans)) {
+    if (const auto trace = bytes_of_hex(run.substr(of_spans.size()), trace_id_bytes)) out.trace_id = *trace;
+  }
+  if (out.trace_id.empty()) out.trace_id = hash_of("trace of " + seed, trace_id_bytes);
+  return out;
+}
+
+std::string otlp_body(const otlp_context& context, std::string_view id, callback_kind kind,
+                      const callback_text& callback, std::string_view dashboard) {
+  json::error_code ec;
+  const json::value parsed = json::parse(callback.json, ec);
+  const json::object none, *fields = ec ? nullptr : parsed.if_object();
+  if (fields == nullptr) fields = &none;
+  const bool is_run = kind == callback_kind::run;
+  const std::int64_t from_ms = is_run ? number_of(*fields, "opened_ms") : callback.at_ms;
+  const std::int64_t to_ms = is_run ? number_of(*fields, "ended_ms") : callback.at_ms;
+  const std::string_view parent = is_run ? context.parent_span_id : context.run_span_id;
+  std::string span;
+  protobuf_writer to(span);
+  to.bytes(1, context.trace_id).bytes(2, is_run ? context.run_span_id : hash_of(id, span_id_bytes));
+  if (!parent.empty()) to.bytes(4, parent);
+  to.bytes(5, name_of(kind, *fields)).number(6, kind_internal).fixed64(7, ns_of(from_ms)).fixed64(8, ns_of(to_ms));
+  attributes common(span, 9);
+  common.text("digd.run", callback.run);
+  common.text("digd.id", id);
+  if (!dashboard.empty()) common.text("digd.url", link_to_run(dashboard, callback.run));
+  if (kind == callback_kind::detection) add_detection_span(span, *fields);
+  if (kind == callback_kind::intervention) add_intervention_span(span, *fields, callback.at_ms);
+  if (is_run) add_run_span(span, *fields);
+  return request_of(span);
+}
+
+}  // namespace digd::daemon
