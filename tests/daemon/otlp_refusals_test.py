@@ -124,3 +124,12 @@ def test_spans_are_judged_without_an_archive(tmp_path):
         team(App(daemon))
         wait_until(lambda: metric(daemon, 'digd_otlp_runs_total{what="ended"}') == 1, "the run's end")
         assert not (tmp_path / "data/otlp.db").exists()
+
+
+def test_a_half_sent_body_times_out_and_frees_its_place(tmp_path):
+    with Daemon(tmp_path) as daemon, daemon.raw() as s:
+        s.sendall(
+            f"POST /v1/traces HTTP/1.1\r\nHost: {daemon.address}\r\nContent-Type: application/json\r\n"
+            'Content-Length: 1000\r\n\r\n{"resourceSpans":'.encode()
+        )
+        assert s.recv(100) == b""  # within 10 s

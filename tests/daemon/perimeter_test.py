@@ -1,5 +1,6 @@
 """One client, or whoever reads the log, cannot stop digd or use up its memory."""
 
+import json
 import os
 import subprocess
 
@@ -17,16 +18,18 @@ def resident_bytes(daemon):
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
+def upgrade_request(daemon):
+    return (
+        f"GET /v1/ingest HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Protocol: digd.v1\r\n\r\n"
+    ).encode()
+
+
 def upgraded(daemon):
     """A WebSocket without a hello."""
     s = daemon.raw()
-    s.sendall(
-        (
-            f"GET /v1/ingest HTTP/1.1\r\nHost: {daemon.address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Protocol: digd.v1\r\n\r\n"
-        ).encode()
-    )
+    s.sendall(upgrade_request(daemon))
     assert b"101 Switching" in s.recv(65536)
     return s
 
@@ -100,3 +103,25 @@ def test_a_log_is_complete_after_an_orderly_stop(tmp_path):
         assert daemon.stop() == 0
         assert daemon.log_text().count("session_open") == 20
         assert daemon.log_text().count("session_closed") == 20
+
+
+def hello_and_gone(daemon, n):
+    """A session that is opened and closed: lines of the log for little work."""
+    with daemon.raw() as s:
+        hello = json.dumps({"type": "hello", "protocol": 1, "run": "r", "session": "s", "clock": "trace"}).encode()
+        s.sendall(upgrade_request(daemon) + b"\x81\xfe" + len(hello).to_bytes(2, "big") + b"\0\0\0\0" + hello)
+        assert s.recv(1)
+
+
+def test_a_log_that_nobody_reads_drops_lines_and_counts_them(tmp_path):
+    with PipedDaemon(tmp_path) as daemon:
+        for n in range(20_000):
+            hello_and_gone(daemon, n)
+            if n % 500 == 0 and metric(daemon, "digd_log_dropped_total") > 0:
+                break
+        assert metric(daemon, "digd_log_dropped_total") > 0
+        with daemon.client("last") as c:
+            c.event("e1", ["a"])
+            c.wait_acked()
+        assert daemon.stop() == 0
+        daemon.process.stderr.close()

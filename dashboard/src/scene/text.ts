@@ -1,9 +1,16 @@
 // Text for display. Agents choose ids, names and messages, so invisible and bidirectional characters are escaped.
 import {rules} from '../rules.generated';
 
-const invisible = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const invisible = new RegExp(
+  '[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b-\\u200f' +
+    '\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0\\ufff0-\\ufffb]' +
+    '|[\\u{e0000}-\\u{e00ff}\\u{e01f0}-\\u{e0fff}]',
+  'gu',
+);
 
-const escapeCharacter = (c: string): string => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`;
+// A character beyond U+FFFF as a pair of surrogates, as in JSON.
+const escapeCharacter = (c: string): string =>
+  c.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 // One line of at most `maxLength` UTF-16 units; longer text ends in an ellipsis.
 export function displayLine(text: string, maxLength = 80): string {

@@ -126,6 +126,7 @@ describe('the window', () => {
 describe('text', () => {
   it('escapes invisible and bidirectional characters', () => {
     expect(displayLine('a\u202eb\u0000c')).toBe('a\\u202eb\\u0000c');
+    expect(displayLine('a\u200bb\ufeffc\u{e0041}d')).toBe('a\\u200bb\\ufeffc\\udb40\\udc41d');
     expect(displayLine('<img src=x onerror=alert(1)>')).toBe('<img src=x onerror=alert(1)>');
     expect(displayLine('x'.repeat(200), 10)).toBe('xxxxxxxxx…');
     expect(displayLine('\ud83d')).toBe('\ufffd');
