@@ -61,8 +61,8 @@ std::string as_table(const results& r) {
   for (const auto& [subset, methods] : r.by_subset) {
     const std::size_t n = methods.empty() ? 0 : methods.begin()->second.n;
     out += fmt::format("{} ({} logs; %, 95% intervals in brackets)\n", subset, n);
-    out += fmt::format("  {:<32}{:>5}{:>7}  {:<18}{:<18}{:>5}{:>5}{:>5}{:>5}{:>5}{:>10}{:>9}{:>9}\n", "method", "top-3",
-                       "top-5", "agent", "step", "±1", "±2", "±3", "±4", "±5", "ms/case", "tokens", "cost");
+    out += fmt::format("  {:<32}{:>5}{:>7}  {:<18}{:<18}{:>5}{:>5}{:>5}{:>5}{:>5} {:>10} {:>8} {:>8}\n", "method",
+                       "top-3", "top-5", "agent", "step", "±1", "±2", "±3", "±4", "±5", "ms/case", "tokens", "cost");
     for (const std::string& name : r.order) {
       const auto at = methods.find(name);
       if (at == methods.end()) continue;
@@ -71,7 +71,7 @@ std::string as_table(const results& r) {
       out += fmt::format("  {:<32}{:5.0f}{:7.0f}  {:<18}{:<18}", name, percent(t.top3, t.n), percent(t.top5, t.n),
                          with_interval(t.agent, t.n), with_interval(t.step, t.n));
       for (double w : t.within) out += fmt::format("{:5.0f}", percent(w, t.n));
-      out += fmt::format("{:10.2f}{:9.0f}{:9.4f}", 1000 * t.seconds / count, static_cast<double>(t.tokens) / count,
+      out += fmt::format(" {:10.2f} {:8.0f} {:8.4f}", 1000 * t.seconds / count, static_cast<double>(t.tokens) / count,
                          t.cost / count);
       out += t.failed ? fmt::format("  ({} without an answer)\n", t.failed) : "\n";
     }
