@@ -1,6 +1,8 @@
 // digctl hook PROGRAM: a hook of type `command`. Passes the call on standard input to the daemon and prints its
 // answer. Adds what only the user may read: usage from transcripts, the branch, which tool call started a subagent.
 //
+// With CALL, the program gives the call as an argument, as Codex does with `notify`.
+//
 // It fails open: whatever goes wrong, it prints nothing, says why on standard error, and exits with 0.
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -31,6 +33,7 @@ constexpr std::chrono::milliseconds max_connect_time{100};
 struct hook_options {
   std::string program;
   std::string mode = "shadow";
+  std::string call;  // empty: it comes on standard input
   daemon_options daemon;
 };
 
@@ -80,7 +83,7 @@ void add_tool_use(const json::object& call, json::object& into) {
   if (!ec && meta.is_object()) into["tool_use_id"] = hooks::text_of(meta.get_object(), "toolUseId");
 }
 
-json::object additions_to(const json::object& call) {
+json::object additions_to(const json::object& call, std::string_view program) {
   const std::string hook = hooks::text_of(call, "hook_event_name");
   json::object added;
   const fs::path transcript(hooks::text_of(call, "transcript_path"));
@@ -90,8 +93,9 @@ json::object additions_to(const json::object& call) {
   }
   if (hook == "SubagentStart") add_tool_use(call, added);
   if (hook == "PreToolUse") {
-    const bool is_main = hooks::text_of(call, "agent_id").empty();
-    add_usage(is_main ? transcript : subagent_file(call, ".jsonl"), max_transcript_bytes_per_tool, added);
+    // A subagent of Codex names its own transcript, one of Claude Code that of its session.
+    const bool is_own = program == hooks::codex.name || hooks::text_of(call, "agent_id").empty();
+    add_usage(is_own ? transcript : subagent_file(call, ".jsonl"), max_transcript_bytes_per_tool, added);
   }
   if (hook == "Stop") add_usage(transcript, max_transcript_bytes, added);
   if (hook == "SubagentStop") {
@@ -102,12 +106,12 @@ json::object additions_to(const json::object& call) {
 
 int pass_on(const hook_options& options) {
   std::string why;
-  const auto text = read_file("-", max_call_bytes, why);
+  const auto text = options.call.empty() ? read_file("-", max_call_bytes, why) : options.call;
   if (!text) return fail_open("the call " + why);
   json::error_code ec;
   json::value call = json::parse(*text, ec);
-  if (ec || !call.is_object()) return fail_open("the call on standard input is no JSON object");
-  if (json::object added = additions_to(call.get_object()); !added.empty())
+  if (ec || !call.is_object()) return fail_open("the call is no JSON object");
+  if (json::object added = additions_to(call.get_object(), options.program); !added.empty())
     call.get_object()["digd"] = std::move(added);
   auto daemon = http_to("hook", options.daemon);
   if (!daemon) return done;
@@ -129,12 +133,15 @@ void add_hook(CLI::App& app, int& status) {
   sub->add_option("PROGRAM", options->program, "the coding agent")
       ->required()
       ->check(CLI::IsMember(hooks::dialect_names()));
+  sub->add_option("CALL", options->call, "the call, if it does not come on standard input (`notify` of Codex)");
   sub->add_option("--mode", options->mode, "how far digd goes with this session")
       ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);
   options->daemon.timeout_s = 5;
-  sub->footer("Reads the call on standard input. If no daemon answers, the agent goes on as without digd.");
+  sub->footer(
+      "Reads the call on standard input, or takes it as CALL. If no daemon answers, the agent goes on as without "
+      "digd.");
   sub->callback([options, &status] { status = pass_on(*options); });
 }
 

@@ -78,6 +78,10 @@ export const Digd = async ({ directory }) => {
         keep(agents, info.id, info.agent ?? "")
       }
       if (event.type === "message.part.updated") takePart(part)
+      if (event.type === "session.error" && sessionID) {
+        const { name, data } = event.properties.error ?? {}
+        send(sessionID, "session.error", { error: data?.message ?? name ?? "" })
+      }
       if (event.type === "session.idle") send(sessionID, "session.idle", { text: texts.get(sessionID) ?? "" })
       if (event.type === "session.deleted") send(info.id, "session.ended", {})
     },

@@ -79,7 +79,7 @@ const hooked_program& claude_code_settings() {
       .name = "claude-code",
       .title = "Claude Code",
       .hooks = {"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied",
-                "SubagentStart", "SubagentStop", "Stop", "SessionEnd"}};
+                "SubagentStart", "SubagentStop", "Stop", "StopFailure", "SessionEnd"}};
   return program;
 }
 
@@ -87,7 +87,7 @@ const hooked_program& codex_settings() {
   static const hooked_program program = {.name = "codex",
                                          .title = "Codex",
                                          .hooks = {"UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart",
-                                                   "SubagentStop", "Stop", "SessionEnd"}};
+                                                   "SubagentStop", "Stop", "Interrupt", "SessionEnd"}};
   return program;
 }
 

@@ -13,8 +13,8 @@ hook_server::hook_server(const engine_threads& threads, const live_settings& liv
 
 void hook_server::submit(const hooks::dialect& as, mode mode, hooks::call&& call, response_callback answer) {
   counts_.calls.fetch_add(1);
-  if (call.kind == hooks::call_kind::other) {
-    counts_.unknown.fetch_add(1);
+  if (call.kind == hooks::call_kind::other || call.kind == hooks::call_kind::unused) {
+    (call.kind == hooks::call_kind::other ? counts_.unknown : counts_.unused).fetch_add(1);
     return answer(respond_json("{}"));
   }
   engine_thread& home = threads_.owner_of(call.session);

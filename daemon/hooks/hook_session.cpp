@@ -119,6 +119,7 @@ void hook_session::pump() {
       state_.give_up(taken.judged_seq);
       send_lines();
     }
+    if (state_.run().empty() && host_) leave_run();  // the call has ended it
     if (hook->call.kind == hooks::call_kind::session_ended) {
       leave_run();
       ended_ = true;

@@ -257,6 +257,7 @@ void write_otlp(prometheus_text& out, const otlp_counts& c) {
 void write_hooks(prometheus_text& out, const hook_counts& c) {
   out.counter("digd_hook_calls_total", "Hook calls of coding agents.", c.calls.load());
   out.counter("digd_hook_unknown_total", "Of these, hooks that digd does not know.", c.unknown.load());
+  out.counter("digd_hook_unused_total", "Of these, hooks that digd knows and needs nothing of.", c.unused.load());
   out.counter("digd_hook_malformed_total", "Hook calls answered with 400.", c.malformed.load());
   out.counter("digd_hook_late_total", "Hooks answered at the deadline, without a verdict.", c.late.load());
   out.counter("digd_hook_skipped_total", "Hook calls answered but not recorded.", c.skipped.load());

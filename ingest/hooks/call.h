@@ -11,7 +11,8 @@
 namespace digd::hooks {
 
 enum class call_kind : std::uint8_t {
-  other,          // accepted and counted; nothing follows
+  other,          // digd does not know this hook; accepted and counted
+  unused,         // digd knows this hook and needs nothing of it; accepted and counted
   prompt,         // the user asks the main agent
   notification,   // the main agent gets a background agent's result
   tool_wanted,    // before a tool call; it waits for the answer
@@ -20,6 +21,9 @@ enum class call_kind : std::uint8_t {
   agent_started,  // a subagent begins to act
   agent_stopped,  // a subagent is about to end; it waits for the answer
   stopped,        // the main agent is about to end its turn; it waits for the answer
+  turn_ended,     // the main agent has answered, as a program without hooks reports it; nothing waits
+  turn_failed,    // an agent's turn ended without an answer: an error, or the user interrupted it
+  model_done,     // a model has replied; `spent` has its usage
   session_ended,
 };
 
@@ -59,11 +63,13 @@ struct call {
   std::string fingerprint;              // equal calls of a tool have equal ones
 
   std::string text;                  // prompt, last message or error
+  std::string prompt;                // of a turn that has ended: what the user asked
   bool was_blocked = false;          // a stop after an earlier stop was answered with `block`
   bool lists_running = false;        // `running` is known
   std::vector<std::string> running;  // agents that still run in the background
   std::optional<usage_totals> usage;
-  std::optional<std::int64_t> ts;  // of a session log, Unix milliseconds
+  std::optional<usage_totals> spent;  // since the agent's last call
+  std::optional<std::int64_t> ts;     // of a session log, Unix milliseconds
 };
 
 // What the hook does. `none`: nothing, so that the agent behaves as without digd.

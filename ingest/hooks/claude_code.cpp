@@ -11,17 +11,41 @@ namespace {
 
 namespace json = boost::json;
 
-call_kind kind_of(std::string_view hook) {
-  if (hook == "UserPromptSubmit") return call_kind::prompt;
-  if (hook == "PreToolUse") return call_kind::tool_wanted;
-  if (hook == "PostToolUse") return call_kind::tool_done;
-  if (hook == "PostToolUseFailure" || hook == "PermissionDenied") return call_kind::tool_failed;
-  if (hook == "SubagentStart") return call_kind::agent_started;
-  if (hook == "SubagentStop") return call_kind::agent_stopped;
-  if (hook == "Stop") return call_kind::stopped;
-  if (hook == "SessionEnd") return call_kind::session_ended;
-  return call_kind::other;
-}
+constexpr known_hook known_hooks[] = {
+    {"UserPromptSubmit", call_kind::prompt},
+    {"PreToolUse", call_kind::tool_wanted},
+    {"PostToolUse", call_kind::tool_done},
+    {"PostToolUseFailure", call_kind::tool_failed},
+    {"PermissionDenied", call_kind::tool_failed},
+    {"SubagentStart", call_kind::agent_started},
+    {"SubagentStop", call_kind::agent_stopped},
+    {"Stop", call_kind::stopped},
+    {"StopFailure", call_kind::turn_failed},
+    {"SessionEnd", call_kind::session_ended},
+    {"PostToolBatch", call_kind::unused},
+    {"Notification", call_kind::unused},
+    {"UserPromptExpansion", call_kind::unused},
+    {"SessionStart", call_kind::unused},
+    {"PreCompact", call_kind::unused},
+    {"PostCompact", call_kind::unused},
+    {"PreModelSwitch", call_kind::unused},
+    {"PostModelSwitch", call_kind::unused},
+    {"PermissionRequest", call_kind::unused},
+    {"Setup", call_kind::unused},
+    {"TeammateIdle", call_kind::unused},
+    {"TaskCreated", call_kind::unused},
+    {"TaskCompleted", call_kind::unused},
+    {"Elicitation", call_kind::unused},
+    {"ElicitationResult", call_kind::unused},
+    {"ConfigChange", call_kind::unused},
+    {"WorktreeCreate", call_kind::unused},
+    {"WorktreeRemove", call_kind::unused},
+    {"InstructionsLoaded", call_kind::unused},
+    {"CwdChanged", call_kind::unused},
+    {"FileChanged", call_kind::unused},
+    {"DirectoryAdded", call_kind::unused},
+    {"MessageDisplay", call_kind::unused},
+};
 
 // The text between <tag> and </tag>.
 std::string between(std::string_view text, std::string_view tag) {
@@ -98,7 +122,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
   if (made.session.empty() || made.session.size() > call::max_session_bytes) {
     return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
   }
-  made.kind = kind_of(made.name);
+  made.kind = kind_in(known_hooks, made.name);
   made.prompt_id = text_of(hook, "prompt_id");
   if (made.prompt_id.size() > call::max_id_bytes) return bad_call{"prompt_id", "expected at most 120 bytes"};
   made.agent = text_of(hook, "agent_id");
@@ -113,6 +137,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
     case call_kind::tool_failed: read_tool(hook, made); break;
     case call_kind::agent_stopped:
     case call_kind::stopped: read_stop(hook, made); break;
+    case call_kind::turn_failed: made.text = cut(text_of(hook, "error"), call::max_text_bytes); break;
     default: break;
   }
   read_additions(hook, made);
@@ -161,6 +186,6 @@ std::string write(const call& of, const reply& answer) {
 }  // namespace
 
 const dialect claude_code = {
-    .name = "claude-code", .able = {.hold = true, .cancel = true}, .read = read, .write = write};
+    .name = "claude-code", .hooks = known_hooks, .able = {.hold = true, .cancel = true}, .read = read, .write = write};
 
 }  // namespace digd::hooks

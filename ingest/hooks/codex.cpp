@@ -15,17 +15,21 @@ namespace {
 
 namespace json = boost::json;
 
-call_kind kind_of(std::string_view hook, bool is_subagent) {
-  // A subagent's task comes as a prompt of its own; its spawn has reported it already.
-  if (hook == "UserPromptSubmit") return is_subagent ? call_kind::other : call_kind::prompt;
-  if (hook == "PreToolUse") return call_kind::tool_wanted;
-  if (hook == "PostToolUse") return call_kind::tool_done;
-  if (hook == "SubagentStart") return call_kind::agent_started;
-  if (hook == "SubagentStop") return call_kind::agent_stopped;
-  if (hook == "Stop") return call_kind::stopped;
-  if (hook == "SessionEnd") return call_kind::session_ended;
-  return call_kind::other;
-}
+constexpr known_hook known_hooks[] = {
+    {"UserPromptSubmit", call_kind::prompt},
+    {"PreToolUse", call_kind::tool_wanted},
+    {"PostToolUse", call_kind::tool_done},
+    {"SubagentStart", call_kind::agent_started},
+    {"SubagentStop", call_kind::agent_stopped},
+    {"Stop", call_kind::stopped},
+    {"Interrupt", call_kind::turn_failed},
+    {"SessionEnd", call_kind::session_ended},
+    {"agent-turn-complete", call_kind::turn_ended},  // of `notify`
+    {"SessionStart", call_kind::unused},
+    {"PermissionRequest", call_kind::unused},
+    {"PreCompact", call_kind::unused},
+    {"PostCompact", call_kind::unused},
+};
 
 // A tool's result: an object, or a text that holds one.
 json::object response_of(const json::object& hook) {
@@ -71,7 +75,34 @@ void read_tool(const json::object& hook, call& into) {
   }
 }
 
+// What `notify` says of a turn, once it has ended. Older versions name no thread: then each turn is a session.
+boost::system::result<call, bad_call> read_notice(const json::object& notice) {
+  call made;
+  made.name = cut(text_of(notice, "type"), call::max_id_bytes);
+  made.kind = kind_in(known_hooks, made.name);
+  made.prompt_id = text_of(notice, "turn-id");
+  if (made.prompt_id.size() > call::max_id_bytes) return bad_call{"turn-id", "expected at most 120 bytes"};
+  made.session = text_of(notice, "thread-id");
+  if (made.session.empty()) made.session = made.prompt_id;
+  if (made.session.empty() || made.session.size() > call::max_session_bytes) {
+    return bad_call{"thread-id", "expected a text of 1 to 128 bytes"};
+  }
+  made.folder = cut(text_of(notice, "cwd"), call::max_text_bytes);
+  made.text = cut(text_of(notice, "last-assistant-message"), call::max_text_bytes);
+  const json::value* asked = notice.if_contains("input-messages");
+  if (asked == nullptr || !asked->is_array()) return made;
+  std::string prompt;
+  for (const json::value& each : asked->get_array()) {
+    if (!each.is_string() || prompt.size() > call::max_text_bytes) continue;
+    if (!prompt.empty()) prompt += "\n\n";
+    prompt += std::string_view(each.get_string());
+  }
+  made.prompt = cut(prompt, call::max_text_bytes);
+  return made;
+}
+
 boost::system::result<call, bad_call> read(const json::object& hook) {
+  if (!hook.contains("hook_event_name") && hook.contains("type")) return read_notice(hook);
   call made;
   made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
   if (made.name.empty()) return bad_call{"hook_event_name", "expected the name of a hook"};
@@ -81,7 +112,9 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
   }
   made.agent = text_of(hook, "agent_id");
   if (made.agent.size() > call::max_id_bytes) return bad_call{"agent_id", "expected at most 120 bytes"};
-  made.kind = kind_of(made.name, !made.agent.empty());
+  made.kind = kind_in(known_hooks, made.name);
+  // A subagent's task comes as a prompt of its own; its spawn has reported it already.
+  if (made.kind == call_kind::prompt && !made.agent.empty()) made.kind = call_kind::unused;
   made.prompt_id = text_of(hook, "turn_id");
   if (made.prompt_id.size() > call::max_id_bytes) return bad_call{"turn_id", "expected at most 120 bytes"};
   made.agent_type = cut(text_of(hook, "agent_type"), call::max_id_bytes);
@@ -96,6 +129,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
       made.text = cut(text_of(hook, "last_assistant_message"), call::max_text_bytes);
       made.was_blocked = is_true(hook, "stop_hook_active");
       break;
+    case call_kind::turn_failed: made.text = "the user interrupted it"; break;
     default: break;
   }
   read_additions(hook, made);
@@ -135,7 +169,11 @@ std::string write(const call& of, const reply& answer) {
 
 }  // namespace codex_dialect
 
-const dialect codex = {
-    .name = "codex", .able = {}, .stop_is_answer = true, .read = codex_dialect::read, .write = codex_dialect::write};
+const dialect codex = {.name = "codex",
+                       .hooks = codex_dialect::known_hooks,
+                       .able = {},
+                       .stop_is_answer = true,
+                       .read = codex_dialect::read,
+                       .write = codex_dialect::write};
 
 }  // namespace digd::hooks

@@ -41,6 +41,13 @@ boost::system::result<call, bad_call> read_call(const dialect& as, std::string_v
   return as.read(*hook);
 }
 
+call_kind kind_in(std::span<const known_hook> hooks, std::string_view name) {
+  for (const known_hook& each : hooks) {
+    if (each.name == name) return each.kind;
+  }
+  return call_kind::other;
+}
+
 std::string text_of(const json::object& from, std::string_view member) {
   const json::value* value = from.if_contains(member);
   const json::string* text = value == nullptr ? nullptr : value->if_string();

@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +31,15 @@ struct abilities {
   bool blocks_stops = true;
 };
 
+// A hook that the program's documentation names, and its meaning to digd for the main agent.
+struct known_hook {
+  std::string_view name;
+  call_kind kind;
+};
+
 struct dialect {
-  std::string_view name;  // in paths and commands
+  std::string_view name;              // in paths and commands
+  std::span<const known_hook> hooks;  // docs/coding-agents.md lists the same
   abilities able;
   // The main agent's stop is its answer, even while subagents act. Otherwise the program resumes it with each result.
   bool stop_is_answer = false;
@@ -55,6 +63,8 @@ extern const dialect opencode;
 
 // ---- for the dialects
 
+// `other`: the program's documentation has no hook of this name.
+call_kind kind_in(std::span<const known_hook> hooks, std::string_view name);
 // The text of a member; empty if there is none or it is no text.
 std::string text_of(const boost::json::object& from, std::string_view member);
 // Null: there is no such member, or it is no object.

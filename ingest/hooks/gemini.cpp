@@ -1,6 +1,7 @@
 // Gemini CLI: tried with version 0.61.0 (docs/coding-agents.md lists what its hooks carry and do).
 //
 // Its hooks name neither agents nor tool calls. A subagent lives as long as the call of `invoke_agent` that runs it.
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -17,14 +18,14 @@ namespace {
 
 namespace json = boost::json;
 
-call_kind kind_of(std::string_view hook) {
-  if (hook == "BeforeAgent") return call_kind::prompt;
-  if (hook == "BeforeTool") return call_kind::tool_wanted;
-  if (hook == "AfterTool") return call_kind::tool_done;
-  if (hook == "AfterAgent") return call_kind::stopped;
-  if (hook == "SessionEnd") return call_kind::session_ended;
-  return call_kind::other;
-}
+constexpr known_hook known_hooks[] = {
+    {"BeforeAgent", call_kind::prompt},         {"BeforeTool", call_kind::tool_wanted},
+    {"AfterTool", call_kind::tool_done},        {"AfterModel", call_kind::model_done},
+    {"AfterAgent", call_kind::stopped},         {"SessionEnd", call_kind::session_ended},
+    {"SessionStart", call_kind::unused},        {"BeforeModel", call_kind::unused},
+    {"BeforeToolSelection", call_kind::unused}, {"PreCompress", call_kind::unused},
+    {"Notification", call_kind::unused},
+};
 
 // "2026-11-23T14:13:53.689Z" as "20261123T141353689Z": prompts have no ids, and a run's id is a part of addresses.
 std::string prompt_id_of(const json::object& hook) {
@@ -85,6 +86,27 @@ void read_tool(const json::object& hook, call& into) {
   }
 }
 
+// The program calls this hook for each part of a reply. The last part has the reason for the end.
+void read_reply(const json::object& hook, call& into) {
+  const json::object* response = object_of(hook, "llm_response");
+  const json::value* candidates = response == nullptr ? nullptr : response->if_contains("candidates");
+  const bool is_last = candidates != nullptr && candidates->is_array() && !candidates->get_array().empty() &&
+                       candidates->get_array().front().is_object() &&
+                       !text_of(candidates->get_array().front().get_object(), "finishReason").empty();
+  if (!is_last) {
+    into.kind = call_kind::unused;
+    return;
+  }
+  into.spent = usage_totals{.input_tokens = 0, .output_tokens = 0, .model_calls = 1};
+  const json::object* usage = object_of(*response, "usageMetadata");
+  if (usage == nullptr) return;
+  into.spent->input_tokens = count_of(*usage, "promptTokenCount");
+  // Some versions give only the total.
+  const std::int64_t output = count_of(*usage, "candidatesTokenCount");
+  const std::int64_t rest = count_of(*usage, "totalTokenCount") - into.spent->input_tokens;
+  into.spent->output_tokens = output > 0 ? output : std::max<std::int64_t>(rest, 0);
+}
+
 boost::system::result<call, bad_call> read(const json::object& hook) {
   call made;
   made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
@@ -93,7 +115,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
   if (made.session.empty() || made.session.size() > call::max_session_bytes) {
     return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
   }
-  made.kind = kind_of(made.name);
+  made.kind = kind_in(known_hooks, made.name);
   made.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
   switch (made.kind) {
     case call_kind::prompt:
@@ -106,6 +128,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
       made.text = cut(text_of(hook, "prompt_response"), call::max_text_bytes);
       made.was_blocked = is_true(hook, "stop_hook_active");
       break;
+    case call_kind::model_done: read_reply(hook, made); break;
     default: break;
   }
   read_additions(hook, made);
@@ -138,6 +161,7 @@ std::string write(const call& of, const reply& answer) {
 }  // namespace gemini_dialect
 
 const dialect gemini = {.name = "gemini",
+                        .hooks = gemini_dialect::known_hooks,
                         .able = {.adds_context_before_tools = false},
                         .stop_is_answer = true,
                         .read = gemini_dialect::read,

@@ -14,15 +14,24 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr known_hook known_hooks[] = {
+    {"chat.message", call_kind::prompt},          {"tool.execute.before", call_kind::tool_wanted},
+    {"tool.execute.after", call_kind::tool_done}, {"tool.error", call_kind::tool_failed},
+    {"session.idle", call_kind::stopped},         {"session.error", call_kind::turn_failed},
+    {"session.ended", call_kind::session_ended},
+};
+
 call_kind kind_of(std::string_view hook, bool is_subagent) {
-  if (hook == "chat.message") return is_subagent ? call_kind::agent_started : call_kind::prompt;
-  if (hook == "tool.execute.before") return call_kind::tool_wanted;
-  if (hook == "tool.execute.after") return call_kind::tool_done;
-  if (hook == "tool.error") return call_kind::tool_failed;
-  // A subagent's result comes with the call that runs it.
-  if (hook == "session.idle") return is_subagent ? call_kind::other : call_kind::stopped;
-  if (hook == "session.ended") return is_subagent ? call_kind::other : call_kind::session_ended;
-  return call_kind::other;
+  const call_kind kind = kind_in(known_hooks, hook);
+  if (!is_subagent) return kind;
+  switch (kind) {
+    case call_kind::prompt: return call_kind::agent_started;
+    // A subagent's result, or its failure, comes with the call that runs it.
+    case call_kind::stopped:
+    case call_kind::turn_failed:
+    case call_kind::session_ended: return call_kind::unused;
+    default: return kind;
+  }
 }
 
 // The text between <task_result> and </task_result>, without the lines' ends around it.
@@ -90,6 +99,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
     case call_kind::tool_failed: read_tool(hook, made); break;
     case call_kind::prompt:
     case call_kind::stopped: made.text = cut(text_of(hook, "text"), call::max_text_bytes); break;
+    case call_kind::turn_failed: made.text = cut(text_of(hook, "error"), call::max_text_bytes); break;
     default: break;
   }
   read_additions(hook, made);
@@ -115,6 +125,7 @@ std::string write(const call& of, const reply& answer) {
 }  // namespace opencode_dialect
 
 const dialect opencode = {.name = "opencode",
+                          .hooks = opencode_dialect::known_hooks,
                           .able = {.adds_context_before_tools = false, .blocks_stops = false},
                           .stop_is_answer = true,
                           .read = opencode_dialect::read,

@@ -24,6 +24,7 @@ bool is_from_prompt(const call& of) {
     case call_kind::prompt:
     case call_kind::notification:
     case call_kind::tool_wanted:
+    case call_kind::turn_ended:
     case call_kind::agent_started: return true;
     default: return false;
   }
@@ -108,9 +109,12 @@ std::string session::begin_run(const call& of) {
   hello.close_object();
   hello.key("limits").open_object().key("stalled_ms").integer(stalled_ms).close_object();
   hello.key("capabilities").open_object();
-  hello.key("inject").boolean(options_.able.inject).key("create").boolean(options_.able.inject);
-  hello.key("reroute").boolean(options_.able.give_back);
-  hello.key("hold").boolean(options_.able.hold).key("cancel").boolean(options_.able.cancel);
+  // A turn that has ended takes nothing back.
+  const bool is_over = of.kind == call_kind::turn_ended;
+  const abilities able = is_over ? abilities{.inject = false, .give_back = false} : options_.able;
+  hello.key("inject").boolean(able.inject).key("create").boolean(able.inject);
+  hello.key("reroute").boolean(able.give_back);
+  hello.key("hold").boolean(able.hold).key("cancel").boolean(able.cancel);
   hello.close_object();
   hello.key("client").open_object().key("name").text(options_.program).close_object();
   hello.key("labels").open_object().key("session").text(id_).key("program").text(options_.program);
@@ -137,7 +141,8 @@ session::taken session::take(const call& of) {
   taken result;
   out_.set_time(of.ts);
   if (run_.empty()) {
-    if (of.kind != call_kind::other && of.kind != call_kind::session_ended) ++ignored_;
+    const bool is_used = of.kind != call_kind::other && of.kind != call_kind::unused;
+    if (is_used && of.kind != call_kind::session_ended) ++ignored_;
     return result;
   }
   if (cancel_agent(of, result)) return result;
@@ -150,7 +155,11 @@ session::taken session::take(const call& of) {
     case call_kind::agent_started: start_agent(of); break;
     case call_kind::agent_stopped: stop_agent(of, result); break;
     case call_kind::stopped: stop_main(of, result); break;
+    case call_kind::turn_ended: end_turn(of); break;
+    case call_kind::turn_failed: fail_turn(of); break;
+    case call_kind::model_done: count_reply(of); break;
     case call_kind::session_ended: end_run(); break;
+    case call_kind::unused:
     case call_kind::other:
       if (agent* a = find_agent(of.agent); a != nullptr) count_usage(of, *a);
       break;
@@ -382,6 +391,7 @@ void session::open(agent& a, const std::vector<std::string>& inputs) {
   for (std::string& event : std::exchange(a.returned, {})) all.push_back(std::move(event));
   a.activation = out_.activation_started(a.name, all);
   a.started = true;
+  a.failed = false;
   a.cancel_id.clear();
 }
 
@@ -417,6 +427,13 @@ void session::close_lost_agents(const call& of) {
     lost.insert(a.get());
     close_failed(*a, "it no longer runs");
   }
+}
+
+// The hooks of a program that reports each reply of a model name no agent.
+void session::count_reply(const call& of) {
+  const agent* a = of.agent.empty() ? nameless_agent_at_work() : acting(of);
+  if (a == nullptr || !of.spent || !takes_usage_ || a->activation.empty()) return;
+  out_.add_usage(a->activation, *of.spent, 0);
 }
 
 void session::count_usage(const call& of, agent& a) {

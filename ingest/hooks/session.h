@@ -151,6 +151,8 @@ class session {
   void start_agent(const call& of);
   void stop_agent(const call& of, taken& into);
   void stop_main(const call& of, taken& into);
+  void end_turn(const call& of);
+  void fail_turn(const call& of);
   void read_results(const call& of, agent& caller);
   void settle_before_answer();
   void discard_whole_agents();
@@ -177,6 +179,7 @@ class session {
   void take_returned(agent& a);
   void close_failed(agent& a, std::string_view why);
   void close_lost_agents(const call& of);
+  void count_reply(const call& of);
   void count_usage(const call& of, agent& a);
   std::string run_of(const call& of) const;
   bool has_open_agents() const;

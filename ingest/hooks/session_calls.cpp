@@ -211,6 +211,7 @@ void session::stop_agent(const call& of, taken& into) {
 
 void session::stop_main(const call& of, taken& into) {
   agent& main = main_agent();
+  if (main.failed && main.activation.empty()) return;  // its turn ended with an error, which is no answer
   if (!may_wait()) return;
   close_lost_agents(of);
   discard_whole_agents();
@@ -232,6 +233,27 @@ void session::stop_main(const call& of, taken& into) {
   main.activation.clear();
   main.tasks.clear();
   wait_for_verdict(into, {.kind = waiting_kind::submit, .event = made, .sender = &main});
+}
+
+// A program without hooks reports a turn once it has ended: the run is the prompt and the answer. If hooks have
+// reported the turn, there is nothing to add.
+void session::end_turn(const call& of) {
+  agent& main = main_agent();
+  if (answered_ || main.failed || !main.activation.empty() || !main.tasks.empty()) return;
+  open(main, {out_.event({}, {.recipients = {main.name}, .kind = "prompt", .text = of.prompt})});
+  const new_event answer{.kind = "answer", .text = of.text, .submit = true};
+  out_.activation_ended(main.activation, {}, &answer);
+  main.activation.clear();
+  answered_ = true;
+  end_run();
+}
+
+// The model failed, or the user interrupted the agent. What it was asked for stays open.
+void session::fail_turn(const call& of) {
+  agent* a = acting(of);
+  if (a == nullptr || a->activation.empty()) return;
+  count_usage(of, *a);
+  close_failed(*a, of.text.empty() ? "its turn ended with an error" : std::string_view(of.text));
 }
 
 // Agents that act for digd, though the call that runs them must have ended: the user refused it or stopped it.

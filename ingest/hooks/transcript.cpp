@@ -9,6 +9,24 @@ namespace digd::hooks {
 
 namespace json = boost::json;
 
+namespace {
+
+// A line of Codex: {"type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{…}}}}, after each
+// reply of its model, or {"type":"turn_context","payload":{"model":…}}.
+void read_codex_line(const json::object& entry, transcript_facts& into) {
+  const json::object* payload = object_of(entry, "payload");
+  if (payload == nullptr) return;
+  if (text_of(entry, "type") == "turn_context") into.model = text_of(*payload, "model");
+  const json::object* info = object_of(*payload, "info");
+  const json::object* totals = info == nullptr ? nullptr : object_of(*info, "total_token_usage");
+  if (totals == nullptr || text_of(*payload, "type") != "token_count") return;
+  into.usage = {.input_tokens = count_of(*totals, "input_tokens"),
+                .output_tokens = count_of(*totals, "output_tokens"),
+                .model_calls = into.usage.model_calls + 1};
+}
+
+}  // namespace
+
 usage_totals usage_of(const json::object& usage) {
   return {.input_tokens = count_of(usage, "input_tokens") + count_of(usage, "cache_creation_input_tokens") +
                           count_of(usage, "cache_read_input_tokens"),
@@ -23,10 +41,16 @@ transcript_facts read_transcript(std::string_view lines) {
     const std::size_t end = lines.find('\n');
     const std::string_view line = lines.substr(0, end);
     lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
-    if (line.find("\"usage\"") == std::string_view::npos) continue;
+    const bool is_codex = line.find("\"token_count\"") != std::string_view::npos ||
+                          line.find("\"turn_context\"") != std::string_view::npos;
+    if (!is_codex && line.find("\"usage\"") == std::string_view::npos) continue;
     json::error_code ec;
     const json::value value = json::parse({line.data(), line.size()}, ec);
     const json::object* entry = ec ? nullptr : value.if_object();
+    if (entry != nullptr && entry->contains("payload")) {
+      read_codex_line(*entry, facts);
+      continue;
+    }
     const json::object* reply = entry == nullptr ? nullptr : object_of(*entry, "message");
     const json::object* usage = reply == nullptr ? nullptr : object_of(*reply, "usage");
     if (usage == nullptr || text_of(*reply, "role") != "assistant") continue;

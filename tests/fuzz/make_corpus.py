@@ -311,6 +311,41 @@ def otlp():
         put("otlp", name + ".gz", gzip.compress(documents[0].encode(), mtime=0))
 
 
+def hooks():
+    """Recorded sessions without their longest texts, and calls that no program makes."""
+    recorded = CORPUS.parents[1] / "hooks" / "recorded"
+    for path in sorted(recorded.glob("*.jsonl")):
+        program = path.stem.split("_")[0]
+        program = program if program in ("codex", "gemini", "opencode") else "claude-code"
+        calls = []
+        for line in path.read_text().splitlines():
+            call = json.loads(line)
+            for name in ("transcript_path", "agent_transcript_path", "cwd", "permission_mode", "effort"):
+                call.pop(name, None)
+            text = json.dumps(call)
+            if len(text) < 2000:
+                calls.append(text)
+        put("hooks", path.stem, lines(program, *calls[:40]))
+        put("hooks", path.stem + "-guards", lines(program + "!", *calls[:40]))
+    for program, (prompt, tool, stop) in {
+        "claude-code": ("UserPromptSubmit", "PreToolUse", "Stop"),
+        "codex": ("UserPromptSubmit", "PreToolUse", "Stop"),
+        "gemini": ("BeforeAgent", "BeforeTool", "AfterAgent"),
+        "opencode": ("chat.message", "tool.execute.before", "session.idle"),
+    }.items():
+        head = {"session_id": "s", "prompt_id": "p", "turn_id": "p", "prompt": "go", "text": "go"}
+        names = [prompt, tool, tool.replace("Before", "After"), "SubagentStart", "SubagentStop", stop, "SomethingNew"]
+        odd = [{}, {"tool_input": 7}, {"agent_id": "a", "tool_name": []}, {"digd": {"usage": {"input_tokens": -1}}}]
+        calls = [{**head, "hook_event_name": name, **more} for name in names for more in odd]
+        put("hooks", program + "-odd", lines(program, *calls, "{", "[]", "{}", '{"hook_event_name":5}'))
+    spawn = {"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Agent", "tool_use_id": "t"}
+    starts = {"session_id": "s", "hook_event_name": "SubagentStart", "agent_id": "main", "agent_type": "sys:1"}
+    names = [{**spawn, "tool_input": {"name": name}} for name in ("main", "sys:1", "\u202e", "\x00", "a#1", "")]
+    put("hooks", "odd-names", lines("claude-code", *names, starts, {**starts, "agent_id": "\x00"}))
+    notice = {"type": "agent-turn-complete", "thread-id": "th", "turn-id": "t", "input-messages": ["a", 7]}
+    put("hooks", "notify", lines("codex", notice, notice, {"type": "x"}, {**notice, "turn-id": []}))
+
+
 def configs():
     put("config", "empty", "")
     put("config", "unknown", "[rules.deadlok]\nwindow_ms = 1\n")
@@ -454,6 +489,7 @@ if __name__ == "__main__":
         hellos,
         logs,
         otlp,
+        hooks,
         configs,
         targets,
         websocket_frames,

@@ -1,7 +1,9 @@
 """digctl attach and digctl hook: the settings that they write, and what they do without a daemon."""
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -65,23 +67,59 @@ def test_attach_to_a_project_names_the_token_and_does_not_write_it(tmp_path):
 def test_check_says_what_is_missing(tmp_path, daemon):
     missing = digctl("attach", "claude-code", "--check", "--to", daemon.address, cwd=tmp_path)
     assert missing.returncode == 1
-    assert "0 of 9 hooks" in missing.stderr
+    assert "0 of 10 hooks" in missing.stderr
     assert "digd answers" in missing.stderr
 
 
 def test_hook_fails_open_without_a_daemon(tmp_path):
     call = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
-    begun = time.monotonic()
-    bare = digctl("--version", cwd=tmp_path)
-    start_s = time.monotonic() - begun
-    begun = time.monotonic()
-    done = digctl("hook", "claude-code", "--to", "127.0.0.1:1", cwd=tmp_path, stdin=call)
-    took_s = time.monotonic() - begun
-    assert (bare.returncode, done.returncode, done.stdout) == (0, 0, "")
-    assert "goes on without digd" in done.stderr
-    print(f"hook without a daemon: {took_s * 1000:.0f} ms; digctl --version: {start_s * 1000:.0f} ms")
+    for program in ("claude-code", "codex", "gemini", "opencode"):
+        done = digctl("hook", program, "--to", "127.0.0.1:1", cwd=tmp_path, stdin=call)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "goes on without digd" in done.stderr
     for wrong in ["", "[]", "{"]:
         assert digctl("hook", "claude-code", cwd=tmp_path, stdin=wrong).returncode == 0
+
+
+@pytest.mark.parametrize("is_silent", [False, True], ids=["nobody listens", "nobody accepts"])
+def test_hook_fails_open_in_under_200_ms(tmp_path, is_silent):
+    """The least of several times: a busy host delays single starts of a program."""
+    call = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
+    with contextlib.ExitStack() as open_sockets:
+        listener = open_sockets.enter_context(socket.socket())
+        listener.bind(("127.0.0.1", 0))
+        host, port = listener.getsockname()
+        if is_silent:  # the queue of connections is full: further ones get no answer
+            listener.listen(0)
+            for _ in range(4):
+                client = open_sockets.enter_context(socket.socket())
+                client.setblocking(False)
+                client.connect_ex((host, port))
+        times = []
+        for _ in range(8):
+            begun = time.monotonic()
+            done = digctl("hook", "claude-code", "--to", f"{host}:{port}", cwd=tmp_path, stdin=call)
+            times.append(time.monotonic() - begun)
+            assert (done.returncode, done.stdout) == (0, "")
+    print(f"hook without a daemon: {min(times) * 1000:.0f} ms")
+    assert min(times) < 0.2
+
+
+def test_notify_of_codex_gives_its_call_as_an_argument(tmp_path, daemon):
+    notice = {"type": "agent-turn-complete", "thread-id": "th", "turn-id": "t1", "cwd": "/home/dev/shop"}
+    notice |= {"input-messages": ["go"], "last-assistant-message": "done"}
+    done = digctl("hook", "codex", "--to", daemon.address, json.dumps(notice), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{}\n", "")
+
+    def trace():
+        shown = digctl("export", "th/t1", "--format", "trace", "--to", daemon.address, cwd=tmp_path)
+        lines = [json.loads(line) for line in shown.stdout.splitlines()] if shown.returncode == 0 else []
+        return lines if lines and lines[-1]["type"] == "run_ended" else None
+
+    lines = wait_until(trace, "the run")
+    assert lines[0]["labels"] == {"session": "th", "program": "codex", "project": "shop"}
+    assert lines[-1]["outcome"] == "success"
+    assert digctl("hook", "codex", "--to", daemon.address, "{", cwd=tmp_path).returncode == 0
 
 
 def test_hook_passes_the_call_on_with_the_branch(tmp_path, daemon):

@@ -14,7 +14,7 @@ from claude_code_test import Watched, events, rules, starts, the_one_run
 from coding_agent import RECORDED, TIMEOUT_S, Relay, Session, post, without_paths
 from fake_model import Call, Model, serve
 from fake_responses import AGENTS, ResponsesHandler
-from live import DIGCTL
+from live import DIGCTL, Daemon, wait_until
 
 CODEX = os.environ.get("CODEX_BIN", "")
 CONFIG = """
@@ -57,15 +57,21 @@ TWO = {
 }
 
 
-def run_codex(folder: Path, model: Model, mode: str, relay_port: int) -> str:
+def run_attached(folder: Path, model: Model, mode: str, relay_port: int) -> str:
     """Runs one prompt with the hooks that `digctl attach` writes; returns the answer."""
+    home = folder / "home"
+    home.mkdir()
+    attached = digctl("attach", "codex", mode, "--to", f"127.0.0.1:{relay_port}", cwd=home)
+    assert attached.returncode == 0, attached.stderr
+    return run_codex(folder, model)
+
+
+def run_codex(folder: Path, model: Model, config: str = "") -> str:
     home, project = folder / "home", folder / "project"
     (home / ".codex").mkdir(parents=True, exist_ok=True)
     project.mkdir(exist_ok=True)
-    attached = digctl("attach", "codex", mode, "--to", f"127.0.0.1:{relay_port}", cwd=home)
-    assert attached.returncode == 0, attached.stderr
     server = serve(model, ResponsesHandler)
-    (home / ".codex" / "config.toml").write_text(CONFIG.format(port=server.server_port))
+    (home / ".codex" / "config.toml").write_text(config + CONFIG.format(port=server.server_port))
     flags = "--skip-git-repo-check --dangerously-bypass-approvals-and-sandbox --dangerously-bypass-hook-trust"
     path = f"{Path(DIGCTL).resolve().parent}:{os.environ['PATH']}"
     try:
@@ -93,7 +99,7 @@ def play(scenario, folder, codex, mode, parts) -> Session:
     relay = Relay(codex.url(mode))
     server = relay.serve()
     try:
-        result = run_codex(folder, model, mode, server.server_port)
+        result = run_attached(folder, model, mode, server.server_port)
     finally:
         server.shutdown()
     if os.environ.get("RECORD_HOOKS"):
@@ -140,3 +146,30 @@ def test_enforced_the_main_agent_goes_on_and_waits(codex, tmp_path):
     assert answer["decision"] == "block"
     if session.is_real:
         assert session.result == "All done."
+
+
+@pytest.mark.skipif(not CODEX, reason="needs the real program: it calls notify")
+def test_notify_alone_makes_a_run_of_each_turn(codex, daemon, tmp_path):
+    command = ["digctl", "hook", "codex", "--to", daemon.address]
+    assert run_codex(tmp_path, Model(TWO), f"notify = {json.dumps(command)}\n") == "All done."
+    wait_until(lambda: codex.metric("digd_hook_calls_total") == 3, "the turns of the three agents")
+    runs = codex.runs()
+    assert [run["ended"] for run in runs] == ["success"] * 3
+    answers = [event for run in runs for event in events(codex.trace(run)).values() if event.get("submit")]
+    assert {answer["payload"]["text"] for answer in answers} == {"result a", "result b", "All done."}
+    assert all(codex.detections(run) == [] for run in runs)
+
+
+@pytest.mark.skipif(not CODEX, reason="needs the real program: it writes the transcripts")
+def test_tokens_of_codex_come_from_its_transcripts(tmp_path):
+    """Each reply of the scripted model used 100 and 10 tokens."""
+    with Daemon(tmp_path / "daemon", "threads = 2\n[guards.budget]\nmax_tokens = 1000000\n") as running:
+        watched = CodexWatched(running)
+        _, _, port = running.address.rpartition(":")
+        model = Model(TWO)
+        assert run_attached(tmp_path, model, "shadow", int(port)) == "All done."
+        used = [line["usage"] for line in watched.trace(the_one_run(watched)) if "usage" in line]
+    replies = sum(each.get("model_calls", 0) for each in used)
+    assert 4 <= replies <= len(model.requests)
+    assert sum(each.get("input_tokens", 0) for each in used) == 100 * replies
+    assert sum(each.get("output_tokens", 0) for each in used) == 10 * replies

@@ -21,7 +21,7 @@ from fake_model import Model, serve
 RECORDED = Path(__file__).parent / "recorded"
 HOOKS = (
     "UserPromptSubmit PreToolUse PostToolUse PostToolUseFailure PermissionDenied SubagentStart SubagentStop Stop "
-    "SessionEnd"
+    "StopFailure SessionEnd"
 ).split()
 TIMEOUT_S = 120.0
 
