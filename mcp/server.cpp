@@ -102,7 +102,8 @@ void read_resource(const json::value& id, const json::object& parameters, const 
   }
   api({"GET", "/v1/runs/" + run + "/report?format=md", {}}, [id, uri, respond](api_answer&& answer) {
     if (!answer.good()) return respond(failure(id, no_such_resource, "there is no report of this run"));
-    json::array contents{json::object{{"uri", uri}, {"mimeType", "text/markdown"}, {"text", page_of(answer.body, 1)}}};
+    const std::string text = std::string(data_note) + page_of(answer.body, 1);
+    json::array contents{json::object{{"uri", uri}, {"mimeType", "text/markdown"}, {"text", text}}};
     respond(response(id, {{"contents", std::move(contents)}}));
   });
 }
