@@ -1,7 +1,9 @@
 #include "base/quote.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
 
 namespace digd {
 
@@ -34,14 +36,32 @@ code_point read(std::string_view text, std::size_t at) {
   return value < smallest[length] || value > 0x10FFFF || surrogate ? code_point{} : code_point{value, length};
 }
 
+struct code_range {
+  std::uint32_t first, last;
+};
+
+// Control characters, and characters that show nothing or change the order of others (Unicode: Cc, Cf,
+// Default_Ignorable_Code_Point). Joiners (U+200C, U+200D) and variation selectors stay: scripts and emoji need them.
+constexpr code_range hidden[] = {{0x00, 0x1F},       {0x7F, 0x9F},       {0xAD, 0xAD},       {0x034F, 0x034F},
+                                 {0x061C, 0x061C},   {0x115F, 0x1160},   {0x17B4, 0x17B5},   {0x180E, 0x180E},
+                                 {0x200B, 0x200B},   {0x200E, 0x200F},   {0x2028, 0x202E},   {0x2060, 0x206F},
+                                 {0x3164, 0x3164},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB},
+                                 {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE00FF}, {0xE01F0, 0xE0FFF}};
+
 bool deceptive(std::uint32_t c) {
-  return (c >= 0x7F && c <= 0x9F) || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
-         (c >= 0x2066 && c <= 0x2069);
+  return std::any_of(std::begin(hidden), std::end(hidden),
+                     [c](const code_range& range) { return c >= range.first && c <= range.last; });
 }
 
+// As JSON writes it: beyond U+FFFF as a pair of surrogates.
 void append_escape(std::string& out, std::uint32_t c) {
-  char buffer[12];
-  std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(c));
+  char buffer[16];
+  if (c > 0xFFFF) {
+    std::snprintf(buffer, sizeof buffer, "\\u%04x\\u%04x", static_cast<unsigned>(0xD7C0 + (c >> 10)),
+                  static_cast<unsigned>(0xDC00 + (c & 0x3FF)));
+  } else {
+    std::snprintf(buffer, sizeof buffer, "\\u%04x", static_cast<unsigned>(c));
+  }
   out += buffer;
 }
 

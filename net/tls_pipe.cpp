@@ -43,7 +43,12 @@ void show_certificate(ssl::context& of, const std::string& certificate, const st
 }  // namespace
 
 std::shared_ptr<ssl::context> server_context(const tls_files& files) {
+  // For TLS 1.2: forward secrecy and authenticated encryption only. All of TLS 1.3 has both.
+  constexpr const char* modern_ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
   auto made = modern(ssl::context::tls_server);
+  if (SSL_CTX_set_cipher_list(made->native_handle(), modern_ciphers) != 1) {
+    throw std::runtime_error("tls: OpenSSL has none of the ciphers " + std::string(modern_ciphers));
+  }
   show_certificate(*made, files.certificate, files.key);
   if (files.client_ca.empty()) return made;
   error_code ec;

@@ -64,7 +64,8 @@ class tls_pipe final : public std::enable_shared_from_this<tls_pipe> {
   way outwards_, inwards_;
 };
 
-// Contexts for TLS 1.2 and later. Failure: a std::runtime_error with a sentence for people.
+// Contexts for TLS 1.2 and later; a server takes only ciphers with forward secrecy and authenticated encryption.
+// Failure: a std::runtime_error with a sentence for people.
 struct tls_files {
   std::string certificate, key;  // PEM: the chain, the private key
   std::string client_ca;         // PEM: the authority of clients; empty: clients send no certificate

@@ -66,7 +66,7 @@ payload_policy::payload_policy(const payload_settings& settings) : settings_(set
 }
 
 std::string payload_policy::stored(std::string_view frame) const {
-  return ingest::rewrite_members(frame, {"payload", "error", "reason"},
+  return ingest::rewrite_members(frame, {"payload", "error", "reason", "metrics"},
                                  [this](std::string_view name, std::string_view value) -> std::optional<std::string> {
                                    if (name != "payload") return redacted(value);
                                    switch (settings_.keep) {

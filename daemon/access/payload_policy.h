@@ -7,8 +7,8 @@
 // digd applies the policy to a frame before the frame goes to the archive. Feed, reports and webhooks read the archive,
 // so they never see more. Rules never read payloads, so verdicts and replays stay the same.
 //
-// `redact` is a list of regular expressions (RE2). A match within a string of a payload, of an activation's `error` or
-// of a `reason` becomes "[redacted]", before the digest is computed.
+// `redact` is a list of regular expressions (RE2). A match within a string of a payload, of an activation's `error`, of
+// a `reason` or of a run's `metrics` becomes "[redacted]", before the digest is computed.
 //
 // Thread: any; a policy is constant. Bounds: `max_patterns`. Cost: none with `full` and no patterns, otherwise one pass
 // over the frame. Failure: the constructor throws.

@@ -71,7 +71,7 @@ http_response report_response::write() {
   if (format_ == report_format::md)
     return respond(status::ok, "text/markdown; charset=utf-8", report::to_markdown(document));
   http_response page = respond(status::ok, "text/html; charset=utf-8", report::to_html(document));
-  page.set("Content-Security-Policy", report::content_security_policy());
+  page.set("Content-Security-Policy", report::content_security_policy() + "; frame-ancestors 'none'");
   page.set("Referrer-Policy", "no-referrer");
   return page;
 }

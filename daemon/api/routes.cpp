@@ -244,7 +244,12 @@ routed get_page(call& in) { return serve_page(in.request, in.target.path); }
 
 routed get_health(call&) { return respond_text("ok\n"); }
 routed get_readiness(call& in) { return readiness(in.services.metrics.readiness); }
-routed get_metrics(call& in) { return metrics(in.services.metrics); }
+routed get_metrics(call& in) {
+  if (in.grant && !in.grant->covers_all_runs()) {  // the counts are about all runs
+    return respond_error(http::status::forbidden, "forbidden", "the token is for some runs, and this is about all");
+  }
+  return metrics(in.services.metrics);
+}
 
 // ---- the table. New paths go here.
 

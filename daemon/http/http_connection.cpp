@@ -75,6 +75,10 @@ void http_connection::read_request() {
 
 void http_connection::on_head(error_code ec) {
   if (ec) return on_failed_read(ec);
+  // HTTP/1.0 has no Transfer-Encoding (RFC 9112, 6.1). A proxy may take the end of such a request to be elsewhere.
+  if (head_->get().version() < 11 && head_->get().count(http::field::transfer_encoding) > 0) {
+    return refuse(respond_error(http::status::bad_request, "bad_request", "HTTP/1.0 has no Transfer-Encoding"));
+  }
   if (head_->is_done()) return serve(head_->release(), {});
   auto limit = home_.handler.limit_body(head_->get());
   if (auto* refusal = std::get_if<http_response>(&limit)) return refuse(std::move(*refusal));

@@ -14,6 +14,7 @@ http_response respond(http::status status, std::string_view content_type, std::s
   response.set(http::field::server, "digd");
   response.set(http::field::cache_control, "no-store");
   response.set("X-Content-Type-Options", "nosniff");
+  response.set("X-Frame-Options", "DENY");
   if (!content_type.empty()) response.set(http::field::content_type, {content_type.data(), content_type.size()});
   response.body() = std::move(body);
   response.prepare_payload();

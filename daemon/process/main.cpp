@@ -26,6 +26,7 @@
 #include "daemon/process/service_manager.h"
 #include "daemon/process/stop_limit.h"
 #include "daemon/process/supervisor.h"
+#include "daemon/settings/access_warnings.h"
 #include "daemon/settings/address.h"
 #include "daemon/settings/config.h"
 #include "daemon/settings/option_files.h"
@@ -53,12 +54,19 @@ struct app {
   bool only_check = false;
   config settings;
   listen_address where;
+  mode_t umask_before = 0;
   service_manager manager;
   std::unique_ptr<server> daemon;
   std::optional<caught_signals> signals;
 };
 
 enum class next_step : std::uint8_t { proceed, stop };
+
+std::vector<std::string> warnings_about(const config& settings) {
+  std::vector<std::string> texts = webhook_warnings(settings);
+  for (std::string& text : access_warnings(settings)) texts.push_back(std::move(text));
+  return texts;
+}
 
 // ---- the steps
 
@@ -103,7 +111,7 @@ next_step read_config(app& a) {
   std::string why;
   static_cast<void>(parse_address(a.settings.listen, a.where, why));
   if (!a.only_check) return next_step::proceed;
-  for (const std::string& warning : webhook_warnings(a.settings)) std::cerr << "warning: " << warning << '\n';
+  for (const std::string& warning : warnings_about(a.settings)) std::cerr << "warning: " << warning << '\n';
   std::cout << effective_config(a.settings);
   std::cerr << "the configuration is fine\n";
   return next_step::stop;
@@ -112,12 +120,30 @@ next_step read_config(app& a) {
 next_step begin_log(app& a) {
   expect_signals();
   open_log(a.settings.log);
-  for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
+  for (const std::string& warning : warnings_about(a.settings)) spdlog::warn("{}", warning);
   return next_step::proceed;
 }
 void end_log(app&) { close_log(); }
 
+// Files of digd that other users can read: written by an older digd, or restored from a backup.
+void close_to_others(const std::string& dir) {
+  std::error_code ec;
+  for (const auto& file : std::filesystem::directory_iterator(dir, ec)) {
+    const std::string name = file.path().filename();
+    const bool is_own = name.starts_with("digd.sqlite") || name.find(".db") != name.npos || name.ends_with(".key");
+    struct stat found {};
+    if (!is_own || ::lstat(file.path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
+    if ((found.st_mode & 077) == 0) continue;
+    if (::chmod(file.path().c_str(), 0600) == 0) {
+      spdlog::warn("made_private file={}: other users could read it", digd::quoted(file.path().string()));
+    } else {
+      spdlog::warn("not_private file={}: other users can read it", digd::quoted(file.path().string()));
+    }
+  }
+}
+
 next_step make_data_dir(app& a) {
+  a.umask_before = ::umask(077);  // what digd writes is for its owner only, also in a folder that others can read
   std::string& dir = a.settings.data_dir;
   if (dir.empty()) dir = find_data_dir();
   if (dir.empty()) throw wrong_use("no data directory: give --data-dir, or set HOME or STATE_DIRECTORY");
@@ -132,6 +158,7 @@ next_step make_data_dir(app& a) {
   if (file < 0) throw cannot_use("the data directory " + digd::quoted(dir) + " is not writable");
   ::close(file);
   std::filesystem::remove(probe, ec);
+  close_to_others(dir);
   return next_step::proceed;
 }
 
@@ -212,6 +239,7 @@ next_step write_address(app& a) {
   const std::string bound = to_string(a.daemon->bound());
   const std::string draft = address_file(a) + ".new";
   if (!(std::ofstream(draft) << bound << '\n')) throw std::runtime_error("cannot write " + digd::quoted(draft));
+  ::chmod(draft.c_str(), 0666 & ~a.umask_before);  // no secret: who may enter the folder may find digd
   std::filesystem::rename(draft, address_file(a));
   spdlog::info("listening address={} data_dir={}", digd::quoted(bound), digd::quoted(a.settings.data_dir));
   return next_step::proceed;
@@ -241,7 +269,7 @@ void reload(app& a) {
   for (const std::string& change : plan.changed) spdlog::info("reload {}", change);
   for (const std::string& name : plan.need_a_restart) spdlog::warn("reload needs_a_restart option={}", name);
   a.settings = std::move(plan.next);
-  for (const std::string& warning : webhook_warnings(a.settings)) spdlog::warn("{}", warning);
+  for (const std::string& warning : warnings_about(a.settings)) spdlog::warn("{}", warning);
   set_log_level(a.settings.log);
   raise_file_limit(a.settings);
   a.daemon->change_settings(a.settings);

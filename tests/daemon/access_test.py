@@ -55,7 +55,7 @@ def test_every_path_but_health_requires_a_token(tmp_path, path):
         ("fleet", "/metrics", "GET", 403),
         ("watcher", "/v1/ingest", "GET", 403),
         ("watcher", "/v1/runs", "GET", 200),
-        ("watcher", "/metrics", "GET", 200),
+        ("watcher", "/metrics", "GET", 403),
         ("watcher", "/v1/runs/other", "GET", 403),
         ("watcher", "/v1/runs/prod-1", "GET", 404),
         ("watcher", "/v1/runs/prod-1/report?format=html", "GET", 404),

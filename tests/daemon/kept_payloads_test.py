@@ -21,6 +21,9 @@ def kept_after(tmp_path, config):
             c.start("v2", "a", ["e2"])
             c.tell("activation_ended", activation="v2", failed=True, error=f"denied: {SECRET}")
             c.wait_acked()
+        with daemon.client("ended") as c:
+            c.tell("run_ended", outcome="success", metrics={"note": f"denied: {SECRET}", "cost": 2})
+            c.wait_acked()
         assert daemon.stop() == 0
         raw = b"".join(f.read_bytes() for f in daemon.data.iterdir() if f.is_file())
         frames = [

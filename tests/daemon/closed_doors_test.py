@@ -1,0 +1,102 @@
+"""What others on the machine, on the way and in browsers can reach: files, ciphers, frames, requests."""
+
+import socket
+import ssl
+import stat
+import subprocess
+
+import pytest
+
+from live import TIMEOUT_S, Daemon
+from tls_connections_test import certificate, trusting
+from token_access import TOKENS, guarded, status_of
+from watching import ask
+
+
+@pytest.mark.parametrize(
+    "cipher,accepted", [("ECDHE-ECDSA-AES128-GCM-SHA256", True), ("ECDHE-ECDSA-AES128-SHA", False)]
+)
+def test_tls_1_2_takes_only_modern_ciphers(tmp_path, cipher, accepted):
+    cert, key = certificate(tmp_path, "one")
+    with guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n') as daemon:
+        context = trusting(cert)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(cipher)
+        host, port = daemon.address.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), TIMEOUT_S) as plain:
+            if accepted:
+                context.wrap_socket(plain, server_hostname="localhost").close()
+            else:
+                with pytest.raises(ssl.SSLError):
+                    context.wrap_socket(plain, server_hostname="localhost")
+
+
+def test_no_page_can_be_framed(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        with daemon.client() as c:
+            c.event("e1", ["a"])
+            c.wait_acked()
+        for path in ("/", "/v1/runs/r1/report?format=html", "/metrics"):
+            status, _, headers = ask(daemon, "GET", path)
+            assert status == 200 and headers["X-Frame-Options"] == "DENY"
+        report = ask(daemon, "GET", "/v1/runs/r1/report?format=html")[2]
+        assert "frame-ancestors 'none'" in report["Content-Security-Policy"]
+
+
+def test_http_1_0_with_a_transfer_encoding_is_refused(tmp_path):
+    chunk = b"2\r\n{}\r\n0\r\n\r\n"
+    with Daemon(tmp_path) as daemon:
+        head = f"PUT /v1/mode HTTP/1.0\r\nHost: {daemon.address}\r\nTransfer-Encoding: chunked\r\n\r\n"
+        status, answer = daemon.http(head.encode() + chunk)
+        assert status == 400 and "HTTP/1.0 has no Transfer-Encoding" in answer
+
+
+def test_a_token_for_some_runs_sees_no_metrics(tmp_path):
+    with guarded(tmp_path) as daemon:
+        assert status_of(daemon, "/metrics", TOKENS["watcher"][0])[0] == 403
+        assert status_of(daemon, "/metrics", TOKENS["all"][0])[0] == 200
+
+
+def modes(folder):
+    return {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir() if file.is_file()}
+
+
+def test_files_are_private_in_a_folder_that_others_can_read(tmp_path):
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    with Daemon(tmp_path) as daemon:
+        with daemon.client() as c:
+            c.event("e1", ["a"])
+            c.wait_acked()
+        running = modes(data)
+        assert {"digd.sqlite", "otlp.db"} <= set(running)
+        assert {name for name, mode in running.items() if mode & 0o077} == {"digd.address"}
+        assert daemon.stop() == 0
+        (data / "otlp.db").chmod(0o644)  # as an older digd left it
+        daemon.start()
+        assert modes(data)["otlp.db"] == 0o600
+        assert "made_private" in daemon.log_text()
+
+
+@pytest.mark.parametrize(
+    "mode,words",
+    [(0o600, None), (0o640, None), (0o644, "can read or change the secret of tls.key"), (0o620, "can read or change")],
+)
+def test_a_private_key_that_others_can_read_is_reported(tmp_path, mode, words):
+    cert, key = certificate(tmp_path, "one")
+    key.chmod(mode)
+    daemon = guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n')
+    (tmp_path / "tokens.toml").chmod(0o600)
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0
+    assert ("warning" in done.stderr) == (words is not None) and (words or "") in done.stderr
+
+
+def test_a_wide_address_without_tls_is_reported(tmp_path):
+    daemon = guarded(tmp_path)
+    daemon.listen = "0.0.0.0:0"
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert "without TLS" in done.stderr
+    daemon.listen = "127.0.0.1:0"
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert "without TLS" not in done.stderr
