@@ -51,13 +51,15 @@ failure callback_reader::prepare() {
        " max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'interventions'), 0),"
        " coalesce((SELECT max(row) FROM interventions), 0))"},
       {&detections_,
-       "SELECT d.id, d.run, d.entry, e.arrived_ms, d.rule || ' ' || d.severity"
+       "SELECT d.id, d.run, d.entry, e.arrived_ms, d.rule || ' ' || d.severity, coalesce(d.agent, ''), d.hold IS NOT "
+       "NULL"
        " FROM detections AS d JOIN entries AS e ON e.id = d.entry JOIN runs AS r ON r.number = d.run"
        " WHERE r.deleting = 0 AND d.id > ?1 ORDER BY d.id"},
       {&interventions_,
        "SELECT i.row, i.run, i.entry, e.arrived_ms,"
        " (SELECT group_concat((d.value ->> '$.rule') || ' ' || (d.value ->> '$.severity'), ',')"
-       "  FROM json_each(CASE WHEN json_valid(i.json) THEN i.json END, '$.detections') AS d)"
+       "  FROM json_each(CASE WHEN json_valid(i.json) THEN i.json END, '$.detections') AS d),"
+       " coalesce(CASE WHEN json_valid(i.json) THEN i.json ->> '$.detections[0].agent' END, ''), 0"
        " FROM interventions AS i JOIN entries AS e ON e.id = i.entry JOIN runs AS r ON r.number = i.run"
        " WHERE r.deleting = 0 AND i.row > ?1 ORDER BY i.row"},
       {&detection_,
@@ -112,6 +114,8 @@ failure callback_reader::read(statement& from, callback_kind kind, std::int64_t 
                    .run_number = static_cast<std::uint64_t>(from.integer(1)),
                    .entry = from.integer(2),
                    .archived_ms = from.integer(3),
+                   .agent = from.text(5),
+                   .has_hold = from.integer(6) != 0,
                    .symptoms = from.text(4)});
     bytes += sizeof(callback_row) + out.back().symptoms.size();
     full = out.size() >= max_rows || bytes >= max_bytes;

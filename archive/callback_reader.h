@@ -30,6 +30,8 @@ struct callback_row {
   std::uint64_t run_number = 0;
   std::int64_t entry = 0;        // entries.id: the entry that it belongs to
   std::int64_t archived_ms = 0;  // Unix milliseconds
+  std::string agent;             // of the detection, or of an intervention's first one; may be empty
+  bool has_hold = false;         // the detection began a hold
   std::string symptoms;          // rule and severity, "deadlock failure"; an intervention may have several, with commas
 };
 

@@ -186,6 +186,7 @@ std::string pagerduty_body(std::string_view id, callback_kind kind, const callba
   to.key("group").text(callback.run);
   to.key("custom_details").open_object().key("id").text(id).key("run").text(callback.run);
   to.key("kind").text(to_string(kind)).key("healing").text(about.healing).key("reason").text(about.reason);
+  if (callback.joined > 0) to.key("joined").integer(callback.joined);
   to.close_object().close_object().close_object();
   return out;
 }
@@ -199,6 +200,8 @@ std::string slack_body(callback_kind kind, const callback_text& callback, std::s
     text = kind == callback_kind::detection ? detection_text(callback.run, *fields)
                                             : intervention_text(callback.run, *fields);
   }
+  if (callback.joined > 0)
+    text += "\n" + std::to_string(callback.joined) + " more of this rule and agent were left out before.";
   if (!dashboard.empty()) text += "\n<" + link_to_run(dashboard, callback.run) + "|Open the run>";
   if (!callback.link.empty()) text += "\n<" + callback.link + "|Decide about the held event>";
   std::string out;

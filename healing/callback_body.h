@@ -21,8 +21,9 @@ struct callback_text {
   std::string json;  // the detection, or the intervention as it was sent; of a run its end and what was found
   std::string hold;  // of a detection: the hold that began with it, as in hold:1; empty: none
   std::string event;
-  std::string link;        // the URL of a page where a person decides about the hold; empty: none
-  std::int64_t at_ms = 0;  // Unix: when it was archived
+  std::string link;          // the URL of a page where a person decides about the hold; empty: none
+  std::uint64_t joined = 0;  // equal alerts that were left out before this one
+  std::int64_t at_ms = 0;    // Unix: when it was archived
 };
 
 // For example "3f9a1c07b2d4e5f6-intervention-17": the same at every attempt and for every webhook. `archive_prefix`:

@@ -11,8 +11,10 @@ namespace digd::daemon {
 struct webhook_counts {
   explicit webhook_counts(std::string n) : name(std::move(n)) {}
   const std::string name;
-  std::atomic<std::uint64_t> posted{0}, failed{0}, retried{0}, died{0}, dead_dropped{0};  // since the start
-  std::atomic<std::uint64_t> waiting{0}, under_way{0}, unread{0}, dead{0};                // now
+  // since the start
+  std::atomic<std::uint64_t> posted{0}, failed{0}, retried{0}, died{0}, dead_dropped{0}, joined{0}, rate_waits{0};
+  // now
+  std::atomic<std::uint64_t> waiting{0}, under_way{0}, unread{0}, dead{0};
 };
 
 }  // namespace digd::daemon

@@ -163,6 +163,13 @@ void add_delivery(table& table) {
   table.push_back(whole_number(
       "webhook.dead_letters", 0, 10'000, when, [](auto& c) -> auto& { return c.webhooks.back().dead_letters; },
       "Dead letters to keep. Beyond that, digd drops the oldest."));
+  table.push_back(whole_number(
+      "webhook.group_ms", 0, 24 * hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().group_ms; },
+      "slack and pagerduty: digd posts one alert of a rule and an agent in this time, and leaves out further ones. The "
+      "next post says how many. A hold is always posted. Milliseconds; 0: every alert is posted."));
+  table.push_back(whole_number(
+      "webhook.rate", 0, 600, when, [](auto& c) -> auto& { return c.webhooks.back().rate; },
+      "slack and pagerduty: the most posts a minute; further ones wait. 0: no limit."));
 }
 
 table make_webhook_options() {

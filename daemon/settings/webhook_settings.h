@@ -23,6 +23,7 @@ struct webhook_settings {
   std::int64_t max_age_ms = 86'400'000;
   std::int64_t concurrency = 4;
   std::int64_t dead_letters = 1'000;
+  std::int64_t group_ms = 60'000, rate = 30;  // of alerts for people: slack, pagerduty
   bool operator==(const webhook_settings&) const = default;
 };
 

@@ -163,7 +163,7 @@ void add_run_span(std::string& span, const json::object& run) {
   attributes to(span, 9);
   const std::string_view outcome = text_of(run, "outcome");
   to.text("digd.outcome", outcome);
-  for (const std::string_view count : {"messages", "detections", "healed", "interventions"})
+  for (const std::string_view count : {"detections", "healed", "interventions"})
     to.number("digd." + std::string(count), number_of(run, count));
   add_events(span, run, "found", number_of(run, "ended_ms"));
   if (outcome == "failure" || outcome == "aborted") set_error(span, "the run ended with " + std::string(outcome));

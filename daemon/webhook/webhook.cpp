@@ -70,12 +70,14 @@ bool webhook::read_archive(const archive::callback_position& end) {
   std::vector<stored_callback> callbacks;
   for (const archive::callback_row& row : piece->rows) {
     bool unreadable = false;
-    if (matches(row, unreadable)) {
+    std::uint64_t joined = 0;
+    if (matches(row, unreadable) && !joins_group(row, joined)) {
       callbacks.push_back({.run_number = row.run_number,
                            .kind = row.kind,
                            .row = row.row,
                            .rule = first_rule(row.symptoms),
-                           .since_ms = row.archived_ms});
+                           .since_ms = row.archived_ms,
+                           .joined = joined});
     }
     if (unreadable) return false;
   }
@@ -154,6 +156,33 @@ bool webhook::matches(const archive::callback_row& row, bool& unreadable) {
   return filter.matches_labels(*labels);
 }
 
+bool webhook::is_for_people() const {
+  return target_->settings.format == "slack" || target_->settings.format == "pagerduty";
+}
+
+bool webhook::joins_group(const archive::callback_row& row, std::uint64_t& joined) {
+  if (!is_for_people() || row.has_hold) return false;
+  const std::string group = std::string(to_string(row.kind)) + ' ' + first_rule(row.symptoms) + ' ' + row.agent;
+  const bool joins = alerts_.joins(group, row.archived_ms, target_->settings.group_ms, joined);
+  if (joins) ++counts_->joined;
+  return joins;
+}
+
+// Whether no post may begin yet; then a timer continues.
+bool webhook::waits_for_rate() {
+  if (!is_for_people() || due_.empty()) return false;
+  const clock::time_point now = clock::now();
+  const clock::time_point next = alerts_.next_post(now, target_->settings.rate);
+  if (next <= now) return false;
+  ++counts_->rate_waits;
+  timer_.expires_at(next);
+  timer_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
+    const auto self = me.lock();
+    if (!ec && self) self->send();
+  });
+  return true;
+}
+
 void webhook::enqueue(std::vector<stored_callback>&& callbacks) {
   for (stored_callback& callback : callbacks) {
     const std::uint64_t run = callback.run_number;
@@ -178,6 +207,10 @@ void webhook::schedule(std::uint64_t run_number, run_queue& queue, clock::time_p
 void webhook::send() {
   const auto concurrency = static_cast<std::size_t>(target_->settings.concurrency);
   while (!stopping_ && in_progress_ < concurrency && !due_.empty() && due_.begin()->first <= clock::now()) {
+    if (waits_for_rate()) {
+      counts_->under_way = in_progress_;
+      return;
+    }
     const std::uint64_t run = due_.begin()->second;
     due_.erase(due_.begin());
     begin(run);
@@ -244,6 +277,8 @@ std::string webhook::link_of(const stored_callback& about, const archive::callba
 void webhook::post(std::uint64_t run_number, run_queue& queue, archive::callback_text&& callback) {
   const stored_callback& head = queue.waiting.front();
   callback.link = link_of(head, callback);
+  callback.joined = head.joined;
+  if (is_for_people()) alerts_.count_post(clock::now(), target_->settings.rate);
   std::string body = body_of(head, callback);
   if (head.attempts > 0) ++counts_->retried;
   ++in_progress_;
@@ -378,6 +413,8 @@ webhook_status webhook::status() {
   out.retried = counts_->retried;
   out.died = counts_->died;
   out.dead_dropped = counts_->dead_dropped;
+  out.joined = counts_->joined;
+  out.rate_waits = counts_->rate_waits;
   out.waiting = waiting_;
   out.under_way = in_progress_;
   out.unread = counts_->unread;

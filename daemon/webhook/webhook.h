@@ -26,6 +26,7 @@
 #include "base/log_rate_limit.h"
 #include "base/random.h"
 #include "daemon/metrics/webhook_counts.h"
+#include "daemon/webhook/alert_limits.h"
 #include "daemon/webhook/hold_links.h"
 #include "daemon/webhook/post_attempt.h"
 #include "daemon/webhook/target.h"
@@ -38,6 +39,7 @@ struct webhook_status {
   std::string name, shown_url, format;
   std::vector<std::string> send, rules, severities, labels;
   std::uint64_t posted = 0, failed = 0, retried = 0, died = 0, dead_dropped = 0;
+  std::uint64_t joined = 0, rate_waits = 0;
   std::uint64_t waiting = 0, under_way = 0, unread = 0, dead = 0;
   std::uint64_t retrying = 0;       // runs whose next callback has failed before
   std::int64_t last_posted_ms = 0;  // Unix; 0: none since the start
@@ -106,6 +108,9 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   bool find_ended_runs(std::vector<archive::ended_run>& found);
   std::string body_of(const stored_callback& about, const archive::callback_text& callback);
   bool is_final(const post_result& result) const;
+  bool is_for_people() const;
+  bool joins_group(const archive::callback_row& row, std::uint64_t& joined);
+  bool waits_for_rate();
   std::string link_of(const stored_callback& about, const archive::callback_text& callback) const;
 
   boost::asio::io_context& context_;
@@ -116,6 +121,7 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   archive::callback_position position_;
   std::set<archive::ended_run> recent_ends_;  // already queued; of the last `end_overlap_ms`
   clock::time_point next_end_check_{};
+  alert_limits alerts_;
   const std::shared_ptr<host_lookup> lookup_;
   const std::function<void()> wants_more_;  // called when there is room again and the archive has more
   boost::unordered_flat_map<std::uint64_t, std::unique_ptr<run_queue>> queues_;  // by run; none is empty

@@ -34,7 +34,7 @@ void write_status(json_writer& to, const webhook_status& s) {
   to.key("delivered").integer(s.posted).key("failed").integer(s.failed).key("retried").integer(s.retried);
   to.key("died").integer(s.died).key("dead_dropped").integer(s.dead_dropped).key("dead").integer(s.dead);
   to.key("waiting").integer(s.waiting).key("under_way").integer(s.under_way).key("retrying").integer(s.retrying);
-  to.key("unread").integer(s.unread);
+  to.key("joined").integer(s.joined).key("rate_waits").integer(s.rate_waits).key("unread").integer(s.unread);
   to.key("last_delivered_ms").integer_or_null(time_or_none(s.last_posted_ms));
   to.key("last_failed_ms").integer_or_null(time_or_none(s.last_failed_ms));
   to.key("last_failure").text_or_null(s.last_failure).close_object();

@@ -27,6 +27,7 @@ struct stored_callback {
   std::string rule;
   std::int64_t since_ms = 0;  // Unix: when it was archived, or retried by an operator
   std::int64_t attempts = 0;
+  std::uint64_t joined = 0;  // equal alerts left out before this one; not stored
 };
 
 struct dead_letter {

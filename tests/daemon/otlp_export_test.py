@@ -76,6 +76,8 @@ def test_run_detection_and_intervention_are_spans_of_the_users_trace(tmp_path):
     assert made["attributes"]["digd.intervention"] == sent["id"]
     assert [e["attributes"]["digd.rule"] for e in made["events"]] == ["deadlock"]
     assert run["attributes"]["digd.outcome"] == "success" and run["attributes"]["digd.detections"] == 1
+    counts = {k: v for k, v in run["attributes"].items() if isinstance(v, int)}
+    assert counts == {"digd.detections": 1, "digd.healed": 1, "digd.interventions": 1}
     assert [e["name"] for e in run["events"]] == ["digd.detection"]
     assert run["start_ns"] <= found["start_ns"] == found["end_ns"] <= run["end_ns"]
     for span in at.spans:

@@ -131,6 +131,33 @@ def test_names_are_escaped_in_slack_texts(tmp_path):
 # ---- TLS
 
 
+def test_people_get_one_alert_of_a_rule_and_agent_in_a_period(tmp_path):
+    config = hook(tmp_path, "URL", format="slack", secret_file=None, send=["detections"], group_ms=500)
+    with Receiver() as r, Daemon(tmp_path, config.replace("URL", r.url())) as daemon:
+        with daemon.client("r1", agents=["a"], rules={"orphaned_event": {"mode": "observe"}}) as c:
+            orphans(c, 3)
+            assert len(r.wait_for(1)) == 1
+            wait_until(lambda: state(daemon)["joined"] == 2, "two alerts that are left out")
+
+            def next_period():
+                orphan(c, f"late{len(r.taken())}-{state(daemon)['joined']}")
+                c.wait_acked()
+                return len(r.taken()) >= 2
+
+            wait_until(next_period, "the alert of the next period")
+        assert re.search(r"\n\d+ more of this rule and agent were left out before\.", r.taken()[1]["text"])
+
+
+def test_alerts_over_the_rate_wait(tmp_path):
+    config = hook(tmp_path, "URL", format="slack", secret_file=None, send=["detections"], group_ms=0, rate=2)
+    with Receiver() as r, Daemon(tmp_path, config.replace("URL", r.url())) as daemon:
+        with daemon.client("r1", agents=["a"]) as c:
+            orphans(c, 5)
+        wait_until(lambda: state(daemon)["rate_waits"] >= 1, "a post that waits")
+        now = state(daemon)
+        assert (len(r.taken()), now["waiting"], now["joined"]) == (2, 3, 0)
+
+
 def openssl(folder, *args):
     subprocess.run(["openssl", *args], cwd=folder, check=True, capture_output=True)
 

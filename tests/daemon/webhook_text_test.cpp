@@ -9,10 +9,12 @@
 #include <set>
 #include <string>
 
+#include "daemon/webhook/alert_limits.h"
 #include "daemon/webhook/backoff.h"
 #include "daemon/webhook/filter.h"
 #include "daemon/webhook/signature.h"
 #include "healing/callback_body.h"
+#include "net/http_url.h"
 
 namespace digd::daemon {
 namespace {
@@ -226,6 +228,43 @@ TEST_CASE("slack_gets_a_sentence") {
   CHECK(slack_text(callback_kind::intervention, {"r1", made}) ==
         "digd intervened in run `r1`: create for `a`, `b`, `c`, `d`, `e` and 2 more, because of *deadlock*\n`stuck`");
   CHECK(slack_text(callback_kind::detection, {"r1", "no JSON"}) == "digd reports on run `r1`");
+}
+
+TEST_CASE("alerts_of_a_group_are_joined_for_a_period") {
+  alert_limits limits;
+  std::uint64_t joined = 0;
+  CHECK_FALSE(limits.joins("deadlock a", 1'000, 60, joined));
+  CHECK(limits.joins("deadlock a", 1'059, 60, joined));
+  CHECK(limits.joins("deadlock a", 1'000, 60, joined));  // engine threads may be written out of order
+  CHECK_FALSE(limits.joins("deadlock b", 1'001, 60, joined));
+  CHECK_FALSE(limits.joins("deadlock a", 1'060, 60, joined));
+  CHECK(joined == 2);
+  CHECK_FALSE(limits.joins("deadlock a", 2'000, 60, joined));
+  CHECK(joined == 0);
+  CHECK_FALSE(limits.joins("deadlock a", 2'000, 0, joined));
+}
+
+TEST_CASE("alerts_beyond_the_most_groups_are_not_joined") {
+  alert_limits limits;
+  std::uint64_t joined = 0;
+  for (std::size_t i = 0; i < alert_limits::max_groups; ++i) limits.joins(std::to_string(i), 0, 60, joined);
+  CHECK_FALSE(limits.joins("further", 1, 60, joined));
+  CHECK_FALSE(limits.joins("further", 1, 60, joined));
+  CHECK(limits.joins("0", 1, 60, joined));
+  CHECK_FALSE(limits.joins("further", 60, 60, joined));  // the others' periods have ended
+  CHECK(limits.joins("further", 61, 60, joined));
+}
+
+TEST_CASE("posts_of_a_minute_are_limited") {
+  alert_limits limits;
+  const alert_limits::clock::time_point begin{};
+  for (int i = 0; i < 2; ++i) {
+    CHECK(limits.next_post(begin + std::chrono::seconds(i), 2) == begin + std::chrono::seconds(i));
+    limits.count_post(begin + std::chrono::seconds(i), 2);
+  }
+  CHECK(limits.next_post(begin + std::chrono::seconds(3), 2) == begin + std::chrono::seconds(60));
+  CHECK(limits.next_post(begin + std::chrono::seconds(60), 2) == begin + std::chrono::seconds(60));
+  CHECK(limits.next_post(begin, 0) == begin);
 }
 
 TEST_CASE("alerts_link_to_the_run_with_its_name_encoded") {
