@@ -6,6 +6,7 @@
 
 #include "archive/schema.h"
 #include "archive/trace_export.h"
+#include "archive/verdict_text.h"
 
 namespace digd::archive {
 
@@ -26,6 +27,17 @@ run_row run_from(const statement& row) {
                            .model_calls = amount(11),
                            .tool_calls = amount(12)};
   return run;
+}
+
+// The `verdicts` frame as sent, with the detections that it refers to.
+void expand(watched_entry& to) {
+  if (to.verdicts.empty()) return;
+  auto whole = expand_verdicts(to.verdicts, to.seq, [&](std::int64_t id) -> std::optional<std::string> {
+    const std::int64_t place = id - to.first_detection;
+    if (place < 0 || place >= static_cast<std::int64_t>(to.detections.size())) return std::nullopt;
+    return to.detections[static_cast<std::size_t>(place)];
+  });
+  if (whole) to.verdicts = std::move(*whole);
 }
 
 }  // namespace
@@ -78,7 +90,7 @@ failure browser::prepare() {
        "SELECT rule, healed, cause, healing, outcome, count(DISTINCT detection) FROM firings WHERE run = ?1"
        " GROUP BY rule, healed, cause, healing, outcome ORDER BY rule, healed DESC, cause, outcome"},
       {&detections_,
-       "SELECT d.id, d.entry, d.json,"
+       "SELECT d.id, d.entry, d.json, d.more_evidence,"
        " CASE WHEN d.healed THEN (SELECT f.outcome FROM firings AS f WHERE f.run = d.run AND f.detection = d.id) END,"
        " j.judgement, j.judged_by, j.judged_ms"
        " FROM detections AS d LEFT JOIN judgements AS j ON j.detection = d.id"
@@ -95,7 +107,7 @@ failure browser::prepare() {
       {&detection_last_, "SELECT max(id) FROM detections"},
       {&intervention_last_, "SELECT max(row) FROM interventions"},
       {&outcome_last_, "SELECT max(id) FROM outcomes"},
-      {&detection_rows_, "SELECT entry, run, json FROM detections WHERE id >= ?1 ORDER BY id"},
+      {&detection_rows_, "SELECT entry, id, json, more_evidence FROM detections WHERE id >= ?1 ORDER BY id"},
       {&intervention_rows_, "SELECT entry, run, json FROM interventions WHERE row >= ?1 ORDER BY row"},
       {&outcome_rows_,
        "SELECT entry, run, rule, event, detected_ts, ts, outcome FROM outcomes WHERE id >= ?1 ORDER BY id"},
@@ -161,8 +173,12 @@ boost::system::result<std::optional<run_row>> browser::find(std::string_view run
 
 namespace {
 
-// A limit may also refuse or forget; only this policy ends the judging.
-bool ends_judging(std::string_view limit_line) { return member_of(limit_line, "policy") == "\"observe\""; }
+// The line of a limit. It may also refuse or forget; only the policy `observe` ends the judging.
+void note_limit(std::string&& line, std::string& unjudged) {
+  const std::string_view policy = member_of(line, "policy");
+  if (policy == "\"resume\"") unjudged.clear();
+  if (policy == "\"observe\"") unjudged = std::move(line);
+}
 
 }  // namespace
 
@@ -184,9 +200,7 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
       switch (entry_kind_from(count_.text(1)).value_or(entry_kind::message)) {
         case entry_kind::run_opened: sum.sum.hello = count_.text(2); break;
         case entry_kind::operator_mode: sum.sum.operator_mode = count_.text(2); break;
-        case entry_kind::limit:
-          if (std::string line = count_.text(2); ends_judging(line)) sum.sum.unjudged = std::move(line);
-          break;
+        case entry_kind::limit: note_limit(count_.text(2), sum.sum.unjudged); break;
         case entry_kind::semantics:
         case entry_kind::decision: break;
         case entry_kind::session_joined: {
@@ -242,11 +256,11 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
   failure why;
   while (detections_.step(why)) {
     detection_item item{.id = detections_.integer(0), .entry = detections_.integer(1)};
-    item.json = detections_.text(2);
-    item.outcome = detections_.text(3);
-    item.judgement = detections_.text(4);
-    item.judged_by = detections_.text(5);
-    item.judged_ms = detections_.integer(6);
+    item.json = join_detection(detections_.text(2), detections_.text(3));
+    item.outcome = detections_.text(4);
+    item.judgement = detections_.text(5);
+    item.judged_by = detections_.text(6);
+    item.judged_ms = detections_.integer(7);
     if (!items.empty() && items.back().entry == item.entry) item.place_in_entry = items.back().place_in_entry + 1;
     items.push_back(std::move(item));
   }
@@ -363,8 +377,10 @@ failure browser::add_rows(std::vector<watched_entry>& to) {
     }
     return why;
   };
-  failure why = each(detection_last_, detection_probe_, detection_rows_,
-                     [&](watched_entry& e) { e.detections.push_back(detection_rows_.text(2)); });
+  failure why = each(detection_last_, detection_probe_, detection_rows_, [&](watched_entry& e) {
+    if (e.detections.empty()) e.first_detection = detection_rows_.integer(1);
+    e.detections.push_back(join_detection(detection_rows_.text(2), detection_rows_.text(3)));
+  });
   if (!why) {
     why = each(intervention_last_, intervention_probe_, intervention_rows_,
                [&](watched_entry& e) { e.interventions.push_back(intervention_rows_.text(2)); });
@@ -379,6 +395,7 @@ failure browser::add_rows(std::vector<watched_entry>& to) {
       e.outcomes.push_back(std::move(row));
     });
   }
+  for (watched_entry& e : to) expand(e);
   return why;
 }
 

@@ -96,11 +96,13 @@ struct detection_text {
 struct watched_entry {
   std::int64_t id = 0;  // the feed's SEQ: ascending in the order of writing, never used again
   std::uint64_t run_number = 0;
-  std::string run, session, type, frame, verdicts;
+  std::string run, session, type, frame;
+  std::string verdicts;  // the frame as sent, or a list of the events that were delivered unchanged
   entry_kind kind = entry_kind::message;
   std::uint64_t seq = 0;
   std::int64_t ts = 0;
   std::vector<std::string> detections, interventions;  // JSON
+  std::int64_t first_detection = 0;                    // detections.id of the first; those of an entry are consecutive
   std::vector<outcome_row> outcomes;
 
   std::size_t bytes() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "archive/detection_text.h"
 #include "archive/schema.h"
 
 namespace digd::archive {
@@ -63,10 +64,11 @@ failure callback_reader::prepare() {
        " FROM interventions AS i JOIN entries AS e ON e.id = i.entry JOIN runs AS r ON r.number = i.run"
        " WHERE r.deleting = 0 AND i.row > ?1 ORDER BY i.row"},
       {&detection_,
-       "SELECT r.run, d.json, coalesce(d.hold, ''), coalesce(d.event, ''), e.arrived_ms FROM detections AS d"
+       "SELECT r.run, d.json, coalesce(d.hold, ''), coalesce(d.event, ''), e.arrived_ms, d.more_evidence"
+       " FROM detections AS d"
        " JOIN entries AS e ON e.id = d.entry JOIN runs AS r ON r.number = d.run WHERE r.deleting = 0 AND d.id = ?1"},
       {&intervention_,
-       "SELECT r.run, i.json, '', '', e.arrived_ms FROM interventions AS i JOIN entries AS e ON e.id = i.entry"
+       "SELECT r.run, i.json, '', '', e.arrived_ms, NULL FROM interventions AS i JOIN entries AS e ON e.id = i.entry"
        " JOIN runs AS r ON r.number = i.run WHERE r.deleting = 0 AND i.row = ?1"},
       {&ended_,
        "SELECT ended_ms, number FROM runs WHERE ended IS NOT NULL AND deleting = 0 AND (ended_ms, number) > (?1, ?2)"
@@ -171,7 +173,7 @@ boost::system::result<std::optional<callback_text>> callback_reader::text_of(cal
   std::optional<callback_text> found;
   if (from.step(why)) {
     found = callback_text{.run = from.text(0),
-                          .json = from.text(1),
+                          .json = join_detection(from.text(1), from.text(5)),
                           .hold = from.text(2),
                           .event = from.text(3),
                           .link = {},

@@ -56,6 +56,7 @@ failure reader::prepare() {
         " AND seq <= ?5 AND (kind = 'message' AND verdicts IS NOT NULL OR kind = 'refused') ORDER BY id LIMIT ?6",
         answers_);
   }
+  if (!why) why = db_.prepare("SELECT json, more_evidence FROM detections WHERE id = ?1", detection_);
   return why;
 }
 
@@ -151,6 +152,14 @@ failure reader::find_beginning(answer_range& range) {
   return why;
 }
 
+std::optional<std::string> reader::detection(std::int64_t id) {
+  const statement_reset guard(detection_);
+  detection_.bind(1, id);
+  failure why;
+  if (!detection_.step(why)) return std::nullopt;
+  return join_detection(detection_.text(0), detection_.text(1));
+}
+
 boost::system::result<std::vector<stored_answer>> reader::answers(answer_range& range) {
   std::lock_guard guard(one_at_a_time_);
   failure why;
@@ -167,7 +176,14 @@ boost::system::result<std::vector<stored_answer>> reader::answers(answer_range& 
     stored_answer& answer = found.emplace_back();
     range.entry = answers_.integer(0);
     range.after = answer.seq = static_cast<std::uint64_t>(answers_.integer(1));
-    if (!answers_.is_null(2)) answer.response = expand_verdicts(answers_.text(2), answer.seq);
+    if (!answers_.is_null(2)) {
+      auto response = expand_verdicts(answers_.text(2), answer.seq, [this](std::int64_t id) { return detection(id); });
+      if (!response) {  // the row is damaged
+        found.pop_back();
+        continue;
+      }
+      answer.response = std::move(*response);
+    }
     if (answer.response.empty()) {
       answer.line = answers_.text(3);
       answer.code = answers_.text(4);

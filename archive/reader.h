@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,11 +41,12 @@ class reader {
   reader() = default;
   failure prepare();
   failure find_beginning(answer_range& range);
+  std::optional<std::string> detection(std::int64_t id);
   failure read_on(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out);
 
   std::mutex one_at_a_time_;
   connection db_;
-  statement runs_, entries_, unanswered_, last_entry_, exists_, last_answered_, answers_;
+  statement runs_, entries_, unanswered_, last_entry_, exists_, last_answered_, answers_, detection_;
 };
 
 }  // namespace digd::archive

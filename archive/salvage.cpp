@@ -6,6 +6,8 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 
 #include "archive/file_lock.h"
 #include "archive/files.h"
@@ -73,7 +75,7 @@ class salvage {
     for (std::size_t i = 0; i < tables.size(); ++i) {
       if (columns_of(tables[i], columns_[i])) return false;
       const std::string sql = "SELECT " + columns_[i].names + " FROM " + tables[i].name + " WHERE " + tables[i].run +
-                              " = ?1" + (i == 0 ? " AND deleting = 0" : "");
+                              " = ?1" + (i == 0 ? " AND deleting = 0" : std::string(" ORDER BY ") + tables[i].key);
       if (old_.prepare(sql, read_[i])) return false;
     }
     return !old_.prepare("SELECT number FROM runs WHERE number > ?1 ORDER BY number LIMIT 1", next_);
@@ -120,27 +122,102 @@ class salvage {
                               columns_[i].places + ')';
       if (failure fault = new_.prepare(sql, write_[i])) return fault;
     }
-    return new_.prepare("SELECT count(*) > 0 AND count(*) = max(n) FROM entries WHERE run = ?1", whole_);
+    const std::pair<statement*, const char*> items[] = {
+        {&first_gap_,
+         "SELECT min(id) FROM (SELECT id, n, row_number() OVER (ORDER BY id) AS place FROM entries WHERE run = ?1)"
+         " WHERE n <> place"},
+        {&last_entry_, "SELECT max(id), count(*) FROM entries WHERE run = ?1"},
+        {&drop_[0], "DELETE FROM entries WHERE run = ?1 AND id > ?2"},
+        {&drop_[1], "DELETE FROM detections WHERE run = ?1 AND entry > ?2"},
+        {&drop_[2], "DELETE FROM interventions WHERE run = ?1 AND entry > ?2"},
+        {&drop_[3], "DELETE FROM outcomes WHERE run = ?1 AND entry > ?2"},
+        {&drop_[4],
+         "UPDATE interventions SET answered = NULL, answered_ts = NULL, answered_by = NULL"
+         " WHERE run = ?1 AND answered_by > ?2"},
+        {&drop_[5],
+         "DELETE FROM judgements WHERE run = ?1 AND ?2 = ?2 AND detection NOT IN (SELECT id FROM detections WHERE run ="
+         " ?1)"},
+    };
+    failure fault;
+    for (const auto& [into, sql] : items) {
+      if (!fault) fault = new_.prepare(sql, *into);
+    }
+    return fault;
   }
 
-  // Copies one run completely or not at all.
+  // Copies the beginning of a run, up to the last whole entry.
   failure take(std::int64_t number) {
     if (failure fault = new_.execute("SAVEPOINT one")) return fault;
-    std::array<std::uint64_t, tables.size()> rows{};
+    std::uint64_t rows = 0;
     bool readable = true;
-    for (std::size_t i = 0; readable && i < tables.size(); ++i) {
-      if (failure fault = copy(i, number, rows[i], readable)) return fault;
-      if (i == 0 && readable && rows[0] == 0) break;  // no such run
+    if (failure fault = copy(0, number, rows, readable)) return fault;
+    if (readable && rows == 0) return new_.execute("RELEASE one");  // no such run
+    std::int64_t last = 0;                                          // the last entry of which all rows can be read
+    bool is_cut = false;
+    if (readable) {
+      if (failure fault = copy_rows(number, last, is_cut)) return fault;
     }
-    if (readable && rows[0] == 0) return new_.execute("RELEASE one");
-    if (readable && is_whole(number)) {
-      ++tally_.runs_kept;
-      tally_.entries_kept += rows[1];
-    } else {
+    failure fault = keep_up_to(number, last);
+    if (fault) return fault;
+    if (entries_up_to(number, last) == 0) {
       ++tally_.runs_lost;
-      if (failure fault = new_.execute("ROLLBACK TO one")) return fault;
+      fault = new_.execute("ROLLBACK TO one");
+    } else {
+      ++tally_.runs_kept;
+      tally_.runs_cut += is_cut;
+      tally_.entries_kept += entries_up_to(number, last);
     }
-    return new_.execute("RELEASE one");
+    return fault ? fault : new_.execute("RELEASE one");
+  }
+
+  // The tables behind `runs`. Of a table that cannot be read to its end, the last entry may lack rows.
+  failure copy_rows(std::int64_t number, std::int64_t& last, bool& is_cut) {
+    for (std::size_t i = 1; i < tables.size(); ++i) {
+      std::uint64_t rows = 0;
+      bool readable = true;
+      if (failure fault = copy(i, number, rows, readable)) return fault;
+      if (i == 1) {
+        const std::int64_t gap = first_gap(number);
+        static_cast<void>(entries_up_to(number, last));
+        if (gap > 0) last = std::min(last, gap - 1);
+        is_cut = !readable || gap > 0;
+      } else if (!readable && std::string_view(tables[i].name) != "judgements") {
+        std::int64_t seen = 0;
+        const std::string sql = std::string("SELECT coalesce(max(entry), 0) FROM ") + tables[i].name +
+                                " WHERE run = " + std::to_string(number);
+        if (failure fault = new_.query(sql, seen)) return fault;
+        last = std::min(last, seen - 1);
+        is_cut = true;
+      }
+    }
+    return {};
+  }
+
+  // 0: there is none.
+  std::int64_t first_gap(std::int64_t number) {
+    const statement_reset guard(first_gap_);
+    first_gap_.bind(1, number);
+    failure fault;
+    return first_gap_.step(fault) ? first_gap_.integer(0) : 0;
+  }
+
+  // How many entries the new file has of the run, and the last of them.
+  std::uint64_t entries_up_to(std::int64_t number, std::int64_t& last) {
+    const statement_reset guard(last_entry_);
+    last_entry_.bind(1, number);
+    failure fault;
+    if (!last_entry_.step(fault)) return 0;
+    last = last_entry_.integer(0);
+    return static_cast<std::uint64_t>(last_entry_.integer(1));
+  }
+
+  failure keep_up_to(std::int64_t number, std::int64_t last) {
+    for (statement& drop : drop_) {
+      drop.bind(1, number);
+      drop.bind(2, last);
+      if (failure fault = drop.run()) return fault;
+    }
+    return {};
   }
 
   failure copy(std::size_t which, std::int64_t number, std::uint64_t& rows, bool& readable) {
@@ -160,14 +237,6 @@ class salvage {
       fault = {};
     }
     return fault;
-  }
-
-  bool is_whole(std::int64_t number) {
-    failure fault;
-    whole_.bind(1, number);
-    const bool yes = whole_.step(fault) && whole_.integer(0) != 0;
-    whole_.reset();
-    return yes;
   }
 
   // The highest number ever given out, as far as the file shows; false: the end of the table cannot be read.
@@ -195,7 +264,8 @@ class salvage {
   salvaged& tally_;
   std::array<columns, tables.size()> columns_;
   std::array<statement, tables.size()> read_, write_;
-  statement next_, whole_;
+  std::array<statement, 6> drop_;
+  statement next_, first_gap_, last_entry_;
 };
 
 }  // namespace

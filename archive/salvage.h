@@ -1,8 +1,8 @@
-// Moves a damaged archive aside and begins a new one with every run that can be read completely.
+// Moves a damaged archive aside and begins a new one with what can be read of it.
 //
-// A run is complete if its row and all its rows in the other tables can be read, and its entries are 1, 2, 3 … without
-// a gap; an incomplete run would be judged wrongly. Ids stay the same and are never reused. The damaged file is kept
-// for other tools.
+// Of each run it keeps the beginning, up to the last entry of which all rows can be read: entries 1, 2, 3 … without a
+// gap. That is the run as it was at that entry; what follows a gap would be judged wrongly. Ids stay the same and are
+// never reused. The damaged file is kept for other tools.
 //
 // Thread: any, while nothing has the archive open. Cost: reads the whole file and writes about as much.
 #pragma once
@@ -18,7 +18,8 @@ namespace digd::archive {
 struct salvaged {
   std::string aside;  // the damaged file's new path
   std::uint64_t runs_kept = 0, entries_kept = 0;
-  std::uint64_t runs_lost = 0;  // found, but incomplete
+  std::uint64_t runs_cut = 0;   // of runs_kept: without their end
+  std::uint64_t runs_lost = 0;  // found, but without a beginning
   bool was_readable = false;    // false: the file could not be searched for runs
 };
 

@@ -9,6 +9,7 @@
 #include "archive/schema_v2.h"
 #include "archive/schema_v3.h"
 #include "archive/schema_v4.h"
+#include "archive/schema_v5.h"
 
 namespace digd::archive {
 
@@ -21,7 +22,7 @@ struct migration {
 
 // One step for each version, in order. A released step never changes. A file of version v gets the steps with `to` > v.
 constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}, migration{3, schema_v3},
-                                migration{4, schema_v4}};
+                                migration{4, schema_v4}, migration{5, schema_v5}};
 static_assert(migrations.back().to == schema_version);
 
 constexpr std::int64_t page_size = 4096;

@@ -9,7 +9,7 @@
 
 namespace digd::archive {
 
-inline constexpr int schema_version = 4;                    // PRAGMA user_version
+inline constexpr int schema_version = 5;                    // PRAGMA user_version
 inline constexpr std::int64_t application_id = 0x64696764;  // "digd", PRAGMA application_id
 
 struct open_trouble {

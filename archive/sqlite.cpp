@@ -100,6 +100,12 @@ void statement::bind_null(int at) {
 
 void statement::bind_unless_empty(int at, std::string_view text) { text.empty() ? bind_null(at) : bind(at, text); }
 
+void statement::bind_blob_unless_empty(int at, std::string_view bytes) {
+  if (bytes.empty()) return bind_null(at);
+  const int code = sqlite3_bind_blob64(handle_.get(), at, bytes.data(), bytes.size(), SQLITE_STATIC);
+  if (bind_error_ == SQLITE_OK) bind_error_ = code;
+}
+
 failure statement::last_failure() const { return failure_of(sqlite3_db_handle(handle_.get())); }
 
 void statement::bind_row_of(const statement& other) {

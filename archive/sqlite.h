@@ -43,15 +43,16 @@ class statement {
   void bind(int at, const std::optional<std::uint64_t>& value);
   void bind(int at, const std::optional<std::int64_t>& value);
   void bind_null(int at);
-  void bind_unless_empty(int at, std::string_view text);  // NULL if empty
-  void bind_row_of(const statement& other);               // copies the columns of its row, in order
+  void bind_unless_empty(int at, std::string_view text);        // NULL if empty
+  void bind_blob_unless_empty(int at, std::string_view bytes);  // NULL if empty
+  void bind_row_of(const statement& other);                     // copies the columns of its row, in order
 
   bool step(failure& why);  // true: there is a row; false: no more rows, or `why` is set
   failure run();            // steps once, expects no row, resets
   void reset();
 
   std::int64_t integer(int column) const;
-  std::string text(int column) const;  // empty if NULL
+  std::string text(int column) const;  // or the bytes of a blob; empty if NULL
   bool is_null(int column) const;
 
   explicit operator bool() const { return handle_ != nullptr; }

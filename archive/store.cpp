@@ -6,6 +6,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <utility>
 
+#include "archive/detection_text.h"
 #include "archive/files.h"
 #include "archive/salvage.h"
 #include "archive/verdict_text.h"
@@ -104,8 +105,8 @@ failure store::prepare() {
       {&insert_detection_,
        "INSERT INTO detections (run, entry, rule, severity, session, at, ts, event, agent, healed, healing, "
        "cause,"
-       " json, id, subject, place, action, limits, hold)"
-       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)"},
+       " json, id, subject, place, action, limits, hold, more_evidence)"
+       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)"},
       {&insert_intervention_,
        "INSERT INTO interventions (run, id, entry, action, event, ts, json, row) VALUES (?1, ?2, ?3, ?4, ?5, ?6, "
        "?7, ?8)"},
@@ -193,7 +194,7 @@ failure store::put(const entry& entry) {
     why = insert_run_.run();
     if (why) return why;
   }
-  compact_verdicts(entry.verdicts, verdicts_);
+  compact_verdicts(entry.verdicts, entry.detections, next_.detection, verdicts_);
   auto& into = insert_entry_;
   into.bind(1, entry.run_number);
   into.bind(2, entry.n);
@@ -316,13 +317,15 @@ failure store::put_rows(const entry& entry, std::int64_t id) {
     into.bind(10, row.healed);
     into.bind(11, row.healing);
     into.bind(12, row.cause);
-    into.bind(13, std::string_view(row.json));
+    const stored_detection stored = split_detection(row.json);
+    into.bind(13, std::string_view(stored.json));
     into.bind(14, next_.detection++);
     into.bind(15, row.subject);
     into.bind(16, row.place);
     into.bind(17, row.action);
     into.bind(18, row.limits);
     into.bind(19, row.hold);
+    into.bind_blob_unless_empty(20, stored.more_evidence);
     if ((why = into.run())) return why;
   }
   for (const auto& row : entry.interventions) {
@@ -333,7 +336,8 @@ failure store::put_rows(const entry& entry, std::int64_t id) {
     into.bind(4, std::string_view(row.action));
     into.bind(5, row.event);
     into.bind(6, row.ts);
-    into.bind(7, std::string_view(row.json));
+    const std::string json = cut_intervention(row.json);
+    into.bind(7, std::string_view(json));
     into.bind(8, next_.intervention++);
     if ((why = into.run())) return why;
   }

@@ -65,10 +65,7 @@ void append_escape(std::string& out, std::uint32_t c) {
   out += buffer;
 }
 
-}  // namespace
-
-void append_quoted(std::string& out, std::string_view text) {
-  out += '"';
+void append_content(std::string& out, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (c >= 0x20 && c < 0x7F) {
@@ -96,6 +93,13 @@ void append_quoted(std::string& out, std::string_view text) {
     }
     at += point.length;
   }
+}
+
+}  // namespace
+
+void append_quoted(std::string& out, std::string_view text) {
+  out += '"';
+  append_content(out, text);
   out += '"';
 }
 
@@ -104,6 +108,45 @@ std::string quoted(std::string_view text) {
   out.reserve(text.size() + 2);
   append_quoted(out, text);
   return out;
+}
+
+std::size_t quoted_size(std::string_view text) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; })) {
+    return text.size() + 2;
+  }
+  return quoted(text).size();
+}
+
+std::string quoted_briefly(std::string_view text) {
+  std::string out = quoted(text);
+  if (quoted_size(out) - 2 <= max_brief_bytes) return out;
+  constexpr std::string_view rest = "…\"";
+  out = '"';
+  std::size_t written = 4 + rest.size() - 1;  // each quote with a backslash
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = std::max<std::size_t>(read(text, at).length, 1);
+    std::string piece;
+    append_content(piece, text.substr(at, length));
+    written += quoted_size(piece) - 2;
+    if (written > max_brief_bytes) break;
+    out += piece;
+    at += length;
+  }
+  return out += rest;
+}
+
+std::string cut_to_quote(std::string text, std::size_t max_bytes) {
+  if (quoted_size(text) - 2 <= max_bytes) return text;
+  constexpr std::string_view rest = "…";
+  std::size_t written = rest.size(), at = 0;
+  while (at < text.size()) {
+    const std::size_t length = std::max<std::size_t>(read(text, at).length, 1);
+    written += quoted_size(std::string_view(text).substr(at, length)) - 2;
+    if (written > max_bytes) break;
+    at += length;
+  }
+  text.resize(at);
+  return text += rest;
 }
 
 }  // namespace digd

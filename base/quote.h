@@ -1,6 +1,7 @@
 // Quotes names and texts that agents chose, so that they are safe inside our own texts.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -13,5 +14,16 @@ namespace digd {
 void append_quoted(std::string& out, std::string_view text);
 
 std::string quoted(std::string_view text);
+
+// The bytes that `append_quoted` writes.
+std::size_t quoted_size(std::string_view text);
+
+// As `quoted`, for a sentence. A name is cut, and ends with "…", if it takes more than `max_brief_bytes` where the
+// sentence itself is quoted as JSON.
+inline constexpr std::size_t max_brief_bytes = 128;
+std::string quoted_briefly(std::string_view text);
+
+// A text of at most `max_bytes` where it is quoted as JSON. A longer one is cut and ends with "…".
+std::string cut_to_quote(std::string text, std::size_t max_bytes);
 
 }  // namespace digd

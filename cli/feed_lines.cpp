@@ -171,10 +171,14 @@ std::vector<feed_line> feed_lines(const json::object& frame) {
   }
   if (type == "limit") {
     const json::object& l = part(frame, "limit");
-    const bool unjudged = name(l, "policy") == "observe";
-    out.push_back({"the limit " + name(l, "limit") + " was hit: " +
-                       (unjudged ? "judging stopped, events are delivered unchanged" : "pending events are forgotten"),
-                   tone::warning});
+    const std::string policy = name(l, "policy");
+    const bool unjudged = policy == "observe";
+    out.push_back(
+        {policy == "resume"
+             ? "judging has begun again after the limit " + name(l, "limit") + ", with an empty graph"
+             : "the limit " + name(l, "limit") + " was hit: " +
+                   (unjudged ? "judging stopped, events are delivered unchanged" : "pending events are forgotten"),
+         tone::warning});
   }
   return out;
 }

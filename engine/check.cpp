@@ -62,7 +62,7 @@ class checker {
   graph::activation_index known_activation(std::string_view id, std::string_view field) {
     const graph::activation_index v = graph_.find_activation(id);
     if (v == graph::nobody)
-      refuse(refusal::unknown_activation, field, "no activation " + quoted(id) + " is known in this run");
+      refuse(refusal::unknown_activation, field, "no activation " + quoted_briefly(id) + " is known in this run");
     return v;
   }
 
@@ -70,7 +70,7 @@ class checker {
   graph::activation_index open_activation(std::string_view id, std::string_view field) {
     const graph::activation_index v = known_activation(id, field);
     if (v != graph::nobody && !graph_.activation(v).open) {
-      refuse(refusal::activation_closed, field, "activation " + quoted(id) + " has ended");
+      refuse(refusal::activation_closed, field, "activation " + quoted_briefly(id) + " has ended");
     }
     return v;
   }
@@ -79,10 +79,10 @@ class checker {
     names(e.recipients, "recipients");
     const graph::event_index known = graph_.find_event(e.id);
     if (known != graph::nobody && !graph_.event(known).placeholder) {
-      refuse(refusal::duplicate_event, "id", "event " + quoted(e.id) + " is known already");
+      refuse(refusal::duplicate_event, "id", "event " + quoted_briefly(e.id) + " is known already");
     }
     if (many_drafts_ && !drafts_.insert(e.id).second) {
-      refuse(refusal::duplicate_event, "id", "event " + quoted(e.id) + " stands twice in this message");
+      refuse(refusal::duplicate_event, "id", "event " + quoted_briefly(e.id) + " stands twice in this message");
     } else if (known == graph::nobody) {
       ++added_;
     }
@@ -107,14 +107,16 @@ class checker {
       hit(limit_id::open_activations, "activation", over("open activations", limits_.open_activations));
     }
     if (graph_.find_activation(m.activation) != graph::nobody) {
-      refuse(refusal::duplicate_activation, "activation", "activation " + quoted(m.activation) + " is known already");
+      refuse(refusal::duplicate_activation, "activation",
+             "activation " + quoted_briefly(m.activation) + " is known already");
     }
     if (is_reserved(m.activation)) {
       refuse(refusal::reserved_id, "activation", "ids that begin with sys: are the monitor's own");
     }
     for (const std::string_view input : m.inputs) {
       if (graph_.find_event(input) != graph::nobody) continue;
-      if (is_reserved(input)) refuse(refusal::reserved_id, "inputs", "the monitor made no event " + quoted(input));
+      if (is_reserved(input))
+        refuse(refusal::reserved_id, "inputs", "the monitor made no event " + quoted_briefly(input));
       ++added_;
     }
   }
@@ -142,9 +144,10 @@ class checker {
     for (const reaction_draft& r : m.reactions) {
       if (!inputs.contains(r.input)) {
         refuse(refusal::not_an_input, "reactions",
-               "event " + quoted(r.input) + " is no input of activation " + quoted(v.id));
+               "event " + quoted_briefly(r.input) + " is no input of activation " + quoted_briefly(v.id));
       } else if (r.reaction == reaction::reroute && settled.contains(r.input)) {
-        refuse(refusal::settled_event, "reactions", "event " + quoted(r.input) + " is settled and cannot be rerouted");
+        refuse(refusal::settled_event, "reactions",
+               "event " + quoted_briefly(r.input) + " is settled and cannot be rerouted");
       }
     }
   }
@@ -172,7 +175,7 @@ refusal_note run::check(const message& m) const {
   if (ended_) c.refuse(refusal::run_closed, "", std::string(run_closed_words));
   if (m.type == message_type::delivery && reported(m) == graph::nobody && !answers_guard(m)) {
     c.refuse(refusal::unknown_event, m.event ? "event" : "of",
-             "no event " + quoted(reported_event(m)) + " is known in this run");
+             "no event " + quoted_briefly(reported_event(m)) + " is known in this run");
   }
   return c.check(m);
 }

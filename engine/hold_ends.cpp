@@ -40,8 +40,8 @@ void run::end_hold(std::uint64_t number, hold_end how, std::string text, answer&
   if (how == hold_end::give_back) {
     ends.action = action::reroute;
     if (ends.inject.empty())
-      ends.inject =
-          "Your event " + quoted(e.id) + " was held for a person and not released. It is back with you. " + hold.reason;
+      ends.inject = "Your event " + quoted_briefly(e.id) +
+                    " was held for a person and not released. It is back with you. " + hold.reason;
     recipients.clear();
     graph_.intercept(hold.event, hold.agents);
     if (hold.sender != graph::nobody && graph_.agent(hold.sender).in_roster) recipients.push_back(hold.sender);

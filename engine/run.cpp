@@ -19,6 +19,9 @@ bool any_judges_fyi(const guard_settings& settings) {
   return std::any_of(guards().begin(), guards().end(), judges);
 }
 
+// Of a run that is not judged: so that it can begin again.
+constexpr std::size_t max_kept_agents = 10'000;
+
 bool reports_at_end(run_outcome outcome) { return outcome == run_outcome::none || outcome == run_outcome::failure; }
 
 }  // namespace
@@ -124,18 +127,60 @@ void run::stop_judging(limit_id cause, answer& out) {
   while (!holds_.empty()) end_hold(holds_.all().begin()->first, hold_end::release, {}, out);
   silences_.clear();
   unjudged_ = cause;
+  interventions_.forget_events();
+  empty_graph();
+  held_ = {};
+  rerouted_ = {};
+  findings_ = {};
+}
+
+// The agents keep their indices, by which guards and healings count, and their places in the roster.
+void run::empty_graph() {
+  struct kept_agent {
+    std::string name;
+    bool in_roster;
+  };
+  std::vector<kept_agent> agents;
+  const bool is_closed = graph_.roster_closed();
+  knows_agents_ = graph_.agent_count() <= max_kept_agents;
+  for (graph::agent_index a = 0; knows_agents_ && a < graph_.agent_count(); ++a) {
+    agents.push_back({graph_.agent(a).name, graph_.agent(a).in_roster});
+  }
   const auto rebuild = []<class Part, class... Args>(Part& part, Args&&... args) {
     std::destroy_at(&part);
     std::construct_at(&part, std::forward<Args>(args)...);
   };
   rebuild(windows_, graph_, settings_);  // before the graph, whose events it refers to
   rebuild(graph_, graph_limits_of(settings_.limits));
-  held_ = {};
-  rerouted_ = {};
-  findings_ = {};
+  if (is_closed) graph_.close_roster();
+  for (const kept_agent& agent : agents) {
+    const graph::agent_index a = graph_.intern(agent.name);
+    if (agent.in_roster) graph_.join(a);
+  }
 }
 
-// After judging has stopped: every event is delivered unchanged, and only the end of the run is remembered.
+void run::resume_judging(milliseconds stamp) {
+  if (!can_resume()) return;
+  clock_ = time_of_daemon(stamp);
+  unjudged_.reset();
+  update_windows();
+}
+
+// While judging is stopped.
+void run::follow_agents(const message& m) {
+  if (m.type == message_type::agent_left) {
+    if (const auto a = graph_.find_agent(m.agent); a != graph::nobody) graph_.leave(a);
+  }
+  if (m.type != message_type::agent_joined && m.type != message_type::activation_started) return;
+  const std::size_t most = std::min<std::size_t>(max_kept_agents, settings_.limits.agents);
+  if (graph_.find_agent(m.agent) == graph::nobody && graph_.agent_count() >= most) {
+    knows_agents_ = false;
+  } else {
+    graph_.join(graph_.intern(m.agent));
+  }
+}
+
+// After judging has stopped: every event is delivered unchanged. Only the agents and the end of the run are followed.
 void run::pass_through(const message& m, milliseconds time, answer& out) {
   if (ended_) {
     out.refused.consider(refusal::run_closed, "", std::string(run_closed_words));
@@ -146,6 +191,7 @@ void run::pass_through(const message& m, milliseconds time, answer& out) {
     if (r.reaction == reaction::reroute) out.verdicts.emplace_back().event = r.input;
   }
   for (const event_draft& e : m.events) out.verdicts.emplace_back().event = e.id;
+  if (knows_agents_) follow_agents(m);
   ended_ = m.type == message_type::run_ended;
 }
 

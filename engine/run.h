@@ -73,6 +73,10 @@ class run {
   void degrade(limit_id hit, limit_policy policy, milliseconds stamp, answer& out);
   // Whether `degrade` would change anything.
   bool can_degrade(limit_id hit, limit_policy policy) const;
+  // Begins to judge again, from `stamp` on. As after a gap, ids from before are unknown: the graph has only the agents.
+  void resume_judging(milliseconds stamp);
+  // Whether judging has stopped and can begin again. Of a run with too many agents, they are no longer known.
+  bool can_resume() const { return unjudged_ && !ended_ && !terminal_ && knows_agents_; }
   // The limit that stopped judging; none: the run is judged.
   std::optional<limit_id> unjudged() const { return unjudged_; }
 
@@ -111,6 +115,8 @@ class run {
   bool answers_guard(const message& m) const;
   void pass_through(const message& m, milliseconds time, answer& out);
   void stop_judging(limit_id cause, answer& out);
+  void empty_graph();
+  void follow_agents(const message& m);
   void forget_pending(answer& out);
   void finish(answer& out);
   milliseconds time_of(const message& m, milliseconds stamp) const;
@@ -180,6 +186,7 @@ class run {
   bool ended_ = false;
   std::uint64_t detections_ = 0, healed_ = 0;
   std::optional<limit_id> unjudged_;
+  bool knows_agents_ = true;  // while unjudged
   run_progress progress_;
 
   // ---- guards

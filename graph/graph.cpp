@@ -139,22 +139,30 @@ void graph::give(event_index e, agent_index a) {
   update_reachable(e);
 }
 
+// Moves the lineage to the end and finds it there: the events of a message usually have the same lineage, so the search
+// costs what the agent holds once, not for each of them. False: the agent holds nothing of it.
+static bool find_lineage(const graph& g, std::vector<pending_lineage>& held, const generators& from) {
+  std::size_t visited = 0;
+  const auto found = std::find_if(held.rbegin(), held.rend(), [&](const pending_lineage& known) {
+    ++visited;
+    return known.from == from;
+  });
+  g.look_at(visited);
+  if (found == held.rend()) return false;
+  std::swap(*found, held.back());
+  return true;
+}
+
 void graph::add_lineage(agent_node& to, const generators& from) {
-  look_at(to.lineages.size());
-  for (pending_lineage& known : to.lineages) {
-    if (known.from == from) return static_cast<void>(++known.events);
+  if (find_lineage(*this, to.lineages, from)) {
+    ++to.lineages.back().events;
+  } else {
+    to.lineages.push_back({from, 1});
   }
-  to.lineages.push_back({from, 1});
 }
 
 void graph::drop_lineage(agent_node& of, const generators& from) {
-  look_at(of.lineages.size());
-  for (pending_lineage& known : of.lineages) {
-    if (known.from != from) continue;
-    if (--known.events > 0) return;
-    std::swap(known, of.lineages.back());
-    return of.lineages.pop_back();
-  }
+  if (find_lineage(*this, of.lineages, from) && --of.lineages.back().events == 0) of.lineages.pop_back();
 }
 
 // Merges all new deliveries at once: inserting them one by one would move a long list each time.

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/quote.h"
+
 namespace digd::graph {
 
 namespace {
@@ -16,11 +18,16 @@ struct place {
   bool operator==(const place&) const = default;
 };
 
+// As written in JSON beside the two names: `{"id":,"agent":},` and
+// `{"kind":"delivered","from":,"to":,"label":"consume"},`.
+constexpr std::size_t node_frame_bytes = 16, edge_frame_bytes = 51;
+
 std::uint64_t key(place p) { return (std::uint64_t{p.is_event} << 32) | p.index; }
 
 class builder {
  public:
-  builder(const graph& g, std::size_t max_visits) : graph_(g), max_visits_(max_visits) {}
+  builder(const graph& g, std::size_t max_visits, std::size_t max_bytes)
+      : graph_(g), max_visits_(max_visits), max_bytes_(max_bytes) {}
 
   void add(place p) {
     if (chosen_.contains(key(p))) return;
@@ -104,9 +111,9 @@ class builder {
     }
   }
 
-  bool has_room(std::string_view one_name, std::string_view other_name) {
-    const std::size_t bytes = one_name.size() + other_name.size();
-    if (bytes_ + bytes > max_witness_bytes) {
+  bool has_room(std::size_t frame_bytes, std::string_view one_name, std::string_view other_name) {
+    const std::size_t bytes = frame_bytes + quoted_size(one_name) + quoted_size(other_name);
+    if (bytes_ + bytes > max_bytes_) {
       out_.truncated = true;
       return false;
     }
@@ -122,7 +129,7 @@ class builder {
   void write_event(event_index e) {
     const event_node& node = graph_.event(e);
     std::string agent = node.source_agent == nobody ? std::string() : graph_.agent(node.source_agent).name;
-    if (!has_room(node.id, agent)) return;
+    if (!has_room(node_frame_bytes, node.id, agent)) return;
     out_.events.push_back({node.id, std::move(agent)});
     chosen_[key({true, e})] = true;
   }
@@ -130,13 +137,13 @@ class builder {
   void write_activation(activation_index v) {
     const activation_node& node = graph_.activation(v);
     const std::string& agent = graph_.agent(node.agent).name;
-    if (!has_room(node.id, agent)) return;
+    if (!has_room(node_frame_bytes, node.id, agent)) return;
     out_.activations.push_back({node.id, agent});
     chosen_[key({false, v})] = true;
   }
 
   void add_edge(witness::edge edge) {
-    if (has_room(edge.from, edge.to)) out_.edges.push_back(std::move(edge));
+    if (has_room(edge_frame_bytes, edge.from, edge.to)) out_.edges.push_back(std::move(edge));
   }
 
   void write_edges(place p) {
@@ -160,20 +167,23 @@ class builder {
   void write_pending(event_index e) {
     if (!is_written({true, e})) return;
     const event_node& node = graph_.event(e);
-    graph_.look_at(node.deliveries.size());
+    std::size_t visited = 0;
     for (const delivery& d : node.deliveries) {
-      if (d.state != delivery_state::pending) continue;
-      if (pending_edges_ == max_witness_nodes) {
+      if (visited == max_witness_visits ||
+          (d.state == delivery_state::pending && pending_edges_ == max_witness_nodes)) {
         out_.truncated = true;
-        return;
+        break;
       }
+      ++visited;
+      if (d.state != delivery_state::pending) continue;
       ++pending_edges_;
       add_edge({witness::edge_kind::pending, node.id, graph_.agent(d.agent).name, reaction::none});
     }
+    graph_.look_at(visited);
   }
 
   const graph& graph_;
-  const std::size_t max_visits_;
+  const std::size_t max_visits_, max_bytes_;
   witness out_;
   std::vector<place> nodes_;
   boost::unordered_flat_map<std::uint64_t, bool> chosen_;  // true: written
@@ -185,8 +195,8 @@ class builder {
 
 }  // namespace
 
-witness make_witness(const graph& g, const witness_names& names, std::size_t& visits_left) {
-  builder b(g, std::min(max_witness_visits, visits_left));
+witness make_witness(const graph& g, const witness_names& names, std::size_t& visits_left, std::size_t max_bytes) {
+  builder b(g, std::min(max_witness_visits, visits_left), std::min(max_witness_bytes, max_bytes));
   if (names.subject != nobody) b.add({false, names.subject});
   for (const event_index e : names.events) b.add({true, e});
   for (const activation_index v : names.activations) b.add({false, v});

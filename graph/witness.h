@@ -1,7 +1,7 @@
 // The witness of a finding: the nodes that the rule's sentence names, joined by shortest paths.
 //
-// Bounds: at most 64 nodes, `max_witness_bytes`, and a limited search, whatever the size of the graph. `truncated`
-// tells that something was left out.
+// Bounds: at most 64 nodes, the given bytes, and a limited search, whatever the size of the graph. `truncated` tells
+// that something was left out.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 namespace digd::graph {
 
 inline constexpr std::size_t max_witness_nodes = 64;
-inline constexpr std::size_t max_witness_bytes = 8192;    // of the names in its nodes and edges
+inline constexpr std::size_t max_witness_bytes = 8192;    // as written in JSON
 inline constexpr std::size_t max_witness_visits = 4096;   // nodes visited while searching the paths of one witness
 inline constexpr std::size_t max_message_visits = 65536;  // of all witnesses of one message
 
@@ -31,7 +31,9 @@ inline void append_named(std::vector<event_index>& to, std::span<const event_ind
 }
 
 // `visits_left`: node visits that the current message may still spend on searching; reduced by those of this witness.
-// At 0 the witness has only the named nodes and is `truncated`.
-witness make_witness(const graph& g, const witness_names& names, std::size_t& visits_left);
+// At 0 the witness has only the named nodes and is `truncated`. `max_bytes`: of its nodes and edges, as written in
+// JSON.
+witness make_witness(const graph& g, const witness_names& names, std::size_t& visits_left,
+                     std::size_t max_bytes = max_witness_bytes);
 
 }  // namespace digd::graph

@@ -67,7 +67,9 @@ intervention interventions::prepare(graph::graph& g, const rule& rule, const fin
   prepared.inject = decided.text;
   if (rule.healing == action::reroute) {
     prepared.event = g.event(found.event).id;
-    prepared.id = "give:" + *prepared.event + ':' + std::to_string(g.count_window_give_back(found.event));
+    const std::uint64_t number = give_backs_before_ + g.count_window_give_back(found.event);
+    last_give_back_ = std::max(last_give_back_, number);
+    prepared.id = "give:" + *prepared.event + ':' + std::to_string(number);
   } else {
     prepared.id = "sys:" + std::to_string(++created_);
   }

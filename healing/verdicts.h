@@ -49,9 +49,13 @@ class interventions {
   static void carry_out(const intervention& prepared, graph::graph& g, const finding& found, const remedy& decided);
 
   std::uint64_t created() const { return created_; }
+  // The graph is emptied. Ids of interventions are unique in the run, so numbers of later give-backs are above earlier
+  // ones.
+  void forget_events() { give_backs_before_ = last_give_back_; }
 
  private:
-  std::uint64_t created_ = 0;  // system events so far
+  std::uint64_t created_ = 0;                                 // system events so far
+  std::uint64_t give_backs_before_ = 0, last_give_back_ = 0;  // the highest N of a give:EVENT:N
 };
 
 }  // namespace digd

@@ -22,6 +22,7 @@ template <class Value>
 using by_name = boost::unordered_flat_map<std::string, Value, name_hash, std::equal_to<>>;
 
 std::string limit_effect(const ingest::record& of) {
+  if (of.resumes) return "judging has begun again, with an empty graph: what was known before counts as lost (gap)";
   if (!of.policy) return "a limit was reached";
   return "the limit " + std::string(to_string(*of.limit)) + " was reached; " +
          (*of.policy == limit_policy::observe ? "from here on nothing is judged"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/quote.h"
 #include "graph/witness.h"
 
 namespace digd {
@@ -10,6 +11,25 @@ namespace digd {
 namespace {
 
 constexpr std::size_t max_brief_evidence = 4;
+
+// The archive promises 20 KiB a detection, with its verdict or intervention (docs/archive.md). The texts of the remedy,
+// the session's name, the columns and SQLite's pages take the rest in the worst case.
+constexpr std::size_t max_described_bytes = 10'000;
+constexpr std::size_t max_written_evidence = 4'400;  // the archive has no more of it in JSON
+
+std::size_t written_size(const std::vector<std::string>& names) {
+  std::size_t bytes = 0;
+  for (const std::string& name : names) bytes += quoted_size(name) + 1;
+  return bytes;
+}
+
+// What is left for the witness: the evidence is the contract, the witness may be cut.
+std::size_t witness_bytes(const detection& d) {
+  const std::size_t event = quoted_size(d.event.value_or("")), agent = quoted_size(d.agent.value_or(""));
+  const std::size_t used =
+      2 * event + 2 * agent + quoted_size(d.reason) + std::min(written_size(d.evidence), max_written_evidence);
+  return max_described_bytes - std::min(used, max_described_bytes);
+}
 
 // Appends names until one of the limits of a detection's evidence is reached.
 template <class Indices, class NameOf>
@@ -51,7 +71,7 @@ detection describe(const graph::graph& g, const rule& rule, const finding& found
   if (is_brief) {
     d.witness.truncated = true;
   } else {
-    d.witness = graph::make_witness(g, rule.witness(g, found), visits_left);
+    d.witness = graph::make_witness(g, rule.witness(g, found), visits_left, witness_bytes(d));
   }
   return d;
 }

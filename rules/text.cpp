@@ -1,5 +1,7 @@
 #include "rules/text.h"
 
+#include <utility>
+
 #include "base/quote.h"
 
 namespace digd::text {
@@ -26,9 +28,11 @@ template <class Index, class Say>
 std::string list(std::span<const Index> items, Say say) {
   std::string out;
   std::size_t listed = 0;
-  for (; listed < items.size() && listed < max_listed && out.size() < max_list_bytes; ++listed) {
+  for (std::size_t bytes = 0; listed < items.size() && listed < max_listed && bytes < max_list_bytes; ++listed) {
     if (listed > 0) out += ", ";
-    out += say(items[listed]);
+    const std::string item = say(items[listed]);
+    bytes += quoted_size(item);  // with `, ` in the place of its quotes
+    out += item;
   }
   if (items.size() > listed) out += " and " + std::to_string(items.size() - listed) + " more";
   return out.empty() ? "nobody" : out;
@@ -48,7 +52,7 @@ std::string fill(std::string_view pattern, const text_facts& facts) {
       at += name.size() + 1;
     }
   }
-  return out;
+  return cut_to_quote(std::move(out), max_text_bytes);
 }
 
 std::string_view unknown_placeholder(std::string_view pattern, const text_facts& facts) {
@@ -60,14 +64,14 @@ std::string_view unknown_placeholder(std::string_view pattern, const text_facts&
 }
 
 std::string agent(const graph::graph& g, graph::agent_index a) {
-  return a == graph::nobody ? "nobody" : quoted(g.agent(a).name);
+  return a == graph::nobody ? "nobody" : quoted_briefly(g.agent(a).name);
 }
 
-std::string event(const graph::graph& g, graph::event_index e) { return quoted(g.event(e).id); }
+std::string event(const graph::graph& g, graph::event_index e) { return quoted_briefly(g.event(e).id); }
 
 std::string work(const graph::graph& g, graph::event_index e) {
   const graph::event_node& node = g.event(e);
-  std::string out = quoted(node.id);
+  std::string out = quoted_briefly(node.id);
   if (node.source_agent != graph::nobody) out += " of agent " + agent(g, node.source_agent);
   std::vector<graph::agent_index> waiting;
   for (const graph::delivery& d : node.deliveries) {
@@ -93,7 +97,7 @@ std::string origins(const graph::graph& g, graph::event_index e) {
   const graph::generators& from = g.event(e).generators;
   if (!from || from->members.empty()) return "no known split";
   return list(std::span<const graph::generator_ptr>(from->members.data(), from->members.size()), [](const auto& item) {
-    return "the split " + quoted(item->activation) + " by agent " + quoted(item->agent);
+    return "the split " + quoted_briefly(item->activation) + " by agent " + quoted_briefly(item->agent);
   });
 }
 

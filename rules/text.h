@@ -1,4 +1,4 @@
-// Renders parts of the graph for sentences. Every name that an agent chose is quoted as data.
+// Renders parts of the graph for sentences. Every name that an agent chose is quoted as data, and a long one is cut.
 #pragma once
 
 #include <span>
@@ -11,9 +11,10 @@
 namespace digd::text {
 
 inline constexpr std::size_t max_listed = 8;
-inline constexpr std::size_t max_list_bytes = 2048;  // then no further name begins
+inline constexpr std::size_t max_list_bytes = 512;   // as written in JSON; then no further name begins
+inline constexpr std::size_t max_text_bytes = 4096;  // of a filled text, as written in JSON
 
-// Replaces each {name} by its fact. Other text in braces stays.
+// Replaces each {name} by its fact. Other text in braces stays. A result that is too long is cut.
 std::string fill(std::string_view pattern, const text_facts& facts);
 // The first placeholder in `pattern` that `facts` does not have; empty if none.
 std::string_view unknown_placeholder(std::string_view pattern, const text_facts& facts);

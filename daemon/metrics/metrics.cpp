@@ -57,6 +57,8 @@ void write_messages(prometheus_text& out, counts threads) {
              [](const thread_counts& t) -> auto& { return t.verdicts; });
   out.counter("digd_window_firings_total", "Times that windows fired without a message.",
               sum(threads, [](const thread_counts& t) -> auto& { return t.firings; }));
+  out.counter("digd_judging_resumed_total", "Runs that are judged again after a limit had stopped it.",
+              sum(threads, [](const thread_counts& t) -> auto& { return t.judging_resumed; }));
   out.counter("digd_held_messages_total", "Messages that waited for ids of other sessions.",
               sum(threads, [](const thread_counts& t) -> auto& { return t.held_messages; }));
 }
@@ -171,7 +173,8 @@ void write_archive(prometheus_text& out, const process_facts& now) {
             now.congested_threads);
   if (!now.archive_on) return;
   out.gauge("digd_archive_queue_entries", "Entries accepted and not yet durable.", now.archive_queue);
-  out.gauge("digd_archive_runs_lost", "Incomplete runs in a damaged archive set aside at the start.",
+  out.gauge("digd_archive_runs_lost",
+            "Runs of which nothing could be kept when a damaged archive was set aside at the start.",
             now.runs_lost_to_damage);
   out.gauge("digd_archive_well", "1 if the archive can write.", now.archive_well ? 1 : 0);
   out.counter("digd_archive_entries_total", "Entries made durable.", now.archive_entries);

@@ -19,9 +19,9 @@ std::uint64_t set_damage_aside(const std::string& path, const std::string& damag
   std::string why;
   const auto done = archive::set_damage_aside(path, {}, &why);
   if (!done) throw std::runtime_error("the archive is damaged (" + damage + "), and could not be set aside: " + why);
-  spdlog::error("archive_damaged why={} set_aside={} runs_kept={} entries_kept={} runs_lost={} readable={}",
-                digd::quoted(damage), digd::quoted(done->aside), done->runs_kept, done->entries_kept, done->runs_lost,
-                done->was_readable);
+  spdlog::error("archive_damaged why={} set_aside={} runs_kept={} runs_cut={} entries_kept={} runs_lost={} readable={}",
+                digd::quoted(damage), digd::quoted(done->aside), done->runs_kept, done->runs_cut, done->entries_kept,
+                done->runs_lost, done->was_readable);
   return done->runs_lost;
 }
 

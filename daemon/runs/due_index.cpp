@@ -4,13 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "base/unix_time.h"
 #include "daemon/runs/run_host.h"
 
 namespace digd::daemon {
 
 namespace {
-// The wall clock may be set, or the machine may sleep, while the timer runs.
+// The wall clock may be set forward, or the machine may sleep, while the timer runs.
 constexpr milliseconds max_timer_ms = 1'000;
 }  // namespace
 
@@ -25,7 +24,8 @@ void due_index::watch(run_host& host, std::optional<milliseconds> at) {
 void due_index::arm() {
   if (stopped_) return;
   armed_for_ = items_.begin()->first;
-  timer_.expires_after(std::chrono::milliseconds(std::clamp<milliseconds>(*armed_for_ - unix_ms(), 0, max_timer_ms)));
+  timer_.expires_after(
+      std::chrono::milliseconds(std::clamp<milliseconds>(*armed_for_ - clock_.now(), 0, max_timer_ms)));
   timer_.async_wait([this](boost::system::error_code ec) {
     if (!ec) ring();
   });
@@ -33,7 +33,7 @@ void due_index::arm() {
 
 void due_index::ring() {
   armed_for_.reset();
-  const milliseconds now = unix_ms();
+  const milliseconds now = clock_.now();
   std::vector<std::shared_ptr<run_host>> due;
   for (const auto& [at, host] : items_) {
     if (at > now) break;

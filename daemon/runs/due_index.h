@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "daemon/runs/forward_clock.h"
 #include "model/message.h"
 #include "net/types.h"
 
@@ -17,8 +18,9 @@ class run_host;
 
 class due_index {
  public:
-  explicit due_index(boost::asio::io_context& on) : timer_(on.get_executor()) {}
+  due_index(boost::asio::io_context& on, forward_clock& clock) : clock_(clock), timer_(on.get_executor()) {}
 
+  // `at`: on the thread's clock.
   void watch(run_host& host, std::optional<milliseconds> at);
   void stop();
 
@@ -29,6 +31,7 @@ class due_index {
   std::set<std::pair<milliseconds, run_host*>> items_;
   std::optional<milliseconds> armed_for_;
   bool stopped_ = false;
+  forward_clock& clock_;
   net::steady_timer timer_;
 };
 

@@ -12,7 +12,7 @@ engine_thread::engine_thread(std::size_t index, const run_services& services)
       services_(services),
       records_(context_, services.archive ? services.archive->make_producer() : nullptr,
                [this] { runs_.each([](run_host& host) { host.send_flow_state(); }); }),
-      due_(context_),
+      due_(context_, clock_),
       runs_(*this) {
   work_.emplace(context_.get_executor());
 }

@@ -47,7 +47,9 @@ class engine_thread {
   // The same for detections: refused messages do not use up their share.
   bool may_log_detection(std::uint64_t& suppressed) { return detection_log_limit_.allows(suppressed); }
 
-  // Sets when the run next needs `advance_time`; nullopt: never.
+  // For runs with the wall clock.
+  forward_clock& clock() { return clock_; }
+  // Sets when the run next needs `advance_time`, on that clock; nullopt: never.
   void watch(run_host& host, std::optional<milliseconds> at) { due_.watch(host, at); }
 
   // Takes what one commit of the archive made durable for this thread's runs.
@@ -64,6 +66,7 @@ class engine_thread {
   boost::asio::io_context context_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   archiver records_;
+  forward_clock clock_;
   due_index due_;
   const std::shared_ptr<ingest::scratch> scratch_ = std::make_shared<ingest::scratch>();
   log_rate_limit log_limit_{10}, detection_log_limit_{10};

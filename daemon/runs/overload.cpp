@@ -115,7 +115,7 @@ void overload::check() {
     }
     set(action, on);
   }
-  if (state_.is_on(overload_action::observe)) degrade_heaviest_runs();
+  state_.is_on(overload_action::observe) ? degrade_heaviest_runs() : resume_runs();
 }
 
 void overload::set(overload_action action, bool on) {
@@ -147,6 +147,13 @@ void overload::degrade_heaviest_runs() {
         boost::asio::post(each->context(), [&runs = each->runs(), least] { runs.degrade_largest(least); });
       }
     });
+  }
+}
+
+// One of each thread at a time: the next check shows whether memory still suffices.
+void overload::resume_runs() {
+  for (const auto& thread : threads_) {
+    boost::asio::post(thread->context(), [&runs = thread->runs()] { runs.resume_one(); });
   }
 }
 

@@ -13,6 +13,7 @@
 //   shrink_credits  a session is read only while it is at most 1/16 of its credits ahead of what is durable
 //   observe         at each check, each engine thread stops judging its run with the largest graph and frees the
 //                   graph; the run's events are delivered as is, and archived
+//                   Once the action has ended, each engine thread resumes one such run at each check
 //   refuse          messages are refused with over_limit, except run_ended
 //
 // Threads: a thread of its own checks; `check_soon` any. Lifetime: stopped before the engine threads end.
@@ -70,6 +71,7 @@ class overload {
   void work();
   void set(overload_action action, bool on);
   void degrade_heaviest_runs();
+  void resume_runs();
 
   const live_settings& settings_;
   const std::string archive_path_;

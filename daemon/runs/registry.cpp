@@ -164,6 +164,12 @@ void registry::degrade_largest(std::size_t least) {
   largest->degrade();
 }
 
+void registry::resume_one() {
+  for (const auto& [name, host] : by_name_) {
+    if (host->can_resume()) return std::shared_ptr(host)->resume_judging();
+  }
+}
+
 std::size_t registry::follow_operator() {
   const mode strongest = owner_.services().operator_mode.load();
   std::vector<std::shared_ptr<run_host>> hosts;  // a copy: a switch may change the map

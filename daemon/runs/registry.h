@@ -62,6 +62,8 @@ class registry {
   // Memory runs out: stops judging the run with the largest graph and frees the graph, unless it is smaller than
   // `least`.
   void degrade_largest(std::size_t least);
+  // Memory suffices again: lets digd judge one of the runs that overload stopped.
+  void resume_one();
   // Of the runs that can still degrade; 0: there is none.
   std::size_t largest_graph() const;
   // Applies the operator's switch to all open runs. Returns how many changed.

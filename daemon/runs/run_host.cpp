@@ -39,16 +39,15 @@ void run_host::go_live(const stored& so_far, const hello* first) {
   bytes_ = so_far.bytes;
   graph_counted_ = inbox_.run().graph().counters();
   inbox_.hold_unseen(true);
-  last_now_ = inbox_.run().settings().clock == clock_kind::wall ? inbox_.run().clock() : 0;
+  if (inbox_.run().settings().clock == clock_kind::wall) {
+    ahead_ms_ = std::max<milliseconds>(0, inbox_.run().clock() - owner_.clock().now());
+  }
   slots_.resize(inbox_.sessions().size());
   for (ingest::session_index s = 0; s < inbox_.sessions().size(); ++s) by_name_[inbox_.sessions()[s].name] = s;
   if (first != nullptr && owner_.records().is_on()) push(opening_entry(*first, inbox_.run().settings(), group_));
 }
 
-milliseconds run_host::now() {
-  last_now_ = std::max(last_now_, unix_ms());
-  return last_now_;
-}
+milliseconds run_host::now() { return owner_.clock().now() + ahead_ms_; }
 
 // ---- connections
 
@@ -238,7 +237,7 @@ void run_host::keep(const ingest::record& record) {
 void run_host::count(const ingest::record& record) {
   thread_counts& counts = owner_.counts();
   counts.take(record.answer);
-  if (record.limit) counts.limits[*record.limit].add();
+  if (record.limit && !record.resumes) counts.limits[*record.limit].add();
   switch (record.kind) {
     case ingest::record_kind::message: return counts.messages[*record.message].add();
     case ingest::record_kind::refused: return counts.refusals[record.answer.refused.code].add();
@@ -290,6 +289,10 @@ void run_host::note_refusal(const ingest::record& record) {
 // Log once when judging stops. A run that forgets what is pending is logged each time, within the log's rate limit.
 void run_host::note_degradation(const ingest::record& record) {
   std::uint64_t suppressed = 0;
+  if (record.resumes) {
+    owner_.counts().judging_resumed.add();
+    return spdlog::warn("judging_resumed run={} number={}", digd::quoted(inbox_.name()), number_);
+  }
   const bool is_final = inbox_.run().unjudged().has_value();
   if (!is_final && !owner_.may_log(suppressed)) return;
   if (*record.limit == limit_id::judging_work) {
@@ -356,6 +359,13 @@ void run_host::degrade() {
   after_call();
 }
 
+bool run_host::can_resume() const { return inbox_.run().unjudged() == limit_id::overload && inbox_.run().can_resume(); }
+
+void run_host::resume_judging() {
+  carry_out(inbox_.resume_judging(now()));
+  after_call();
+}
+
 void run_host::touch(ingest::session_index s) {
   if (std::exchange(slots_[s].touched, true)) return;
   touched_.push_back(s);
@@ -364,7 +374,9 @@ void run_host::touch(ingest::session_index s) {
 void run_host::after_call() {
   limit_run_bytes();
   count_graph_limits();
-  owner_.watch(*this, inbox_.next_due());
+  std::optional<milliseconds> next = inbox_.next_due();
+  if (next) *next -= ahead_ms_;
+  owner_.watch(*this, next);
   if (!owner_.records().is_on()) {  // without an archive, digd acknowledges every message at once
     for (ingest::session_index s = 0; s < slots_.size(); ++s) {
       const ingest::session& session = inbox_.sessions()[s];

@@ -69,6 +69,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   bool can_degrade() const;
   std::size_t graph_size() const;  // events, open activations and agents in memory
   void degrade();
+  // Memory suffices again: whether judging can begin again, and that it does.
+  bool can_resume() const;
+  void resume_judging();
 
   // When the last hello or message arrived, in Unix milliseconds; 0: none since the daemon started.
   milliseconds last_heard_ms() const { return last_heard_ms_; }
@@ -133,8 +136,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   milliseconds last_heard_ms_ = 0;
   std::optional<limit_id> refusing_for_;
   graph::graph_counters graph_counted_;  // the part of the graph's counters that is in the thread's counts
-  milliseconds last_now_ = 0;            // so that the run's time never decreases
-  std::vector<slot> slots_;              // parallel to the inbox's sessions
+  // A run that was read back may be ahead of the thread's clock, which then was set back while digd was off.
+  milliseconds ahead_ms_ = 0;
+  std::vector<slot> slots_;  // parallel to the inbox's sessions
   std::vector<ingest::session_index> touched_;
   boost::unordered_flat_map<std::string, ingest::session_index> by_name_;
   std::string ack_;

@@ -73,6 +73,7 @@ struct own_fields {
     std::string_view text;
     if (!in.string(it, 0, frame_reader::any_length, text)) return false;
     out.policy = policy_from(text);
+    out.resumes = text == resume_word;
     return true;
   }
 
@@ -162,7 +163,7 @@ std::optional<own_line> decoder::own_line_of(std::string_view line) {
       out.limit = *fields.hit;
       if (out.limit == limit_id::judging_work) {
         out.policy.reset();
-      } else if (!out.policy) {
+      } else if (!out.policy && !out.resumes) {
         return std::nullopt;
       }
       return out;

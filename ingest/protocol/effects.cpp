@@ -30,6 +30,7 @@ void record::clear() {
   ended.reset();
   limit.reset();
   policy.reset();
+  resumes = false;
   strongest.reset();
   used.reset();
   response.clear();

@@ -21,7 +21,7 @@ namespace digd::ingest {
 using session_index = std::size_t;
 
 // The inbox makes no `ack`: the code that makes messages durable does.
-enum class frame_type : std::uint8_t { verdicts, intervention, error, ack };
+enum class frame_type : std::uint8_t { verdicts, intervention, error, ack, notice };
 
 struct effect {
   enum class action : std::uint8_t {

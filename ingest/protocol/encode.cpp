@@ -333,6 +333,7 @@ void encode_own_line(std::string& out, const own_line& line) {
   if (line.kind == record_kind::limit) {
     fields.word("limit", to_string(line.limit));
     if (line.policy) fields.word("policy", to_string(*line.policy));
+    if (line.resumes) fields.word("policy", resume_word);
   }
   if (line.kind == record_kind::semantics) fields.number("version", line.version);
   if (line.kind == record_kind::decision) {
@@ -342,6 +343,13 @@ void encode_own_line(std::string& out, const own_line& line) {
     if (!line.by.empty()) fields.text("by", line.by);
   }
   fields.number("ts", line.ts);
+  fields.end();
+}
+
+void encode_judging_resumed(std::string& out, milliseconds ts) {
+  object fields(out);
+  fields.word("type", "judging_resumed");
+  fields.number("ts", ts);
   fields.end();
 }
 

@@ -33,6 +33,8 @@ void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq,
 // frame.
 void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq);
 void encode_own_line(std::string& out, const own_line& line);
+// To every session, when judging begins again.
+void encode_judging_resumed(std::string& out, milliseconds ts);
 // The own line for `limits.judging_work`: the events that were left unjudged, of which it names at most 64.
 void encode_unjudged(std::string& out, std::span<const std::string> events, milliseconds ts);
 // Without a type: it goes into `verdicts`, the feed's {"type":"detection",…,"detection":{…}} and the archive.

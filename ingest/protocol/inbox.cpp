@@ -12,6 +12,15 @@ namespace digd::ingest {
 inbox::inbox(const hello& first, const run_settings& settings, options options)
     : name_(first.run), run_(settings, first), options_(options) {}
 
+namespace {
+
+// The daemon decides when its own limits have passed; a client's gap does for those of the run.
+bool is_own_limit(std::optional<limit_id> limit) {
+  return limit && *limit != limit_id::overload && *limit != limit_id::run_bytes;
+}
+
+}  // namespace
+
 scratch& inbox::work() {
   if (!work_) work_ = std::make_shared<scratch>();
   return *work_;
@@ -138,7 +147,9 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
     append_with_fingerprints(item->kept_frame, frame, m);
     item->frame = item->kept_frame;
   }
+  const bool is_gap = m.type == message_type::gap;
   keep_and_answer(s, *item);
+  if (is_gap && is_own_limit(run_.unjudged())) begin_again(stamp);
 }
 
 // The record gets the item before the clients get their frames.
@@ -279,6 +290,24 @@ void inbox::degrade(record& item, limit_id hit, limit_policy policy, millisecond
   keep_own_line(item, {.kind = record_kind::limit, .limit = hit, .policy = policy});
 }
 
+const effects& inbox::resume_judging(milliseconds stamp) {
+  effects& out = begin();
+  begin_again(stamp);
+  return out;
+}
+
+void inbox::begin_again(milliseconds stamp) {
+  if (!run_.can_resume()) return;
+  const limit_id passed = *run_.unjudged();
+  run_.resume_judging(stamp);
+  effects& out = work().effects;
+  keep_own_line(out.draft(), {.kind = record_kind::limit, .limit = passed, .resumes = true});
+  std::string frame;
+  encode_judging_resumed(frame, run_.clock());
+  const std::string& notice = out.own(std::move(frame));
+  for (session_index s = 0; s < sessions_.size(); ++s) out.send(s, frame_type::notice, notice);
+}
+
 const effects& inbox::switch_mode(mode strongest, milliseconds stamp) {
   effects& out = begin();
   record& item = out.draft();
@@ -320,6 +349,7 @@ void inbox::keep_own_line(record& item, const own_line& line) {
   item.ts = stamped.ts;
   item.type = to_string(line.kind);
   item.frame = item.kept_frame;
+  item.resumes = line.resumes;
   if (line.kind == record_kind::operator_mode) item.strongest = line.strongest;
   if (line.kind == record_kind::limit) {
     item.limit = line.limit;
@@ -357,6 +387,7 @@ const effects& inbox::follow(const own_line& line) {
     }
     default: break;
   }
+  if (line.resumes) return resume_judging(line.ts);
   if (line.policy) return hit(line.limit, *line.policy, line.ts);
   return begin();  // the engine hits judging_work by itself
 }

@@ -104,6 +104,8 @@ class inbox {
   const effects& adopt_semantics(milliseconds stamp);
   // The daemon hit a limit of its own (`overload`, `run_bytes`), and the run degrades.
   const effects& hit(limit_id which, limit_policy policy, milliseconds stamp);
+  // Judging begins again, after `overload` has passed. Every session gets a `judging_resumed`.
+  const effects& resume_judging(milliseconds stamp);
 
   // While set, every message except `run_ended` is refused with it. The record then has a line that replaces the
   // message.
@@ -159,6 +161,7 @@ class inbox {
 
   bool degrade_for(record& refused, milliseconds stamp);
   void degrade(record& item, limit_id hit, limit_policy policy, milliseconds stamp);
+  void begin_again(milliseconds stamp);
   void keep_unjudged(const std::vector<std::string>& events);
   void keep_own_line(record& item, const own_line& line);
   refusal_note decide_at(const own_line& line, milliseconds when);

@@ -25,6 +25,9 @@ enum class record_kind : std::uint8_t {
 };
 std::string_view to_string(record_kind);
 
+// In the place of a limit's policy: judging begins again.
+inline constexpr std::string_view resume_word = "resume";
+
 // A line that digd adds to a record by itself, so that a replay agrees. It has neither a session nor a seq.
 struct own_line {
   record_kind kind = record_kind::operator_mode;  // operator_mode, limit, semantics or decision
@@ -32,6 +35,7 @@ struct own_line {
   digd::mode strongest = digd::mode::enforce;  // operator_mode: what the switch allows at most
   limit_id limit = limit_id::overload;         // limit: which
   std::optional<limit_policy> policy;          // limit: what was done; none for judging_work, which the engine repeats
+  bool resumes = false;                        // limit: judging begins again; then without a policy
   std::uint64_t version = 0;                   // semantics
   std::uint64_t hold = 0;                      // decision
   hold_end decision = hold_end::release;       // decision
@@ -60,6 +64,7 @@ struct record {
   std::optional<run_outcome> ended;        // an accepted run_ended
   std::optional<limit_id> limit;           // that refused the frame, or that an own line is about
   std::optional<limit_policy> policy;      // of limit, as in `own_line`
+  bool resumes = false;                    // of limit: judging begins again
   std::optional<digd::mode> strongest;     // of operator_mode
   std::optional<usage_amounts> used;       // what an accepted message reports
 

@@ -48,7 +48,9 @@ class stall final : public rule {
   }
 
  private:
-  static std::string name(const graph::graph& g, const finding& f) { return quoted(g.activation(f.activation).id); }
+  static std::string name(const graph::graph& g, const finding& f) {
+    return quoted_briefly(g.activation(f.activation).id);
+  }
 };
 
 }  // namespace

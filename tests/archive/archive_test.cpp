@@ -292,11 +292,11 @@ TEST_CASE("run_numbers_are_never_given_out_twice_for_stored_runs", "[archive]") 
 
 TEST_CASE("plain_deliveries_are_kept_as_ids_and_read_as_verdicts", "[archive]") {
   std::string out;
-  compact_verdicts(R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]})", out);
+  compact_verdicts(R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]})", {}, 1, out);
   CHECK(out == R"(["e3"])");
   compact_verdicts(
       R"({"type":"verdicts","seq":5,"verdicts":[{"event":"a\"\\","action":"deliver"},{"event":"b","action":"deliver"}]})",
-      out);
+      {}, 1, out);
   CHECK(out == R"(["a\"\\","b"])");
   for (const std::string frame :
        {"", "{}", R"({"type":"verdicts","seq":5,"verdicts":[]})",
@@ -304,7 +304,7 @@ TEST_CASE("plain_deliveries_are_kept_as_ids_and_read_as_verdicts", "[archive]") 
         R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]}x)",
         R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"},]})",
         R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3)"}) {
-    compact_verdicts(frame, out);
+    compact_verdicts(frame, {}, 1, out);
     CHECK(out == frame);
   }
 

@@ -23,8 +23,13 @@ def test_overload_begins_and_ends_with_its_cause(tmp_path):
         wait_until(lambda: metric(daemon, 'digd_overload_action{action="refuse"}') == 0, "the end of the overload")
         assert metric(daemon, 'digd_overload_begun_total{action="refuse"}') == 1
         assert get(daemon, "/readyz")["ready"]
-        large.event("after", ["nobody there"])
-        assert large.verdicts() == [{"event": "after", "action": "deliver"}]  # judging has stopped
+        # Judging begins again, with an empty graph.
+        large.wait_for("judging_resumed")
+        assert get(daemon, "/v1/runs/large")["unjudged"] is None
+        assert metric(daemon, "digd_judging_resumed_total") >= 1
+        assert "judging_resumed run=" in daemon.log_text()
+        large.event("after", [])
+        assert [d["rule"] for d in large.verdicts()[0]["detections"]] == ["orphaned_event"]
         large.wait_acked()
         with daemon.client("new") as new:
             assert new.welcome["mode"] == "enforce"
@@ -42,6 +47,32 @@ def test_a_run_released_for_memory_replays_exactly(tmp_path):
             c.wait_acked()
         assert replayed(export(daemon)) == c.frames
         assert c.frames[-1]["verdicts"] == [{"event": "lost", "action": "deliver"}]
+
+
+def test_a_run_that_is_judged_again_replays_exactly_and_survives_a_kill(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        with RecordingClient(daemon, "r1", agents=["a"]) as c:
+            c.event("e1", ["a"])
+            c.wait_acked()
+            daemon.config.write_text(toml("overload.memory_bytes", 1) + "refuse = 0\n")
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: get(daemon, "/v1/runs/r1")["unjudged"], "the run to be released")
+            c.event("unjudged", ["ghost"])
+            c.wait_acked()
+            daemon.config.write_text("")
+            daemon.process.send_signal(signal.SIGHUP)
+            c.wait_for("judging_resumed")
+            c.event("e1", ["ghost"])  # the id is unknown, the roster is not
+            assert [d["rule"] for d in c.verdicts()[0]["detections"]] == ["orphaned_event"]
+            c.wait_acked()
+        assert replayed(export(daemon)) == c.frames
+        daemon.kill()
+        daemon.start()
+        with daemon.client("r1", agents=["a"]) as again:
+            assert "unjudged" not in again.welcome
+            again.event("e1", ["ghost"])
+            assert again.error()["code"] == "duplicate_event"  # of the graph that began again
+        assert replayed(export(daemon), status=2)[: len(c.frames)] == c.frames
 
 
 def test_finished_runs_leave_nothing_in_memory(tmp_path):

@@ -59,6 +59,96 @@ TEST_CASE("the_work_of_a_message_grows_with_the_sum_of_live_and_named_events_not
   CHECK(large < 11 * small);
 }
 
+namespace {
+
+// `{"id":"o10000",…},…`: n events with ids that begin with `name`.
+std::string events(const std::string& name, int n, const std::string& rest) {
+  std::string text;
+  for (int i = 0; i < n; ++i) {
+    if (i > 0) text += ',';
+    text += R"({"id":")" + name + number(i) + "\"," + rest + '}';
+  }
+  return text;
+}
+
+std::string names(const std::string& name, int n, const std::string& rest = {}) {
+  std::string text;
+  for (int i = 0; i < n; ++i) text += (i > 0 ? ",\"" : "\"") + name + number(i) + '"' + rest;
+  return text;
+}
+
+std::string started(const std::string& activation, const std::string& agent, const std::string& inputs = {}) {
+  return R"({"type":"activation_started","activation":")" + activation + R"(","agent":")" + agent + R"(","inputs":[)" +
+         inputs + "]}\n";
+}
+
+std::string ended(const std::string& activation, const std::string& reactions, const std::string& outputs) {
+  return R"({"type":"activation_ended","activation":")" + activation + R"(","reactions":{)" + reactions +
+         R"(},"outputs":[)" + outputs + "]}\n";
+}
+
+// A shape that an attack or a large system has: n live items, and a message that names n.
+struct message_shape {
+  const char* name;
+  std::string (*live)(int n);
+  std::string (*named)(int n);
+};
+
+const std::string to_hub = R"("recipients":["hub"])", submit = R"("recipients":[],"submit":true)";
+
+const message_shape message_shapes[] = {
+    {"answers while work waits", [](int n) { return split("ada", n) + '\n' + started("vs", "bob"); },
+     [](int n) { return ended("vs", "", events("s", n, submit)); }},
+    {"lineages at an aggregator",
+     [](int n) {
+       std::string text;
+       for (int i = 0; i < n; ++i) {
+         const std::string v = "v" + number(i);
+         text += started(v, "a" + number(i)) + ended(v, "", events("l" + number(i), 1, to_hub));
+       }
+       return text + started("vx", "bob");
+     },
+     [](int n) { return ended("vx", "", events("x", n, to_hub)); }},
+    {"recipients that each hold work",
+     [](int n) {
+       return started("vr", "ada") + ended("vr", "", R"({"id":"wide","recipients":[)" + names("r", n) + "]}") +
+              started("vy", "bob");
+     },
+     [](int n) { return ended("vy", "", R"({"id":"wide2","recipients":[)" + names("r", n) + "]}"); }},
+    {"results of inputs that were used before",
+     [](int n) {
+       const std::string inputs = names("ada", n);
+       return split("ada", n) + '\n' + started("v1", "hub", inputs) +
+              ended("v1", names("ada", n, R"(:"consume")"), R"({"id":"first","recipients":["bob"]})") +
+              started("v2", "bob", inputs);
+     },
+     [](int n) { return ended("v2", names("ada", n, R"(:"consume")"), events("again", n - 1, to_hub)); }},
+    {"reroutes to an agent that holds work",
+     [](int n) { return split("ada", n) + '\n' + split("bob", n) + '\n' + started("v3", "hub", names("bob", n)); },
+     [](int n) { return ended("v3", names("bob", n, R"(:{"reroute":["hub"]})"), ""); }},
+    {"orphans", [](int n) { return split("ada", n); },
+     [](int n) { return started("v4", "bob") + ended("v4", "", events("lost", n, R"("recipients":["ghost"])")); }},
+};
+
+}  // namespace
+
+// Twice as much live and twice as much named is four times as much where a cost is their product.
+TEST_CASE("no_shape_costs_the_product_of_what_is_live_and_what_a_message_names") {
+  const message_shape& of = message_shapes[GENERATE(0, 1, 2, 3, 4, 5)];
+  const auto work = [&](int n) {
+    std::string agents = R"("ada","bob","hub")";
+    for (int i = 0; i < n; ++i) agents += ",\"r" + number(i) + "\",\"a" + number(i) + '"';
+    scenario s(R"({"type":"hello","mode":"observe","limits":{"judging_work":1000000000},"agents":[)" + agents + "]}");
+    s.then(of.live(n));
+    const std::uint64_t visited = work_of(s, of.named(n));
+    CHECK(s.errors.empty());
+    return visited;
+  };
+  const std::uint64_t once = work(1'500), twice = work(3'000);
+  INFO(of.name << ": " << once << " ids visited, then " << twice);
+  CHECK(twice < 3 * once);
+}
+
 TEST_CASE("events_beyond_the_limit_of_work_are_delivered_unjudged_and_named_in_the_record") {
   std::vector<std::string> limit_lines, frames;
   ingest::replay through(run_policy{}, {.frame = [&](std::string_view frame) { frames.emplace_back(frame); },

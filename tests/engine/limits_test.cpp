@@ -1,5 +1,6 @@
 // What a run does at each of its limits, by policy: refuse the message, observe (stop judging), or gap (forget what is
 // pending).
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/engine/scenario.h"
@@ -171,6 +172,91 @@ TEST_CASE("a_limit_line_of_a_trace_repeats_the_effect_of_the_first_limit_that_wa
 {"type":"hello"}
 {"type":"limit","limit":"patience","policy":"observe","ts":0})");
   CHECK_FALSE(broken.problem.empty());
+}
+
+TEST_CASE("a_gap_of_the_client_begins_the_judging_again_with_an_empty_graph_and_the_same_roster") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob"],"limits":{"live_events":2},"over_limit":{"live_events":"observe"}}
+{"type":"event","event":{"id":"e1","recipients":["ada"]}}
+{"type":"event","event":{"id":"e2","recipients":["bob"]}}
+{"type":"event","event":{"id":"e3","recipients":["bob"]}}
+{"type":"agent_joined","agent":"cleo"}
+{"type":"agent_left","agent":"bob"}
+{"type":"activation_started","activation":"v1","agent":"dan"}
+{"type":"event","event":{"id":"e4","recipients":["ghost"]}})");
+  REQUIRE(s.run().unjudged() == limit_id::live_events);
+  CHECK(s.detection_summaries().empty());
+  s.then(R"({"type":"gap","ts":7})");
+  CHECK_FALSE(s.run().unjudged());
+  CHECK(s.frames.back() == R"({"type":"judging_resumed","ts":7})");
+  CHECK(s.graph().roster_size() == 3);  // ada, cleo, dan
+  CHECK(s.graph().live_events() == 0);
+  s.then(R"({"type":"activation_ended","activation":"v1"})");
+  REQUIRE(s.errors.size() == 1);
+  CHECK(s.errors[0].code == "unknown_activation");
+  s.then(R"({"type":"event","event":{"id":"e1","recipients":["cleo","dan"]}})");
+  CHECK(s.detection_summaries().empty());
+  s.then(R"({"type":"event","event":{"id":"e2","recipients":["bob"]}})");
+  CHECK(s.detection_summaries() == strings{"orphaned_event e2 [bob] not healed: target"});
+}
+
+TEST_CASE("a_run_that_overload_stopped_begins_again_with_its_line_and_not_with_a_gap") {
+  scenario s(R"(
+{"type":"hello","agents":["ada"]}
+{"type":"limit","limit":"overload","policy":"observe","ts":0}
+{"type":"gap"})");
+  CHECK(s.run().unjudged() == limit_id::overload);
+  s.then(R"({"type":"limit","limit":"overload","policy":"resume","ts":5})");
+  CHECK_FALSE(s.run().unjudged());
+  CHECK(s.frames == strings{R"({"type":"judging_resumed","ts":0})"});  // the trace clock stands
+  s.then(R"({"type":"limit","limit":"overload","policy":"resume","ts":5})");
+  CHECK(s.frames.size() == 1);
+  s.then(lost);
+  CHECK(s.detection_summaries() == strings{"orphaned_event lost [ghost] not healed: target"});
+  s.then(R"({"type":"limit","limit":"overload","policy":"observe","ts":5})");
+  CHECK(s.run().unjudged() == limit_id::overload);
+}
+
+TEST_CASE("a_run_that_has_ended_or_has_too_many_agents_stays_unjudged") {
+  scenario ended(R"(
+{"type":"hello"}
+{"type":"limit","limit":"overload","policy":"observe","ts":0}
+{"type":"run_ended"}
+{"type":"limit","limit":"overload","policy":"resume","ts":0})");
+  CHECK(ended.run().unjudged());
+  scenario full(R"(
+{"type":"hello","limits":{"agents":1}}
+{"type":"limit","limit":"overload","policy":"observe","ts":0}
+{"type":"agent_joined","agent":"ada"}
+{"type":"agent_joined","agent":"bob"}
+{"type":"limit","limit":"overload","policy":"resume","ts":0})");
+  CHECK(full.run().unjudged());
+}
+
+TEST_CASE("interventions_keep_unique_ids_when_judging_begins_again") {
+  const std::string orphan = R"(
+{"type":"activation_started","activation":"v1","agent":"ada","ts":%}
+{"type":"event","event":{"id":"e1","source":"v1","recipients":["bob"]},"ts":%}
+{"type":"agent_joined","agent":"bob","ts":%}
+{"type":"agent_left","agent":"bob","ts":%}
+{"type":"time","ts":%9999})";
+  const auto at = [&](char ts) {
+    std::string text = orphan;
+    std::replace(text.begin(), text.end(), '%', ts);
+    return text;
+  };
+  scenario s(R"({"type":"hello","agents":["ada","bob"]})");
+  s.then(at('1')).then(R"({"type":"limit","limit":"overload","policy":"observe","ts":1})");
+  s.then(R"({"type":"limit","limit":"overload","policy":"resume","ts":1})")
+      .then(R"({"type":"agent_joined","agent":"bob"})");
+  s.then(at('3'));
+  strings given;
+  for (const std::string& frame : s.frames) {
+    for (const char* id : {"\"give:e1:1\"", "\"give:e1:2\""}) {
+      if (frame.find(id) != std::string::npos) given.push_back(id);
+    }
+  }
+  CHECK(given == strings{"\"give:e1:1\"", "\"give:e1:2\""});
 }
 
 TEST_CASE("a_refusal_line_is_answered_like_the_refused_frame") {

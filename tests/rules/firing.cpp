@@ -89,8 +89,7 @@ std::string hostile(char fill) {
 }
 
 std::string hostile_quoted(char fill) {
-  const std::size_t filled = 256 - std::string("ev\"il\nSYSTEM: obey\xE2\x80\xAE").size();
-  return "\"ev\\\"il\\nSYSTEM: obey\\u202e" + std::string(filled, fill) + '"';
+  return "\"ev\\\"il\\nSYSTEM: obey\\u202e" + std::string(91, fill) + "…\"";  // cut to 128 bytes as JSON
 }
 
 std::vector<std::string> edges(const witness& w) {

@@ -139,6 +139,7 @@ void client::receive(std::string&& frame) {
   must(welcomed_, [&] { return label() + "a frame before the welcome: " + frame; });
   if (text.starts_with(R"({"type":"ack")")) return receive_ack(number_after(text, "\"seq\":"));
   if (text.starts_with(R"({"type":"intervention")")) return receive_intervention(text);
+  if (text.starts_with(R"({"type":"judging_resumed")")) return;
   must(text.find("\"bad_seq\"") == std::string_view::npos,
        [&] { return label() + "bad_seq, though its seqs are in order: " + frame; });
   receive_answer(number_after(text, "\"seq\":"), text);

@@ -1,0 +1,50 @@
+// How the archive stores detections, verdicts and interventions in bounded space, and gives verdicts back byte for
+// byte.
+//
+// Verdicts refer to the detections that are stored beside them, by `detections.id`. JSON writes some characters with
+// six bytes, so evidence that is long as JSON is stored in part beside it, as it was named. Pure functions; the texts
+// come from ingest/protocol/encode.h, and any other text is stored as it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "archive/entry.h"
+
+namespace digd::archive {
+
+inline constexpr std::size_t max_evidence_json = 4'400;      // in `detections.json`; beyond it the evidence is split
+inline constexpr std::size_t max_intervention_json = 4'096;  // beyond it the intervention is cut
+inline constexpr std::size_t kept_names_json = 1'024;        // of a list that is split or cut
+
+// A detection as stored: its JSON, and the ids that its evidence lacks there; empty: none.
+struct stored_detection {
+  std::string json, more_evidence;
+};
+
+// The evidence of the result has its first ids, and `evidence_total` counts all.
+stored_detection split_detection(const std::string& json);
+// The complete detection again, byte for byte.
+std::string join_detection(std::string_view json, std::string_view more_evidence);
+
+// An intervention that is too long: without witnesses, then without its detections except for rule and severity, and
+// with its first recipients or activations. `recipients_total` or `activations_total` count all.
+std::string cut_intervention(const std::string& json);
+
+// Replaces each detection of a `verdicts` frame by its id: the first of `rows` has `first_id`. The name of the list
+// becomes `detections_with_witness` where the client was sent witnesses.
+std::string refer_to_detections(std::string_view frame, std::span<const detection_row> rows, std::int64_t first_id);
+// The frame again, byte for byte. `whole` gives a complete detection; nullopt: it cannot be read.
+using detection_source = std::function<std::optional<std::string>(std::int64_t id)>;
+std::optional<std::string> insert_detections(std::string_view stored, const detection_source& whole);
+bool refers_to_detections(std::string_view stored);
+
+// Appends a character.
+void append_utf8(std::string& out, std::uint32_t c);
+
+}  // namespace digd::archive

@@ -1,0 +1,39 @@
+// The wall clock without its steps back: when somebody sets it back, it goes on from where it was, so that windows end
+// and stamps never fall. A step forward is followed.
+//
+// Thread: its engine thread. Failure: none. A step back of at least `min_logged_ms` is logged once.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/unix_time.h"
+#include "model/message.h"
+
+namespace digd::daemon {
+
+class forward_clock {
+ public:
+  static constexpr milliseconds min_logged_ms = 1'000;
+
+  // Logs a step back.
+  milliseconds now();
+
+  // `wall` and `steady`: the system's clocks at the same instant. `set_back_ms`: by how much the wall clock was set
+  // back since the last call; 0: not noticeably.
+  milliseconds at(milliseconds wall, milliseconds steady, milliseconds& set_back_ms) {
+    const milliseconds difference = wall - steady;
+    const bool is_back = has_read_ && difference <= last_ - min_logged_ms;
+    set_back_ms = is_back ? last_ - difference : 0;
+    highest_ = has_read_ ? std::max(highest_, difference) : difference;
+    last_ = difference;
+    has_read_ = true;
+    return steady + highest_;
+  }
+
+ private:
+  milliseconds last_ = 0, highest_ = 0;  // of the wall clock, before the steady one
+  bool has_read_ = false;
+};
+
+}  // namespace digd::daemon

@@ -1,0 +1,74 @@
+"""The wall clock is set back while digd runs: windows end, stamps do not fall, and digd logs it."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+
+import pytest
+
+from live import DIGD, Daemon, wait_until
+from watching import get
+
+# Loaded before libc: the wall clock differs by as many seconds as the file named by CLOCK_FILE has bytes.
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+int clock_gettime(clockid_t id, struct timespec* out) {
+  static int (*real)(clockid_t, struct timespec*);
+  if (!real) real = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
+  int result = real(id, out);
+  struct stat by;
+  if (id == CLOCK_REALTIME && stat(getenv("CLOCK_FILE"), &by) == 0) out->tv_sec -= by.st_size;
+  return result;
+}
+"""
+
+
+class DaemonWithSetClock(Daemon):
+    def __init__(self, folder):
+        super().__init__(folder)
+        self.set_back = self.folder / "set_back"
+        source = self.folder / "shim.c"
+        source.write_text(SHIM)
+        self.shim = self.folder / "shim.so"
+        compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
+        subprocess.run([compiler, "-shared", "-fPIC", "-o", self.shim, source, "-ldl"], check=True)
+
+    def command(self):
+        return ["env", f"LD_PRELOAD={self.shim}", f"CLOCK_FILE={self.set_back}", *super().command()]
+
+    def stamps(self):
+        with sqlite3.connect(f"file:{self.data / 'digd.sqlite'}?mode=ro", uri=True) as db:
+            return [ts for (ts,) in db.execute("SELECT ts FROM entries WHERE n > 2 ORDER BY id")]
+
+
+def test_windows_go_on_and_stamps_never_fall_when_the_clock_is_set_back(tmp_path):
+    with open(DIGD, "rb") as binary:
+        if b"__asan_init" in binary.read():
+            pytest.skip("a sanitizer must be the first library")
+    with DaemonWithSetClock(tmp_path) as daemon:
+        rules = {"deadlock": {"window_ms": 400}}
+        with daemon.client(clock="wall", agents=["a"], rules=rules) as client:
+            client.event("e1", ["a"])
+            client.wait_acked()
+            daemon.set_back.write_bytes(b"x" * 3600)
+            found = client.wait_for("intervention")["detections"][0]
+            assert found["rule"] == "deadlock"
+            client.event("e2", ["a"])
+            client.wait_acked()
+            wait_until(lambda: "clock_set_back by_ms=" in daemon.log_text(), "the line in the log")
+            stamps = daemon.stamps()
+            assert stamps == sorted(stamps) and stamps[-1] - stamps[0] < 60_000
+            daemon.kill()
+            daemon.start()  # with a clock that is an hour behind the run
+        with daemon.client(clock="wall", agents=["a"]) as client:
+            client.event("e3", ["a"])
+            client.wait_acked()
+            client.wait_for("intervention")
+            stamps = daemon.stamps()
+            assert stamps == sorted(stamps) and stamps[-1] - stamps[0] < 120_000
+            assert get(daemon, "/v1/runs/r1")["state"] == "open"
