@@ -27,7 +27,7 @@ void add_health(CLI::App& app, int& status);
 void add_hold(CLI::App& app, int& status);
 void add_hook(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
-void add_import_claude_code(CLI::App& import, int& status);
+void add_import_logs(CLI::App& import, int& status);
 void add_import_otlp(CLI::App& import, int& status);
 void add_judge(CLI::App& app, int& status);
 void add_mcp(CLI::App& app, int& status);

@@ -216,7 +216,7 @@ void add_import(CLI::App& app, int& status) {
     });
   }
 
-  add_import_claude_code(*sub, status);
+  add_import_logs(*sub, status);
   add_import_otlp(*sub, status);
 }
 

@@ -70,6 +70,7 @@ struct call {
   std::optional<usage_totals> usage;
   std::optional<usage_totals> spent;  // since the agent's last call
   std::optional<std::int64_t> ts;     // of a session log, Unix milliseconds
+  bool is_inferred = false;           // of a session log, which does not state this step
 };
 
 // What the hook does. `none`: nothing, so that the agent behaves as without digd.

@@ -62,6 +62,7 @@ std::string run_writer::activation_started(std::string_view agent, const std::ve
   line.key("activation").text(id).key("agent").text(agent).key("inputs").open_array();
   for (const std::string& input : inputs) line.text(input);
   line.close_array();
+  write_inferred(line, "inputs");
   finish(line);
   return id;
 }
@@ -72,6 +73,7 @@ std::string run_writer::activation_ended(std::string_view id, const std::vector<
   line.key("activation").text(id).key("reactions").open_object();
   for (const std::string& input : waiting) line.key(input).text("wait");
   line.close_object();
+  write_inferred(line, "reactions");
   std::string made;
   if (output != nullptr) {
     line.key("outputs").open_array();
@@ -86,6 +88,7 @@ std::string run_writer::activation_ended(std::string_view id, const std::vector<
 void run_writer::activation_failed(std::string_view id, std::string_view error) {
   json_writer line = begin("activation_ended");
   line.key("activation").text(id).key("failed").boolean(true).key("error").text(error);
+  write_inferred(line, "failed");
   if (id == used_by_) write_usage(line);
   finish(line);
 }
@@ -109,6 +112,10 @@ void run_writer::carried_out(std::string_view intervention, std::string_view app
   json_writer line = begin("delivery");
   line.key("of").text(intervention).key("applied").text(applied);
   finish(line);
+}
+
+void run_writer::write_inferred(json_writer& line, std::string_view member) {
+  if (is_inferred_) line.key("inferred").open_array().text(member).close_array();
 }
 
 void run_writer::write_usage(json_writer& line) {

@@ -30,6 +30,8 @@ class run_writer {
   // The next message gets the seq after this one.
   void continue_after(std::uint64_t seq) { seq_ = seq; }
   void set_time(std::optional<std::int64_t> ts) { ts_ = ts; }
+  // The activations that begin or end from now on are marked: their log does not state it (docs/importers.md).
+  void set_inferred(bool is_inferred) { is_inferred_ = is_inferred; }
   std::uint64_t seq() const { return seq_; }
   std::vector<std::string> take_lines() { return std::exchange(lines_, {}); }
 
@@ -56,11 +58,13 @@ class run_writer {
   json_writer begin(std::string_view type);
   void finish(json_writer& line);
   void agent(std::string_view type, std::string_view name);
+  void write_inferred(json_writer& line, std::string_view member);
   void write_usage(json_writer& line);
   std::string write_event(json_writer& line, std::string_view source, const new_event& what);
 
   std::uint64_t seq_ = 0;
   std::optional<std::int64_t> ts_;
+  bool is_inferred_ = false;
   std::string line_;
   std::vector<std::string> lines_;
   std::string used_by_;  // the activation whose usage is not written yet; empty: none

@@ -107,6 +107,15 @@ std::string session::begin_run(const call& of) {
     hello.key(rule).open_object().key("window_ms").integer(rest_window_ms).close_object();
   }
   hello.close_object();
+  if (options_.max_repeats > 0 || options_.max_outputs > 0) {
+    hello.key("guards").open_object();
+    const auto add = [&](std::string_view guard, std::string_view limit, std::size_t most) {
+      if (most > 0) hello.key(guard).open_object().key(limit).integer(static_cast<std::int64_t>(most)).close_object();
+    };
+    add("repetition", "max_repeats", options_.max_repeats);
+    add("fan_out", "max_outputs", options_.max_outputs);
+    hello.close_object();
+  }
   hello.key("limits").open_object().key("stalled_ms").integer(stalled_ms).close_object();
   hello.key("capabilities").open_object();
   // A turn that has ended takes nothing back.
@@ -140,6 +149,7 @@ void session::joined(std::uint64_t acked_seq, bool guards, bool repetition) {
 session::taken session::take(const call& of) {
   taken result;
   out_.set_time(of.ts);
+  out_.set_inferred(of.is_inferred);
   if (run_.empty()) {
     const bool is_used = of.kind != call_kind::other && of.kind != call_kind::unused;
     if (is_used && of.kind != call_kind::session_ended) ++ignored_;

@@ -34,6 +34,8 @@ struct session_options {
   std::size_t max_blocks = 5;  // an agent's stops that are answered with `block`, in a run
   abilities able;
   bool stop_is_answer = false;  // dialect.h
+  // Guards of runs from session logs; 0: not this guard.
+  std::size_t max_repeats = 0, max_outputs = 0;
 };
 
 // A verdict, as the caller read it from a frame.

@@ -220,7 +220,9 @@ void session::stop_main(const call& of, taken& into) {
   count_usage(of, main);
   if (options_.stop_is_answer) {
     // A result that has come is before the agent with its next step, without a hook.
+    out_.set_inferred(options_.clock == "trace");
     turn_over(main, read_inbox(main));
+    out_.set_inferred(of.is_inferred);
   } else if (has_open_agents() || !main.inbox.empty() || awaits_notification() || !of.running.empty()) {
     // The program resumes the main agent with each result; until the last one this is no answer.
     out_.activation_ended(main.activation, main.tasks, nullptr);

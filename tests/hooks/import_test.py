@@ -75,9 +75,11 @@ def test_a_log_becomes_the_trace_of_a_watched_session(name, tmp_path):
     assert trace[-1]["outcome"] == "success"
 
 
-def test_logs_that_are_none_are_refused_or_counted(tmp_path):
+def test_logs_that_are_none_are_refused_and_damaged_lines_named(tmp_path):
     assert digctl("import", "claude-code", str(tmp_path), "-o", str(tmp_path / "o")).returncode == 2
     (tmp_path / "s.jsonl").write_text('{"type":"user"\n[]\n{}\n')
     done = digctl("import", "claude-code", str(tmp_path), "-o", str(tmp_path / "o"))
-    assert done.returncode == 0
-    assert "2 lines are no JSON" in done.stderr
+    assert done.returncode == 2
+    assert f"{tmp_path / 's.jsonl'}: line 1: no JSON" in done.stderr
+    assert "line 2: expected a JSON object" in done.stderr
+    assert "1 of 1 sessions imported: 0 runs, 0 hook calls; 2 damaged lines left out" in done.stderr

@@ -1,0 +1,142 @@
+// digctl import claude-code, codex, gemini, opencode: session logs into traces (docs/coding-agents.md).
+//
+// The sessions are read on several threads, each session by one. What cannot be read is named, and the rest goes on.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "cli/session_logs.h"
+
+namespace digd::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr unsigned max_threads = 8;
+constexpr std::size_t max_limit = 1'000'000;  // of a guard
+constexpr auto progress_every = std::chrono::milliseconds(100);
+
+struct log_import_options {
+  std::vector<std::string> paths;
+  std::string out;
+  bool quiet = false;
+  hooks::log_options guards;
+};
+
+class log_import {
+ public:
+  log_import(const hooks::log_program& program, const log_import_options& options)
+      : program_(program), options_(options) {}
+
+  int run() {
+    found_sessions found = find_sessions(program_.name, options_.paths);
+    for (const std::string& problem : found.problems) complain(problem);
+    sessions_ = std::move(found.sessions);
+    if (sessions_.empty() && failed_ == 0) complain("there are no session logs");
+    if (sessions_.empty()) return wrong_use;
+    std::error_code ec;
+    fs::create_directories(options_.out, ec);
+    if (!fs::is_directory(options_.out, ec)) {
+      complain(shown(options_.out) + ": no folder");
+      return wrong_use;
+    }
+    const std::size_t wanted = std::clamp(std::thread::hardware_concurrency(), 1u, max_threads);
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < std::min(wanted, sessions_.size()); ++i)
+      threads.emplace_back([this] { import_some(); });
+    for (std::thread& thread : threads) thread.join();
+    report();
+    return failed_ == 0 ? done : wrong_use;
+  }
+
+ private:
+  // Clears the progress, which has no line of its own.
+  std::string line_start() const { return shows_progress_ ? "\r\033[K" : ""; }
+
+  void complain(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    std::cerr << line_start() << "digctl import " << program_.name << ": " << why << '\n';
+    ++failed_;
+  }
+
+  void import_some() {
+    for (std::size_t i = next_++; i < sessions_.size(); i = next_++) import(sessions_[i]);
+  }
+
+  void import(const session_files& session) {
+    std::string why;
+    const std::vector<hooks::log_file> files = load_session(program_.name, session, why);
+    if (!why.empty()) return complain(why);
+    const hooks::imported_session made = program_.import(session.id, files, options_.guards);
+    for (const hooks::damaged_line& each : made.damaged) {
+      complain(each.file + ": line " + std::to_string(each.line) + ": " + each.reason);
+    }
+    for (const hooks::imported_run& run : made.runs) {
+      std::string name = run.run, text;
+      std::replace(name.begin(), name.end(), '/', '.');
+      for (const std::string& line : run.lines) (text += line) += '\n';
+      why = write_file(fs::path(options_.out) / (name + ".jsonl"), text);
+      if (!why.empty()) return complain(why);
+    }
+    const std::lock_guard lock(mutex_);
+    ++imported_;
+    runs_ += made.runs.size();
+    calls_ += made.calls;
+    damaged_lines_ += made.damaged_lines;
+    show_progress();
+  }
+
+  void show_progress() {
+    const auto now = std::chrono::steady_clock::now();
+    if (!shows_progress_ || now < shown_at_ + progress_every) return;
+    shown_at_ = now;
+    std::cerr << line_start() << imported_ << " of " << sessions_.size() << " sessions" << std::flush;
+  }
+
+  void report() const {
+    if (options_.quiet) return;
+    std::cerr << line_start() << imported_ << " of " << sessions_.size() << " sessions imported: " << runs_ << " runs, "
+              << calls_ << " hook calls";
+    if (damaged_lines_ > 0) std::cerr << "; " << damaged_lines_ << " damaged lines left out";
+    std::cerr << '\n';
+  }
+
+  const hooks::log_program& program_;
+  const log_import_options& options_;
+  const bool shows_progress_ = !options_.quiet && ::isatty(STDERR_FILENO) == 1;
+  std::vector<session_files> sessions_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;  // of standard error and the counts
+  std::size_t imported_ = 0, runs_ = 0, calls_ = 0, damaged_lines_ = 0, failed_ = 0;
+  std::chrono::steady_clock::time_point shown_at_{};
+};
+
+}  // namespace
+
+void add_import_logs(CLI::App& import, int& status) {
+  for (const hooks::log_program& program : hooks::log_programs) {
+    auto options = std::make_shared<log_import_options>();
+    CLI::App* sub = import.add_subcommand(std::string(program.name),
+                                          "session logs of " + std::string(program.title) + ", with their subagents'");
+    sub->add_option("PATH", options->paths, "logs, or folders of them such as " + std::string(program.place))
+        ->required();
+    sub->add_option("-o,--output", options->out, "the folder for the traces, one a run")->required();
+    sub->add_option("--max-repeats", options->guards.max_repeats, "the guard repetition judges the traces; 0: no")
+        ->check(CLI::Range(std::size_t{0}, max_limit));
+    sub->add_option("--max-outputs", options->guards.max_outputs, "the guard fan_out judges the traces; 0: no")
+        ->check(CLI::Range(std::size_t{0}, max_limit));
+    sub->add_flag("-q,--quiet", options->quiet, "no report on standard error, only what failed");
+    sub->callback([options, &status, &program] { status = log_import(program, *options).run(); });
+  }
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,106 @@
+// The database of opencode, which is only read. Its tables: session, message and part; `data` holds JSON.
+#include <array>
+
+#include "archive/sqlite.h"
+#include "base/json_writer.h"
+#include "cli/files.h"
+#include "cli/session_logs.h"
+
+namespace digd::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int busy_ms = 5'000;  // opencode may write to it
+constexpr std::string_view no_database = "no database of opencode";
+
+// A query for the sessions ?1 and below.
+constexpr std::string_view threads =
+    "WITH RECURSIVE thread(id) AS (SELECT ?1 UNION SELECT session.id FROM session JOIN thread ON parent_id = "
+    "thread.id) ";
+
+std::string open_database(archive::connection& database, const fs::path& path) {
+  if (const auto why = database.open(path.string(), archive::open_mode::read_only, {})) return why.words;
+  database.set_busy_timeout(busy_ms);
+  return {};
+}
+
+// Reads rows into lines {"NAME":{"COLUMN":"…",…,"data":{…}}}. Texts are those of the columns; `data` is JSON already.
+struct row_query {
+  std::string_view name;
+  std::string_view sql;
+  std::array<std::string_view, 4> columns;
+};
+
+constexpr std::array queries = {
+    row_query{"session",
+              "SELECT id, parent_id, directory, agent FROM session WHERE id IN thread ORDER BY time_created, id",
+              {"id", "parent_id", "directory", "agent"}},
+    row_query{"message",
+              "SELECT id, session_id, data FROM message WHERE session_id IN thread ORDER BY time_created, id",
+              {"id", "session_id", "data", ""}},
+    row_query{"part",
+              "SELECT id, message_id, data FROM part WHERE session_id IN thread ORDER BY id",
+              {"id", "message_id", "data", ""}},
+};
+
+std::string read_rows(archive::connection& database, const row_query& query, const std::string& session,
+                      std::string& text) {
+  archive::statement rows;
+  if (const auto why = database.prepare(std::string(threads) + std::string(query.sql), rows)) return why.words;
+  rows.bind(1, std::string_view(session));
+  archive::failure why;
+  while (rows.step(why)) {
+    std::string line;
+    json_writer made(line);
+    made.open_object().key(query.name).open_object();
+    std::string data;
+    for (std::size_t i = 0; i < query.columns.size() && !query.columns[i].empty(); ++i) {
+      if (query.columns[i] == "data") {
+        data = rows.text(static_cast<int>(i));
+      } else {
+        made.key(query.columns[i]).text(rows.text(static_cast<int>(i)));
+      }
+    }
+    made.close_object().close_object();
+    if (!data.empty()) {
+      std::erase(data, '\n');  // between the members; JSON has none in a text
+      line.insert(line.size() - 2, ",\"data\":" + data);
+    }
+    if (text.size() + line.size() > max_log_bytes) return "the session has more than 512 MiB";
+    (text += line) += '\n';
+  }
+  return why ? why.words : std::string();
+}
+
+}  // namespace
+
+std::string find_opencode_sessions(const fs::path& path, std::vector<session_files>& into) {
+  archive::connection database;
+  if (std::string why = open_database(database, path); !why.empty()) return why;
+  archive::statement rows;
+  const std::string sql =
+      "SELECT id FROM session WHERE parent_id IS NULL OR parent_id NOT IN (SELECT id FROM session) ORDER BY id LIMIT " +
+      std::to_string(max_sessions);
+  if (const auto why = database.prepare(sql, rows)) return std::string(no_database) + " (" + why.words + ")";
+  archive::failure why;
+  while (rows.step(why)) into.push_back({.id = rows.text(0), .files = {path}});
+  return why ? why.words : std::string();
+}
+
+hooks::log_file read_opencode_session(const session_files& session, std::string& why) {
+  hooks::log_file file;
+  const fs::path& path = session.files.front();
+  file.name = shown(path) + " (" + session.id + ")";
+  archive::connection database;
+  why = open_database(database, path);
+  for (const row_query& query : queries) {
+    if (!why.empty()) break;
+    why = read_rows(database, query, session.id, file.text);
+  }
+  if (!why.empty()) why = file.name + ": " + why;
+  return file;
+}
+
+}  // namespace digd::cli

@@ -1,0 +1,213 @@
+// Session logs into traces: recorded logs of the programs, and lines that no healthy program writes. What is detected
+// in the recorded ones is tested in tests/hooks, with digctl.
+#include "ingest/hooks/session_log.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+
+#include "ingest/hooks/log_calls.h"
+#include "ingest/protocol/replay.h"
+#include "tests/ingest/importers/trace_check.h"
+
+// The helpers of tests have alike names; a unity build compiles several files as one.
+namespace session_log_tests {
+
+using namespace digd::hooks;
+using importer_tests::parsed;
+using importer_tests::read_file;
+using importer_tests::text;
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+std::vector<log_file> files_below(const fs::path& folder) {
+  std::vector<log_file> files;
+  for (const auto& each : fs::recursive_directory_iterator(folder)) {
+    if (each.path().extension() != ".jsonl") continue;
+    log_file file;
+    file.name = each.path().filename().string();
+    file.text = read_file(each.path());
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+log_file log_of(std::initializer_list<const char*> lines) {
+  log_file file;
+  file.name = "log";
+  for (const char* line : lines) (file.text += line) += '\n';
+  return file;
+}
+
+// Why the engine refuses a line of the traces; empty: it takes them.
+std::string refused(const imported_session& session) {
+  std::string problem;
+  for (const imported_run& run : session.runs) {
+    digd::ingest::replay through(digd::run_policy{}, {.record = [&](const digd::ingest::record& record) {
+                                   if (record.answer.refused) problem = record.answer.refused.text;
+                                 }});
+    for (const std::string& line : run.lines) {
+      if (!through.line(line)) problem = through.problem();
+    }
+  }
+  return problem;
+}
+
+std::int64_t sum(const imported_run& run, const char* member) {
+  std::int64_t total = 0;
+  for (const json::object& line : parsed(run.lines)) {
+    const json::object* usage = object_of(line, "usage");
+    if (usage != nullptr) total += count_of(*usage, member);
+  }
+  return total;
+}
+
+std::vector<std::string> kinds(const imported_run& run) {
+  std::vector<std::string> found;
+  for (const json::object& line : parsed(run.lines)) {
+    if (const json::object* event = object_of(line, "event")) found.push_back(text_of(*event, "kind"));
+    const json::value* outputs = line.if_contains("outputs");
+    if (outputs == nullptr) continue;
+    for (const json::value& output : outputs->as_array()) found.push_back(text_of(output.as_object(), "kind"));
+  }
+  return found;
+}
+
+constexpr const char* codex_thread =
+    R"({"timestamp":"2026-11-23T10:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/p","git":{"branch":"b"}}})";
+constexpr const char* codex_turn =
+    R"({"timestamp":"2026-11-23T10:00:01.000Z","type":"event_msg","payload":{"type":"task_started","turn_id":"t1"}})";
+constexpr const char* codex_prompt =
+    R"({"timestamp":"2026-11-23T10:00:02.000Z","type":"event_msg","payload":{"type":"user_message","message":"go"}})";
+constexpr const char* codex_end =
+    R"({"timestamp":"2026-11-23T10:00:09.000Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"t1","last_agent_message":"done"}})";
+
+}  // namespace
+
+TEST_CASE("Recorded logs of Codex and Gemini CLI become traces that the engine takes", "[session_log]") {
+  const fs::path recorded = fs::path(DIGD_SOURCE_DIR) / "tests/hooks/recorded_logs";
+  for (const log_program& program : log_programs) {
+    if (program.name != "codex" && program.name != "gemini") continue;
+    for (const auto& scenario : fs::directory_iterator(recorded / program.name)) {
+      CAPTURE(scenario.path());
+      const imported_session session = program.import("s", files_below(scenario.path()), {});
+      REQUIRE(session.runs.size() == 1);
+      CHECK(session.damaged_lines == 0);
+      CHECK(refused(session).empty());
+      CHECK(kinds(session.runs[0]).back() == "answer");
+    }
+  }
+}
+
+TEST_CASE("A damaged line is named and the rest is read", "[session_log]") {
+  const log_file file = log_of({codex_thread, codex_turn, codex_prompt, "{\"torn", "", "[]", codex_end});
+  const imported_session session = import_codex_log("s", {file});
+  REQUIRE(session.damaged.size() == 2);
+  CHECK(session.damaged[0].file == "log");
+  CHECK(session.damaged[0].line == 4);
+  CHECK(session.damaged[0].reason.starts_with("no JSON: "));
+  CHECK(session.damaged[1].line == 6);
+  CHECK(session.damaged[1].reason == "expected a JSON object");
+  REQUIRE(session.runs.size() == 1);
+  CHECK(kinds(session.runs[0]) == std::vector<std::string>{"prompt", "answer"});
+}
+
+TEST_CASE("Many damaged lines are counted and the first are named", "[session_log]") {
+  log_file file;
+  for (int i = 0; i < 100; ++i) file.text += "x\n";
+  const imported_session session = import_gemini_log("s", {file});
+  CHECK(session.damaged_lines == 100);
+  CHECK(session.damaged.size() == imported_session::max_damaged);
+}
+
+TEST_CASE("A Codex turn that was interrupted ends its run as aborted", "[session_log]") {
+  const char* aborted =
+      R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"turn_aborted","turn_id":"t1"}})";
+  const imported_session session = import_codex_log("s", {log_of({codex_thread, codex_turn, codex_prompt, aborted})});
+  REQUIRE(session.runs.size() == 1);
+  CHECK(text(parsed(session.runs[0].lines).back().at("outcome")) == "aborted");
+}
+
+TEST_CASE("Codex logs without usage records have totals, and each new total is a model call", "[session_log]") {
+  const char* first =
+      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10,"output_tokens":1}}}})";
+  const char* second =
+      R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":30,"output_tokens":2}}}})";
+  const imported_session session =
+      import_codex_log("s", {log_of({codex_thread, codex_turn, codex_prompt, first, first, second, codex_end})});
+  REQUIRE(session.runs.size() == 1);
+  CHECK(sum(session.runs[0], "model_calls") == 2);
+  CHECK(sum(session.runs[0], "input_tokens") == 30);
+  CHECK(text(parsed(session.runs[0].lines)[0].at("labels").at("branch")) == "b");
+}
+
+TEST_CASE("The copy of the parent's conversation in a Codex subagent's log is not its own work", "[session_log]") {
+  const log_file child = log_of({
+      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"session_meta","payload":{"id":"c","source":{"subagent":{"thread_spawn":{"parent_thread_id":"s"}}}}})",
+      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"session_meta","payload":{"id":"s"}})",
+      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"event_msg","payload":{"type":"task_started","turn_id":"t2","root_turn_id":"t1"}})",
+      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"response_item","payload":{"type":"function_call","name":"shell","call_id":"x","arguments":"{}","internal_chat_message_metadata_passthrough":{"turn_id":"t1"}}})",
+      R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"t2","last_agent_message":"r"}})",
+  });
+  const imported_session session =
+      import_codex_log("s", {log_of({codex_thread, codex_turn, codex_prompt, codex_end}), child});
+  REQUIRE(session.runs.size() == 1);
+  CHECK(kinds(session.runs[0]) == std::vector<std::string>{"prompt", "result", "answer"});
+}
+
+TEST_CASE("A Gemini chat in one object is read, and the last version of a message counts", "[session_log]") {
+  log_file file;
+  file.text = R"({
+  "sessionId": "s",
+  "messages": [
+    {"id": "1", "timestamp": "2026-11-23T10:00:00.000Z", "type": "user", "content": "go"},
+    {"id": "2", "timestamp": "2026-11-23T10:00:01.000Z", "type": "gemini", "content": "wait"},
+    {"id": "2", "timestamp": "2026-11-23T10:00:01.000Z", "type": "gemini", "content": "done",
+     "tokens": {"input": 5, "output": 1}, "model": "m"}
+  ]
+})";
+  const imported_session session = import_gemini_log("s", {file});
+  CHECK(session.damaged_lines == 0);
+  REQUIRE(session.runs.size() == 1);
+  CHECK(kinds(session.runs[0]) == std::vector<std::string>{"prompt", "answer"});
+  CHECK(sum(session.runs[0], "model_calls") == 1);
+  CHECK(session.runs[0].run == "s/20261123T100000000Z");
+  CHECK(text(parsed(session.runs[0].lines)[0].at("labels").at("model")) == "m");
+}
+
+TEST_CASE("An opencode call that never ended leaves its run without an answer", "[session_log]") {
+  const imported_session session = import_opencode_log(
+      "s",
+      {log_of({
+          R"({"session":{"id":"s","parent_id":"","directory":"/p","agent":"build"}})",
+          R"({"message":{"id":"m1","session_id":"s","data":{"role":"user","time":{"created":1795463938115}}}})",
+          R"({"message":{"id":"m2","session_id":"s","data":{"role":"assistant","time":{"created":1795463938120}}}})",
+          R"({"message":{"id":"m3","session_id":"s","data":{"role":"user","time":{"created":1795463938130}}}})",
+          R"({"part":{"id":"p1","message_id":"m1","data":{"type":"text","text":"go"}}})",
+          R"({"part":{"id":"p2","message_id":"m2","data":{"type":"tool","tool":"bash","callID":"c","state":{"status":"running","input":{},"time":{"start":1795463938125}}}}})",
+          R"({"part":{"id":"p3","message_id":"m3","data":{"type":"text","text":"the program's own","synthetic":true}}})",
+      })});
+  REQUIRE(session.runs.size() == 1);
+  CHECK(kinds(session.runs[0]) == std::vector<std::string>{"prompt", "tool_call"});
+  CHECK(text(parsed(session.runs[0].lines).back().at("outcome")) == "aborted");
+}
+
+TEST_CASE("Guards that were asked for are in the trace", "[session_log]") {
+  const log_file file = log_of({codex_thread, codex_turn, codex_prompt, codex_end});
+  const auto guarded = import_codex_log("s", {file}, {.max_repeats = 3, .max_outputs = 5});
+  const json::object hello = parsed(guarded.runs[0].lines)[0];
+  CHECK(json::serialize(hello.at("guards")) == R"({"repetition":{"max_repeats":3},"fan_out":{"max_outputs":5}})");
+  CHECK(refused(guarded).empty());
+  CHECK_FALSE(parsed(import_codex_log("s", {file}).runs[0].lines)[0].contains("guards"));
+}
+
+TEST_CASE("Times of logs are Unix milliseconds", "[session_log]") {
+  CHECK(time_of("1970-01-02T00:00:01.005Z") == 86'401'005);
+  CHECK(time_of("2026-11-23T10:00:00Z") == 1'795'428'000'000);
+  CHECK_FALSE(time_of("2026-13-23T10:00:00Z").has_value());
+  CHECK_FALSE(time_of("yesterday").has_value());
+}
+
+}  // namespace session_log_tests
