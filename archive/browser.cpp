@@ -98,6 +98,7 @@ failure browser::prepare() {
       {&hold_frame_,
        "SELECT e.frame FROM detections AS d JOIN entries AS e ON e.id = d.entry"
        " WHERE d.run = ?1 AND d.hold = ?2 ORDER BY d.id DESC LIMIT 1"},
+      {&entry_frame_, "SELECT frame FROM entries WHERE id = ?2 AND run = ?1 AND kind IN ('message', 'refused')"},
       {&last_seq_, "SELECT max(id) FROM entries"},
       {&tail_, tail_all},
       {&tail_run_, tail_of_run},
@@ -274,6 +275,18 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
     if (item.entry == items.front().entry) item.place_in_entry += skipped;
   }
   return items;
+}
+
+boost::system::result<std::optional<std::string>> browser::frame_of_entry(std::uint64_t run_number,
+                                                                          std::int64_t entry) {
+  const statement_reset guard(entry_frame_);
+  entry_frame_.bind(1, run_number);
+  entry_frame_.bind(2, entry);
+  failure why;
+  std::optional<std::string> found;
+  if (entry_frame_.step(why) && !entry_frame_.is_null(0)) found = entry_frame_.text(0);
+  if (why) return make_error_code(why.error());
+  return found;
 }
 
 boost::system::result<std::optional<std::string>> browser::frame_of_hold(std::uint64_t run_number,

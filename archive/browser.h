@@ -131,6 +131,8 @@ class browser {
   boost::system::result<std::vector<detection_item>> detections(std::uint64_t run_number, std::int64_t after,
                                                                 std::uint64_t limit);
 
+  // The frame of a message as stored; nullopt: the entry is no message of the run, or deleted.
+  boost::system::result<std::optional<std::string>> frame_of_entry(std::uint64_t run_number, std::int64_t entry);
   // The frame of the message whose event is held by `hold`, as in hold:1; nullopt: not stored, or deleted.
   boost::system::result<std::optional<std::string>> frame_of_hold(std::uint64_t run_number, std::string_view hold);
 
@@ -170,7 +172,8 @@ class browser {
 
   connection db_;
   statement oldest_ended_, quiet_, used_pages_, page_size_;
-  statement runs_, find_, entries_, count_, count_detections_, group_, detections_, hold_frame_, last_seq_;
+  statement runs_, find_, entries_, count_, count_detections_, group_, detections_, hold_frame_, entry_frame_,
+      last_seq_;
   statement tail_, tail_run_;
   statement find_detection_, detection_text_, piloted_runs_, piloted_healings_, piloted_judgements_;
   statement detection_probe_, intervention_probe_, outcome_probe_;

@@ -24,6 +24,7 @@ struct attribute_options {
   std::string text, format = "table";
   std::string judge = "chief-llm";
   bool judge_named = false;
+  bool is_brief = false;
   std::size_t top = 5;
   llm_options llm;
   daemon_options daemon;
@@ -131,6 +132,9 @@ int attribute(const attribute_options& options) {
       object["step"] = a.ranking[a.lead].step;
     }
     whole.as_object()["verdict"] = std::move(object);
+    if (options.is_brief) {
+      for (const char* part : {"subtasks", "edges", "backtracking", "findings"}) whole.as_object().erase(part);
+    }
     std::cout << json::serialize(whole) << '\n';
   } else {
     std::cout << printable(conclusion.words) << '\n' << printable_lines(chief::describe(run.log, a, options.top));
@@ -155,6 +159,7 @@ void add_attribute_chief(CLI::App& app, int& status) {
   sub->add_option("--format", options->format, "table for people, json for machines: the whole graph too")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
+  sub->add_flag("--brief", options->is_brief, "with --format json: without the graph");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);
   CLI::Option* judge = sub->add_option("--judge", options->judge, "with --llm: which way of asking")

@@ -14,6 +14,7 @@ enum class payload_keeping : std::uint8_t { full, digest, none };
 struct payload_settings {
   payload_keeping keep = payload_keeping::full;
   std::vector<std::string> redact;
+  std::uint64_t search_bytes = 0;  // of the index of texts; 0: no search
   bool operator==(const payload_settings&) const = default;
 };
 

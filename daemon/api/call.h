@@ -45,6 +45,9 @@ routed get_trace(call& in);
 routed get_report(call& in);
 routed get_usage(call& in);
 routed get_pilot(call& in);
+routed get_or_start_attribution(call& in);
+routed get_entry(call& in);
+routed get_search(call& in);
 routed post_judgement(call& in);
 
 routed get_holds(call& in);

@@ -17,6 +17,9 @@
 
 namespace digd::daemon {
 
+class attribution_worker;
+class search_indexer;
+
 // Decides who may send requests at all.
 struct admission {
   const trusted_names& trusted;
@@ -27,6 +30,8 @@ struct admission {
 struct archive_access {
   const std::string path;
   read_pool& pool;
+  attribution_worker* attribution;
+  const search_indexer* search;
   std::atomic<std::uint64_t> traces{0};   // responses in progress
   std::atomic<std::uint64_t> reports{0};  // responses in progress
 };

@@ -18,11 +18,14 @@
 #include "daemon/api/holds.h"
 #include "daemon/api/operator.h"
 #include "daemon/api/read_pool.h"
+#include "daemon/attribution/attribution_worker.h"
 #include "daemon/dashboard/page.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/hooks/hooks_api.h"
 #include "daemon/http/page_request.h"
+#include "daemon/metrics/prometheus.h"
 #include "daemon/otlp/traces_api.h"
+#include "daemon/search/search_indexer.h"
 #include "daemon/webhook/webhook_api.h"
 #include "mcp/server.h"
 
@@ -244,11 +247,30 @@ routed get_page(call& in) { return serve_page(in.request, in.target.path); }
 
 routed get_health(call&) { return respond_text("ok\n"); }
 routed get_readiness(call& in) { return readiness(in.services.metrics.readiness); }
+
+std::string archive_reader_metrics(const archive_access& archive) {
+  prometheus_text out;
+  const attribution_counts& attributions = archive.attribution->counted();
+  out.counter("digd_attributions_total", "Attributions that began.", attributions.started.load());
+  out.counter("digd_attributions_failed_total", "Attributions that failed.", attributions.failed.load());
+  out.counter("digd_attributions_refused_total", "Refused, because another one ran.", attributions.refused.load());
+  if (!archive.search->is_on()) return out.take();
+  const search_counts& search = archive.search->counted();
+  out.counter("digd_search_texts_total", "Texts added to the search index.", search.texts.load());
+  out.counter("digd_search_failed_total", "Rounds of the search index that were tried again.", search.failed.load());
+  out.counter("digd_search_dropped_runs_total", "Runs that left the full search index.", search.dropped_runs.load());
+  out.gauge("digd_search_bytes", "Bytes of the search index.", search.bytes.load());
+  return out.take();
+}
+
 routed get_metrics(call& in) {
   if (in.grant && !in.grant->covers_all_runs()) {  // the counts are about all runs
     return respond_error(http::status::forbidden, "forbidden", "the token is for some runs, and this is about all");
   }
-  return metrics(in.services.metrics);
+  http_response response = metrics(in.services.metrics);
+  if (in.services.archive != nullptr) response.body() += archive_reader_metrics(*in.services.archive);
+  response.prepare_payload();
+  return response;
 }
 
 // ---- the table. New paths go here.
@@ -284,14 +306,17 @@ constexpr route_entry routes[] = {
     {{"v1", "pilot"}, "GET, HEAD", get_pilot},
     {{"v1", "runs"}, "GET, HEAD", get_runs},
     {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
+    {{"v1", "runs", "*", "attribution"}, "GET, HEAD, POST", get_or_start_attribution},
     {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections},
     {{"v1", "runs", "*", "detections", "*", "judgement"}, "POST", post_judgement},
+    {{"v1", "runs", "*", "entries", "*"}, "GET, HEAD", get_entry},
     {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph},
     {{"v1", "runs", "*", "holds"}, "GET, HEAD", get_holds},
     {{"v1", "runs", "*", "holds", "*"}, "POST", post_decision, right::read, intake::decision},
     {{"v1", "runs", "*", "trace"}, "GET", get_trace},
     {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
     {{"v1", "runs", "*", "usage"}, "GET, HEAD", get_usage},
+    {{"v1", "search"}, "GET, HEAD", get_search},
     {{"v1", "webhooks"}, "GET, HEAD", get_webhooks},
     {{"v1", "webhooks", "*", "dead"}, "GET, HEAD", get_dead_letters},
     {{"v1", "webhooks", "*", "retry"}, "POST", retry_dead},

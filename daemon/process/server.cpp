@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/unix_time.h"
+#include "daemon/attribution/attribution_worker.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/hooks/hook_server.h"
 #include "daemon/http/http_connection.h"
@@ -19,6 +20,7 @@
 #include "daemon/process/failures.h"
 #include "daemon/process/open_archive.h"
 #include "daemon/runs/recovery.h"
+#include "daemon/search/search_indexer.h"
 #include "daemon/settings/otlp_export_options.h"
 #include "daemon/webhook/webhook_server.h"
 
@@ -68,6 +70,8 @@ server::server(config c)
         feed_->forget(run_number);
         webhooks_->forget(run_number);
         publisher_->forget(run_number);
+        attribution_->forget(run_number);
+        search_->forget(run_number);
       }) {}
 
 server::~server() {
@@ -77,6 +81,8 @@ server::~server() {
   if (spans_) spans_->stop();
   if (retention_) retention_->stop();
   if (reads_) reads_->stop();
+  if (attribution_) attribution_->stop();
+  if (search_) search_->stop();
   if (feed_) feed_->stop();
   if (webhooks_) webhooks_->stop();
   if (publisher_) publisher_->stop();
@@ -94,6 +100,8 @@ void server::open_archive(const std::string& data_dir) {
   const std::string path = archive_file(data_dir);
   feed_ = std::make_unique<feed_server>(path);  // both are woken by the archive's writer thread
   webhooks_ = std::make_unique<webhook_server>(path, data_dir + "/webhooks.db", data_dir + "/hold_links.key");
+  attribution_ = std::make_unique<attribution_worker>(path, digctl_beside_digd());
+  search_ = std::make_unique<search_indexer>(path, data_dir + "/search.db", settings_.payloads.search_bytes);
   publisher_ = std::make_unique<publisher>(fleet_of(settings_), path, data_dir + "/fleet.db");
   opened_archive opened = daemon::open_archive(
       data_dir, settings_.credits, [this](std::span<const archive::durable> progress) { on_durable(progress); });
@@ -107,6 +115,7 @@ void server::on_durable(std::span<const archive::durable> progress) {
   feed_->wake();
   webhooks_->wake();
   publisher_->wake();
+  search_->wake();
   std::map<std::size_t, std::vector<archive::durable>> by_thread;
   for (const archive::durable& run : progress) {
     if (run.deleted) {
@@ -156,8 +165,10 @@ void server::adopt(int socket) {
 void server::start_archive_readers() {
   const std::string& path = archive_->settings().path;
   reads_ = std::make_unique<read_pool>(path);
-  archive_access_.reset(new archive_access{.path = path, .pool = *reads_});
+  archive_access_.reset(
+      new archive_access{.path = path, .pool = *reads_, .attribution = attribution_.get(), .search = search_.get()});
   feed_->start();
+  search_->start();
   if (const std::string problem = webhooks_->start(receivers_of(settings_)); !problem.empty()) {
     throw std::runtime_error(problem);
   }
@@ -315,6 +326,8 @@ void server::stop_threads(std::chrono::milliseconds max_wait) {
 
 void server::close_archive() {
   if (reads_) reads_->stop();
+  if (attribution_) attribution_->stop();
+  if (search_) search_->stop();
   if (feed_) feed_->stop();
   if (webhooks_) webhooks_->stop();
   if (publisher_) publisher_->stop();

@@ -110,6 +110,8 @@ class server {
   std::unique_ptr<feed_server> feed_;
   std::unique_ptr<webhook_server> webhooks_;
   std::unique_ptr<publisher> publisher_;
+  std::unique_ptr<attribution_worker> attribution_;
+  std::unique_ptr<search_indexer> search_;
   run_eraser eraser_;
   std::unique_ptr<retention> retention_;
   std::unique_ptr<otlp_server> spans_;

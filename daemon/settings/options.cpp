@@ -91,6 +91,11 @@ void add_payloads(table& table) {
   table.push_back(list(
       "payloads.redact", applies::to_new_runs, [](auto& c) -> auto& { return c.payloads.redact; },
       "Regular expressions (RE2). Text that matches in a payload, an error or a reason is replaced by [redacted]."));
+  table.push_back(whole_number(
+      "payloads.search_bytes", 0, 1LL << 50, applies::at_restart,
+      [](auto& c) -> auto& { return c.payloads.search_bytes; },
+      "Search what agents said: bytes of the index search.db, which holds a copy of texts of payloads. Beyond that, "
+      "the oldest run leaves the index. 0: no index, and digd deletes the one of an earlier start."));
 }
 
 void add_contract(table& table) {

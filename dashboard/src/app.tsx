@@ -2,10 +2,11 @@
 import {useCallback, useEffect, useRef, useState} from 'preact/hooks';
 import {readTheme, type Theme} from './graph/theme';
 import {ApiError, getMode, getReadiness, getRuns, type Mode, type RunRow} from './net/api';
-import {readAddress} from './net/address';
+import {parseComparison, readAddress} from './net/address';
 import {clearToken, token} from './net/session';
 import {RunSession} from './run_session';
 import {displayLine} from './scene/text';
+import {Compare} from './ui/compare';
 import {Health} from './ui/health';
 import {HoldQueue} from './ui/hold_queue';
 import {ModeSwitch} from './ui/mode_switch';
@@ -96,6 +97,7 @@ function Page({theme, run, visits, choose, problem, setProblem, failed}: PagePro
   const [held, setHeld] = useState<ReadonlyMap<string, number>>(new Map());
   const list = useRuns(failed, (answered) => answered && setProblem(''), setMode, setReady);
   const session = useSession(run, failed);
+  const compared = parseComparison(location.hash);
   return (
     <div class="page">
       <header class="top">
@@ -131,13 +133,16 @@ function Page({theme, run, visits, choose, problem, setProblem, failed}: PagePro
         </p>
       )}
       <RunList runs={list.runs} held={held} more={list.more} chosen={run} choose={choose} older={list.older} />
-      {session?.session.feedState === 'missing' ? (
+      {compared ? (
+        <Compare key={location.hash} {...compared} failed={failed} />
+      ) : session?.session.feedState === 'missing' ? (
         <MissingRunPage run={session.session.run} />
       ) : session ? (
         <RunView
           key={`${visits} ${session.session.run}`}
           session={session.session}
           version={session.version}
+          runs={list.runs}
           theme={theme}
           failed={failed}
         />

@@ -232,6 +232,14 @@ def hit_retention_bytes(daemon):
     wait_until(lambda: metric(daemon, 'digd_retention_runs_total{reason="size"}') > 0, "the deletion", 60)
 
 
+@forces("payloads.search_bytes", config=toml("payloads.search_bytes", 100_000))
+def hit_search_bytes(daemon):
+    with daemon.client() as c:
+        work(c, 20, payload="filler " * 1000)
+        c.wait_acked()
+    wait_until(lambda: metric(daemon, "digd_search_dropped_runs_total") > 0, "a run that leaves the index")
+
+
 @forces("overload.memory_bytes", config=toml("overload.memory_bytes", 1))
 def hit_memory(daemon):
     assert_turned_away(daemon, "overload_memory", "no_new_runs, shrink_credits, observe, refuse")

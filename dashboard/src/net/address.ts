@@ -1,5 +1,6 @@
-// The address of the page: #/run/ID?find=…&state=…&axis=…&hide=…&at=…. It holds what the reader sees, so it can be
-// shared. Wrong values are ignored: the address comes from anybody. Pure, but for `readAddress` and `writeAddress`.
+// The address of the page: #/run/ID?find=…&state=…&axis=…&hide=…&at=…, or #/compare/ID/ID. It holds what the reader
+// sees, so it can be shared. Wrong values are ignored: the address comes from anybody. Pure, but for `readAddress` and
+// `writeAddress`.
 import type {StateFilter} from '../scene/focus';
 import type {Axis} from '../scene/scene';
 
@@ -40,6 +41,14 @@ export function parseAddress(hash: string): Address {
       at: at ? Number(at[0]) : null,
     },
   };
+}
+
+// The two runs to compare, or null.
+export function parseComparison(hash: string): {left: string; right: string} | null {
+  const found = /^#\/compare\/([^/?]+)\/([^/?]+)$/.exec(hash);
+  const left = found === null ? null : decoded(found[1]!);
+  const right = found === null ? null : decoded(found[2]!);
+  return left === null || right === null ? null : {left, right};
 }
 
 export function formatAddress({run, view}: Address): string {

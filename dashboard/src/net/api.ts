@@ -126,7 +126,7 @@ async function errorOf(answer: Response): Promise<ApiError> {
   }
 }
 
-async function requestJson<T>(path: string, init?: RequestInit): Promise<T> {
+export async function requestJson<T>(path: string, init?: RequestInit): Promise<T> {
   const answer = await request(path, init);
   if (!answer.ok) throw await errorOf(answer);
   return (await answer.json()) as T;

@@ -10,6 +10,7 @@ export type StateFilter = 'all' | 'flagged' | 'waiting' | 'open';
 export interface Filter {
   state: StateFilter;
   search: string;
+  texts?: ReadonlySet<string>; // events whose texts have the searched words
 }
 
 export function matches(node: Node, filter: Filter, at: number): boolean {
@@ -21,6 +22,7 @@ export function matches(node: Node, filter: Filter, at: number): boolean {
   if (filter.state === 'open' && !(node.type === 'activation' && isOpenAt(node, at))) return false;
   const wanted = filter.search.toLowerCase();
   if (wanted === '') return true;
+  if (node.type === 'event' && filter.texts?.has(node.id)) return true;
   const kind = node.type === 'event' && node.kind !== null ? node.kind : '';
   return [node.id, node.lane.name, kind].some((text) => text.toLowerCase().includes(wanted));
 }

@@ -1,19 +1,24 @@
-// The answer of the report of an ended run: what went wrong, who, what now. digd runs no attribution method; the panel
-// names the command that does.
+// The answer of the report of an ended run: what went wrong, who, what now. The report runs no attribution method;
+// the panel starts it.
 import {useEffect, useState} from 'preact/hooks';
 import {getReport, type Report} from '../net/api';
+import type {Suspect} from '../net/attribution';
 import {displayText} from '../scene/text';
+import {Attribution} from './attribution';
 
 const questions = ['What went wrong?', 'Who?', 'What now?'];
 
 interface Props {
   run: string;
   ended: boolean;
+  found(suspects: readonly Suspect[]): void;
+  choose(suspect: Suspect): void;
 }
 
-export function Answer({run, ended}: Props) {
+export function Answer({run, ended, found, choose}: Props) {
   const [report, setReport] = useState<Report | null>(null);
   const [problem, setProblem] = useState('');
+  const [ranked, setRanked] = useState(false); // by an attribution, whose answer replaces that of the report
   useEffect(() => {
     if (!ended) return;
     let disposed = false;
@@ -38,12 +43,9 @@ export function Answer({run, ended}: Props) {
             <div key={questions[i]}>
               <dt>{questions[i]}</dt>
               <dd>
-                <Words text={text} />
-                {i === 1 && command && (
-                  <>
-                    {' '}
-                    <code>{displayText(command)}</code> ranks the suspects.
-                  </>
+                {!(i === 1 && ranked) && <Words text={text} />}
+                {i === 1 && report.run.outcome !== 'success' && (
+                  <Attribution run={run} command={command} found={found} ranked={setRanked} choose={choose} />
                 )}
               </dd>
             </div>
@@ -54,9 +56,8 @@ export function Answer({run, ended}: Props) {
   );
 }
 
-// The command that ranks the suspects of a run that did not succeed.
+// The command that ranks the suspects.
 function rankingCommand(report: Report): string | null {
-  if (report.conclusion.kind !== 'unknown' || report.run.outcome === 'success') return null;
   return report.passes['decisive-error']?.command ?? null;
 }
 

@@ -22,6 +22,7 @@ interface Props {
   setAxis(to: Axis): void;
   found: number | null;
   next(): void;
+  textsOff: boolean; // digd indexes no texts
 }
 
 function closeByEscape(e: JSX.TargetedKeyboardEvent<HTMLDetailsElement>): void {
@@ -31,7 +32,7 @@ function closeByEscape(e: JSX.TargetedKeyboardEvent<HTMLDetailsElement>): void {
   e.currentTarget.querySelector('summary')?.focus();
 }
 
-export function Filters({model, filter, setFilter, hidden, setHidden, axis, setAxis, found, next}: Props) {
+export function Filters({model, filter, setFilter, hidden, setHidden, axis, setAxis, found, next, textsOff}: Props) {
   const toggle = (index: number): void => {
     const to = new Set(hidden);
     if (!to.delete(index)) to.add(index);
@@ -41,14 +42,21 @@ export function Filters({model, filter, setFilter, hidden, setHidden, axis, setA
     <div class="filters" role="search">
       <input
         type="search"
-        placeholder="Find an event, activation, agent"
+        placeholder="Find an event, agent or text"
         aria-label="Find in the run"
         value={filter.search}
         onInput={(e) => setFilter({...filter, search: e.currentTarget.value})}
         onKeyDown={(e) => e.key === 'Enter' && next()}
       />
       {found !== null && (
-        <button class="quiet" onClick={next} aria-label="Next match">
+        <button
+          class="quiet"
+          onClick={next}
+          aria-label="Next match"
+          title={
+            textsOff ? 'Names and kinds only: digd indexes no texts (payloads.search_bytes)' : 'Next match (Enter)'
+          }
+        >
           {found === 0 ? 'none' : `${found >= 1000 ? '1,000+' : found} found`}
         </button>
       )}

@@ -15,6 +15,7 @@ import {buildScene} from '../scene/sums';
 import {plural, ruleCode, displayLine} from '../scene/text';
 import {boundsOf, followed, revealed} from '../scene/window';
 import {useDrag, type DragTarget} from './drag';
+import {SaidInTip} from './said';
 
 const CELL_PIXELS = 9;
 
@@ -28,6 +29,8 @@ export interface GraphProps {
   selected: Node | null;
   detection: Detection | null;
   reveal: {nodes: readonly Node[]; requests: number}; // a change of `requests` brings the nodes into the window
+  suspects: readonly Node[]; // the most suspect first
+  run: string;
   theme: Theme;
   select(node: Node | null): void;
   onWindow(positions: {from: number; to: number}): void;
@@ -89,7 +92,7 @@ export function GraphPanel(props: GraphProps) {
       marks: marksOf(props),
       lanes: laneLabels(model, slots, at),
     });
-  }, [scene, focus, size, window.from, window.to, scroll, theme, at, slots]);
+  }, [scene, focus, size, window.from, window.to, scroll, theme, at, slots, props.suspects.length]);
   useEffect(
     () => props.onWindow({from: positionAt(model, axis, window.from), to: positionAt(model, axis, window.to)}),
     [window.from, window.to, model, version],
@@ -131,7 +134,9 @@ export function GraphPanel(props: GraphProps) {
           </p>
         )}
         <WindowButtons window={window} bounds={bounds} following={pinned === null} setPinned={setPinned} />
-        {hovered && <Tip node={hovered} at={view.current?.pointOf(hovered)} width={size.width} />}
+        {hovered && (
+          <Tip node={hovered} at={view.current?.pointOf(hovered)} width={size.width} run={props.run} model={model} />
+        )}
       </div>
     </>
   );
@@ -230,7 +235,7 @@ function activeLanes(model: RunModel, at: number): Set<number> {
   return active;
 }
 
-function marksOf({model, at, axis, theme, detection: chosen}: GraphProps) {
+function marksOf({model, at, axis, theme, detection: chosen, suspects}: GraphProps) {
   const x = (column: number, position: number): number =>
     axis === 'order' ? column : (model.entries.get(position)?.ts ?? 0);
   const marks = model.detections
@@ -244,7 +249,16 @@ function marksOf({model, at, axis, theme, detection: chosen}: GraphProps) {
   const runMarks = model.marks
     .filter((mark) => mark.at <= at)
     .map((mark) => ({x: x(mark.column, mark.at), text: mark.text, color: theme.quiet, strong: false}));
-  return [...marks, ...runMarks];
+  const suspectMarks = suspects
+    .map((node, i) => ({
+      x: x(node.column, node.createdAt),
+      text: `suspect ${i + 1}`,
+      color: theme.flags.failed,
+      strong: i === 0,
+      at: node.createdAt,
+    }))
+    .filter((mark) => mark.at <= at);
+  return [...marks, ...runMarks, ...suspectMarks];
 }
 
 function describe(scene: Scene, at: number, model: RunModel): string {
@@ -277,7 +291,15 @@ function Banner({scene, model, axis}: {scene: Scene; model: RunModel; axis: Axis
   );
 }
 
-function Tip({node, at, width}: {node: SceneNode; at: {x: number; y: number} | undefined; width: number}) {
+interface TipProps {
+  node: SceneNode;
+  at: {x: number; y: number} | undefined;
+  width: number;
+  run: string;
+  model: RunModel;
+}
+
+function Tip({node, at, width, run, model}: TipProps) {
   if (!at) return null;
   const modelNode = node.node;
   const description =
@@ -298,6 +320,7 @@ function Tip({node, at, width}: {node: SceneNode; at: {x: number; y: number} | u
         </strong>
       )}
       <span>{description}</span>
+      {modelNode && <SaidInTip run={run} model={model} node={modelNode} />}
     </div>
   );
 }

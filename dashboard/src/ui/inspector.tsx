@@ -1,11 +1,15 @@
 // One event or activation at the position: source, deliveries, reactions, verdicts and detections.
 import {detectionsAt, isOpenAt, reactionAt, stateAt} from '../model/state_at';
+import type {RunModel} from '../model/run_model';
 import type {ActivationNode, EventNode, Node} from '../model/types';
 import {ruleName, displayLine, displayText, stampText} from '../scene/text';
+import {Said} from './said';
 
 const MAX_ROWS = 50;
 
 interface Props {
+  run: string;
+  model: RunModel;
   node: Node;
   at: number;
   firstTs: number;
@@ -25,6 +29,7 @@ export function Inspector(props: Props) {
           ✕
         </button>
       </div>
+      <Said run={props.run} model={props.model} node={node} />
       {node.type === 'event' ? <EventFacts {...props} node={node} /> : <ActivationFacts {...props} node={node} />}
     </section>
   );

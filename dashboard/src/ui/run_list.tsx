@@ -2,6 +2,7 @@
 import {useState} from 'preact/hooks';
 import type {RunRow} from '../net/api';
 import {agoText, plural, displayLine} from '../scene/text';
+import {TextHits} from './text_hits';
 
 interface Props {
   runs: RunRow[];
@@ -31,7 +32,7 @@ export function RunList({runs, held, more, chosen, choose, older}: Props) {
       </div>
       <input
         type="search"
-        placeholder="Find a run"
+        placeholder="Find a run, or a text in any"
         aria-label="Find a run"
         value={search}
         onInput={(e) => setSearch(e.currentTarget.value)}
@@ -48,6 +49,7 @@ export function RunList({runs, held, more, chosen, choose, older}: Props) {
         ))}
       </ul>
       {listed.length === 0 && <p class="hint">{runs.length === 0 ? 'None so far.' : 'No matching run.'}</p>}
+      <TextHits words={search} />
       {more && (
         <button class="quiet" onClick={older}>
           Older runs

@@ -4,7 +4,7 @@ import type {Theme} from '../graph/theme';
 import type {RunModel} from '../model/run_model';
 import type {Detection, Node} from '../model/types';
 import {laneKey, readAddress, wholeRun, writeAddress, type View} from '../net/address';
-import {getFile, runPath} from '../net/api';
+import {getFile, runPath, type RunRow} from '../net/api';
 import {token} from '../net/session';
 import type {RunSession} from '../run_session';
 import {findAll, witnessNodes, type Filter} from '../scene/focus';
@@ -12,6 +12,9 @@ import {firstFailure} from '../scene/detection_groups';
 import type {Axis} from '../scene/scene';
 import {plural, ruleName, displayLine} from '../scene/text';
 import {Answer} from './answer';
+import {CompareWith} from './compare';
+import {suspectNodes} from '../scene/suspects';
+import type {Suspect} from '../net/attribution';
 import {Detections} from './detections';
 import {Filters} from './filters';
 import {GraphPanel} from './graph_panel';
@@ -23,8 +26,10 @@ import {Spending} from './spending';
 import {Timeline} from './timeline';
 import {Transport} from './transport';
 import {usePlay} from './play';
+import {useTextSearch} from './text_search';
 
 const MAX_FOUND = 1_000;
+const MAX_TEXT_PAGES = 10; // of 100 texts
 const ADDRESS_DELAY_MS = 300;
 
 // Runs the action of a pressed key, unless the user types into a field. The listener stays; the actions may change.
@@ -49,6 +54,7 @@ interface Props {
   session: RunSession;
   version: number;
   theme: Theme;
+  runs: readonly RunRow[];
   failed(error: unknown): void;
 }
 
@@ -103,7 +109,7 @@ function useSelection(model: RunModel) {
   return {selected, detection, reveal, choose, chooseAndShow, chooseDetection};
 }
 
-export function RunView({session, version, theme, failed}: Props) {
+export function RunView({session, version, theme, runs, failed}: Props) {
   const {model} = session;
   const [opening] = useState(() => viewInAddress(session.run));
   const {at, held, live, playing, go, goLive, play} = usePosition(model, opening.at);
@@ -115,7 +121,12 @@ export function RunView({session, version, theme, failed}: Props) {
   );
   const setHidden = (to: ReadonlySet<number>): void =>
     setHiddenNames(model.lanes.filter((lane) => to.has(lane.index)).map(laneKey));
-  const [filter, setFilter] = useState<Filter>({state: opening.state, search: opening.search});
+  const [chosenFilter, setFilter] = useState<Filter>({state: opening.state, search: opening.search});
+  const texts = useTextSearch(chosenFilter.search, session.run, MAX_TEXT_PAGES);
+  const filter = useMemo(
+    () => ({...chosenFilter, texts: new Set(texts.hits.map((hit) => hit.event))}),
+    [chosenFilter, texts],
+  );
   useAddress(session.run, {search: filter.search, state: filter.state, axis, hidden: hiddenNames, at: held});
   const [graphWindow, setGraphWindow] = useState<{from: number; to: number} | null>(null);
   const {selected, detection, reveal, choose, chooseAndShow, chooseDetection} = useSelection(model);
@@ -128,6 +139,7 @@ export function RunView({session, version, theme, failed}: Props) {
     if (failure && 'detection' in failure) chooseDetection(failure.detection);
     else if (failure) chooseAndShow(failure.node);
   }, [version]);
+  const [suspects, setSuspects] = useState<readonly Suspect[]>([]);
   const nextFound = useRef(0);
   const found = useMemo(
     () => (filter.search === '' ? null : findAll(model, filter, at, MAX_FOUND)),
@@ -148,7 +160,7 @@ export function RunView({session, version, theme, failed}: Props) {
   return (
     <>
       <main class="run" aria-label={`Run ${displayLine(session.run)}`}>
-        <Title session={session} at={at} failed={failed} />
+        <Title session={session} at={at} runs={runs} failed={failed} />
         <ReadingProgress session={session} />
         <Filters
           model={model}
@@ -163,6 +175,7 @@ export function RunView({session, version, theme, failed}: Props) {
           setAxis={setAxis}
           found={found ? found.length : null}
           next={next}
+          textsOff={texts.off}
         />
         <GraphPanel
           model={model}
@@ -174,6 +187,8 @@ export function RunView({session, version, theme, failed}: Props) {
           selected={selected}
           detection={detection}
           reveal={reveal}
+          suspects={suspectNodes(model, suspects)}
+          run={session.run}
           theme={theme}
           select={choose}
           onWindow={setGraphWindow}
@@ -194,9 +209,23 @@ export function RunView({session, version, theme, failed}: Props) {
         />
       </main>
       <aside class="side">
-        <Answer run={session.run} ended={model.ended !== null && session.isRead} />
+        <Answer
+          run={session.run}
+          ended={model.ended !== null && session.isRead}
+          found={(to) => {
+            setSuspects(to);
+            const first = suspectNodes(model, to)[0];
+            if (first) chooseAndShow(first);
+          }}
+          choose={(suspect) => {
+            const node = suspectNodes(model, [suspect])[0];
+            if (node) chooseAndShow(node);
+          }}
+        />
         {selected && (
           <Inspector
+            run={session.run}
+            model={model}
             node={selected}
             at={at}
             firstTs={model.entries.get(first)?.ts ?? 0}
@@ -236,7 +265,14 @@ const isTyping = (target: EventTarget | null): boolean =>
     ? target.type !== 'range'
     : target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
 
-function Title({session, at, failed}: {session: RunSession; at: number; failed(error: unknown): void}) {
+interface TitleProps {
+  session: RunSession;
+  at: number;
+  runs: readonly RunRow[];
+  failed(error: unknown): void;
+}
+
+function Title({session, at, runs, failed}: TitleProps) {
   const {model, details, run} = session;
   const ended = model.ended && model.ended.at <= at ? model.ended.outcome : null;
   const labels = Object.entries(details?.labels ?? {});
@@ -279,6 +315,7 @@ function Title({session, at, failed}: {session: RunSession; at: number; failed(e
         </span>
       )}
       <span class="links">
+        <CompareWith run={run} runs={runs} />
         <FileLink
           path={`${runPath(run)}/report?format=html`}
           name="Report"

@@ -1,0 +1,65 @@
+// What an event or activation says, read from digd when it is shown.
+import {useEffect, useState} from 'preact/hooks';
+import type {RunModel} from '../model/run_model';
+import type {Node} from '../model/types';
+import {saidBy} from '../net/payloads';
+import {displayLine, displayText} from '../scene/text';
+
+const MAX_CHARACTERS = 20_000;
+const MAX_TIP_CHARACTERS = 280;
+const TIP_DELAY_MS = 120; // passing over nodes asks for nothing
+
+interface Props {
+  run: string;
+  model: RunModel;
+  node: Node;
+}
+
+function useSaid({run, model, node}: Props, delayMs: number): string | null {
+  const [text, setText] = useState<string | null>(null);
+  const key = `${node.type} ${node.id} ${node.type === 'event' ? node.announcedAt : node.endedAt}`;
+  useEffect(() => {
+    setText(null);
+    let disposed = false;
+    const show = (loaded: string): void => {
+      if (!disposed) setText(loaded);
+    };
+    const timer = window.setTimeout(
+      () => saidBy(run, model, node).then(show, (error: unknown) => show(`(${(error as Error).message})`)),
+      delayMs,
+    );
+    return () => {
+      disposed = true;
+      clearTimeout(timer);
+    };
+  }, [run, key]);
+  return text;
+}
+
+export function Said(props: Props) {
+  const text = useSaid(props, 0);
+  if (text === null || text === '') return null;
+  return (
+    <figure class="said">
+      <figcaption>{props.node.type === 'event' ? 'Says' : 'Its outputs say'}</figcaption>
+      <pre tabIndex={0}>
+        <bdi>{displayText(text.slice(0, MAX_CHARACTERS))}</bdi>
+      </pre>
+      {text.length > MAX_CHARACTERS && (
+        <p class="hint">
+          The first {MAX_CHARACTERS.toLocaleString('en')} characters of {text.length.toLocaleString('en')}.
+        </p>
+      )}
+    </figure>
+  );
+}
+
+export function SaidInTip(props: Props) {
+  const text = useSaid(props, TIP_DELAY_MS);
+  if (text === null || text === '') return null;
+  return (
+    <q class="said">
+      <bdi>{displayLine(text.replace(/\s+/g, ' '), MAX_TIP_CHARACTERS)}</bdi>
+    </q>
+  );
+}

@@ -1,0 +1,110 @@
+"""`/v1/runs/ID/attribution`: digd ranks the suspects of a run in a process with few rights."""
+
+import json
+import subprocess
+
+import pytest
+from live import DIGCTL, Daemon, wait_until
+from token_access import TOKENS, guarded, status_of
+from watching import ask, get, metric, run_path
+
+
+def has_attribution():
+    return subprocess.run([DIGCTL, "attribute", "chief", "--help"], capture_output=True).returncode == 0
+
+
+pytestmark = pytest.mark.skipif(not has_attribution(), reason="digctl was built without the offline passes")
+
+
+def failed_run(daemon, run="r1"):
+    c = daemon.client(run, agents=["planner", "coder", "tester"])
+    c.event("task", ["planner"], event={"payload": {"text": "Compute 6 times 7 and print the product."}})
+    for i, (agent, to, text) in enumerate(
+        [
+            ("planner", "coder", "Please multiply 6 by 7."),
+            ("coder", "tester", "Error: exception in line 3, the result is 41."),
+            ("tester", "planner", "The result 41 is wrong; I give up."),
+        ]
+    ):
+        c.start(f"v{i}", agent, ["task" if i == 0 else f"e{i - 1}"])
+        c.end(f"v{i}", [{"id": f"e{i}", "recipients": [to], "payload": {"text": text}}])
+    c.tell("run_ended", outcome="failure")
+    c.wait_acked()
+
+
+def start(daemon, run="r1"):
+    status, body, _ = ask(daemon, "POST", run_path(run, "attribution"))
+    return status, json.loads(body)
+
+
+def finished(daemon, run="r1"):
+    def over():
+        state = get(daemon, run_path(run, "attribution"))
+        return state if state["state"] in ("done", "failed") else None
+
+    return wait_until(over, "the attribution")
+
+
+def test_the_answer_is_that_of_digctl(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        failed_run(daemon)
+        assert get(daemon, run_path("r1", "attribution"))["state"] == "none"
+        status, state = start(daemon)
+        assert status == 200 and state["state"] in ("reading", "ranking", "done")
+        state = finished(daemon)
+        assert state["state"] == "done", state
+        trace = tmp_path / "trace.jsonl"
+        trace.write_bytes(ask(daemon, "GET", run_path("r1", "trace"))[1])
+        command = [DIGCTL, "attribute", "chief", str(trace), "--format", "json", "--brief"]
+        expected = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+        assert state["answer"]["verdict"] == expected["verdict"]
+        assert state["answer"]["ranking"] == expected["ranking"]
+        assert state["read"] == state["messages"] and 0 < state["ms"] <= state["max_ms"]
+        assert metric(daemon, "digd_attributions_total") == 1
+        assert metric(daemon, "digd_attributions_failed_total") == 0
+
+
+def test_one_attribution_runs_at_a_time(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        c = daemon.client("long", agents=["a", "b"])
+        c.event("e0", ["a"], event={"payload": {"text": "count"}})
+        for i in range(3000):
+            c.start(f"v{i}", "ab"[i % 2], [f"e{i}"])
+            c.end(f"v{i}", [{"id": f"e{i + 1}", "recipients": ["ba"[i % 2]], "payload": {"text": f"value {i * 7}"}}])
+        c.tell("run_ended", outcome="failure")
+        c.wait_acked()
+        failed_run(daemon, "short")
+        assert start(daemon, "long")[0] == 200
+        status, error = start(daemon, "short")
+        assert status == 503 and "another attribution runs" in error["error"]["message"]
+        assert metric(daemon, "digd_attributions_refused_total") == 1
+        # Deleting the run ends its process, and another may begin.
+        c.ws.close()
+        wait_until(lambda: ask(daemon, "DELETE", run_path("long"))[0] == 204, "the deletion")
+        wait_until(lambda: start(daemon, "short")[0] == 200, "the end of the process")
+        assert finished(daemon, "short")["state"] == "done"
+
+
+def test_an_attribution_of_an_unknown_run_is_refused(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        assert ask(daemon, "POST", run_path("nobody", "attribution"))[0] == 404
+        assert ask(daemon, "GET", run_path("nobody", "attribution"))[0] == 404
+
+
+def test_starting_it_needs_the_right_to_operate(tmp_path):
+    with guarded(tmp_path) as daemon:
+        assert status_of(daemon, "/v1/runs/prod-1/attribution", TOKENS["watcher"][0], "POST")[0] == 403
+        assert status_of(daemon, "/v1/runs/prod-1/attribution", TOKENS["watcher"][0])[0] == 404
+        assert status_of(daemon, "/v1/runs/other/attribution", TOKENS["some"][0], "POST")[0] == 403
+
+
+def test_a_run_without_steps_fails_with_a_sentence(tmp_path):
+    with Daemon(tmp_path) as daemon:
+        c = daemon.client("empty", agents=["a"])
+        c.tell("run_ended", outcome="failure")
+        c.wait_acked()
+        assert start(daemon, "empty")[0] == 200
+        state = finished(daemon, "empty")
+        assert state["state"] == "failed" and state["problem"], state
+        assert metric(daemon, "digd_attributions_failed_total") == 1
+
