@@ -25,7 +25,7 @@ def test_overload_begins_and_ends_with_its_cause(tmp_path):
         assert get(daemon, "/readyz")["ready"]
         # Judging begins again, with an empty graph.
         large.wait_for("judging_resumed")
-        assert get(daemon, "/v1/runs/large")["unjudged"] is None
+        wait_until(lambda: get(daemon, "/v1/runs/large")["unjudged"] is None, "the line in the archive")
         assert metric(daemon, "digd_judging_resumed_total") >= 1
         assert "judging_resumed run=" in daemon.log_text()
         large.event("after", [])
@@ -72,6 +72,7 @@ def test_a_run_that_is_judged_again_replays_exactly_and_survives_a_kill(tmp_path
             assert "unjudged" not in again.welcome
             again.event("e1", ["ghost"])
             assert again.error()["code"] == "duplicate_event"  # of the graph that began again
+            again.wait_acked()  # the archive has it
         assert replayed(export(daemon), status=2)[: len(c.frames)] == c.frames
 
 
