@@ -105,11 +105,11 @@ class demonstration {
   int run() {
     if (folder_.path.empty()) return complain("demo", "no temporary folder: set TMPDIR to a folder that is writable");
     if (std::string why = start_daemon(); !why.empty()) return stopped_ ? done : complain("demo", why);
-    std::cerr << "A private digd runs at " << url_ << "\n";
-    if (!options_.no_open) open_page(url_);
+    std::cerr << "A private digd runs at " << page() << "\n";
+    if (!options_.no_open) open_page(page());
     const int status = options_.attach.empty() ? play_team() : run_example();
     if (status != done || stopped_ || options_.exits) return status;
-    std::cerr << "\nThe page stays at " << url_ << " until you press Ctrl-C. The archive is then deleted.\n";
+    std::cerr << "\nThe page stays at " << page() << " until you press Ctrl-C. The archive is then deleted.\n";
     while (!signals_.arrived()) {
       if (const auto ended = daemon_.ended()) return complain("demo", "digd ended: " + last_of(log()));
     }
@@ -118,6 +118,8 @@ class demonstration {
 
  private:
   fs::path log() const { return folder_.path / "digd.log"; }
+  // The page of the scripted team's run, which appears there once it begins. The ids of other runs are not known yet.
+  std::string page() const { return options_.attach.empty() ? url_ + "#/run/demo" : url_; }
 
   std::string start_daemon() {
     const std::string program = find_digd();

@@ -1,6 +1,7 @@
 """digctl demo as a user calls it: a private daemon that leaves nothing behind. And digctl health."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -56,7 +57,7 @@ def test_the_scripted_team_is_healed_and_nothing_is_left(folder):
     status, out, err = finish(demo(folder, "--exit", "--speed", "1000"))
     assert status == 0, err
     assert out.count("reroute") == 2 and out.count("create") == 2
-    assert "35 messages" in err and "http://127.0.0.1:" in err
+    assert "35 messages" in err and re.search(r"http://127\.0\.0\.1:\d+/#/run/demo\n", err)
     assert list((folder / "tmp").iterdir()) == []
 
 

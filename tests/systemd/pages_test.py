@@ -124,7 +124,7 @@ def test_bash_completes_commands_options_and_choices(commands):
     script = out(DIGCTL, "completion", "bash")
     assert "replay" in complete("digctl rep", script)
     assert "--format" in complete("digctl replay --f", script)
-    assert complete("digctl replay --format j", script) == ["jsonl"]
+    assert complete("digctl replay --format j", script) == ["json", "jsonl"]
     assert complete("digctl import whowhen --o", script) != []
     for path, options in commands:
         offered = complete(" ".join(["digctl", *path, "-"]), script)
