@@ -12,7 +12,8 @@ from watching import ask, get, metric, run_path
 
 def has_attribution():
     beside = Path(DIGD).with_name("digctl")  # the one that digd runs
-    return beside.exists() and subprocess.run([beside, "attribute", "chief", "--help"], capture_output=True).returncode == 0
+    command = [beside, "attribute", "chief", "--help"]
+    return beside.exists() and subprocess.run(command, capture_output=True).returncode == 0
 
 
 pytestmark = pytest.mark.skipif(not has_attribution(), reason="no digctl with the offline passes beside digd")
