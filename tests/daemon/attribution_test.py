@@ -10,13 +10,8 @@ from token_access import TOKENS, guarded, status_of
 from watching import ask, get, metric, run_path
 
 
-def has_attribution():
-    beside = Path(DIGD).with_name("digctl")  # the one that digd runs
-    command = [beside, "attribute", "chief", "--help"]
-    return beside.exists() and subprocess.run(command, capture_output=True).returncode == 0
-
-
-pytestmark = pytest.mark.skipif(not has_attribution(), reason="no digctl with the offline passes beside digd")
+# The sanitized core has no digctl. A digctl that cannot attribute makes the tests fail.
+pytestmark = pytest.mark.skipif(not Path(DIGD).with_name("digctl").exists(), reason="no digctl beside digd")
 
 
 def failed_run(daemon, run="r1"):

@@ -1,14 +1,12 @@
 """A disk that hangs: no sync returns. digd reports it, and still ends when it is asked to."""
 
 import json
-import os
-import shutil
 import signal
-import subprocess
 
 import pytest
 
-from live import DIGD, TIMEOUT_S, Daemon, wait_until
+from live import TIMEOUT_S, wait_until
+from preloaded import PreloadedDaemon
 
 # Loaded before libc: a sync waits as long as the file named by HANG_FILE exists.
 SHIM = r"""
@@ -30,18 +28,9 @@ int fdatasync(int fd) {
 """
 
 
-class DaemonOnHangingDisk(Daemon):
-    def __init__(self, folder):
-        super().__init__(folder)
-        self.hang = self.folder / "hang"
-        source = self.folder / "shim.c"
-        source.write_text(SHIM)
-        self.shim = self.folder / "shim.so"
-        compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", self.shim, source, "-ldl"], check=True)
-
-    def command(self):
-        return ["env", f"LD_PRELOAD={self.shim}", f"HANG_FILE={self.hang}", *super().command()]
+class DaemonOnHangingDisk(PreloadedDaemon):
+    SOURCE = SHIM
+    VARIABLE = "HANG_FILE"
 
     def readiness(self):
         request = f"GET /readyz HTTP/1.1\r\nHost: {self.address}\r\nConnection: close\r\n\r\n"
@@ -51,9 +40,6 @@ class DaemonOnHangingDisk(Daemon):
 
 @pytest.fixture
 def daemon(tmp_path):
-    with open(DIGD, "rb") as binary:
-        if b"__asan_init" in binary.read():
-            pytest.skip("a sanitizer must be the first library")
     return DaemonOnHangingDisk(tmp_path)
 
 
@@ -62,13 +48,13 @@ def test_a_hanging_disk_is_logged_and_digd_continues_when_it_answers(daemon):
         client = daemon.client()
         client.event("e1", ["a"])
         client.wait_acked()
-        daemon.hang.touch()
+        daemon.steered.touch()
         client.event("e2", ["a"])
         assert client.verdicts() == [{"event": "e2", "action": "deliver"}]  # verdicts do not wait for the disk
         wait_until(lambda: "archive_stalled entries=" in daemon.log_text(), "the line in the log")
         assert "archive" in daemon.readiness()
         assert client.acked == 1
-        daemon.hang.unlink()
+        daemon.steered.unlink()
         client.wait_acked()
         wait_until(lambda: "archive_moves_again" in daemon.log_text(), "the line in the log")
         assert daemon.readiness() == []
@@ -80,12 +66,12 @@ def test_digd_ends_although_the_disk_hangs_and_loses_nothing_acked(daemon):
     client = daemon.client()
     client.event("e1", ["a"])
     client.wait_acked()
-    daemon.hang.touch()
+    daemon.steered.touch()
     client.event("e2", ["a"])
     client.verdicts()
     daemon.process.send_signal(signal.SIGTERM)
     assert daemon.process.wait(3 * TIMEOUT_S) == 1
     assert "stop_gave_up" in daemon.log_text()
-    daemon.hang.unlink()
+    daemon.steered.unlink()
     with daemon:
         assert daemon.client(next_seq=2).acked >= 1

@@ -35,14 +35,19 @@ def test_overload_begins_and_ends_with_its_cause(tmp_path):
             assert new.welcome["mode"] == "enforce"
 
 
+def send_one_and_overload(daemon, client):
+    """Sends an event, and then makes digd release the run for want of memory."""
+    client.event("e1", ["a"])
+    client.wait_acked()
+    daemon.config.write_text(toml("overload.memory_bytes", 1) + "refuse = 0\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: get(daemon, "/v1/runs/r1")["unjudged"], "the run to be released")
+
+
 def test_a_run_released_for_memory_replays_exactly(tmp_path):
     with Daemon(tmp_path) as daemon:
         with RecordingClient(daemon, "r1", agents=["a"]) as c:
-            c.event("e1", ["a"])
-            c.wait_acked()
-            daemon.config.write_text(toml("overload.memory_bytes", 1) + "refuse = 0\n")
-            daemon.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: get(daemon, "/v1/runs/r1")["unjudged"], "the run to be released")
+            send_one_and_overload(daemon, c)
             c.event("lost", ["nobody there"])
             c.wait_acked()
         assert replayed(export(daemon)) == c.frames
@@ -52,11 +57,7 @@ def test_a_run_released_for_memory_replays_exactly(tmp_path):
 def test_a_run_that_is_judged_again_replays_exactly_and_survives_a_kill(tmp_path):
     with Daemon(tmp_path) as daemon:
         with RecordingClient(daemon, "r1", agents=["a"]) as c:
-            c.event("e1", ["a"])
-            c.wait_acked()
-            daemon.config.write_text(toml("overload.memory_bytes", 1) + "refuse = 0\n")
-            daemon.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: get(daemon, "/v1/runs/r1")["unjudged"], "the run to be released")
+            send_one_and_overload(daemon, c)
             c.event("unjudged", ["ghost"])
             c.wait_acked()
             daemon.config.write_text("")

@@ -1,13 +1,9 @@
 """The wall clock is set back while digd runs: windows end, stamps do not fall, and digd logs it."""
 
-import os
-import shutil
 import sqlite3
-import subprocess
 
-import pytest
-
-from live import DIGD, Daemon, wait_until
+from live import wait_until
+from preloaded import PreloadedDaemon
 from watching import get
 
 # Loaded before libc: the wall clock differs by as many seconds as the file named by CLOCK_FILE has bytes.
@@ -28,18 +24,9 @@ int clock_gettime(clockid_t id, struct timespec* out) {
 """
 
 
-class DaemonWithSetClock(Daemon):
-    def __init__(self, folder):
-        super().__init__(folder)
-        self.set_back = self.folder / "set_back"
-        source = self.folder / "shim.c"
-        source.write_text(SHIM)
-        self.shim = self.folder / "shim.so"
-        compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
-        subprocess.run([compiler, "-shared", "-fPIC", "-o", self.shim, source, "-ldl"], check=True)
-
-    def command(self):
-        return ["env", f"LD_PRELOAD={self.shim}", f"CLOCK_FILE={self.set_back}", *super().command()]
+class DaemonWithSetClock(PreloadedDaemon):
+    SOURCE = SHIM
+    VARIABLE = "CLOCK_FILE"
 
     def stamps(self):
         with sqlite3.connect(f"file:{self.data / 'digd.sqlite'}?mode=ro", uri=True) as db:
@@ -47,15 +34,12 @@ class DaemonWithSetClock(Daemon):
 
 
 def test_windows_go_on_and_stamps_never_fall_when_the_clock_is_set_back(tmp_path):
-    with open(DIGD, "rb") as binary:
-        if b"__asan_init" in binary.read():
-            pytest.skip("a sanitizer must be the first library")
     with DaemonWithSetClock(tmp_path) as daemon:
         rules = {"deadlock": {"window_ms": 400}}
         with daemon.client(clock="wall", agents=["a"], rules=rules) as client:
             client.event("e1", ["a"])
             client.wait_acked()
-            daemon.set_back.write_bytes(b"x" * 3600)
+            daemon.steered.write_bytes(b"x" * 3600)
             found = client.wait_for("intervention")["detections"][0]
             assert found["rule"] == "deadlock"
             client.event("e2", ["a"])

@@ -76,13 +76,15 @@ std::vector<std::string> kinds(const imported_run& run) {
 }
 
 constexpr const char* codex_thread =
-    R"({"timestamp":"2026-11-23T10:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/p","git":{"branch":"b"}}})";
+    R"({"timestamp":"2026-11-23T10:00:00.000Z","type":"session_meta","payload":{"id":"s","cwd":"/p")"
+    R"(,"git":{"branch":"b"}}})";
 constexpr const char* codex_turn =
     R"({"timestamp":"2026-11-23T10:00:01.000Z","type":"event_msg","payload":{"type":"task_started","turn_id":"t1"}})";
 constexpr const char* codex_prompt =
     R"({"timestamp":"2026-11-23T10:00:02.000Z","type":"event_msg","payload":{"type":"user_message","message":"go"}})";
 constexpr const char* codex_end =
-    R"({"timestamp":"2026-11-23T10:00:09.000Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"t1","last_agent_message":"done"}})";
+    R"({"timestamp":"2026-11-23T10:00:09.000Z","type":"event_msg","payload":{"type":"task_complete")"
+    R"(,"turn_id":"t1","last_agent_message":"done"}})";
 
 }  // namespace
 
@@ -123,18 +125,18 @@ TEST_CASE("Many damaged lines are counted and the first are named", "[session_lo
 }
 
 TEST_CASE("A Codex turn that was interrupted ends its run as aborted", "[session_log]") {
-  const char* aborted =
-      R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"turn_aborted","turn_id":"t1"}})";
+  const char* aborted = R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"turn_aborted")"
+                        R"(,"turn_id":"t1"}})";
   const imported_session session = import_codex_log("s", {log_of({codex_thread, codex_turn, codex_prompt, aborted})});
   REQUIRE(session.runs.size() == 1);
   CHECK(text(parsed(session.runs[0].lines).back().at("outcome")) == "aborted");
 }
 
 TEST_CASE("Codex logs without usage records have totals, and each new total is a model call", "[session_log]") {
-  const char* first =
-      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":10,"output_tokens":1}}}})";
-  const char* second =
-      R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"token_count","info":{"total_token_usage":{"input_tokens":30,"output_tokens":2}}}})";
+  const char* first = R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"event_msg","payload":{"type":"token_count")"
+                      R"(,"info":{"total_token_usage":{"input_tokens":10,"output_tokens":1}}}})";
+  const char* second = R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"token_count")"
+                       R"(,"info":{"total_token_usage":{"input_tokens":30,"output_tokens":2}}}})";
   const imported_session session =
       import_codex_log("s", {log_of({codex_thread, codex_turn, codex_prompt, first, first, second, codex_end})});
   REQUIRE(session.runs.size() == 1);
@@ -145,11 +147,16 @@ TEST_CASE("Codex logs without usage records have totals, and each new total is a
 
 TEST_CASE("The copy of the parent's conversation in a Codex subagent's log is not its own work", "[session_log]") {
   const log_file child = log_of({
-      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"session_meta","payload":{"id":"c","source":{"subagent":{"thread_spawn":{"parent_thread_id":"s"}}}}})",
+      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"session_meta","payload":{"id":"c")"
+      R"(,"source":{"subagent":{"thread_spawn":{"parent_thread_id":"s"}}}}})",
       R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"session_meta","payload":{"id":"s"}})",
-      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"event_msg","payload":{"type":"task_started","turn_id":"t2","root_turn_id":"t1"}})",
-      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"response_item","payload":{"type":"function_call","name":"shell","call_id":"x","arguments":"{}","internal_chat_message_metadata_passthrough":{"turn_id":"t1"}}})",
-      R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"task_complete","turn_id":"t2","last_agent_message":"r"}})",
+      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"event_msg","payload":{"type":"task_started")"
+      R"(,"turn_id":"t2","root_turn_id":"t1"}})",
+      R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"response_item","payload":{"type":"function_call")"
+      R"(,"name":"shell","call_id":"x","arguments":"{}")"
+      R"(,"internal_chat_message_metadata_passthrough":{"turn_id":"t1"}}})",
+      R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"task_complete")"
+      R"(,"turn_id":"t2","last_agent_message":"r"}})",
   });
   const imported_session session =
       import_codex_log("s", {log_of({codex_thread, codex_turn, codex_prompt, codex_end}), child});
@@ -186,8 +193,10 @@ TEST_CASE("An opencode call that never ended leaves its run without an answer", 
           R"({"message":{"id":"m2","session_id":"s","data":{"role":"assistant","time":{"created":1795463938120}}}})",
           R"({"message":{"id":"m3","session_id":"s","data":{"role":"user","time":{"created":1795463938130}}}})",
           R"({"part":{"id":"p1","message_id":"m1","data":{"type":"text","text":"go"}}})",
-          R"({"part":{"id":"p2","message_id":"m2","data":{"type":"tool","tool":"bash","callID":"c","state":{"status":"running","input":{},"time":{"start":1795463938125}}}}})",
-          R"({"part":{"id":"p3","message_id":"m3","data":{"type":"text","text":"the program's own","synthetic":true}}})",
+          R"({"part":{"id":"p2","message_id":"m2","data":{"type":"tool","tool":"bash","callID":"c")"
+          R"(,"state":{"status":"running","input":{},"time":{"start":1795463938125}}}}})",
+          R"({"part":{"id":"p3","message_id":"m3","data":{"type":"text","text":"the program's own")"
+          R"(,"synthetic":true}}})",
       })});
   REQUIRE(session.runs.size() == 1);
   CHECK(kinds(session.runs[0]) == std::vector<std::string>{"prompt", "tool_call"});
