@@ -9,16 +9,18 @@
 #include <boost/json/value.hpp>
 #include <optional>
 
-#include "daemon/webhook/protobuf_writer.h"
+#include "trace.pb.h"
 
 namespace digd::daemon {
 
 namespace {
 
 namespace json = boost::json;
+namespace wire = otlp::wire;
 
 constexpr std::size_t trace_id_bytes = 16, span_id_bytes = 8, max_events = 128;
-constexpr std::uint64_t status_error = 2, kind_internal = 1, ns_per_ms = 1'000'000;
+constexpr std::int32_t status_error = 2, kind_internal = 1;
+constexpr std::uint64_t ns_per_ms = 1'000'000;
 
 std::string hash_of(std::string_view text, std::size_t bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
@@ -78,33 +80,26 @@ std::uint64_t ns_of(std::int64_t unix_ms) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(unix_ms, 0)) * ns_per_ms;
 }
 
-// Attributes as fields `field` of a span, an event or a resource.
+// Adds attributes to a span, an event or a resource.
 class attributes {
  public:
-  attributes(std::string& out, std::uint32_t field) : out_(out), field_(field) {}
+  template <class Message>
+  explicit attributes(Message& of) : out_(*of.mutable_attributes()) {}
 
   void text(std::string_view key, std::string_view value) {
-    if (!value.empty()) add(key, [&](protobuf_writer& to) { to.bytes(1, short_text(value)); });
+    if (!value.empty()) add(key).set_string_value(std::string(short_text(value)));
   }
-  void boolean(std::string_view key, bool value) {
-    add(key, [&](protobuf_writer& to) { to.number(2, value ? 1 : 0); });
-  }
-  void number(std::string_view key, std::int64_t value) {
-    add(key, [&](protobuf_writer& to) { to.number(3, static_cast<std::uint64_t>(value)); });
-  }
+  void boolean(std::string_view key, bool value) { add(key).set_bool_value(value); }
+  void number(std::string_view key, std::int64_t value) { add(key).set_int_value(value); }
 
  private:
-  template <class Write>
-  void add(std::string_view key, Write write) {
-    std::string value, pair;
-    protobuf_writer in(value);
-    write(in);
-    protobuf_writer(pair).bytes(1, key).bytes(2, value);
-    protobuf_writer(out_).bytes(field_, pair);
+  wire::AnyValue& add(std::string_view key) {
+    wire::KeyValue& pair = *out_.Add();
+    pair.set_key(std::string(key));
+    return *pair.mutable_value();
   }
 
-  std::string& out_;
-  const std::uint32_t field_;
+  google::protobuf::RepeatedPtrField<wire::KeyValue>& out_;
 };
 
 void add_detection(attributes to, const json::object& detection) {
@@ -118,14 +113,14 @@ void add_detection(attributes to, const json::object& detection) {
   to.text("digd.reason", text_of(detection, "reason"));
 }
 
-void add_event(std::string& span, std::int64_t at_ms, const json::object& detection) {
-  std::string event;
-  protobuf_writer(event).fixed64(1, ns_of(at_ms)).bytes(2, "digd.detection");
-  add_detection(attributes(event, 3), detection);
-  protobuf_writer(span).bytes(11, event);
+void add_event(wire::Span& span, std::int64_t at_ms, const json::object& detection) {
+  wire::Span::Event& event = *span.add_events();
+  event.set_time_unix_nano(ns_of(at_ms));
+  event.set_name("digd.detection");
+  add_detection(attributes(event), detection);
 }
 
-void add_events(std::string& span, const json::object& from, std::string_view key, std::int64_t at_ms) {
+void add_events(wire::Span& span, const json::object& from, std::string_view key, std::int64_t at_ms) {
   const json::value* found = from.if_contains(key);
   if (found == nullptr || !found->is_array()) return;
   std::size_t count = 0;
@@ -136,20 +131,19 @@ void add_events(std::string& span, const json::object& from, std::string_view ke
   }
 }
 
-void set_error(std::string& span, std::string_view message) {
-  std::string status;
-  protobuf_writer(status).bytes(2, short_text(message)).number(3, status_error);
-  protobuf_writer(span).bytes(15, status);
+void set_error(wire::Span& span, std::string_view message) {
+  span.mutable_status()->set_message(std::string(short_text(message)));
+  span.mutable_status()->set_code(status_error);
 }
 
-void add_detection_span(std::string& span, const json::object& detection) {
-  add_detection(attributes(span, 9), detection);
+void add_detection_span(wire::Span& span, const json::object& detection) {
+  add_detection(attributes(span), detection);
   const bool is_failure = text_of(detection, "severity") == "failure";
   if (is_failure && !is_healed(detection)) set_error(span, text_of(detection, "reason"));
 }
 
-void add_intervention_span(std::string& span, const json::object& intervention, std::int64_t at_ms) {
-  attributes to(span, 9);
+void add_intervention_span(wire::Span& span, const json::object& intervention, std::int64_t at_ms) {
+  attributes to(span);
   to.text("digd.intervention", text_of(intervention, "id"));
   to.text("digd.action", text_of(intervention, "action"));
   to.text("digd.event", text_of(intervention, "event"));
@@ -159,8 +153,8 @@ void add_intervention_span(std::string& span, const json::object& intervention, 
   add_events(span, intervention, "detections", at_ms);
 }
 
-void add_run_span(std::string& span, const json::object& run) {
-  attributes to(span, 9);
+void add_run_span(wire::Span& span, const json::object& run) {
+  attributes to(span);
   const std::string_view outcome = text_of(run, "outcome");
   to.text("digd.outcome", outcome);
   for (const std::string_view count : {"detections", "healed", "interventions"})
@@ -175,16 +169,16 @@ std::string name_of(callback_kind kind, const json::object& fields) {
   return "digd.detection " + std::string(text_of(fields, "rule"));
 }
 
-std::string request_of(std::string_view span) {
-  std::string resource, scope, spans, resource_spans, request;
-  attributes to(resource, 1);
-  to.text("service.name", "digd");
-  to.text("service.version", DIGD_VERSION);
-  protobuf_writer(scope).bytes(1, "digd").bytes(2, DIGD_VERSION);
-  protobuf_writer(spans).bytes(1, scope).bytes(2, span);
-  protobuf_writer(resource_spans).bytes(1, resource).bytes(2, spans);
-  protobuf_writer(request).bytes(1, resource_spans);
-  return request;
+// The only span of a request that has nothing else yet.
+wire::Span& add_span(wire::ExportTraceServiceRequest& request) {
+  wire::ResourceSpans& resource_spans = *request.add_resource_spans();
+  attributes resource(*resource_spans.mutable_resource());
+  resource.text("service.name", "digd");
+  resource.text("service.version", DIGD_VERSION);
+  wire::ScopeSpans& scope_spans = *resource_spans.add_scope_spans();
+  scope_spans.mutable_scope()->set_name("digd");
+  scope_spans.mutable_scope()->set_version(DIGD_VERSION);
+  return *scope_spans.add_spans();
 }
 
 }  // namespace
@@ -210,22 +204,23 @@ std::string otlp_body(const otlp_context& context, std::string_view id, callback
   const json::object none, *fields = ec ? nullptr : parsed.if_object();
   if (fields == nullptr) fields = &none;
   const bool is_run = kind == callback_kind::run;
-  const std::int64_t from_ms = is_run ? number_of(*fields, "opened_ms") : callback.at_ms;
-  const std::int64_t to_ms = is_run ? number_of(*fields, "ended_ms") : callback.at_ms;
-  const std::string_view parent = is_run ? context.parent_span_id : context.run_span_id;
-  std::string span;
-  protobuf_writer to(span);
-  to.bytes(1, context.trace_id).bytes(2, is_run ? context.run_span_id : hash_of(id, span_id_bytes));
-  if (!parent.empty()) to.bytes(4, parent);
-  to.bytes(5, name_of(kind, *fields)).number(6, kind_internal).fixed64(7, ns_of(from_ms)).fixed64(8, ns_of(to_ms));
-  attributes common(span, 9);
+  wire::ExportTraceServiceRequest request;
+  wire::Span& span = add_span(request);
+  span.set_trace_id(context.trace_id);
+  span.set_span_id(is_run ? context.run_span_id : hash_of(id, span_id_bytes));
+  span.set_parent_span_id(is_run ? context.parent_span_id : context.run_span_id);
+  span.set_name(name_of(kind, *fields));
+  span.set_kind(kind_internal);
+  span.set_start_time_unix_nano(ns_of(is_run ? number_of(*fields, "opened_ms") : callback.at_ms));
+  span.set_end_time_unix_nano(ns_of(is_run ? number_of(*fields, "ended_ms") : callback.at_ms));
+  attributes common(span);
   common.text("digd.run", callback.run);
   common.text("digd.id", id);
   if (!dashboard.empty()) common.text("digd.url", link_to_run(dashboard, callback.run));
   if (kind == callback_kind::detection) add_detection_span(span, *fields);
   if (kind == callback_kind::intervention) add_intervention_span(span, *fields, callback.at_ms);
   if (is_run) add_run_span(span, *fields);
-  return request_of(span);
+  return request.SerializeAsString();
 }
 
 }  // namespace digd::daemon
