@@ -48,15 +48,13 @@ static_assert(sizeof(delivery) == 8);
 
 enum class window_state : std::uint8_t { idle, running, fired };
 
-// About 150 bytes; a run remembers up to 100,000 of them.
+// 144 bytes; a run remembers up to 100,000 of them.
 struct event_node {
   std::string id;
   const std::string* kind = nullptr;  // owned by the graph; null: none
-  std::uint64_t ordinal = 0;          // position among all events and activations of the run
-  std::uint32_t generation = 0;
 
-  activation_index source = nobody;  // remembered at least as long as the event
-  agent_index source_agent = nobody;
+  std::uint64_t ordinal : 48 = 0;  // position among all events and activations of the run
+  // The flags fill the word of `ordinal`.
   bool submit : 1 = false;
   bool fyi : 1 = false;
   bool system : 1 = false;
@@ -73,6 +71,9 @@ struct event_node {
   bool held : 1 = false;                         // it waits for a person
   window_state window : 2 = window_state::idle;  // of the rule whose windows belong to events
 
+  std::uint32_t generation = 0;
+  activation_index source = nobody;  // remembered at least as long as the event
+  agent_index source_agent = nobody;
   std::uint32_t pending = 0;      // of the deliveries
   std::uint32_t open_inputs = 0;  // open activations that have it as an input
   std::uint32_t reachable_slot = nobody;
@@ -91,6 +92,7 @@ struct event_node {
   bool is_work() const { return !submit && !fyi && !system; }
   bool reachable() const { return is_work() && pending > 0; }
 };
+static_assert(sizeof(event_node) == 144);
 
 struct activation_input {
   event_ref event;
@@ -99,14 +101,14 @@ struct activation_input {
 
 struct activation_node {
   std::string id;
-  std::uint64_t ordinal = 0;
-  milliseconds heard_ms = 0;  // when it started or its last output was recorded
-  agent_index agent = nobody;
+  std::uint64_t ordinal : 48 = 0;
   bool open : 1 = false;
   bool failed : 1 = false;
-  bool active : 1 = false;         // open and not stalled
-  bool used_fixed : 1 = false;     // its first output is recorded: the used inputs are fixed
-  bool used_all : 1 = false;       // it was open then: it uses all its inputs
+  bool active : 1 = false;      // open and not stalled
+  bool used_fixed : 1 = false;  // its first output is recorded: the used inputs are fixed
+  bool used_all : 1 = false;    // it was open then: it uses all its inputs
+  milliseconds heard_ms = 0;    // when it started or its last output was recorded
+  agent_index agent = nobody;
   std::uint32_t output_count = 0;  // without `fyi` outputs
   std::uint32_t work_outputs = 0;
   std::uint32_t output_depth = 0;  // of its outputs; valid from used_fixed

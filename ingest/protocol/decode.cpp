@@ -77,6 +77,7 @@ struct draft_fields {
   void given_null(std::string_view name, const item& it) {
     if (name == "fingerprint") null_fingerprint = it.token;
   }
+  [[gnu::noinline]] void take_digest(const item& event);
 
   static constexpr std::array<known_field<draft_fields>, 8> fields{{
       {"id", &draft_fields::id, any, any},
@@ -96,6 +97,16 @@ bool draft_fields::fingerprint(item& it) {
   if (!in.string(it, 1, frame_reader::max_name_bytes, text, good)) return false;
   if (good && digests) out.fingerprint = hash_of_fingerprint(text);
   return true;
+}
+
+// Takes the payload's digest as the fingerprint, unless the client gave one. `event`: the object that was read.
+void draft_fields::take_digest(const item& event) {
+  if (out.fingerprint || payload_text.empty()) return;
+  const bool is_null = !null_fingerprint.empty();
+  out.digest = payload_digest{.hash = digest_of_payload(in.rest_from(payload_text)),
+                              .offset = in.offset_of(is_null ? null_fingerprint : event.token),
+                              .replaces_null = is_null};
+  out.fingerprint = hash_of_fingerprint(view_of(text_of_digest(out.digest->hash)));
 }
 
 struct usage_fields {
@@ -244,13 +255,7 @@ bool message_fields::draft(item& it, std::uint32_t where) {
   draft_fields fields{in_, draft, digests_};
   if (!in_.each_known(it, fields, where)) return false;
   if (draft.submit) draft.fyi = false;
-  if (digests_ && !draft.fingerprint && !fields.payload_text.empty()) {
-    const bool is_null = !fields.null_fingerprint.empty();
-    draft.digest = payload_digest{.hash = digest_of_payload(in_.rest_from(fields.payload_text)),
-                                  .offset = in_.offset_of(is_null ? fields.null_fingerprint : it.token),
-                                  .replaces_null = is_null};
-    draft.fingerprint = hash_of_fingerprint(view_of(text_of_digest(draft.digest->hash)));
-  }
+  if (digests_) fields.take_digest(it);
   return true;
 }
 
