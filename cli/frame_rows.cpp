@@ -60,7 +60,12 @@ table::row acted(std::string seq, const json::object& object) {
 
 }  // namespace
 
-table frame_table(const table::look& look) { return table({"seq", "event", "action", "to", "text"}, look); }
+table frame_table(const table::look& look, pace rows_come) {
+  table rows({"seq", "event", "action", "to", "text"}, look);
+  // Room for usual names, which are not known yet when the first row is printed.
+  if (rows_come == pace::live) rows.set_least_widths({4, 18, 7, 9});
+  return rows;
+}
 
 void add_frame(table& to, std::string_view frame) {
   boost::system::error_code ec;

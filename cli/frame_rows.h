@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "cli/json_records.h"
@@ -9,7 +10,10 @@
 
 namespace digd::cli {
 
-table frame_table(const table::look& look);
+// Whether rows come one at a time, from a live daemon, or are complete, from a file.
+enum class pace : std::uint8_t { live, complete };
+
+table frame_table(const table::look& look, pace rows_come);
 // Adds a row for each verdict, and one for an intervention or an error. Other frames have no row.
 void add_frame(table& to, std::string_view frame);
 
@@ -17,7 +21,8 @@ void add_frame(table& to, std::string_view frame);
 class frame_printer {
  public:
   // `format`: table, json or jsonl.
-  frame_printer(std::string_view format, const table::look& look) : records_(format), table_(frame_table(look)) {}
+  frame_printer(std::string_view format, const table::look& look, pace rows_come)
+      : records_(format), table_(frame_table(look, rows_come)) {}
   void frame(std::string_view text);
   void flush();   // what waits
   void finish();  // the end of the output

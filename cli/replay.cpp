@@ -46,7 +46,7 @@ class printer {
   explicit printer(const replay_options& options)
       : options_(options),
         table_({"time", "seq", "rule", "event", "agent", "healing", "why"}, look_of(options.terminal)),
-        frames_(options.format, look_of(options.terminal)),
+        frames_(options.format, look_of(options.terminal), pace::complete),
         records_(options.format) {}
 
   ingest::replay::listener listener() {

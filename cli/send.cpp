@@ -53,7 +53,7 @@ int send(const send_options& options) {
     }
   }
   std::istream& in = options.trace == "-" ? std::cin : file;
-  frame_printer print(options.format, look_of(options.terminal));
+  frame_printer print(options.format, look_of(options.terminal), pace::live);
   refused_lines refusals;
   net::trace_player player(play, {.frame = [&](std::string_view frame) { print.frame(frame); },
                                   .refused =

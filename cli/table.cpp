@@ -28,7 +28,8 @@ table::table(std::vector<std::string> head, look look) : look_(look) {
 }
 
 void table::measure() {
-  widths_.assign(head_.size(), 0);
+  widths_ = least_;
+  widths_.resize(head_.size(), 0);
   const auto widen = [&](const row& cells) {
     for (std::size_t i = 0; i < cells.size() && i < widths_.size(); ++i) {
       widths_[i] = std::max(widths_[i], std::min(picture::width_of(cells[i].text), most));
@@ -38,14 +39,23 @@ void table::measure() {
   for (const row& cells : rows_) widen(cells);
 }
 
+void table::print_cell(std::ostream& out, const cell& cell) const {
+  if (look_.color) out << sgr(cell.tone);
+  out << cell.text;
+  if (look_.color && cell.tone != tone::plain) out << "\x1b[0m";
+}
+
 void table::print_row(std::ostream& out, const row& cells, bool is_head) const {
   std::size_t before = 0;
   for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
     const std::size_t is = picture::width_of(cells[i].text);
+    print_cell(out, cells[i]);
+    if (is > widths_[i] && look_.width != 0) {
+      before += widths_[i] + 2;
+      out << '\n' << std::string(before, ' ');
+      continue;
+    }
     const std::size_t taken = std::max(is, widths_[i]) + 2;
-    if (look_.color) out << sgr(cells[i].tone);
-    out << cells[i].text;
-    if (look_.color && cells[i].tone != tone::plain) out << "\x1b[0m";
     out << std::string(taken - is, ' ');
     before += taken;
   }
@@ -58,9 +68,7 @@ void table::print_row(std::ostream& out, const row& cells, bool is_head) const {
     lines = picture::wrapped(last.text, std::max(look_.width - std::min(look_.width, indent), least_wrapped));
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i > 0 || (below && !is_head)) out << '\n' << std::string(indent, ' ');
-    if (look_.color) out << sgr(last.tone);
-    out << lines[i];
-    if (look_.color && last.tone != tone::plain) out << "\x1b[0m";
+    print_cell(out, {lines[i], last.tone});
   }
   out << '\n';
 }

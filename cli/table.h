@@ -1,5 +1,6 @@
 // A table for a terminal. Columns are as wide as their cells, up to a limit; the last one wraps at the width, if there
-// is one. Rows may be printed in portions: the first portion sets the widths.
+// is one. Rows may be printed in portions: the first portion sets the widths. A wider cell of a later portion keeps the
+// columns aligned: with a width, the rest of its row continues on the next line.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +29,8 @@ class table {
   };
 
   table(std::vector<std::string> head, look look);
+  // Makes the columns at least this wide, for rows that come one at a time. Call it before the first print.
+  void set_least_widths(std::vector<std::size_t> widths) { least_ = std::move(widths); }
   void add(row cells) { rows_.push_back(std::move(cells)); }
   std::size_t waiting() const { return rows_.size(); }
   // Prints the rows added since the last call; the head comes before the first row.
@@ -36,12 +39,13 @@ class table {
  private:
   static constexpr std::size_t most = 40;  // columns of any but the last
   void measure();
+  void print_cell(std::ostream& out, const cell& cell) const;
   void print_row(std::ostream& out, const row& cells, bool is_head) const;
 
   look look_;
   row head_;
   std::vector<row> rows_;
-  std::vector<std::size_t> widths_;
+  std::vector<std::size_t> widths_, least_;
   bool begun_ = false;
 };
 

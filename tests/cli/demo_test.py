@@ -61,6 +61,13 @@ def test_the_scripted_team_is_healed_and_nothing_is_left(folder):
     assert list((folder / "tmp").iterdir()) == []
 
 
+def test_the_columns_stay_aligned_while_rows_come(folder):
+    _, out, err = finish(demo(folder, "--exit", "--speed", "20"))
+    head, *rows = out.splitlines()
+    starts = {row.index(match[0]) for row in rows if (match := re.search(r"deliver|reroute|inject|create", row))}
+    assert len(rows) >= 14 and starts == {head.index("action")}, out + err
+
+
 def test_variables_of_another_daemon_do_not_disturb_the_private_one(folder):
     status, _, err = finish(demo(folder, "--exit", "--speed", "1000", DIGD_URL="127.0.0.1:1", DIGD_TOKENS="/none"))
     assert status == 0, err
