@@ -2,8 +2,8 @@
 
 The Python program of the README runs as it is. Other Python samples are fragments: they must compile, and the names of
 digd that they use must exist. C++ samples compile against the installed headers. Configurations go through digd, and
-each digctl or digd command line must name commands and options that exist. clients/typescript/test/samples.test.ts runs
-the TypeScript samples.
+each digctl or digd command line must name commands and options that exist. shell_samples_test.py runs command lines,
+clients/typescript/test/samples.test.ts the TypeScript samples.
 """
 
 import ast
