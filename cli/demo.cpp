@@ -203,8 +203,10 @@ class demonstration {
                                       .log = {}});
       if (stopped_) return done;
       if (status != 0) {
-        return complain("demo", "the example failed. It needs the Python packages that its first lines name, in " +
-                                    options_.python + "; --python selects another interpreter");
+        const std::string extra = options_.attach == "python" ? "" : '[' + options_.attach + ']';
+        return complain("demo", "the example failed. If a module is missing in " + options_.python +
+                                    ": pip install 'WHEEL" + extra +
+                                    "', where WHEEL is the file of digd's wheel; --python selects another interpreter");
       }
     }
     return done;

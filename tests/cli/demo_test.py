@@ -146,10 +146,11 @@ def test_an_example_that_the_user_changed_is_kept(folder):
     assert out == "my own\nmy own\n"
 
 
-def test_a_failing_example_is_an_error(folder):
-    status, _, err = finish(demo(folder, "--attach", "python", "--exit", "--python", "false"))
+@pytest.mark.parametrize(("framework", "wheel"), [("langgraph", "'WHEEL[langgraph]'"), ("python", "'WHEEL'")])
+def test_a_failing_example_is_an_error_and_tells_what_to_install(folder, framework, wheel):
+    status, _, err = finish(demo(folder, "--attach", framework, "--exit", "--python", "false"))
     assert status == 2
-    assert "packages" in err and "--python" in err
+    assert f"missing in false: pip install {wheel}" in err and "--python" in err
 
 
 def test_health_of_no_daemon_is_wrong_use(digctl):
