@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "archive/rows.h"
 #include "archive/schema.h"
 #include "archive/trace_export.h"
 #include "archive/verdict_text.h"
@@ -51,12 +52,9 @@ std::size_t watched_entry::bytes() const {
 
 boost::system::result<std::unique_ptr<browser>> browser::open(const std::string& path, std::string* why) {
   std::unique_ptr<browser> made(new browser);
-  open_trouble found = open_to_read(made->db_, path);
-  if (!found) found = made->prepare();
-  if (found) {
-    if (why != nullptr) *why = found.words;
-    return make_error_code(found.error);
-  }
+  if (const auto failed = open_reader(
+          made->db_, path, {}, [&] { return made->prepare(); }, why))
+    return failed;
   return made;
 }
 
@@ -124,31 +122,20 @@ failure browser::prepare() {
 
 boost::system::result<std::vector<run_row>> browser::runs(std::uint64_t before, std::uint64_t limit) {
   constexpr std::uint64_t highest = std::numeric_limits<std::int64_t>::max();
-  const statement_reset guard(runs_);
   runs_.bind(1, before == 0 ? highest : std::min(before, highest));
   runs_.bind(2, std::min(limit, highest));
-  return collect(runs_);
-}
-
-boost::system::result<std::vector<run_row>> browser::collect(statement& from) {
-  std::vector<run_row> rows;
-  failure why;
-  while (from.step(why)) rows.push_back(run_from(from));
-  if (why) return make_error_code(why.error());
-  return rows;
+  return read_rows(runs_, run_from);
 }
 
 boost::system::result<std::vector<run_row>> browser::oldest_ended(std::uint64_t limit) {
-  const statement_reset guard(oldest_ended_);
   oldest_ended_.bind(1, limit);
-  return collect(oldest_ended_);
+  return read_rows(oldest_ended_, run_from);
 }
 
 boost::system::result<std::vector<run_row>> browser::quiet_since(std::int64_t before_ms, std::uint64_t limit) {
-  const statement_reset guard(quiet_);
   quiet_.bind(1, before_ms);
   quiet_.bind(2, limit);
-  return collect(quiet_);
+  return read_rows(quiet_, run_from);
 }
 
 boost::system::result<std::uint64_t> browser::used_bytes() {
@@ -163,13 +150,8 @@ boost::system::result<std::uint64_t> browser::used_bytes() {
 }
 
 boost::system::result<std::optional<run_row>> browser::find(std::string_view run) {
-  const statement_reset guard(find_);
   find_.bind(1, run);
-  failure why;
-  std::optional<run_row> found;
-  if (find_.step(why)) found = run_from(find_);
-  if (why) return make_error_code(why.error());
-  return found;
+  return read_row(find_, run_from);
 }
 
 namespace {
@@ -231,20 +213,15 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
 }
 
 boost::system::result<std::vector<detection_count>> browser::detection_counts(std::uint64_t run_number) {
-  const statement_reset guard(group_);
   group_.bind(1, run_number);
-  std::vector<detection_count> detection_counts;
-  failure why;
-  while (group_.step(why)) {
-    detection_counts.push_back({.rule = group_.text(0),
-                                .healed = group_.integer(1) != 0,
-                                .cause = group_.text(2),
-                                .healing = group_.text(3),
-                                .outcome = group_.text(4),
-                                .count = static_cast<std::uint64_t>(group_.integer(5))});
-  }
-  if (why) return make_error_code(why.error());
-  return detection_counts;
+  return read_rows(group_, [](const statement& row) {
+    return detection_count{.rule = row.text(0),
+                           .healed = row.integer(1) != 0,
+                           .cause = row.text(2),
+                           .healing = row.text(3),
+                           .outcome = row.text(4),
+                           .count = static_cast<std::uint64_t>(row.integer(5))};
+  });
 }
 
 boost::system::result<std::vector<detection_item>> browser::detections(std::uint64_t run_number, std::int64_t after,
@@ -291,14 +268,9 @@ boost::system::result<std::optional<std::string>> browser::frame_of_entry(std::u
 
 boost::system::result<std::optional<std::string>> browser::frame_of_hold(std::uint64_t run_number,
                                                                          std::string_view hold) {
-  const statement_reset guard(hold_frame_);
   hold_frame_.bind(1, run_number);
   hold_frame_.bind(2, hold);
-  failure why;
-  std::optional<std::string> found;
-  if (hold_frame_.step(why)) found = hold_frame_.text(0);
-  if (why) return make_error_code(why.error());
-  return found;
+  return read_row(hold_frame_, [](const statement& row) { return row.text(0); });
 }
 
 // ---- the tail

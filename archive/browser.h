@@ -164,7 +164,6 @@ class browser {
   browser() = default;
   failure prepare();
   failure prepare_pilot();
-  static boost::system::result<std::vector<run_row>> collect(statement& from);
   failure count_on(std::uint64_t run_number, counted& sum);
   failure first_row_after(statement& probe, std::int64_t entry, std::int64_t last, std::int64_t& id);
   failure read_entries(std::int64_t after, std::uint64_t run_number, std::vector<watched_entry>& out);

@@ -1,5 +1,9 @@
 // What `digctl pilot` reads: many runs at once, and single detections.
+#include <algorithm>
+#include <limits>
+
 #include "archive/browser.h"
+#include "archive/rows.h"
 
 namespace digd::archive {
 
@@ -37,52 +41,35 @@ failure browser::prepare_pilot() {
 boost::system::result<std::optional<std::int64_t>> browser::find_detection(std::uint64_t run_number, std::int64_t entry,
                                                                            std::uint64_t place_in_entry) {
   constexpr std::uint64_t highest = std::numeric_limits<std::int64_t>::max();
-  const statement_reset guard(find_detection_);
   find_detection_.bind(1, run_number);
   find_detection_.bind(2, entry);
   find_detection_.bind(3, std::min(place_in_entry, highest) - 1);
-  failure why;
-  std::optional<std::int64_t> found;
-  if (find_detection_.step(why)) found = find_detection_.integer(0);
-  if (why) return make_error_code(why.error());
-  return found;
+  return read_row(find_detection_, [](const statement& row) { return row.integer(0); });
 }
 
 boost::system::result<std::optional<detection_text>> browser::text_of_detection(std::int64_t id) {
-  const statement_reset guard(detection_text_);
   detection_text_.bind(1, id);
-  failure why;
-  std::optional<detection_text> found;
-  if (detection_text_.step(why)) {
-    found = {.entry = detection_text_.integer(0),
-             .place_in_entry = static_cast<std::uint64_t>(detection_text_.integer(1)),
-             .reason = detection_text_.text(2)};
-  }
-  if (why) return make_error_code(why.error());
-  return found;
+  return read_row(detection_text_, [](const statement& row) {
+    return detection_text{
+        .entry = row.integer(0), .place_in_entry = static_cast<std::uint64_t>(row.integer(1)), .reason = row.text(2)};
+  });
 }
 
 boost::system::result<std::vector<piloted_run>> browser::piloted_runs(std::int64_t opened_since_ms,
                                                                       std::uint64_t limit) {
-  const statement_reset guard(piloted_runs_);
   piloted_runs_.bind(1, opened_since_ms);
   piloted_runs_.bind(2, limit);
-  std::vector<piloted_run> piloted_runs;
-  failure why;
-  while (piloted_runs_.step(why)) {
-    const statement& row = piloted_runs_;
-    piloted_run piloted_run{
+  return read_rows(piloted_runs_, [](const statement& row) {
+    piloted_run run{
         .number = static_cast<std::uint64_t>(row.integer(0)), .run = row.text(1), .opened_ms = row.integer(2)};
-    piloted_run.ended = row.text(3);
-    if (!row.is_null(4)) piloted_run.ended_ms = row.integer(4);
-    piloted_run.mode = row.text(5);
-    piloted_run.canary = row.text(6);
-    piloted_run.activations = static_cast<std::uint64_t>(row.integer(7));
-    piloted_run.metrics = row.text(8);
-    piloted_runs.push_back(std::move(piloted_run));
-  }
-  if (why) return make_error_code(why.error());
-  return piloted_runs;
+    run.ended = row.text(3);
+    if (!row.is_null(4)) run.ended_ms = row.integer(4);
+    run.mode = row.text(5);
+    run.canary = row.text(6);
+    run.activations = static_cast<std::uint64_t>(row.integer(7));
+    run.metrics = row.text(8);
+    return run;
+  });
 }
 
 namespace {
@@ -95,44 +82,32 @@ std::optional<std::string> text_or_none(const statement& row, int column) {
 
 boost::system::result<std::vector<piloted_healing>> browser::piloted_healings(std::int64_t opened_since_ms,
                                                                               std::uint64_t limit) {
-  const statement_reset guard(piloted_healings_);
   piloted_healings_.bind(1, opened_since_ms);
   piloted_healings_.bind(2, limit);
-  std::vector<piloted_healing> piloted_healings;
-  failure why;
-  while (piloted_healings_.step(why)) {
-    const statement& row = piloted_healings_;
-    piloted_healings.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
-                                .rule = row.text(1),
-                                .subject = text_or_none(row, 2),
-                                .place = text_or_none(row, 3),
-                                .would = static_cast<std::uint64_t>(row.integer(4)),
-                                .did = static_cast<std::uint64_t>(row.integer(5)),
-                                .latest = row.integer(6)});
-  }
-  if (why) return make_error_code(why.error());
-  return piloted_healings;
+  return read_rows(piloted_healings_, [](const statement& row) {
+    return piloted_healing{.run_number = static_cast<std::uint64_t>(row.integer(0)),
+                           .rule = row.text(1),
+                           .subject = text_or_none(row, 2),
+                           .place = text_or_none(row, 3),
+                           .would = static_cast<std::uint64_t>(row.integer(4)),
+                           .did = static_cast<std::uint64_t>(row.integer(5)),
+                           .latest = row.integer(6)};
+  });
 }
 
 boost::system::result<std::vector<piloted_judgement>> browser::piloted_judgements(std::int64_t opened_since_ms,
                                                                                   std::uint64_t limit) {
-  const statement_reset guard(piloted_judgements_);
   piloted_judgements_.bind(1, opened_since_ms);
   piloted_judgements_.bind(2, limit);
-  std::vector<piloted_judgement> piloted_judgements;
-  failure why;
-  while (piloted_judgements_.step(why)) {
-    const statement& row = piloted_judgements_;
-    piloted_judgements.push_back({.run_number = static_cast<std::uint64_t>(row.integer(0)),
-                                  .rule = row.text(1),
-                                  .subject = text_or_none(row, 2),
-                                  .place = text_or_none(row, 3),
-                                  .week = row.text(4),
-                                  .right = static_cast<std::uint64_t>(row.integer(5)),
-                                  .wrong = static_cast<std::uint64_t>(row.integer(6))});
-  }
-  if (why) return make_error_code(why.error());
-  return piloted_judgements;
+  return read_rows(piloted_judgements_, [](const statement& row) {
+    return piloted_judgement{.run_number = static_cast<std::uint64_t>(row.integer(0)),
+                             .rule = row.text(1),
+                             .subject = text_or_none(row, 2),
+                             .place = text_or_none(row, 3),
+                             .week = row.text(4),
+                             .right = static_cast<std::uint64_t>(row.integer(5)),
+                             .wrong = static_cast<std::uint64_t>(row.integer(6))};
+  });
 }
 
 }  // namespace digd::archive

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "archive/detection_text.h"
+#include "archive/rows.h"
 #include "archive/schema.h"
 
 namespace digd::archive {
@@ -33,12 +34,9 @@ constexpr const char* ended_run_sql =
 boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(const std::string& path,
                                                                               std::string* why) {
   std::unique_ptr<callback_reader> made(new callback_reader);
-  open_trouble found = open_to_read(made->db_, path);
-  if (!found) found = made->prepare();
-  if (found) {
-    if (why != nullptr) *why = found.words;
-    return make_error_code(found.error);
-  }
+  if (const auto failed = open_reader(
+          made->db_, path, {}, [&] { return made->prepare(); }, why))
+    return failed;
   return made;
 }
 
@@ -152,35 +150,27 @@ boost::system::result<callback_piece> callback_reader::after(const callback_posi
 }
 
 boost::system::result<std::vector<ended_run>> callback_reader::ended_after(const ended_run& from) {
-  const statement_reset guard(ended_);
   ended_.bind(1, from.ended_ms);
   ended_.bind(2, from.number);
   ended_.bind(3, static_cast<std::uint64_t>(max_rows));
-  failure why;
-  std::vector<ended_run> found;
-  while (ended_.step(why)) found.push_back({ended_.integer(0), static_cast<std::uint64_t>(ended_.integer(1))});
-  if (why) return make_error_code(why.error());
-  return found;
+  return read_rows(ended_, [](const statement& row) {
+    return ended_run{row.integer(0), static_cast<std::uint64_t>(row.integer(1))};
+  });
 }
 
 boost::system::result<std::optional<callback_text>> callback_reader::text_of(callback_kind kind, std::int64_t row) {
   statement& from = kind == callback_kind::detection      ? detection_
                     : kind == callback_kind::intervention ? intervention_
                                                           : ended_run_;
-  const statement_reset guard(from);
   from.bind(1, row);
-  failure why;
-  std::optional<callback_text> found;
-  if (from.step(why)) {
-    found = callback_text{.run = from.text(0),
-                          .json = join_detection(from.text(1), from.text(5)),
-                          .hold = from.text(2),
-                          .event = from.text(3),
-                          .link = {},
-                          .at_ms = from.integer(4)};
-  }
-  if (why) return make_error_code(why.error());
-  return found;
+  return read_row(from, [](const statement& found) {
+    return callback_text{.run = found.text(0),
+                         .json = join_detection(found.text(1), found.text(5)),
+                         .hold = found.text(2),
+                         .event = found.text(3),
+                         .link = {},
+                         .at_ms = found.integer(4)};
+  });
 }
 
 boost::system::result<callback_reader::labels> callback_reader::labels_of(std::uint64_t run_number) {
@@ -197,13 +187,8 @@ boost::system::result<callback_reader::labels> callback_reader::labels_of(std::u
 }
 
 boost::system::result<std::optional<std::string>> callback_reader::run_of(std::uint64_t run_number) {
-  const statement_reset guard(run_);
   run_.bind(1, run_number);
-  failure why;
-  std::optional<std::string> found;
-  if (run_.step(why)) found = run_.text(0);
-  if (why) return make_error_code(why.error());
-  return found;
+  return read_row(run_, [](const statement& row) { return row.text(0); });
 }
 
 }  // namespace digd::archive

@@ -53,12 +53,9 @@ class side_rows {
 
 boost::system::result<std::unique_ptr<entry_stream>> entry_stream::open(const std::string& path, std::string* why) {
   std::unique_ptr<entry_stream> made(new entry_stream);
-  open_trouble found = open_to_read(made->db_, path);
-  if (!found) found = made->prepare();
-  if (found) {
-    if (why != nullptr) *why = found.words;
-    return make_error_code(found.error);
-  }
+  if (const auto failed = open_reader(
+          made->db_, path, {}, [&] { return made->prepare(); }, why))
+    return failed;
   return made;
 }
 

@@ -15,12 +15,9 @@ constexpr std::size_t bytes_at_once = 4u << 20;
 boost::system::result<std::unique_ptr<reader>> reader::open(const std::string& path, const std::string& vfs,
                                                             std::string* why) {
   std::unique_ptr<reader> made(new reader);
-  open_trouble found = open_to_read(made->db_, path, vfs);
-  if (!found) found = made->prepare();
-  if (found) {
-    if (why != nullptr) *why = found.words;
-    return make_error_code(found.error);
-  }
+  if (const auto failed = open_reader(
+          made->db_, path, vfs, [&] { return made->prepare(); }, why))
+    return failed;
   return made;
 }
 

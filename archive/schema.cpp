@@ -100,6 +100,15 @@ open_trouble take_step(connection& db, const migration& step) {
 
 }  // namespace
 
+boost::system::error_code open_reader(connection& db, const std::string& path, const std::string& vfs,
+                                      const std::function<failure()>& prepare, std::string* why) {
+  open_trouble found = open_to_read(db, path, vfs);
+  if (!found) found = prepare();
+  if (!found) return {};
+  if (why != nullptr) *why = found.words;
+  return make_error_code(found.error);
+}
+
 open_trouble migrate(connection& db, bool is_new, const std::function<void(int from, int to)>& before) {
   if (is_new) {
     // Both must be set before the first page. Incremental vacuum lets the file shrink after deletions.

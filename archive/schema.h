@@ -1,6 +1,7 @@
 // The schema of an archive file, and the migrations from older schemas. Documented in docs/archive.md.
 #pragma once
 
+#include <boost/system/error_code.hpp>
 #include <functional>
 #include <string>
 #include <utility>
@@ -31,6 +32,10 @@ open_trouble recognise(connection& db, bool& is_new);
 // Opens a file for reading only. Also refuses an empty file and one of an older version, which only digd migrates.
 // `vfs` names SQLite's file layer; empty: the default.
 open_trouble open_to_read(connection& db, const std::string& path, const std::string& vfs = {});
+
+// The same for a reader, which then prepares its statements. `why`, unless it is null, is set to a sentence for people.
+boost::system::error_code open_reader(connection& db, const std::string& path, const std::string& vfs,
+                                      const std::function<failure()>& prepare, std::string* why);
 
 // Creates the schema in a new file, or migrates an older one, version by version. Each step is one transaction: after a
 // crash, the file has the version before or after a step. `db` must be open for writing. `before` is called before each

@@ -27,15 +27,6 @@ CREATE INDEX documents_by_run ON documents (run);
 CREATE VIRTUAL TABLE texts USING fts5(scope, text, tokenize = 'unicode61');
 )sql";
 
-template <class Work>
-failure transaction(connection& db, Work work) {
-  failure why = db.execute("BEGIN IMMEDIATE");
-  if (!why) why = work();
-  if (!why) why = db.execute("COMMIT");
-  if (why && db.in_transaction()) static_cast<void>(db.execute("ROLLBACK"));
-  return why;
-}
-
 bool is_word_byte(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x80 || (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
@@ -79,7 +70,7 @@ failure search_index::open(const std::string& path) {
       return failure::wrong_file("another program, or another version of digd, wrote the file");
     why = db_.execute("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL");
     if (!why) {
-      why = transaction(db_, [&] {
+      why = db_.transaction([&] {
         return db_.execute(schema + std::string("PRAGMA application_id = ") + std::to_string(search_application_id) +
                            "; PRAGMA user_version = " + std::to_string(search_schema_version));
       });
@@ -118,7 +109,7 @@ failure search_index::open_to_search(const std::string& path) {
 }
 
 failure search_index::add(const std::vector<search_document>& documents, std::int64_t upto) {
-  failure why = transaction(db_, [&] {
+  failure why = db_.transaction([&] {
     for (const search_document& document : documents) {
       add_document_.bind(1, document.run_number);
       add_document_.bind(2, document.entry);
@@ -139,7 +130,7 @@ failure search_index::add(const std::vector<search_document>& documents, std::in
 
 failure search_index::remove_runs(const std::vector<std::uint64_t>& run_numbers) {
   if (run_numbers.empty()) return {};
-  failure why = transaction(db_, [&] {
+  failure why = db_.transaction([&] {
     for (const std::uint64_t number : run_numbers) {
       remove_texts_.bind(1, number);
       if (failure fault = remove_texts_.run()) return fault;

@@ -97,6 +97,9 @@ class connection {
   failure prepare(std::string_view sql, statement& into);
   failure query(const std::string& sql, std::int64_t& first);  // the first column of the first row; 0 if none
   failure query(const std::string& sql, std::string& first);
+  // Calls `work`, which returns a `failure`, inside a transaction: commits on success, otherwise rolls back.
+  template <class Work>
+  failure transaction(Work work);
   bool in_transaction() const;
   std::int64_t last_inserted_row() const;
   std::int64_t changed_rows() const;  // by the last INSERT, UPDATE or DELETE
@@ -111,5 +114,14 @@ class connection {
   };
   std::unique_ptr<sqlite3, closer> handle_;
 };
+
+template <class Work>
+failure connection::transaction(Work work) {
+  failure why = execute("BEGIN IMMEDIATE");
+  if (!why) why = work();
+  if (!why) why = execute("COMMIT");
+  if (why && in_transaction()) static_cast<void>(execute("ROLLBACK"));
+  return why;
+}
 
 }  // namespace digd::archive

@@ -28,15 +28,6 @@ std::string first_position() { return "INSERT INTO position VALUES ('" + random_
 
 }  // namespace
 
-template <class Work>
-failure publish_store::transaction(Work work) {
-  failure why = db_.execute("BEGIN IMMEDIATE");
-  if (!why) why = work();
-  if (!why) why = db_.execute("COMMIT");
-  if (why && db_.in_transaction()) static_cast<void>(db_.execute("ROLLBACK"));
-  return why;
-}
-
 failure publish_store::open(const std::string& path) {
   failure why = db_.open(path, archive::open_mode::create, {});
   if (!why) why = migrate();
@@ -59,7 +50,7 @@ failure publish_store::migrate() {
   if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
   if (why || (id == application_id && version == schema_version)) return why;
   if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
-  return transaction([&] {
+  return db_.transaction([&] {
     return db_.execute(schema + first_position() + "PRAGMA application_id = " + std::to_string(application_id) +
                        "; PRAGMA user_version = " + std::to_string(schema_version));
   });
@@ -77,7 +68,7 @@ failure publish_store::read_position() {
 
 failure publish_store::move(const archive::stream_position& position,
                             std::span<const archive::streamed_entry> published) {
-  failure why = transaction([&] {
+  failure why = db_.transaction([&] {
     failure wrong;
     std::int64_t last = 0;
     for (const archive::streamed_entry& entry : published) {
@@ -108,7 +99,8 @@ failure publish_store::remove_run(std::int64_t number) {
 }
 
 failure publish_store::restart() {
-  failure why = transaction([&] { return db_.execute("DELETE FROM runs; DELETE FROM position;" + first_position()); });
+  failure why =
+      db_.transaction([&] { return db_.execute("DELETE FROM runs; DELETE FROM position;" + first_position()); });
   return why ? why : read_position();
 }
 

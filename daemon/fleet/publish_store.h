@@ -36,8 +36,6 @@ class publish_store {
  private:
   archive::failure migrate();
   archive::failure read_position();
-  template <class Work>
-  archive::failure transaction(Work work);
 
   archive::connection db_;
   archive::statement move_, add_run_, remove_run_;

@@ -29,15 +29,6 @@ CREATE INDEX traces_by_run ON traces (run);
 
 }  // namespace
 
-template <class Work>
-failure otlp_spool::transaction(Work work) {
-  failure why = db_.execute("BEGIN IMMEDIATE");
-  if (!why) why = work();
-  if (!why) why = db_.execute("COMMIT");
-  if (why && db_.in_transaction()) static_cast<void>(db_.execute("ROLLBACK"));
-  return why;
-}
-
 failure otlp_spool::open(const std::string& path) {
   if (path.empty()) return {};
   failure why = db_.open(path, archive::open_mode::create, {});
@@ -74,7 +65,7 @@ failure otlp_spool::migrate() {
   if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
   if (why || (id == application_id && version == schema_version)) return why;
   if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
-  return transaction([&] {
+  return db_.transaction([&] {
     return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) +
                                  "; PRAGMA user_version = " + std::to_string(schema_version)));
   });
@@ -91,7 +82,7 @@ failure otlp_spool::add(stored_batch& batch) {
 failure otlp_spool::add_lines(std::string_view run, const std::vector<std::string>& traces, std::uint64_t first_seq,
                               const std::vector<std::string>& lines) {
   if (!db_) return {};
-  return transaction([&] {
+  return db_.transaction([&] {
     failure why;
     for (const std::string& trace : traces) {
       trace_.bind(1, std::string_view(trace));
@@ -110,7 +101,7 @@ failure otlp_spool::add_lines(std::string_view run, const std::vector<std::strin
 
 failure otlp_spool::forget_batches(const std::vector<std::int64_t>& ids) {
   if (!db_ || ids.empty()) return {};
-  return transaction([&] {
+  return db_.transaction([&] {
     failure why;
     for (const std::int64_t id : ids) {
       drop_batch_.bind(1, id);
@@ -122,7 +113,7 @@ failure otlp_spool::forget_batches(const std::vector<std::int64_t>& ids) {
 
 failure otlp_spool::forget_run(std::string_view run) {
   if (!db_) return {};
-  return transaction([&] {
+  return db_.transaction([&] {
     drop_lines_.bind(1, run);
     drop_traces_.bind(1, run);
     failure why = drop_lines_.run();

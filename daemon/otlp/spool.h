@@ -48,8 +48,6 @@ class otlp_spool {
 
  private:
   archive::failure migrate();
-  template <class Work>
-  archive::failure transaction(Work work);
 
   archive::connection db_;
   archive::statement add_, line_, trace_, drop_batch_, drop_lines_, drop_traces_;

@@ -73,15 +73,6 @@ stored_callback callback_from(const statement& row) {
 
 }  // namespace
 
-template <class Work>
-failure webhook_store::transaction(Work work) {
-  failure why = db_.execute("BEGIN IMMEDIATE");
-  if (!why) why = work();
-  if (!why) why = db_.execute("COMMIT");
-  if (why && db_.in_transaction()) static_cast<void>(db_.execute("ROLLBACK"));
-  return why;
-}
-
 failure webhook_store::open(const std::string& path) {
   failure why = db_.open(path, archive::open_mode::create, {});
   if (why) return why;
@@ -115,7 +106,7 @@ failure webhook_store::migrate() {
   if (why) return why;
   if (id == application_id && version == schema_version) return {};
   if (id == application_id && version == 1) {
-    return transaction([&] {
+    return db_.transaction([&] {
       return db_.execute(from_version_1 + std::string(schema) + copy_version_1 +
                          "PRAGMA user_version = " + std::to_string(schema_version));
     });
@@ -125,7 +116,7 @@ failure webhook_store::migrate() {
                                std::to_string(schema_version));
   }
   if (objects > 0 || id != 0) return failure::wrong_file("the file is an SQLite database of another program");
-  return transaction([&] {
+  return db_.transaction([&] {
     return db_.execute(identity_table + std::string(schema) + "INSERT INTO identity (prefix) VALUES ('" +
                        random_hex(16) + "'); PRAGMA application_id = " + std::to_string(application_id) +
                        "; PRAGMA user_version = " + std::to_string(schema_version));
@@ -165,7 +156,7 @@ failure webhook_store::prepare() {
 failure webhook_store::read_prefix() { return db_.query("SELECT prefix FROM identity", prefix_); }
 
 failure webhook_store::clear() {
-  failure why = transaction([&] {
+  failure why = db_.transaction([&] {
     return db_.execute("DELETE FROM callbacks; DELETE FROM webhooks; UPDATE identity SET prefix = '" + random_hex(16) +
                        "'");
   });
@@ -197,7 +188,7 @@ failure webhook_store::remove_webhook(const std::string& name) {
 
 failure webhook_store::add_callbacks(const std::string& name, const archive::callback_position& upto,
                                      std::vector<stored_callback>& callbacks) {
-  return transaction([&] {
+  return db_.transaction([&] {
     failure why;
     for (stored_callback& callback : callbacks) {
       if (!why) why = insert(name, callback);
@@ -250,7 +241,7 @@ failure webhook_store::remove_callback(std::int64_t id) {
 failure webhook_store::make_dead(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
                                  const std::string& why_it_died, std::int64_t keep, std::int64_t& dropped) {
   dropped = 0;
-  return transaction([&] {
+  return db_.transaction([&] {
     make_dead_.bind(1, callback.id);
     make_dead_.bind(2, now_ms);
     make_dead_.bind(3, std::string_view(why_it_died));
@@ -289,7 +280,7 @@ failure webhook_store::dead_count(const std::string& name, std::int64_t& count) 
 failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std::uint64_t limit,
                               std::vector<stored_callback>& out) {
   std::vector<stored_callback> revived;
-  failure fault = transaction([&] {
+  failure fault = db_.transaction([&] {
     std::vector<dead_letter> oldest;
     failure why = dead_letters(name, 0, limit, oldest);
     for (dead_letter& dead_letter : oldest) {

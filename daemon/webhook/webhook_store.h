@@ -86,8 +86,6 @@ class webhook_store {
   archive::failure prepare();
   archive::failure read_prefix();
   archive::failure insert(const std::string& name, stored_callback& callback);
-  template <class Work>
-  archive::failure transaction(Work work);
 
   archive::connection db_;
   archive::statement webhooks_, add_, move_, remove_webhook_, insert_, waiting_, set_attempts_, remove_callback_,

@@ -1,0 +1,38 @@
+// Reads the rows of a prepared query whose parameters are bound, and then resets it.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <optional>
+#include <type_traits>
+#include <vector>
+
+#include "archive/error.h"
+#include "archive/sqlite.h"
+
+namespace digd::archive {
+
+// What `read` makes of each row, in order.
+template <class Read>
+auto read_rows(statement& query, Read read)
+    -> boost::system::result<std::vector<std::invoke_result_t<Read, const statement&>>> {
+  const statement_reset guard(query);
+  std::vector<std::invoke_result_t<Read, const statement&>> rows;
+  failure why;
+  while (query.step(why)) rows.push_back(read(query));
+  if (why) return make_error_code(why.error());
+  return rows;
+}
+
+// What `read` makes of the first row; nullopt: there is no row.
+template <class Read>
+auto read_row(statement& query, Read read)
+    -> boost::system::result<std::optional<std::invoke_result_t<Read, const statement&>>> {
+  const statement_reset guard(query);
+  std::optional<std::invoke_result_t<Read, const statement&>> row;
+  failure why;
+  if (query.step(why)) row = read(query);
+  if (why) return make_error_code(why.error());
+  return row;
+}
+
+}  // namespace digd::archive
