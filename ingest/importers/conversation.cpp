@@ -304,6 +304,17 @@ class turn_mapper {
 
 }  // namespace
 
+void check_times(const conversation_times& times, json_reader& reader) {
+  constexpr std::int64_t max_step_ms = 60'000;
+  constexpr std::int64_t max_quiet_ms = 86'400'000;
+  if (times.step_ms < 1 || times.step_ms > max_step_ms) {
+    reader.fail(import_errc::bad_option, "step_ms", "expected 1 to 60000");
+  }
+  if (times.quiet_ms < 0 || times.quiet_ms > max_quiet_ms) {
+    reader.fail(import_errc::bad_option, "quiet_ms", "expected 0 to 86400000");
+  }
+}
+
 void write_conversation(const conversation& log, const conversation_times& times, trace_writer& writer,
                         import_counts& counts) {
   turn_mapper(log, times, writer, counts).run();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ingest/importers/import_result.h"
+#include "ingest/importers/json_reader.h"
 #include "ingest/importers/trace_writer.h"
 #include "ingest/importers/whowhen_text.h"
 
@@ -41,6 +42,9 @@ struct conversation_times {
   std::int64_t step_ms = 1000;
   std::int64_t quiet_ms = 15'000;
 };
+
+// Fails the reader with `bad_option` if a time is out of its range: 1 ms to a minute, and 0 to a day.
+void check_times(const conversation_times& times, json_reader& reader);
 
 // Writes all messages after `hello`, and counts them.
 void write_conversation(const conversation& log, const conversation_times& times, trace_writer& writer,

@@ -28,15 +28,8 @@ void fill_roster(conversation& log) {
 }
 
 import_outcome import_checked(framework from, std::string_view file, const trajectory_options& options) {
-  constexpr std::int64_t max_step_ms = 60'000;
-  constexpr std::int64_t max_quiet_ms = 86'400'000;
   json_reader reader;
-  if (options.step_ms < 1 || options.step_ms > max_step_ms) {
-    reader.fail(import_errc::bad_option, "step_ms", "expected 1 to 60000");
-  }
-  if (options.quiet_ms < 0 || options.quiet_ms > max_quiet_ms) {
-    reader.fail(import_errc::bad_option, "quiet_ms", "expected 0 to 86400000");
-  }
+  check_times({options.step_ms, options.quiet_ms}, reader);
   if (reader.failed()) return reader.failure();
 
   const auto first = file.find_first_not_of(" \t\r\n");
