@@ -1,9 +1,9 @@
 """AutoGen's runtime, in which every message gets its verdict before it enters the queue.
 
-AutoGen's intervention handlers are not enough for this. They run in the runtime's single loop, so a message held there
-blocks all others. They do not know which call of an agent a message comes from, or when that call ends. They cannot
-send a message elsewhere, and `stop_when_idle` never returns after they drop one. This runtime holds a message in the
-task of its sender and drops none.
+AutoGen's intervention handlers cannot do this. They run in the runtime's single loop, so a message held there blocks
+all others. They know neither the call of an agent that sent a message nor the end of that call. They cannot send a
+message elsewhere, and `stop_when_idle` never returns after they drop one. This runtime holds messages in their sender's
+task.
 
 Agents are not changed. While the runtime delivers a message, it sees a proxy of the agent that reports the call.
 """
@@ -82,8 +82,7 @@ class Runtime(SingleThreadedAgentRuntime):
         """Reports to this run from now on. No message may be in flight."""
         self.digd_run = run
         self.is_off = run.mode == "off"
-        self.mail = Mail()
-        self.holding = Holds()
+        self.mail, self.holding = Mail(), Holds()
         self.state = RunState.of(run)
         self.flow = self.state.flow
         self.calls = Calls(self, self._heal_errors)
@@ -487,10 +486,7 @@ class Runtime(SingleThreadedAgentRuntime):
         return any([await runtime.offer_intervention(intervention) for runtime in self.state.runtimes])
 
     def _cancel(self, intervention: Intervention) -> None:
-        """Ends the work of agents: they raise Cancelled with the intervention's text.
-
-        An activation that ended before the intervention arrived needs no cancelling.
-        """
+        """Ends open work of agents: they raise Cancelled with the intervention's text."""
         for line in list(self.state.lines):
             line.cancel(intervention)
 
@@ -498,7 +494,7 @@ class Runtime(SingleThreadedAgentRuntime):
         """Calls the recipients that are agents of this runtime. Returns whether any of them reads the text."""
         speakers = [n for n in intervention.recipients if self.chats is not None and self.chats.has_participant(n)]
         is_helped = self.chats is not None and self.chats.carry_out(intervention, speakers)
+        if self._run_context is None or not self.flow.is_idle():  # stopped, or its agents are busy
+            return is_helped
         agents = [n for n in intervention.recipients if n not in speakers]
-        if self._run_context is None or not self.flow.is_idle():
-            return is_helped  # the runtime is stopped, or its agents are busy
         return await self.calls.carry_out(intervention, agents) or is_helped
