@@ -1,11 +1,14 @@
-// digd-bench-healing: plays the runs of the study and writes one line of JSON for each.
+// digd-bench-healing: plays the runs of the study and writes one line of JSON for each. Also draws the charts of
+// docs/healing.md.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <thread>
 
+#include "bench/healing/comparison_chart.h"
 #include "bench/healing/line_monitor.h"
 #include "bench/healing/study.h"
 
@@ -22,6 +25,7 @@ struct options {
   int agents = 0;                 // only cells with this number; 0: all
   std::int64_t integers = 0;
   bool tuning = false;
+  bool chart = false;
   std::string speak;  // name of a run that is played with a monitor at the other end of the pipes
 };
 
@@ -80,8 +84,13 @@ int main(int argc, char** argv) {
   app.add_flag("--tuning", options.tuning, "instead of the study: what was tried to choose digd's texts and attempts");
   app.add_option("--speak", options.speak,
                  "one run of this name: its messages on standard output, answers on standard input");
+  app.add_flag("--chart", options.chart, "draws the chart that standard input describes, as SVG");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (options.chart) {
+      std::cout << comparison_chart(std::string(std::istreambuf_iterator<char>(std::cin), {}));
+      return 0;
+    }
     return options.speak.empty() ? run(options) : speak(options);
   } catch (const std::exception& problem) {
     std::cerr << "digd-bench-healing: " << problem.what() << '\n';

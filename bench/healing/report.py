@@ -1,4 +1,4 @@
-"""Rewrites the figures of docs/healing.md: each table between its marks, and the plots.
+"""Rewrites the figures of docs/healing.md: each table between its marks, and the charts.
 
 python bench/healing/report.py build/bench-healing/study.jsonl build/bench-healing/tuning.jsonl [--docs docs]
 """
@@ -9,11 +9,12 @@ import argparse
 import re
 from pathlib import Path
 
-import plots
+import charts
 import tables
 from results import Results
 
 ROOT = Path(__file__).parents[2]
+BENCH = ROOT / "build/release/bin/digd-bench-healing"
 
 
 def fill(page: str, name: str, content: str) -> str:
@@ -26,10 +27,11 @@ def fill(page: str, name: str, content: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Tables and plots of docs/healing.md from the results of the bench.")
+    parser = argparse.ArgumentParser(description="Tables and charts of docs/healing.md from the results of the bench.")
     parser.add_argument("study", type=Path)
     parser.add_argument("tuning", type=Path)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder of healing.md and images/")
+    parser.add_argument("--bench", type=Path, default=BENCH, help="digd-bench-healing, which draws the charts")
     arguments = parser.parse_args()
     study, tuning = Results(arguments.study), Results(arguments.tuning)
     page = (arguments.docs / "healing.md").read_text()
@@ -48,9 +50,12 @@ def main() -> None:
     ):
         page = fill(page, name, content)
     (arguments.docs / "healing.md").write_text(page)
-    plots.valid_by_agents(study, arguments.docs / "images/healing-valid.svg")
-    plots.valid_by_chance(study, arguments.docs / "images/healing-following.svg")
-    plots.single_rules(study, arguments.docs / "images/healing-rules.svg")
+    for name, chart in (
+        ("healing-valid", charts.valid_by_agents(study)),
+        ("healing-following", charts.valid_by_chance(study)),
+        ("healing-rules", charts.single_rules(study)),
+    ):
+        charts.write(arguments.bench, chart, arguments.docs / f"images/{name}.svg")
 
 
 if __name__ == "__main__":

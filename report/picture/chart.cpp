@@ -80,7 +80,7 @@ chart::chart(double width, double height, std::string_view title, std::string_vi
   to.children().line_end().element("title", title).line_end();
   if (!description.empty()) to.element("desc", description).line_end();
   if (!look.embedded) {
-    to.raw("<style>").raw(with_colours(chart_style)).close("style");
+    to.raw("<style>").raw(with_colours(std::string(chart_style).append(look.style))).close("style");
     to.open("rect")
         .attribute("class", "page")
         .attribute("width", width_text)

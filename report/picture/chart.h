@@ -30,6 +30,7 @@ extern const std::string_view chart_style;
 struct chart_look {
   bool embedded = false;         // in a page, as `<svg class="chart">`, without style and background
   std::string_view description;  // for screen readers; empty: the subtitle
+  std::string_view style;        // a flat style sheet for this chart, beside `chart_style`; only if not embedded
 };
 
 class chart {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "bench/healing/arms.h"
+#include "bench/healing/comparison_chart.h"
 #include "bench/healing/engine_monitor.h"
 #include "bench/healing/reading.h"
 #include "bench/healing/study.h"
@@ -238,4 +239,20 @@ TEST_CASE("a_models_count_errs_more_on_more_data_and_not_at_all_without_error") 
     total += off(task.whole());
   }
   CHECK(few * 1.5 < total);
+}
+
+TEST_CASE("a_chart_shows_each_point_with_its_interval_and_escapes_texts") {
+  const auto chart = [](const char* across, const char* points) {
+    return comparison_chart(std::string(R"({"title":"a < b","subtitle":"","x":"agents","y":"%","across":)") + across +
+                            R"(,"low":0,"high":100,"panels":[{"title":"p","categories":["1","3"]}],)"
+                            R"("series":[{"name":"digd","panels":[)" +
+                            points + "]}]}");
+  };
+  const std::string upwards = chart("false", "[[50,40,60],[70]]");
+  CHECK(upwards.find("a &lt; b") != std::string::npos);
+  CHECK(upwards.find("digd, 1: 50.0 (40.0 … 60.0)") != std::string::npos);
+  CHECK(upwards.find("digd, 3: 70.0<") != std::string::npos);
+  CHECK(chart("true", "[[50,40,60],[70]]").find("digd, 1: 50.0 (40.0 … 60.0)") != std::string::npos);
+  CHECK_THROWS_WITH(chart("false", "[[50]]"), Catch::Contains("expected a point for each category"));
+  CHECK_THROWS_WITH(chart("false", "[[50,40],[70]]"), Catch::Contains("expected a point as"));
 }
