@@ -6,7 +6,7 @@
 
 namespace digd::archive::testing {
 
-TEST_CASE("what_was_pushed_is_there_in_order_after_reopening", "[archive]") {
+TEST_CASE("pushed_entries_are_there_in_order_after_reopening", "[archive]") {
   temporary_folder folder;
   reports seen;
   {
@@ -328,7 +328,7 @@ TEST_CASE("plain_deliveries_are_kept_as_ids_and_read_as_verdicts", "[archive]") 
             " AND recipients = '[\"coder\"]'") == 2);
 }
 
-TEST_CASE("reading_stops_when_told_and_does_not_hold_up_the_writer", "[archive]") {
+TEST_CASE("reading_stops_on_request_and_does_not_delay_the_writer", "[archive]") {
   temporary_folder folder;
   reports seen;
   auto a = open_archive(folder.file(), seen);

@@ -51,7 +51,7 @@ TEST_CASE("a_backup_is_a_whole_archive_that_only_its_owner_reads", "[archive]") 
   }
 }
 
-TEST_CASE("a_backup_while_the_archive_is_written_holds_what_was_durable_when_it_began", "[archive]") {
+TEST_CASE("a_backup_of_a_busy_archive_holds_everything_that_was_durable_when_it_began", "[archive]") {
   temporary_folder folder;
   reports seen;
   auto a = open_archive(folder.file(), seen);

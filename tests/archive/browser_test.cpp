@@ -50,7 +50,7 @@ std::vector<std::uint64_t> numbers(const std::vector<run_row>& rows) {
 
 }  // namespace
 
-TEST_CASE("pages_of_runs_are_newest_first_and_leave_none_out", "[archive]") {
+TEST_CASE("pages_of_runs_have_every_run_newest_first", "[archive]") {
   looked_into at;
   for (std::uint64_t run = 1; run <= 5; ++run) push(*at.p, opening(run, "r" + std::to_string(run)));
   push(*at.p, message(5, 1));
@@ -72,7 +72,7 @@ TEST_CASE("a_name_that_came_again_means_the_latest_run", "[archive]") {
   CHECK(good(at.b->find("again"))->number == 2);
 }
 
-TEST_CASE("a_tally_counts_on_from_where_it_was", "[archive]") {
+TEST_CASE("a_tally_counts_only_new_entries", "[archive]") {
   looked_into at;
   push(*at.p, opening(1));
   entry joined = message(1, 0);
@@ -103,7 +103,7 @@ TEST_CASE("a_tally_counts_on_from_where_it_was", "[archive]") {
   CHECK((counts[1].rule == "orphaned_event" && counts[1].cause == "mode" && counts[1].count == 1));
 }
 
-TEST_CASE("a_run_says_how_much_it_stores_and_when_it_was_heard_of", "[archive]") {
+TEST_CASE("a_listed_run_has_its_stored_bytes_and_the_time_of_its_last_message", "[archive]") {
   looked_into at;
   push(*at.p, opening(1));
   entry judged = message(1, 1);
@@ -128,7 +128,7 @@ TEST_CASE("a_run_says_how_much_it_stores_and_when_it_was_heard_of", "[archive]")
   CHECK(row.heard_ms == 7'000);
 }
 
-TEST_CASE("the_tail_gives_each_entry_with_what_came_of_it_and_nothing_twice", "[archive]") {
+TEST_CASE("the_tail_has_each_entry_once_with_its_results", "[archive]") {
   looked_into at;
   push(*at.p, opening(1, "one"));
   push(*at.p, opening(2, "two"));
@@ -158,7 +158,7 @@ TEST_CASE("the_tail_gives_each_entry_with_what_came_of_it_and_nothing_twice", "[
   }
 }
 
-TEST_CASE("retention_is_told_what_ended_first_and_what_fell_silent", "[archive]") {
+TEST_CASE("retention_gets_the_runs_that_ended_first_and_the_silent_runs", "[archive]") {
   looked_into at;
   const std::int64_t ended[] = {30'000, 10'000, 20'000};
   for (std::uint64_t run = 1; run <= 3; ++run) {

@@ -71,7 +71,7 @@ class recorded {
   std::unique_ptr<producer> to_;
 };
 
-TEST_CASE("callbacks_come_by_entry_and_detections_before_the_intervention_they_led_to") {
+TEST_CASE("callbacks_are_ordered_by_entry_with_detections_before_their_intervention") {
   recorded records;
   records.open(1, "r1");
   records.tell(1, 1, {found("deadlock"), found("excessive_rerouting", "warning")},
@@ -93,7 +93,7 @@ TEST_CASE("callbacks_come_by_entry_and_detections_before_the_intervention_they_l
   CHECK(in_order(*reader->after({2, 1})) == "i2 d3");
 }
 
-TEST_CASE("pieces_leave_nothing_out_and_tell_nothing_twice") {
+TEST_CASE("pieces_together_have_every_callback_once") {
   constexpr std::size_t n = callback_reader::max_rows * 2 + 10;
   recorded records;
   records.open(1, "r1");
@@ -122,7 +122,7 @@ TEST_CASE("pieces_leave_nothing_out_and_tell_nothing_twice") {
   CHECK(interventions == static_cast<std::int64_t>(n));
 }
 
-TEST_CASE("a_row_that_is_no_json_holds_nothing_up") {
+TEST_CASE("a_row_that_is_not_json_stops_no_other_row") {
   recorded records;
   records.open(1, "r1", "no JSON");
   intervention_row broken = made("sys:1", deadlock());

@@ -230,7 +230,7 @@ TEST_CASE("a_deletion_waits_for_a_disk_that_fails_and_is_done_once_it_works", "[
   CHECK(rows_of(folder.file(), 1) == 0);
 }
 
-TEST_CASE("deleting_what_was_never_stored_is_done_at_once", "[archive]") {
+TEST_CASE("deleting_a_run_that_was_never_stored_is_done_at_once", "[archive]") {
   temporary_folder folder;
   watched_deletions seen;
   options options;

@@ -107,7 +107,7 @@ TEST_CASE("every_query_of_the_guide_runs_and_finds_something", "[archive]") {
   }
 }
 
-TEST_CASE("every_firing_is_matched_with_what_came_of_it", "[archive]") {
+TEST_CASE("every_firing_is_matched_with_its_outcome", "[archive]") {
   temporary_folder folder;
   write_something_of_everything(folder.file());
   const auto path = folder.file();

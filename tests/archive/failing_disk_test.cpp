@@ -17,7 +17,7 @@ options on(const faulty_disk& disk, const temporary_folder& folder) {
 
 }  // namespace
 
-TEST_CASE("nothing_is_durable_while_the_disk_fails_and_all_is_once_it_works", "[archive]") {
+TEST_CASE("nothing_is_durable_while_the_disk_fails_and_everything_is_once_it_works", "[archive]") {
   auto [code, is_sync, words] = GENERATE(table<int, bool, std::string>({
       {SQLITE_FULL, false, "disk is full"},
       {SQLITE_IOERR_WRITE, false, "disk reports an error"},
@@ -76,7 +76,7 @@ TEST_CASE("a_sync_that_does_not_return_is_reported_until_it_does", "[archive]") 
   while (!a->health().empty()) std::this_thread::yield();
 }
 
-TEST_CASE("what_is_reported_durable_survives_a_power_cut", "[archive]") {
+TEST_CASE("an_entry_reported_durable_survives_a_power_cut", "[archive]") {
   temporary_folder folder;
   faulty_disk disk;
   std::vector<std::pair<std::string, std::uint64_t>> cuts;  // a copy, and the seqs that were reported durable by then
@@ -104,7 +104,7 @@ TEST_CASE("what_is_reported_durable_survives_a_power_cut", "[archive]") {
   }
 }
 
-TEST_CASE("a_log_that_cannot_be_moved_is_told_and_holds_up_nobody", "[archive]") {
+TEST_CASE("a_log_that_cannot_be_moved_is_reported_and_delays_no_entry", "[archive]") {
   temporary_folder folder;
   faulty_disk disk;
   reports seen;

@@ -1,6 +1,6 @@
 // A disk that fails on demand and remembers what is not synced: an SQLite VFS in front of the default one.
 //
-// Threads: the switches may be moved at any time; `copy_after_power_cut` while nothing is written.
+// Threads: the switches may change at any time. Call `copy_after_power_cut` only while nothing is written.
 #pragma once
 
 #include <sqlite3.h>

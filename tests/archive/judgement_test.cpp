@@ -103,7 +103,7 @@ TEST_CASE("a_later_judgement_replaces_the_one_before_and_may_be_withdrawn", "[ar
   CHECK(first.judgement.empty());
 }
 
-TEST_CASE("a_judgement_of_what_is_not_there_stores_nothing_and_hurts_nobody", "[archive]") {
+TEST_CASE("a_judgement_of_a_missing_detection_stores_nothing_and_stops_no_other_entry", "[archive]") {
   judged at;
   at.judge(1, 99, "right", 21);
   at.judge(2, 1, "right", 22);  // of another run
@@ -148,7 +148,7 @@ TEST_CASE("healings_are_summed_by_run_rule_subject_and_place", "[archive]") {
   CHECK(good(at.b->piloted_healings(0, 2)).size() == 2);
 }
 
-TEST_CASE("what_was_only_observed_or_failed_is_no_healing", "[archive]") {
+TEST_CASE("detections_that_were_only_observed_or_failed_to_heal_are_no_healings", "[archive]") {
   judged at;
   entry more = message(2, 2);
   more.detections = {detection("deadlock", "x"), detection("deadlock", "y")};

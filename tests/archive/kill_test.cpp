@@ -44,7 +44,7 @@ static_assert(sizeof(promise) <= 512);  // a pipe writes up to this many bytes c
 
 }  // namespace
 
-TEST_CASE("what_is_reported_durable_survives_a_kill", "[archive]") {
+TEST_CASE("an_entry_reported_durable_survives_a_kill", "[archive]") {
   temporary_folder folder;
   std::uint64_t first_run = 1;
   for (std::size_t round = 0; round < 4; ++round, first_run += 2) {

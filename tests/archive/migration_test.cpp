@@ -89,7 +89,7 @@ TEST_CASE("every_earlier_version_is_stored", "[archive]") {
   }
 }
 
-TEST_CASE("an_earlier_file_says_the_same_after_it_was_brought_up_to_date", "[archive]") {
+TEST_CASE("a_migrated_file_gives_the_same_answers", "[archive]") {
   const int version = GENERATE(range(1, schema_version));
   temporary_folder folder;
   const std::string before = copy_of(version, folder);
@@ -133,7 +133,7 @@ TEST_CASE("an_earlier_file_gets_the_shape_of_a_new_one", "[archive]") {
   }
 }
 
-TEST_CASE("what_version_2_keeps_of_a_run_is_counted_from_version_1", "[archive]") {
+TEST_CASE("the_totals_of_version_2_are_counted_from_the_entries_of_version_1", "[archive]") {
   temporary_folder folder;
   copy_of(1, folder);
   bring_up_to_date(folder.file());
@@ -201,7 +201,7 @@ TEST_CASE("version_4_takes_the_new_kinds_and_no_others", "[archive]") {
   CHECK(db.execute(std::string(insertion).replace(insertion.find('%'), 1, "nonsense")).primary() == SQLITE_CONSTRAINT);
 }
 
-TEST_CASE("a_run_tells_its_switch_from_its_limit_after_the_migration", "[archive]") {
+TEST_CASE("a_migrated_run_distinguishes_the_operators_switch_from_a_limit", "[archive]") {
   temporary_folder folder;
   copy_of(3, folder);
   bring_up_to_date(folder.file());
@@ -247,7 +247,7 @@ TEST_CASE("a_run_of_an_earlier_file_goes_on_and_its_numbers_go_up", "[archive]")
         bytes + static_cast<std::int64_t>(more.frame.size()));
 }
 
-TEST_CASE("an_earlier_file_is_not_read_before_it_was_brought_up_to_date", "[archive]") {
+TEST_CASE("an_older_file_is_not_read_before_its_migration", "[archive]") {
   temporary_folder folder;
   copy_of(1, folder);
   std::string why;
@@ -290,7 +290,7 @@ TEST_CASE("a_disk_that_fails_in_the_middle_of_a_migration_leaves_the_earlier_fil
 }
 
 // Killed by its disk at the write that is `after` the first of the migration.
-TEST_CASE("a_daemon_killed_in_the_middle_of_a_migration_leaves_one_version_or_another", "[archive]") {
+TEST_CASE("a_kill_during_a_migration_leaves_a_file_of_one_version", "[archive]") {
   bool was_earlier = false, was_done = false;
   for (int after = 0; after < 1'000 && !was_done; after += after < 8 ? 1 : 5) {
     temporary_folder folder;

@@ -59,7 +59,7 @@ TEST_CASE("a_new_file_carries_digds_mark_and_version", "[archive]") {
   CHECK(ask(folder.file(), "SELECT count(*) FROM pragma_foreign_key_check") == 0);
 }
 
-TEST_CASE("only_its_owner_may_read_the_archive_whatever_the_umask", "[archive]") {
+TEST_CASE("only_its_owner_may_read_the_archive_with_any_umask", "[archive]") {
   using std::filesystem::perms;
   temporary_folder folder;
   const mode_t before = ::umask(0);
@@ -82,7 +82,7 @@ TEST_CASE("only_its_owner_may_read_the_archive_whatever_the_umask", "[archive]")
   ::umask(before);
 }
 
-TEST_CASE("a_newer_schema_is_refused_and_left_as_it_is", "[archive]") {
+TEST_CASE("a_newer_schema_is_refused_and_left_unchanged", "[archive]") {
   temporary_folder folder;
   write_some(folder.file());
   const std::string newer = std::to_string(schema_version + 1);
@@ -97,7 +97,7 @@ TEST_CASE("a_newer_schema_is_refused_and_left_as_it_is", "[archive]") {
   CHECK(read.error() == archive_error::newer_schema);
 }
 
-TEST_CASE("another_programs_file_is_refused_and_left_as_it_is", "[archive]") {
+TEST_CASE("another_programs_file_is_refused_and_left_unchanged", "[archive]") {
   temporary_folder folder;
   {
     connection db;

@@ -89,7 +89,7 @@ std::vector<std::string> beginning_of(const std::vector<std::string>& whole, std
 
 }  // namespace
 
-TEST_CASE("what_is_whole_is_kept_as_it_was_whatever_pages_are_damaged", "[archive]") {
+TEST_CASE("whole_entries_are_kept_unchanged_whichever_pages_are_damaged", "[archive]") {
   temporary_folder folder;
   const std::string whole = folder.file("whole.sqlite");
   write_runs(whole);
@@ -140,7 +140,7 @@ TEST_CASE("a_file_of_which_nothing_can_be_read_is_set_aside_too", "[archive]") {
 }
 
 // The states after a kill: between the steps, and in the middle of the first.
-TEST_CASE("a_salvage_that_was_interrupted_is_done_again_or_finished", "[archive]") {
+TEST_CASE("an_interrupted_salvage_starts_again_or_completes", "[archive]") {
   temporary_folder folder;
   const std::string path = folder.file();
   write_runs(path);
@@ -166,7 +166,7 @@ TEST_CASE("a_salvage_that_was_interrupted_is_done_again_or_finished", "[archive]
   CHECK_FALSE(std::filesystem::exists(path + ".salvaged"));
 }
 
-TEST_CASE("a_number_that_is_damaged_keeps_nobody_busy", "[archive]") {
+TEST_CASE("a_damaged_number_does_not_prolong_the_salvage", "[archive]") {
   temporary_folder folder;
   write_runs(folder.file());
   ask(folder.file(), "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'runs'");
@@ -178,7 +178,7 @@ TEST_CASE("a_number_that_is_damaged_keeps_nobody_busy", "[archive]") {
   CHECK(done->runs_lost == 0);
 }
 
-TEST_CASE("nothing_is_set_aside_while_somebody_has_it_open", "[archive]") {
+TEST_CASE("no_file_is_set_aside_while_a_process_has_it_open", "[archive]") {
   temporary_folder folder;
   reports seen;
   auto open = open_archive(folder.file(), seen);

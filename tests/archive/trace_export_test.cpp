@@ -27,7 +27,7 @@ stored_entry entry_of(entry_kind kind, std::uint64_t seq, std::string session, s
 
 }  // namespace
 
-TEST_CASE("members_are_put_first_and_dropped_and_all_else_stays_to_the_letter") {
+TEST_CASE("members_are_put_first_or_dropped_and_the_rest_keeps_its_bytes") {
   CHECK(with_members(R"({ "ts" : 1 , "payload":{"ts":2,"x":"a,}\"]"},"n":1e400 })", R"("ts":5)", {"ts"}) ==
         R"({"ts":5,"payload":{"ts":2,"x":"a,}\"]"},"n":1e400})");
   CHECK(with_members("{}", "", {}) == "{}");
@@ -43,7 +43,7 @@ TEST_CASE("an_exported_message_carries_the_archived_stamp_and_its_session") {
   CHECK(lines[1] == R"({"session":"m\"1","ts":99,"type":"time","seq":1})");
 }
 
-TEST_CASE("a_later_sessions_hello_leaves_out_what_the_run_has_settled") {
+TEST_CASE("a_later_sessions_hello_leaves_out_the_settings_of_the_run") {
   const auto lines = exported(
       {entry_of(entry_kind::run_opened, 0, "", "{}", 0), entry_of(entry_kind::session_joined, 0, "a", "{}", 0),
        entry_of(entry_kind::session_joined, 0, "b", R"({"type":"hello","mode":"enforce","agents":["x"]})", 0)});

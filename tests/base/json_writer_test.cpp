@@ -15,7 +15,7 @@ TEST_CASE("keys_stay_in_the_order_of_the_calls", "[base]") {
   CHECK(out == R"({"b":1,"a":["x",null,true],"empty":{},"none":[]})");
 }
 
-TEST_CASE("a_document_goes_behind_what_the_string_holds", "[base]") {
+TEST_CASE("a_document_is_appended_to_the_string", "[base]") {
   std::string out = R"({"runs":)";
   json_writer(out).open_array().raw(R"({"run":"r1"})").raw("{}").close_array();
   CHECK(out == R"({"runs":[{"run":"r1"},{})"

@@ -100,7 +100,7 @@ def test_an_answer_without_all_data_counts_as_lacking(lines):
     assert all(answer["lacking"] > 0 for answer in lines["autogen-count-3", 1, "plain"]["answers"])
 
 
-def test_the_page_says_first_what_fell_against_digd(lines):
+def test_the_page_begins_with_the_results_against_digd(lines):
     text = page.page(lines)
     assert text.index("What fell against digd") < text.index("Primary comparisons")
     assert all(cell in text for cell in study.CELLS)

@@ -16,7 +16,7 @@ from tail_helpers import Tail, is_harmless  # noqa: E402
 @pytest.mark.parametrize(
     "command", [["runs"], ["show", "r1"], ["tail"], ["export", "r1"], ["delete", "r1", "-y"], ["mode"], ["mode", "off"]]
 )
-def test_without_a_listening_daemon_it_tells_how_to_start_one(digctl, command):
+def test_without_a_listening_daemon_it_explains_how_to_start_one(digctl, command):
     got = digctl(*command, "--to", f"127.0.0.1:{unused_port()}")
     assert got.returncode == 2 and got.stdout == ""
     assert "nobody listens" in got.stderr and "start the daemon with `digd`" in got.stderr

@@ -185,7 +185,7 @@ def test_the_token_is_sent_to_the_daemon(digctl, trace, tmp_path):
     assert daemon.requests[0][1]["authorization"] == "Bearer secret"
 
 
-def test_without_a_listening_daemon_it_tells_how_to_start_one(digctl, trace):
+def test_without_a_listening_daemon_it_explains_how_to_start_one(digctl, trace):
     got = digctl("send", trace, "--to", f"ws://127.0.0.1:{unused_port()}")
     assert got.returncode == 2
     assert "nobody listens" in got.stderr and "start the daemon" in got.stderr

@@ -28,7 +28,7 @@ TEST_CASE("the_commented_config_is_the_defaults") {
 }
 
 TEST_CASE("every_option_is_in_the_commented_config") {
-  // Each is set to something else than its place says by prefixing: an option missing there would stay unseen.
+  // Reads the names in the file: reading it as a configuration would not notice an option that it lacks.
   const std::string text = file_text();
   std::string section;
   std::vector<std::string> found;
@@ -64,7 +64,7 @@ TEST_CASE("a_value_out_of_range_or_of_another_type_is_an_error") {
   CHECK(first_wrong("credits = \n").starts_with("digd.toml:1:"));
 }
 
-TEST_CASE("all_mistakes_are_told_at_once") {
+TEST_CASE("all_mistakes_are_reported_at_once") {
   config c;
   CHECK(load_config("a = 1\nb = 2\ncredits = -1\n", "f", c).size() == 3);
 }

@@ -104,7 +104,7 @@ TEST_CASE("a_run_that_was_heard_of_after_it_was_chosen_as_quiet_is_not_deleted")
   CHECK_FALSE(thread.runs().find(1));
 }
 
-// ---- what is shed
+// ---- shedding load
 
 namespace {
 

@@ -154,7 +154,7 @@ TEST_CASE("a_place_names_agents_and_no_ids") {
   CHECK_FALSE(place_of(idle));
 }
 
-TEST_CASE("the_subject_is_whom_except_would_name") {
+TEST_CASE("the_subject_is_the_agent_that_except_would_name") {
   CHECK(subject_of(found(rule_id::orphaned_event, "e1")) == "critic");
   CHECK(subject_of(found(rule_id::cross_lineage_aggregation, "e1", "judge")) == "judge");
   CHECK_FALSE(subject_of(found(rule_id::orphaned_event, "root")));

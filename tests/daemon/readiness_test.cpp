@@ -1,4 +1,4 @@
-// Every reason that /readyz gives for not being ready, each brought about; and none when there is none.
+// Causes every reason that /readyz gives for not being ready, and checks that a daemon at work is ready.
 #include <catch2/catch.hpp>
 
 #include "daemon/api/health.h"

@@ -69,7 +69,7 @@ TEST_CASE("the_service_manager_hears_each_state_as_a_message") {
   CHECK(std::getenv("NOTIFY_SOCKET") == nullptr);
 }
 
-TEST_CASE("without_a_service_manager_nothing_is_told") {
+TEST_CASE("without_a_service_manager_nothing_is_sent") {
   ::unsetenv("NOTIFY_SOCKET");
   service_manager manager;
   manager.ready("");

@@ -53,7 +53,7 @@ void names_in(const json::object& schema, const std::string& prefix, std::set<st
   }
 }
 
-TEST_CASE("the_files_are_what_the_table_says") {
+TEST_CASE("the_committed_files_match_the_option_table") {
   INFO("scripts/write-config writes them");
   CHECK(text_of("digd.toml") == commented_config());
   CHECK(text_of("digd.schema.json") == config_schema());
@@ -81,7 +81,7 @@ TEST_CASE("every_option_is_explained_and_has_a_default_in_its_range") {
   }
 }
 
-TEST_CASE("what_is_in_effect_reads_back_as_itself") {
+TEST_CASE("the_effective_configuration_reads_back_unchanged") {
   config c;
   c.listen = "unix:/run/\"x\"";
   c.hosts = {"a:1", "b\\"};
@@ -138,7 +138,7 @@ TEST_CASE("every_option_can_be_set_by_its_variable") {
   }
 }
 
-TEST_CASE("a_reload_changes_what_can_be_and_names_what_needs_a_restart") {
+TEST_CASE("a_reload_applies_what_can_change_and_names_options_that_need_a_restart") {
   config holds, read;
   read.credits = 5;
   read.log.level = "debug";

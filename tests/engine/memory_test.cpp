@@ -99,7 +99,7 @@ TEST_CASE("an_open_activation_keeps_its_inputs_even_if_the_run_has_forgotten_the
   CHECK(s.reachable() == strings{"e1", "e3"});
 }
 
-TEST_CASE("live_events_are_judged_the_same_whatever_was_forgotten") {
+TEST_CASE("live_events_are_judged_the_same_after_forgetting") {
   for (const char* remembered : {"0", "100000"}) {
     scenario s(R"({"type":"hello","agents":["ada","bob","cy"],"limits":{"settled_events":)" + std::string(remembered) +
                "}}");

@@ -180,7 +180,7 @@ def test_a_deleted_run_leaves_parquet(nats, tmp_path):
         assert [(note["run_number"], note["state"]) for note in notes] == [(2, "done")]
 
 
-def test_runs_deleted_while_the_stream_is_away_are_told_later(nats, tmp_path):
+def test_runs_deleted_while_the_stream_is_away_are_published_later(nats, tmp_path):
     lake = tmp_path / "lake"
     daemon = Daemon(tmp_path / "d", fleet_config(nats)).start()
     play(daemon, "drop")

@@ -40,7 +40,7 @@ def count(root, table="entries"):
     return duckdb.sql(f"SELECT count(*) FROM read_parquet({files})").fetchall()[0][0] if files else 0
 
 
-def test_what_is_there_is_dropped_however_often_it_comes(tmp_path):
+def test_a_row_that_is_there_already_is_dropped(tmp_path):
     store = Store(tmp_path)
     first = [message("a", i, detections=[(i, "deadlock")]) for i in range(1, 101)]
     assert store.write(first) == (100, 0, 0)
@@ -129,6 +129,6 @@ def test_old_days_are_dropped(tmp_path):
         ("digd.archive.t1.h1", "a:1", b'{"format":1,"run_number":1,"kind":"message"}', "entry: expected int"),
     ],
 )
-def test_what_cannot_be_read_is_named(subject, message_id, body, why):
+def test_an_unreadable_message_is_named(subject, message_id, body, why):
     with pytest.raises(BadMessage, match=why):
         decode(subject, message_id, body)

@@ -80,7 +80,7 @@ TEST_CASE("a_path_that_does_not_fit_is_cut_and_the_witness_is_truncated") {
   CHECK(w.events.size() + w.activations.size() == 64);
 }
 
-TEST_CASE("the_search_for_paths_is_bounded_whatever_the_size_of_the_graph") {
+TEST_CASE("the_search_for_paths_is_bounded_in_a_graph_of_any_size") {
   scenario s(R"({"type":"hello","mode":"off"})");
   s.then(R"({"type":"activation_started","activation":"v","agent":"ada"})");
   s.then(R"({"type":"event","event":{"id":"far","recipients":["bob"]}})");

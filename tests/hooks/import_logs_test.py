@@ -81,7 +81,7 @@ def test_a_healthy_log_becomes_the_trace_of_a_watched_session(program, tmp_path)
     assert (used["model_calls"], used["input_tokens"], used["output_tokens"]) == (calls, 100 * calls, 10 * calls)
 
 
-def test_what_a_log_does_not_state_is_marked(tmp_path):
+def test_facts_that_a_log_does_not_state_are_marked(tmp_path):
     (trace,) = traces_of("gemini", recorded("gemini", "two", tmp_path / "s"), tmp_path / "traces").values()
     marked = [line for line in trace if "inferred" in line]
     assert any(line.get("outputs") and line["inferred"] == ["reactions"] for line in marked), "the answer's stop"

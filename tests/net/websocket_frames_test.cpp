@@ -45,7 +45,7 @@ std::ostream& operator<<(std::ostream& to, const heard& heard) {
             << heard.payload.size() << " " << heard.bytes << " " << heard.code << "}";
 }
 
-// All that comes of the bytes when they arrive in pieces of at most `piece`.
+// All events that the reader reports for the bytes when they arrive in pieces of at most `piece`.
 std::vector<heard> read(std::string_view bytes, std::size_t piece, std::size_t limit = 1 << 20) {
   websocket_reader reader(limit);
   std::vector<heard> out;
@@ -138,7 +138,7 @@ TEST_CASE("a_character_may_be_cut_between_fragments_but_not_at_the_end", "[webso
   CHECK(read(masked(text, "caf") + masked(fin, "\xc3"), 5).back().code == 1007);
 }
 
-TEST_CASE("after_it_is_broken_nothing_is_read", "[websocket]") {
+TEST_CASE("after_a_violation_nothing_more_is_read", "[websocket]") {
   websocket_reader reader(100);
   const std::string bytes = masked(fin | 3, "x") + masked(fin | text, "y");
   std::copy(bytes.begin(), bytes.end(), reader.room().data());

@@ -15,7 +15,7 @@ def line(name, seconds):
     return f"{name}: seconds to the first verdict: {seconds}\n"
 
 
-def test_each_way_has_its_seconds_in_the_order_of_the_issue():
+def test_each_way_has_its_seconds_in_a_fixed_order():
     logs = [line("source", 400.0), line("deb, Debian 12", 18.6), line("wheel", 3.5) + line("npm", 8.7)]
     logs.append("noise\n" + line("image", 1.9) + line("image, podman", 2.4))
     assert table(logs).splitlines()[2:] == [

@@ -1,4 +1,4 @@
-// What past runs reached of what guards limit, by hand.
+// The totals of past runs from which limits of guards are proposed, compared with values worked out by hand.
 #include "report/stored_runs/guard_limits.h"
 
 #include <catch2/catch.hpp>

@@ -53,7 +53,7 @@ gathered gather_lines(const std::vector<std::string>& lines, const graph_bounds&
 
 }  // namespace
 
-TEST_CASE("what_agents_did_and_what_was_found_is_counted") {
+TEST_CASE("activations_events_and_detections_are_counted") {
   const observed seen = observe(picture::troubled);
   CHECK(seen.run == "r1");
   CHECK(seen.messages == 6);
@@ -158,7 +158,7 @@ TEST_CASE("bins_widen_until_a_time_fits_and_keep_what_they_counted") {
         40);
 }
 
-TEST_CASE("the_lit_path_goes_from_where_it_came_from_by_the_suspect_to_what_was_found") {
+TEST_CASE("the_lit_path_goes_from_the_first_cause_through_the_suspect_to_the_detection") {
   const gathered run = gather_lines(picture::troubled);
   REQUIRE(run.problem.empty());
   const detection& orphan = run.seen.leading()->detection;
@@ -208,7 +208,7 @@ TEST_CASE("a_limit_that_made_the_run_give_way_is_noted_and_is_no_message") {
   CHECK(seen.notes[1].text == "the limit live_events was reached; from here on nothing is judged");
 }
 
-TEST_CASE("what_is_no_trace_is_told") {
+TEST_CASE("text_that_is_no_trace_is_reported") {
   CHECK(gather_lines({R"({"type":"event"})"}).problem.find("hello") != std::string::npos);
   CHECK(gather_lines({}).problem.find("no trace") != std::string::npos);
 }

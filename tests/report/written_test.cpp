@@ -199,7 +199,7 @@ TEST_CASE("the_JSON_of_a_small_run_is_this") {
   CHECK(object == boost::json::parse(expected.str()));
 }
 
-TEST_CASE("a_name_can_be_typed_as_it_is_told") {
+TEST_CASE("a_suggested_command_can_be_typed_as_printed") {
   CHECK(on_command_line("run-1.jsonl") == "run-1.jsonl");
   CHECK(on_command_line("it's; rm -rf /") == "'it'\\''s; rm -rf /'");
   CHECK(on_command_line("-x") == "-- -x");

@@ -193,7 +193,7 @@ TEST_CASE("an_answer_cannot_be_given_back_to_an_author_who_has_left") {
   CHECK(s.run().terminal());
 }
 
-TEST_CASE("early_termination_counts_attempts_in_the_run_whatever_the_event") {
+TEST_CASE("early_termination_counts_attempts_for_the_whole_run") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"early_termination":{"max_attempts":2}}}
 {"type":"event","event":{"id":"e1","recipients":["bob"]}}

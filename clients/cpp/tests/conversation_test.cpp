@@ -213,7 +213,7 @@ TEST_CASE("a_client_follows_five_moves_in_a_row") {
   CHECK(waiting->verdicts->front().as_is == "error:moved");
 }
 
-TEST_CASE("an_intervention_is_handed_on_once_however_often_it_comes") {
+TEST_CASE("an_intervention_that_comes_again_is_handed_on_once") {
   conversation c = connected();
   const std::string frame = R"({"type":"intervention","id":"sys:1","action":"create","recipients":["coder"]})";
   hear(c, frame);

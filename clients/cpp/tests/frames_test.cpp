@@ -42,7 +42,7 @@ TEST_CASE("a_hello_declares_what_the_program_can_carry_out") {
   CHECK(greeting.able.create);
 }
 
-TEST_CASE("the_daemon_reads_each_message_as_it_was_meant") {
+TEST_CASE("the_daemons_decoder_reads_each_message_that_the_client_writes") {
   reader daemon;
   const auto& event = daemon.read(
       event_report({.id = "e1", .recipients = {"a", "b"}, .payload = "{\"n\":1}", .kind = "k", .submit = true}, "v1",

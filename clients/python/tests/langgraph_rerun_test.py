@@ -61,7 +61,7 @@ def test_steps_are_named_by_number_and_by_node(team):
     assert rerun(team, "boats", "2", rerun_team.solved, n=1).nodes == ["researcher"]
 
 
-def test_what_cannot_be_rerun_is_refused_with_the_reason(team):
+def test_a_run_that_cannot_be_rerun_is_refused_with_the_reason(team):
     with pytest.raises(RerunError, match=r"no such step. Steps: .*2: researcher"):
         rerun(team, "boats", "nobody", rerun_team.solved)
     with pytest.raises(RerunError, match="no thread 'fish'"):

@@ -77,7 +77,7 @@ std::string field(const std::string& line, const std::string& name) {
 }
 
 void push(arch::producer& to, arch::entry&& e) {
-  for (auto __unique_ptr_t = std::make_unique<arch::entry>(std::move(e)); !to.try_push(__unique_ptr_t);)
+  for (auto owned = std::make_unique<arch::entry>(std::move(e)); !to.try_push(owned);)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 

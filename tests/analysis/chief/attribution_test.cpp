@@ -368,7 +368,7 @@ TEST_CASE("the_ranking_is_in_order_of_the_displayed_probability") {
   CHECK(a.ranking[a.lead].agent == a.agents.front().first);
 }
 
-TEST_CASE("a_step_that_nothing_tells_apart_is_ranked_by_order_and_says_so") {
+TEST_CASE("steps_with_equal_evidence_are_ranked_by_order_and_marked") {
   const flat_log log = log_of("q", {{"A", "hello there."}, {"B", "hello there."}});
   CHECK(attribute(log).ranking.front().decided_by == stage::order);
 }

@@ -40,7 +40,7 @@ const std::string guilty = completion(R"({"agent": "Clerk", "step": 2, "others":
 
 }  // namespace
 
-TEST_CASE("all_at_once_sends_the_whole_log_and_reads_the_verdict") {
+TEST_CASE("the_method_all_at_once_sends_the_whole_log_and_reads_the_verdict") {
   fixture f({{guilty}});
   endpoint model(f.options);
   const ruling r = all_at_once(model, small());
@@ -85,7 +85,7 @@ TEST_CASE("step_by_step_that_finds_nothing_has_no_ruling") {
   CHECK(step_by_step(model, small()).error == make_error_code(llm_errc::undecided));
 }
 
-TEST_CASE("binary_search_halves_until_one_is_left") {
+TEST_CASE("binary_search_halves_the_log_until_one_step_is_left") {
   fixture f({{completion(R"({"half": "second"})")}, {completion(R"({"half": "first"})")}});
   endpoint model(f.options);
   const ruling r = binary_search(model, small());

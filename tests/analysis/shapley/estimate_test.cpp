@@ -31,7 +31,7 @@ TEST_CASE("exact_values_are_those_of_the_definition") {
   }
 }
 
-TEST_CASE("efficiency_every_estimators_values_sum_to_v_of_all_to_1e_9") {
+TEST_CASE("the_values_of_every_estimator_sum_to_the_value_of_all_players_within_1e_9") {
   for (const estimator e : all_estimators) {
     const small_game g(12, [](const set& s) { return 1000 * bumpy(s, 8); });
     const estimate_result r = estimate(g, ask(e, 60));
@@ -61,7 +61,7 @@ TEST_CASE("symmetry_players_that_add_the_same_to_every_set_get_the_same") {
   }
 }
 
-TEST_CASE("nullity_a_player_that_changes_nothing_gets_nothing_though_nobody_said_that_it_is_null") {
+TEST_CASE("a_player_that_changes_nothing_gets_the_value_0_without_being_declared_null") {
   const value_function v = [](const set& s) {
     set seen = s;
     seen[3] = false;
@@ -131,7 +131,7 @@ TEST_CASE("the_result_is_the_same_bit_for_bit_for_any_number_of_threads") {
   CHECK(estimate(g, ask(estimator::exact, 1, 1)).phi.value == estimate(g, ask(estimator::exact, 1, 4)).phi.value);
 }
 
-TEST_CASE("a_stop_keeps_what_is_done_a_prefix_of_the_samples_marked") {
+TEST_CASE("a_stopped_estimate_keeps_the_samples_so_far_and_is_marked") {
   std::atomic<bool> stop{false};
   const small_game g(6, [](const set& s) { return bumpy(s, 7); });
   estimate_options options = ask(estimator::permutation, 100'000);
@@ -147,7 +147,7 @@ TEST_CASE("a_stop_keeps_what_is_done_a_prefix_of_the_samples_marked") {
   CHECK(std::abs(sum(r.phi.value) - r.total) <= 1e-9);
 }
 
-TEST_CASE("permutations_do_not_repeat_whatever_else_draws_numbers") {
+TEST_CASE("permutations_do_not_repeat_although_other_code_draws_numbers") {
   std::set<std::vector<int>> seen;
   for (std::uint64_t k = 0; k < 500; ++k) {
     digd::random_stream draw(1, purpose::permutation, k);

@@ -29,7 +29,7 @@ const std::vector<double> phi{1, 2, 3, -1, -1, 4};
 
 }  // namespace
 
-TEST_CASE("sums_by_step_agent_and_behaviour_an_action_with_two_types_is_split_evenly") {
+TEST_CASE("values_are_summed_by_step_agent_and_behaviour_and_two_types_split_an_action_evenly") {
   const cast c = two_by_three();
   CHECK(by_step(c, phi) == std::vector<double>{3, 2, 3});
   CHECK(by_agent(c, phi) == std::vector<double>{3, 5});
@@ -67,12 +67,12 @@ TEST_CASE("the_threshold_is_exceeded_not_reached") {
   CHECK(measure(two_by_three(), phi, 2.99, 1.0).formed == 1u);
 }
 
-TEST_CASE("concentration_is_0_for_equals_and_n_1_n_for_one_alone") {
+TEST_CASE("concentration_is_0_for_equal_shares_and_n_minus_1_over_n_for_a_single_one") {
   CHECK(gini(std::vector<double>{2, -2, 2, 2}) == Approx(0).margin(1e-15));
   CHECK(gini(std::vector<double>{0, 0, -7, 0}) == Approx(0.75));
 }
 
-TEST_CASE("an_action_whose_share_is_rounding_has_no_part_in_any_metric") {
+TEST_CASE("an_action_whose_share_is_a_rounding_error_counts_in_no_metric") {
   // Step 1 holds only what rounding leaves; the metrics are those of the same values with exact zeros.
   const metrics exact = measure(two_by_three(), std::vector<double>{0, 0, 3, -1, 0, 4}, 5);
   const metrics rounded = measure(two_by_three(), std::vector<double>{3e-16, 2e-16, 3, -1, -1e-16, 4}, 5);
@@ -95,7 +95,7 @@ TEST_CASE("steps_in_which_nothing_matters_do_not_count_as_synchronized") {
   CHECK(r.metrics.synchronization == Approx(0.390).margin(0.0005));
 }
 
-TEST_CASE("deleting_the_top_actions_drops_the_risk_by_what_they_hold_together_as_a_share_of_the_whole_risk") {
+TEST_CASE("deleting_the_top_actions_lowers_the_risk_by_their_joint_share") {
   // Twelve players; four of them make half of the risk, the baseline has the other half.
   const shapley_tests::small_game g(
       12, [](const shapley_tests::set& s) { return 10.0 + 4 * s[2] + 3 * s[5] + 2 * s[7] + 1 * s[9]; });

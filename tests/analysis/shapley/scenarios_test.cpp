@@ -75,14 +75,14 @@ TEST_CASE("econagents_fast_replay_is_the_literal_one") {
   }
 }
 
-TEST_CASE("twinmarkets_fast_replay_is_the_literal_one_with_tables_and_without") {
+TEST_CASE("twinmarkets_fast_replay_equals_the_literal_replay_with_and_without_tables") {
   for (const auto& [agents, steps] : std::vector<std::pair<std::size_t, std::size_t>>{{4, 5}, {10, 27}, {60, 6}}) {
     const twin_trajectory t = generate_twin(agents, steps, 12);
     agrees(*make_twin_game(t), [&](const kept_cells& k) { return literal_twin(t, k); });
   }
 }
 
-TEST_CASE("socialnetworks_fast_replays_are_the_literal_one_by_sums_and_by_the_tree_of_sums") {
+TEST_CASE("socialnetworks_fast_replays_equal_the_literal_replay_by_sums_and_by_the_tree_of_sums") {
   for (const auto& [agents, steps] : std::vector<std::pair<std::size_t, std::size_t>>{{4, 5}, {20, 21}, {70, 8}}) {
     const social_trajectory t = generate_social(agents, steps, 5, 13);
     agrees(*make_social_game(t), [&](const kept_cells& k) { return literal_social(t, k); });

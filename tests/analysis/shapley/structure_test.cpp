@@ -51,7 +51,7 @@ std::string file_text(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a_hand_trace_each_sets_risk_is_that_of_the_replay_with_healthy_counterparts_of_the_others") {
+TEST_CASE("the_risk_of_each_set_is_that_of_a_replay_with_healthy_counterparts_of_the_others") {
   const structure_result made = make_structure_game(hand_trace, {});
   REQUIRE(made.problem == "");
   const game& g = *made.game;
@@ -66,7 +66,7 @@ TEST_CASE("a_hand_trace_each_sets_risk_is_that_of_the_replay_with_healthy_counte
   CHECK(r.phi.value[1] == Approx(0));
 }
 
-TEST_CASE("a_clean_run_has_nothing_to_attribute_no_T_and_no_ranking") {
+TEST_CASE("a_clean_run_has_no_threshold_and_no_ranking") {
   const structure_result made = make_structure_game(clean_trace, {});
   const estimate_result result = estimate(*made.game, ask(estimator::exact));
   REQUIRE(result.total == 0);
@@ -133,7 +133,7 @@ TEST_CASE("the_counterpart_of_a_premature_answer_does_not_send_it") {
   CHECK(risk_of(*made.game, {1, 0, 1}) == 0);
 }
 
-TEST_CASE("a_run_in_which_the_activations_cancel_out_has_nothing_to_attribute_whatever_rounding_leaves") {
+TEST_CASE("a_run_whose_activations_cancel_out_has_nothing_to_attribute_although_rounding_leaves_a_rest") {
   estimate_result result;
   result.baseline = 7;
   result.total = 3e-15;

@@ -29,7 +29,7 @@ std::vector<ablation_case> marked_cases() {
 
 }  // namespace
 
-TEST_CASE("an_evaluator_that_decides_is_missed_and_one_that_does_not_is_not") {
+TEST_CASE("leaving_out_an_evaluator_changes_the_result_only_if_it_decides_something") {
   const ablation a = ablate("list", marked_cases(), two_evaluators, 1.0);
   CHECK(a.cases == 12);
   CHECK(a.right == 12);

@@ -120,7 +120,7 @@ TEST_CASE("the_structure_game_ranks_the_planted_activation_first_and_blames_nobo
   }
 }
 
-TEST_CASE("each_planted_structure_shows_its_rule_and_a_clean_one_none") {
+TEST_CASE("each_planted_structure_fires_its_rule_and_a_clean_run_fires_none") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     for (std::size_t k = 0; k <= digd::failure_rule_count; ++k) {
       const std::optional<digd::rule_id> rule =

@@ -61,7 +61,7 @@ std::size_t position(const trace_view& trace, const std::string& type, const std
 
 }  // namespace
 
-TEST_CASE("a_graph_is_told_in_the_order_of_its_times_not_of_its_keys") {
+TEST_CASE("a_graph_is_imported_in_the_order_of_its_times_not_of_its_keys") {
   const auto file =
       graph(event("e1", "", "A", "1") + "," + event("e2", "a10", "B", "3"),
             activation("a10", "A", "\"e1\"", "\"e2\"", "2,3") + "," + activation("a2", "B", "\"e2\"", "", "4,5"));
@@ -178,7 +178,7 @@ TEST_CASE("a_start_stamped_before_its_input_was_made_is_moved_behind_it") {
   REQUIRE(result.counts.reordered == 1);
 }
 
-TEST_CASE("a_root_event_recorded_only_while_its_first_reader_ran_is_told_before_it") {
+TEST_CASE("a_root_event_recorded_only_while_its_first_reader_ran_comes_before_that_reader") {
   const auto file = graph(event("e1", "", "A", "3"), activation("a1", "A", "\"e1\"", "", "2,4"));
   const trace_view trace(imported(file).lines);
   REQUIRE(position(trace, "event", "e1") < position(trace, "activation_started", "a1"));
@@ -211,7 +211,7 @@ TEST_CASE("an_output_that_names_another_source_is_not_this_activations") {
   REQUIRE(trace_view(imported(file).lines).end("a1").at("outputs").as_array().empty());
 }
 
-TEST_CASE("a_reroute_of_what_was_settled_before_is_not_sent") {
+TEST_CASE("a_reroute_of_a_settled_event_is_not_sent") {
   const auto reroute = R"(,"input_reactions":{"e1":{"label":"reroute"}})";
   const auto file = graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3") + "," +
                                                          activation("a2", "A", "\"e1\"", "", "4,5", reroute));
@@ -220,7 +220,7 @@ TEST_CASE("a_reroute_of_what_was_settled_before_is_not_sent") {
   REQUIRE(result.counts.dropped_reroutes == 1);
 }
 
-TEST_CASE("a_submission_without_an_output_gets_one_and_says_so") {
+TEST_CASE("a_submission_without_an_output_gets_an_inferred_output") {
   const auto submits = R"(,"metadata":{"dig":{"submitting":true}},"native_output":"42")";
   const auto result = imported(graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3", submits)));
   const trace_view trace(result.lines);
@@ -237,7 +237,7 @@ TEST_CASE("a_graph_with_a_submission_ends_with_success_and_another_does_not_end"
   REQUIRE(text(trace_view(without.lines).last().at("type")) == "activation_ended");
 }
 
-TEST_CASE("work_recorded_when_it_was_done_began_with_its_last_input") {
+TEST_CASE("work_recorded_only_at_its_end_began_with_its_last_input") {
   const auto file = graph(event("e1", "", "A", "1") + "," + event("e2", "", "A", "3"),
                           activation("a1", "A", "\"e1\",\"e2\"", "", "60,60.0001"));
   const trace_view trace(imported(file).lines);

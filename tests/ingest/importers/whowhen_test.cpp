@@ -114,7 +114,7 @@ TEST_CASE("only_the_step_that_ended_the_run_submits") {
   REQUIRE(trace.recipients("s6").empty());
 }
 
-TEST_CASE("a_final_answer_submits_whoever_wrote_the_last_step") {
+TEST_CASE("a_final_answer_submits_from_any_author_of_the_last_step") {
   const trace_view trace(imported(orchestrated()).lines);
   REQUIRE(trace.flag("s10", "submit"));
   REQUIRE(text(trace.event("s10").at("kind")) == "answer");
@@ -209,7 +209,7 @@ TEST_CASE("every_step_is_one_event_with_its_text") {
   REQUIRE(trace.event("s4").at("payload").at("step").to_number<int>() == 4);
 }
 
-TEST_CASE("the_counts_tell_stated_from_inferred_links") {
+TEST_CASE("stated_and_inferred_links_are_counted_separately") {
   const auto counts = imported(orchestrated()).counts;
   REQUIRE(counts.recipients.stated == 3);
   REQUIRE(counts.recipients.inferred == 3);

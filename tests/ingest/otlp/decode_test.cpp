@@ -122,7 +122,7 @@ TEST_CASE("bad_protobuf_is_refused_with_its_byte_and_its_place") {
               .find("spans[0].start_time_unix_nano: expected a fixed64") != std::string::npos);
 }
 
-TEST_CASE("what_would_unfold_into_too_much_is_refused_before_it_is_built") {
+TEST_CASE("a_body_that_would_expand_beyond_its_limit_is_refused_before_it_is_built") {
   std::string empties;
   for (std::size_t i = 0; i <= max_items; ++i) empties += std::string("\x0a\x00", 2);  // empty resource_spans
   const auto outcome = decode(encoding::protobuf, empties);

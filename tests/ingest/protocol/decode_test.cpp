@@ -213,7 +213,7 @@ TEST_CASE("a_seq_is_a_whole_number_from_1", "[decode]") {
   CHECK(reading(R"({"type":"time","seq":18446744073709551615})").result.seq == 18446744073709551615u);
 }
 
-TEST_CASE("the_seq_is_found_wherever_it_stands_and_whatever_else_is_wrong", "[decode]") {
+TEST_CASE("the_seq_is_found_at_any_place_and_beside_any_error", "[decode]") {
   for (const auto* frame : {R"({"type":"agent_left","agent":5,"seq":7})", R"({"type":"what","x":{"seq":3},"seq":7})",
                             R"({"agent":[],"seq":7})", R"({"type":"gap","dropped":-1,"ts":"x","seq":7})"}) {
     const reading r(frame);
@@ -458,7 +458,7 @@ TEST_CASE("a_clients_frame_with_the_type_of_an_own_line_is_a_message", "[decode]
   CHECK(header.session == "b");
 }
 
-TEST_CASE("an_own_line_is_decoded_to_what_it_did", "[decode]") {
+TEST_CASE("an_own_line_is_decoded_to_its_content", "[decode]") {
   decoder in;
   const auto mode = in.own_line_of(R"({"type":"operator_mode","mode":"shadow","ts":7})");
   REQUIRE(mode);
@@ -478,7 +478,7 @@ TEST_CASE("an_own_line_is_decoded_to_what_it_did", "[decode]") {
   CHECK(semantics->version == 2);
 }
 
-TEST_CASE("an_own_line_that_lacks_what_it_did_is_none", "[decode]") {
+TEST_CASE("an_own_line_without_its_content_is_not_read", "[decode]") {
   decoder in;
   CHECK_FALSE(in.own_line_of(R"({"type":"operator_mode","ts":7})"));
   CHECK_FALSE(in.own_line_of(R"({"type":"operator_mode","mode":"on","ts":7})"));

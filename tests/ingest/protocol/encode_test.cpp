@@ -314,7 +314,7 @@ TEST_CASE("a_traces_hello_decodes_to_the_same_client", "[encode]") {
   CHECK(again.labels == original.labels);
 }
 
-TEST_CASE("a_traces_roster_stays_open_where_it_was", "[encode]") {
+TEST_CASE("the_roster_of_a_trace_is_open_if_the_runs_was", "[encode]") {
   hello original = a_hello();
   original.agents.reset();
   CHECK_FALSE(decoded_hello(original, {}).agents.has_value());
@@ -356,7 +356,7 @@ TEST_CASE("a_refusal_keeps_the_first_in_the_protocols_order", "[engine]") {
   CHECK(note.text == "seq");
 }
 
-TEST_CASE("every_word_of_the_wire_is_spelled_as_the_protocol_has_it", "[engine]") {
+TEST_CASE("every_word_on_the_wire_is_spelled_as_in_the_protocol", "[engine]") {
   CHECK(to_string(refusal::bad_json) == "bad_json");
   CHECK(to_string(refusal::settled_event) == "settled_event");
   CHECK(to_string(refusal::submit_without_source) == "submit_without_source");

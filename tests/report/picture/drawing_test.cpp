@@ -105,7 +105,7 @@ TEST_CASE("an_svg_has_a_node_for_each_activation_and_event") {
   CHECK(count(text, "ring fails") == 2 + 1);  // e4, e5 and the legend
 }
 
-TEST_CASE("an_svg_tells_what_it_leaves_out") {
+TEST_CASE("an_svg_states_how_much_it_leaves_out") {
   CHECK(svg(troubled, {.limit = 3}).find("shows 3 of 8") != std::string::npos);
 }
 

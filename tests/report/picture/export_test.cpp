@@ -187,7 +187,7 @@ TEST_CASE("a_graph_over_its_bounds_is_refused_as_a_whole") {
   CHECK(heavy->too_large());
 }
 
-TEST_CASE("what_was_settled_long_ago_is_in_the_graph") {
+TEST_CASE("events_settled_long_ago_are_in_the_graph") {
   std::vector<std::string> lines{
       R"({"type":"hello","protocol":1,"run":"r","agents":["a"],"clock":"trace","limits":{"settled_events":1}})"};
   std::uint64_t seq = 0;

@@ -59,7 +59,7 @@ TEST_CASE("a_window_that_fires_leaves_a_remedy_to_everybody") {
   CHECK(r.to.size() == 3);
 }
 
-TEST_CASE("what_became_of_a_delivery_is_what_its_last_taker_did") {
+TEST_CASE("the_fate_of_a_delivery_is_the_reaction_of_its_last_taker") {
   const model m = picture_of(reactions);
   const auto fate_of = [&](row_kind kind, std::string_view id) { return row_of(m, kind, id)->to.at(0).fate; };
   CHECK(fate_of(row_kind::event, "w") == fate::pending);  // waited, then failed: it is still there

@@ -69,7 +69,7 @@ TEST_CASE("a_scoped_style_sheet_holds_within_its_prefix_only") {
   CHECK(scoped(".a,text{r:1}\n.b .c{r:2}\n", "svg.x") == "svg.x .a,svg.x text{r:1}\nsvg.x .b .c{r:2}\n");
 }
 
-TEST_CASE("a_picture_in_a_page_has_no_style_of_its_own_and_lights_what_it_is_told_to") {
+TEST_CASE("an_embedded_picture_has_no_style_of_its_own_and_highlights_the_given_path") {
   const model m = picture_of(troubled);
   highlight lit{std::vector<bool>(m.events.size(), false), std::vector<bool>(m.activations.size(), false)};
   lit.events[m.find_event("e1")] = lit.activations[0] = true;

@@ -7,7 +7,7 @@
 
 namespace digd::picture {
 
-TEST_CASE("wide_and_combining_characters_take_the_columns_they_take") {
+TEST_CASE("a_wide_character_takes_two_columns_and_a_combining_one_none") {
   CHECK(width_of("abc") == 3);
   CHECK(width_of("名前") == 4);
   CHECK(width_of("e\u0301") == 1);
