@@ -38,7 +38,8 @@ struct callback_row {
 // A position in both tables: the last rows that were handled.
 struct callback_position {
   std::int64_t detection = 0, intervention = 0;
-  std::int64_t run_end_ms = 0;  // Unix: of the run that ended last; engine threads may be written later than it
+  // Unix: when the last run ended. The archive may write the end of a run of another engine thread later.
+  std::int64_t run_end_ms = 0;
   bool operator==(const callback_position&) const = default;
 };
 

@@ -197,7 +197,8 @@ std::string_view without_witness(std::string_view detection) {
   return detection.substr(0, std::min(detection.find(witness_name), detection.size() - 1));
 }
 
-// Which of `rows` the objects are, in order, from `next` on, which moves behind them. False: one is none of them.
+// Finds the objects among `rows`, in order, beginning at `next`. Moves `next` behind the last one. False: an object is
+// not among them.
 bool match_rows(const detection_list& list, std::span<const detection_row> rows, bool with_witness, std::size_t& next,
                 std::vector<std::size_t>& matched) {
   std::size_t at = next;

@@ -1,9 +1,9 @@
 // How the archive stores detections, verdicts and interventions in bounded space, and gives verdicts back byte for
 // byte.
 //
-// Verdicts refer to the detections that are stored beside them, by `detections.id`. JSON writes some characters with
-// six bytes, so evidence that is long as JSON is stored in part beside it, as it was named. Pure functions; the texts
-// come from ingest/protocol/encode.h, and any other text is stored as it is.
+// Verdicts refer to the detections that are stored with them, by `detections.id`. JSON writes some characters with six
+// bytes. Evidence that is too long as JSON keeps its first ids there; the others are stored in a column of their own,
+// unescaped. Pure functions; the texts come from ingest/protocol/encode.h, and any other text is stored unchanged.
 #pragma once
 
 #include <cstddef>
@@ -32,12 +32,12 @@ stored_detection split_detection(const std::string& json);
 // The complete detection again, byte for byte.
 std::string join_detection(std::string_view json, std::string_view more_evidence);
 
-// An intervention that is too long: without witnesses, then without its detections except for rule and severity, and
-// with its first recipients or activations. `recipients_total` or `activations_total` count all.
+// Shortens an intervention that is too long. It loses the witnesses first. Then it keeps only rule and severity of each
+// detection, and its first recipients or activations; `recipients_total` or `activations_total` count all.
 std::string cut_intervention(const std::string& json);
 
 // Replaces each detection of a `verdicts` frame by its id: the first of `rows` has `first_id`. The name of the list
-// becomes `detections_with_witness` where the client was sent witnesses.
+// becomes `detections_with_witness` if the client was sent witnesses.
 std::string refer_to_detections(std::string_view frame, std::span<const detection_row> rows, std::int64_t first_id);
 // The frame again, byte for byte. `whole` gives a complete detection; nullopt: it cannot be read.
 using detection_source = std::function<std::optional<std::string>(std::int64_t id)>;

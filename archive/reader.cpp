@@ -40,7 +40,7 @@ failure reader::prepare() {
         "BY row",
         unanswered_);
   }
-  // Backwards from the end: what a client has not had is near it.
+  // Searches backwards: the answers that a client has not received are near the end.
   if (!why) {
     why = db_.prepare(
         "SELECT id FROM entries WHERE run = ?1 AND session = ?2 AND seq <= ?3 AND kind IN ('message', 'refused')"

@@ -1,6 +1,6 @@
-// Version 4 of the schema. Lines of digd's own get kinds of their own: `limit` and `semantics` were stored with the
-// kind `operator_mode`. Of the new columns, this digd leaves those that are `reserved`
-// NULL (docs/archive.md).
+// Version 4 of the schema. The lines that digd adds by itself get a kind each: before, `limit` and `semantics` were
+// stored with the kind `operator_mode`. This digd leaves the new columns that are marked as reserved NULL
+// (docs/archive.md).
 //
 // ALTER TABLE cannot change a CHECK constraint, and copying `entries` would take as much space again. The steps below
 // are those that SQLite documents for a constraint that becomes weaker (https://www.sqlite.org/lang_altertable.html,

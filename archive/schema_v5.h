@@ -1,5 +1,5 @@
 // Version 5 of the schema bounds what a detection takes: verdicts refer to detections by their id, and evidence that is
-// long as JSON is stored in part as it was named (docs/archive.md). Earlier rows stay as they are.
+// too long as JSON is stored in two columns (docs/archive.md). Earlier rows stay as they are.
 #pragma once
 
 namespace digd::archive {

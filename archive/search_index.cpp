@@ -51,7 +51,7 @@ std::string match_expression(std::string_view words, std::uint64_t run_number) {
     ++count;
   }
   if (out.empty()) return out;
-  out = "text : (" + out + " *)";  // the last word may go on
+  out = "text : (" + out + " *)";  // the last word may be the beginning of a longer one
   return run_number == 0 ? out : "scope : " + scope_of(run_number) + " AND " + out;
 }
 

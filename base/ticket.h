@@ -1,4 +1,4 @@
-// Counts things of which only a limited number may exist at once. Each ticket counts as one for as long as it exists.
+// Counts objects whose number is limited, such as connections. Each object holds a ticket for as long as it counts.
 #pragma once
 
 #include <atomic>

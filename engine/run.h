@@ -75,7 +75,7 @@ class run {
   bool can_degrade(limit_id hit, limit_policy policy) const;
   // Begins to judge again, from `stamp` on. As after a gap, ids from before are unknown: the graph has only the agents.
   void resume_judging(milliseconds stamp);
-  // Whether judging has stopped and can begin again. Of a run with too many agents, they are no longer known.
+  // Whether judging has stopped and can begin again. It cannot if the run had too many agents: they are not known.
   bool can_resume() const { return unjudged_ && !ended_ && !terminal_ && knows_agents_; }
   // The limit that stopped judging; none: the run is judged.
   std::optional<limit_id> unjudged() const { return unjudged_; }
@@ -163,7 +163,7 @@ class run {
   std::uint32_t report(const finding& found, const remedy& decided, answer& out);
   void carry_out_verdicts(const answer& out, const speaker& from);
 
-  // What is due next beside the windows.
+  // The next item that is due, other than a window.
   struct other_due {
     milliseconds at = 0;
     bool is_hold = false;  // else a silence

@@ -139,8 +139,8 @@ void graph::give(event_index e, agent_index a) {
   update_reachable(e);
 }
 
-// Moves the lineage to the end and finds it there: the events of a message usually have the same lineage, so the search
-// costs what the agent holds once, not for each of them. False: the agent holds nothing of it.
+// Moves the lineage to the end of the list. The events of a message usually have the same lineage, so only the first
+// of them searches the whole list. False: the agent holds no event of this lineage.
 static bool find_lineage(const graph& g, std::vector<pending_lineage>& held, const generators& from) {
   std::size_t visited = 0;
   const auto found = std::find_if(held.rbegin(), held.rend(), [&](const pending_lineage& known) {

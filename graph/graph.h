@@ -54,7 +54,7 @@ class graph {
   const activation_node& activation(activation_index i) const { return activations_[i]; }
   const agent_node& agent(agent_index i) const { return agents_[i]; }
   std::size_t agent_count() const { return agents_.size(); }
-  const std::vector<event_index>& reachable() const { return reachable_; }  // R, in no order
+  const std::vector<event_index>& reachable() const { return reachable_; }  // the reachable work, in no order
   std::vector<agent_index> roster() const;                                  // sorted by name
   std::size_t roster_size() const { return roster_size_; }
   std::size_t active_count() const { return active_count_; }
@@ -68,8 +68,8 @@ class graph {
   bool has_pending() const;                                          // of any event
   const delivery* find_delivery(event_index e, agent_index a) const;
   bool is_pending(event_index e, agent_index a) const;
-  // Of the work that the outputs of `v` are derived from, the events that other reducing activations have consumed
-  // (ended and not failed). Computed once for all outputs of a message. A view, valid until the graph changes.
+  // The work that the outputs of `v` are derived from and that other reducing activations have consumed. Those have
+  // ended and did not fail. Computed once for all outputs of a message. A view, valid until the graph changes.
   std::span<const event_index> reduced_by_others(activation_index v) const;
   // The event; null if the run has forgotten it and no open activation has it as an input.
   const event_node* resolve(event_ref ref) const;

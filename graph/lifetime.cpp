@@ -45,7 +45,7 @@ void graph::set_window(event_index e, window_state state) {
   touch(e);
 }
 
-// A settled event never becomes live again, so a list of settled events is as good as none.
+// Drops the list of ancestors once all of them are settled: a settled event never becomes live again.
 void graph::drop_settled_ancestry(event_node& node) const {
   if (!node.ancestry) return;
   const auto& members = node.ancestry->members;

@@ -20,7 +20,7 @@ using event_index = std::uint32_t;
 using activation_index = std::uint32_t;
 inline constexpr std::uint32_t nobody = std::numeric_limits<std::uint32_t>::max();
 
-// `intercepted`: withdrawn by a guard, so that `graph::undo_interception` finds it. It reads as withdrawn.
+// `intercepted`: withdrawn by a guard, so that `graph::undo_interception` finds it. Readers see it as withdrawn.
 enum class delivery_state : std::uint8_t {
   pending,
   consumed,

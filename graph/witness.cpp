@@ -18,7 +18,7 @@ struct place {
   bool operator==(const place&) const = default;
 };
 
-// As written in JSON beside the two names: `{"id":,"agent":},` and
+// The bytes of a node and of an edge in JSON, without their two names: `{"id":,"agent":},` and
 // `{"kind":"delivered","from":,"to":,"label":"consume"},`.
 constexpr std::size_t node_frame_bytes = 16, edge_frame_bytes = 51;
 

@@ -43,7 +43,7 @@ bool healer::returns_used_up(graph::agent_index agent) const {
   return (known == returns_.end() ? 0 : known->second) >= settings_.max_returns_per_agent;
 }
 
-// A rule only observes the agents in its `except`: the agent of the finding, else the author of its event.
+// A rule only observes the agents in its `except`. The agent is that of the finding, or else the author of its event.
 mode healer::mode_for(const rule& rule, const finding& found) const {
   const mode strongest = settings_.effective_mode(rule.id);
   const std::vector<std::string>& except = settings_.of(rule.id).except;

@@ -18,7 +18,7 @@
 
 namespace digd {
 
-// What the decision on a guard's finding depends on beside the finding.
+// The facts that decide on a guard's finding, besides the finding itself.
 struct guard_case {
   bool is_placed = false;        // something else has decided where the event goes
   bool has_deliveries = false;   // the message gave it a delivery that is pending

@@ -16,7 +16,8 @@ class outcome_watch {
  public:
   static constexpr std::size_t max_watched = 64;
 
-  // Call for each message judged and each window fired. Findings of the same occasion are no recurrence of one another.
+  // Begins an occasion: a message to judge, or a window that fires. Findings of one occasion do not count as
+  // recurrences of each other.
   void next_occasion() { ++occasion_; }
   // Starts to watch a healed finding.
   void add(watched w, milliseconds now, answer& out);

@@ -6,7 +6,7 @@ namespace digd {
 
 namespace {
 
-// Of the text of one verdict, about: no further text begins. The detections still name every case.
+// Beyond this, no further text is added to a verdict. Its detections still name every case.
 constexpr std::size_t max_inject_bytes = 64u << 10;
 
 void join_text(const remedy& decided, verdict& v) {
@@ -15,7 +15,7 @@ void join_text(const remedy& decided, verdict& v) {
   v.inject += decided.text;
 }
 
-// Of an event that asks nothing, only the text goes back.
+// An `fyi` event does not go back to its sender; only the text does.
 void carry_out_placement(const held_event& held, graph::graph& g) {
   const graph::event_index e = held.blocked.event;
   if (held.placed == guard_action::hold) return;

@@ -49,8 +49,8 @@ class interventions {
   static void carry_out(const intervention& prepared, graph::graph& g, const finding& found, const remedy& decided);
 
   std::uint64_t created() const { return created_; }
-  // The graph is emptied. Ids of interventions are unique in the run, so numbers of later give-backs are above earlier
-  // ones.
+  // Call when the graph is emptied. Ids of interventions are unique in the run, so later give-backs get higher numbers
+  // than earlier ones.
   void forget_events() { give_backs_before_ = last_give_back_; }
 
  private:

@@ -40,8 +40,8 @@ enum class applied : std::uint8_t { as_is, injected, rerouted, created, released
 
 enum class run_outcome : std::uint8_t { none, success, failure, aborted };
 
-// The hash of a payload, and where the frame of its event can take it as a fingerprint: where the event's object
-// begins, or where its fingerprint is null.
+// The hash of a payload, and the place in the frame where it can be inserted as a fingerprint: the beginning of the
+// event's object, or its null fingerprint.
 struct payload_digest {
   std::uint64_t hash = 0;
   std::size_t offset = 0;
@@ -59,7 +59,7 @@ struct event_draft {
   std::optional<std::string_view> kind;
   bool submit = false;
   bool fyi = false;  // already false where submit is true
-  // The hash of the client's fingerprint, or of the payload's digest. The decoder computes it where it is asked to.
+  // The hash of the client's fingerprint, or else of the payload. The decoder hashes payloads only on request.
   std::optional<std::uint64_t> fingerprint;
   std::optional<payload_digest> digest;  // present where `fingerprint` comes from the payload
 };

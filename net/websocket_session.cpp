@@ -14,8 +14,8 @@ namespace {
 namespace websocket = boost::beast::websocket;
 using boost::system::error_code;
 
-constexpr std::size_t batch_bytes =
-    64 * 1024;  // then the next batch begins; a client that does not read makes the server keep no more of a batch
+// The size at which the next batch begins. A client that does not read makes the server keep only this much of a batch.
+constexpr std::size_t batch_bytes = 64 * 1024;
 
 websocket::stream_base::timeout times_of(const websocket_session::options& options) {
   websocket::stream_base::timeout times;

@@ -124,7 +124,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   bool flush_posted_ = false;
   bool waiting_ = false;  // for room to write
   listener::time_point read_at_{};
-  listener::time_point ping_second_{};   // when the second began whose pings are counted
+  listener::time_point ping_second_{};   // when the second began in which pings are counted
   std::size_t pings_ = 0;                // in that second
   bool too_many_pings_ = false;          // reading is paused until that second ends
   bool heard_ = false, pinged_ = false;  // since the idle timer last looked

@@ -27,7 +27,7 @@ struct blocked_event {
   graph::event_index event = graph::nobody;
   std::vector<graph::agent_index> to;  // the recipients that this message gives it (B in semantics.md)
   bool rerouted = false;               // false: announced, as an output or a root event
-  const guard_view* guards = nullptr;  // what the guards read beside the graph; null for the rules
+  const guard_view* guards = nullptr;  // the facts that guards read besides the graph; null for the rules
 };
 
 // What a rule or guard found. Its evidence is either events, agents, or ids of events that the run may have forgotten.
@@ -62,7 +62,7 @@ struct watched {
   std::uint64_t occasion = 0;  // number of the message or firing that it was found in
 };
 
-// What `rule::progress` may read beside the graph.
+// The facts that `rule::progress` may read besides the graph.
 struct run_progress {
   bool submitted = false;  // an answer was delivered
   bool clean = false;      // and no rule fired on it

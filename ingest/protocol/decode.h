@@ -67,8 +67,8 @@ class decoder {
   // Decodes a hello; `out` owns its strings. Refuses with unsupported_protocol if nothing else is wrong.
   refusal_note decode_hello(std::string_view frame, hello& out);
 
-  // Type and session of a line of a trace. A hello is one only if it is JSON to its end. A line with a session is a
-  // client's: an own line has none. Of a line that cannot be read: a message of "main".
+  // Type and session of a line of a trace. A hello counts as one only if all of it is JSON. A line with a session is a
+  // client's; digd's own lines have none. A line that cannot be read counts as a message of the session "main".
   line_header header_of(std::string_view line);
   // Nothing if the line is no refusal line.
   std::optional<refused_line> refused_line_of(std::string_view line);

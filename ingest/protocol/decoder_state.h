@@ -12,7 +12,7 @@ struct decoder::state {
   name_set keys;  // of reactions, of labels
 };
 
-// `message` for all that is none of the other types.
+// `message` for every type of message, and for unknown types.
 line_type line_type_from(std::string_view type);
 
 }  // namespace digd::ingest

@@ -134,7 +134,7 @@ class frame_reader {
   [[gnu::cold]] bool broken(simdjson::error_code why);
   bool reserve(std::size_t size);
   bool is_first(std::string_view name, std::optional<std::string_view>& found) const;
-  // The kind of value that `token` begins. Checks scalars but numbers, which their readers check.
+  // The kind of value that `token` begins. Checks scalars, except numbers, which their readers check.
   bool classify(std::string_view& token, json_kind& kind);
   bool classify_word(std::string_view& token, json_kind& kind);
   bool check_number(std::string_view token);

@@ -316,7 +316,7 @@ const effects& inbox::switch_mode(mode strongest, milliseconds stamp) {
   return out;
 }
 
-// What is due before it goes into the record first, also if the hold has ended.
+// Items that are due earlier are recorded first, even if the hold has ended.
 inbox::decided inbox::decide(const own_line& line, milliseconds stamp) {
   effects& out = begin();
   const bool is_wall = run_.settings().clock == clock_kind::wall || run_.settings().stamped;

@@ -51,7 +51,7 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
   return at;
 }
 
-// Whether `written`, a name with its quotes and maybe escapes, is `word`.
+// Whether `name`, which has quotes and may have escapes, is `word`.
 bool says(std::string_view name, std::string_view word) {
   name = name.substr(1, name.size() < 2 ? 0 : name.size() - 2);
   std::size_t at = 0;

@@ -1,4 +1,4 @@
-// What the guards read beside the graph while a message is judged. Filled by engine/guarding.cpp.
+// The facts, besides the graph, that guards read while a message is judged. Filled by engine/guarding.cpp.
 #pragma once
 
 #include <cstddef>
