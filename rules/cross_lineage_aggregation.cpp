@@ -37,8 +37,8 @@ bool consumed_by(const graph::activation_node& v, graph::event_ref event) {
   });
 }
 
-// The work that the agent holds whose lineages share no generator with `from`. Compares each lineage once, however many
-// events of it the agent holds.
+// The work that the agent holds and whose lineage shares no generator with `from`. Compares each lineage once, even if
+// the agent holds many events of it.
 std::vector<graph::event_index> held_of_others(const graph::graph& g, const graph::generators& from,
                                                graph::agent_index a, const rule_settings& s) {
   std::vector<graph::event_index> clashing;
@@ -156,8 +156,8 @@ class cross_lineage_aggregation final : public rule {
 }  // namespace
 
 const rule& cross_lineage_aggregation_rule() {
-  static const cross_lineage_aggregation cross_lineage_aggregation;
-  return cross_lineage_aggregation;
+  static const cross_lineage_aggregation instance;
+  return instance;
 }
 
 }  // namespace digd

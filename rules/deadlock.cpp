@@ -77,8 +77,8 @@ class deadlock final : public rule {
 }  // namespace
 
 const rule& deadlock_rule() {
-  static const deadlock deadlock;
-  return deadlock;
+  static const deadlock instance;
+  return instance;
 }
 
 }  // namespace digd

@@ -135,9 +135,8 @@ class early_termination final : public rule {
       const graph::agent_node& who = g.agent(a);
       if (who.in_roster && who.open.empty() && a != g.event(f.event).source_agent) agents.push_back(a);
     }
-    const auto __normal_iterator =
-        agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), text::max_listed));
-    std::partial_sort(agents.begin(), __normal_iterator, agents.end(), [&](graph::agent_index a, graph::agent_index b) {
+    const auto end_of_listed = agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), text::max_listed));
+    std::partial_sort(agents.begin(), end_of_listed, agents.end(), [&](graph::agent_index a, graph::agent_index b) {
       const graph::agent_node &left = g.agent(a), &right = g.agent(b);
       return std::make_pair(left.pending.size(), std::string_view(left.name)) <
              std::make_pair(right.pending.size(), std::string_view(right.name));
@@ -149,8 +148,8 @@ class early_termination final : public rule {
 }  // namespace
 
 const rule& early_termination_rule() {
-  static const early_termination early_termination;
-  return early_termination;
+  static const early_termination instance;
+  return instance;
 }
 
 }  // namespace digd

@@ -88,8 +88,8 @@ class excessive_rerouting final : public rule {
 }  // namespace
 
 const rule& excessive_rerouting_rule() {
-  static const excessive_rerouting excessive_rerouting;
-  return excessive_rerouting;
+  static const excessive_rerouting instance;
+  return instance;
 }
 
 }  // namespace digd

@@ -71,8 +71,8 @@ class missing_termination final : public rule {
 }  // namespace
 
 const rule& missing_termination_rule() {
-  static const missing_termination missing_termination;
-  return missing_termination;
+  static const missing_termination instance;
+  return instance;
 }
 
 }  // namespace digd

@@ -93,8 +93,8 @@ class orphaned_event final : public rule {
 }  // namespace
 
 const rule& orphaned_event_rule() {
-  static const orphaned_event orphaned_event;
-  return orphaned_event;
+  static const orphaned_event instance;
+  return instance;
 }
 
 }  // namespace digd

@@ -112,8 +112,8 @@ class repeated_subproblem final : public rule {
 }  // namespace
 
 const rule& repeated_subproblem_rule() {
-  static const repeated_subproblem repeated_subproblem;
-  return repeated_subproblem;
+  static const repeated_subproblem instance;
+  return instance;
 }
 
 }  // namespace digd

@@ -90,8 +90,8 @@ class budget final : public rule {
 }  // namespace
 
 const rule& budget_rule() {
-  static const budget budget;
-  return budget;
+  static const budget instance;
+  return instance;
 }
 
 }  // namespace digd

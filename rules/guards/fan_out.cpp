@@ -84,8 +84,8 @@ class fan_out final : public rule {
 }  // namespace
 
 const rule& fan_out_rule() {
-  static const fan_out fan_out;
-  return fan_out;
+  static const fan_out instance;
+  return instance;
 }
 
 }  // namespace digd

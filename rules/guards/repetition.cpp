@@ -73,8 +73,8 @@ class repetition final : public rule {
 }  // namespace
 
 const rule& repetition_rule() {
-  static const repetition repetition;
-  return repetition;
+  static const repetition instance;
+  return instance;
 }
 
 }  // namespace digd

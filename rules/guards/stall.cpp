@@ -56,8 +56,8 @@ class stall final : public rule {
 }  // namespace
 
 const rule& stall_rule() {
-  static const stall stall;
-  return stall;
+  static const stall instance;
+  return instance;
 }
 
 }  // namespace digd
