@@ -13,6 +13,7 @@
 #include "cli/files.h"
 #include "cli/llm_options.h"
 #include "cli/printable.h"
+#include "cli/progress.h"
 #include "cli/run_text.h"
 #include "report/conclusion.h"
 
@@ -93,7 +94,9 @@ int ask_model(const attribute_options& options, const whowhen::labelled_log& run
   const auto model = open_endpoint(options.llm, why);
   if (!model) return complain(options, why);
   chief::attribution graph;
-  const chief::llm::ruling r = rule_by(options.judge, *model, run.log, judging(options.llm, run.answer), &graph);
+  const chief::llm::ruling r = show_while({.name = "asking the model"}, [&] {
+    return rule_by(options.judge, *model, run.log, judging(options.llm, run.answer), &graph);
+  });
   std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
   if (options.llm.dry_run) return done;
   if (r.error) return complain(options, r.error.message() + (r.detail.empty() ? "" : ": " + r.detail));
@@ -119,7 +122,8 @@ int attribute(const attribute_options& options) {
               << " lines that digd would refuse are left out\n";
   }
   if (options.llm.wanted()) return ask_model(options, run);
-  const chief::attribution a = chief::attribute(run.log);
+  const chief::attribution a =
+      show_while({.name = "finding the decisive error"}, [&] { return chief::attribute(run.log); });
   if (a.ranking.empty()) return complain(options, "nobody to blame: no agent acts in it");
   const report::conclusion conclusion = concluded(run.log, a);
   if (options.format == "json") {

@@ -1,10 +1,8 @@
 // digctl attribute shapley: divides the risk of a run among its actions (docs/shapley.md).
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -18,6 +16,7 @@
 #include "cli/attribute.h"
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/progress.h"
 #include "cli/run_text.h"
 
 namespace digd::cli {
@@ -65,18 +64,6 @@ run_control control_of(const shapley_options& o) {
   c.threads = o.threads > 0 ? o.threads : std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
   c.stop = &stop_asked;
   ::signal(SIGINT, on_interrupt);
-  if (o.quiet || ::isatty(2) == 0) return c;
-  using clock = std::chrono::steady_clock;
-  c.progress = [from = clock::now(), last = clock::time_point{}](std::size_t done, std::size_t total) mutable {
-    const auto now = clock::now();
-    if (now - last < std::chrono::milliseconds(100) && done < total) return;
-    last = now;
-    const double spent = std::chrono::duration<double>(now - from).count();
-    const double left = done > 0 ? spent * static_cast<double>(total - done) / static_cast<double>(done) : 0;
-    std::cerr << fmt::format("\r{:3.0f}%, {:.0f} s left \x1b[K",
-                             100.0 * static_cast<double>(done) / static_cast<double>(total), left)
-              << (done == total ? "\r\x1b[K" : "") << std::flush;
-  };
   return c;
 }
 
@@ -102,7 +89,7 @@ opened open_game(const shapley_options& o) {
     return {made.problem, std::move(made.game), {}};
   }
   std::string why;
-  const std::optional<run_text> found = read_run_text("attribute shapley", o.source, o.daemon, max_bytes, why);
+  const std::optional<run_text> found = read_run_text("attribute shapley", o.source, o.daemon, max_bytes, why, o.quiet);
   if (!found) return {shown(o.source) + ": " + why, nullptr, {}};
   opened out;
   if (found->is_file && is_trajectory(found->text)) {
@@ -140,11 +127,14 @@ int attribute(shapley_options& o) {
   std::optional<estimate_result> result = kept.find(key, *game.game);
   const bool found_it = result.has_value();
   if (!result) {
+    progress shown_progress(o.quiet);
+    o.options.control.progress = [&](std::size_t done, std::size_t total) { shown_progress.set(done, total); };
+    shown_progress.begin({.name = "Shapley values"});
     result = estimate(*game.game, o.options);
-    if (o.options.control.progress) std::cerr << "\r\x1b[K";
-    if (!*result) return complain(result->problem);
-    if (game.game->repeatable()) kept.keep(key, *result);
+    o.options.control.progress = {};
   }
+  if (!*result) return complain(result->problem);
+  if (!found_it && game.game->repeatable()) kept.keep(key, *result);
   shapley::report r = make_report(*game.game, std::move(*result), o.q, o.options.seed);
   r.weights = game.weights;
   if (o.threshold) {
@@ -153,7 +143,9 @@ int attribute(shapley_options& o) {
   }
   const bool ranked = r.result.adds_risk();
   if (o.faithful && ranked && !stop_asked) {
-    r.faithful = judge(*game.game, r.result.phi.value, o.options.seed);
+    r.faithful = show_while(
+        {.name = "checking faithfulness"}, [&] { return judge(*game.game, r.result.phi.value, o.options.seed); },
+        o.quiet);
     if (!r.faithful->problem.empty()) return complain(r.faithful->problem);
   }
   if (!o.plots.empty() && !ranked) std::cerr << "digctl attribute shapley: no plots: there is nothing to attribute\n";
@@ -200,8 +192,8 @@ int run_study(shapley_options& o, study study) {
   std::vector<study_case> cases;
   if (std::string why = cases_of(o, cases); !why.empty()) return complain(why);
   o.study.control = control_of(o);
-  o.study.control.progress = {};
-  std::cout << study(cases, o);
+  std::cout << show_while(
+      {.name = "measuring"}, [&] { return study(cases, o); }, o.quiet);
   if (stop_asked) std::cout << "INTERRUPTED: fewer runs than asked for\n";
   return done;
 }

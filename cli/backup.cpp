@@ -1,19 +1,14 @@
 // digctl backup and restore: copies an archive while digd runs, and puts a copy back.
-#include <unistd.h>
-
-#include <atomic>
-#include <chrono>
 #include <filesystem>
-#include <functional>
 #include <iostream>
 #include <memory>
 #include <string>
-#include <thread>
 
 #include "archive/backup.h"
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/progress.h"
 
 namespace digd::cli {
 
@@ -27,30 +22,16 @@ struct backup_options {
 
 std::string archive_in(const std::string& data_dir) { return data_dir + "/digd.sqlite"; }
 
-// While `work` runs, prints how much of `from` has been copied to `into`, if standard error is a terminal.
+// While `work` runs, shows how much of `from` has been copied to `into`. A copy may be smaller than its source.
 template <class Work>
 auto with_progress(const std::string& from, const std::string& into, const Work& work) {
-  std::atomic<bool> finished = false;
-  const auto watch = [&] {
-    constexpr std::uintmax_t megabyte = 1'000'000;
-    bool is_printed = false;
-    for (int tenths = 1; !finished; ++tenths) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      if (finished || tenths % 10 != 0) continue;
-      std::error_code ec;
-      const std::uintmax_t copied = std::filesystem::file_size(into, ec);
-      if (ec) continue;
-      const std::uintmax_t whole = std::filesystem::file_size(from, ec);
-      std::cerr << "\r\x1b[K" << copied / megabyte << " MB of at most " << whole / megabyte << " MB" << std::flush;
-      is_printed = true;
-    }
-    if (is_printed) std::cerr << "\r\x1b[K" << std::flush;
+  const auto size_of = [](const std::string& file) -> std::uint64_t {
+    std::error_code ec;
+    const std::uintmax_t size = std::filesystem::file_size(file, ec);
+    return ec ? 0 : size;
   };
-  std::jthread watcher;
-  if (::isatty(STDERR_FILENO) == 1) watcher = std::jthread(watch);
-  auto result = work();
-  finished = true;
-  return result;
+  return show_while(
+      {.name = "copying", .total = size_of(from), .unit = "bytes", .measure = [=] { return size_of(into); }}, work);
 }
 
 void print(const char* did, const std::string& file, const archive::backup_result& result) {

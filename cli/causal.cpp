@@ -15,6 +15,7 @@
 #include "analysis/causal/verify.h"
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/progress.h"
 
 namespace digd::cli {
 
@@ -165,6 +166,10 @@ class loader {
   std::vector<std::pair<std::string, std::string>> extra_;
 };
 
+std::string load(loader& from, factor_rows& into, const std::string& outcome = {}) {
+  return show_while({.name = "reading the runs"}, [&] { return from.load(into, outcome); });
+}
+
 int write(const std::string& out, std::string_view text) {
   const std::string why = write_file(out, text);
   return why.empty() ? done : complain(shown(out), why);
@@ -256,7 +261,7 @@ int run_explain(const causal_options& chosen) {
   if (std::string why = read_findings(chosen.experiments, believed.experiments, false); !why.empty())
     return complain("", why);
   factor_rows rows;
-  if (std::string why = from.load(rows, chosen.target); !why.empty()) return complain("", why);
+  if (std::string why = load(from, rows, chosen.target); !why.empty()) return complain("", why);
   leave_out(rows, chosen);
   const auto target = rows.data.find(chosen.target);
   if (!target) {
@@ -276,8 +281,11 @@ int run_explain(const causal_options& chosen) {
   options.structure.kind = structure_named(chosen.structure);
   options.structure.score.kind = score_named(chosen.score);
   std::vector<worldview_status> statuses = apply_beliefs(rows.data, believed, options, rows.notes);
-  const analysis found = analyse(rows.data, *target, options);
-  weigh(rows.data, found, believed, statuses);
+  const analysis found = show_while({.name = "searching for causes"}, [&] {
+    analysis result = analyse(rows.data, *target, options);
+    weigh(rows.data, result, believed, statuses);
+    return result;
+  });
   const reported reporteds{rows.data, *target, found, chosen.seed, rows.notes, statuses};
   const int status = write(chosen.out, report_as(chosen.format, reporteds));
   if (status != done) return status;
@@ -291,7 +299,8 @@ int run_factors(const causal_options& options) {
   }
   if (options.from.paths.empty()) return complain("", "name an archive, a trace or a folder of them");
   factor_rows rows;
-  if (std::string why = loader(options.from).load(rows); !why.empty()) return complain("", why);
+  loader from(options.from);
+  if (std::string why = load(from, rows); !why.empty()) return complain("", why);
   for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
   return write(options.out, factor_csv(rows));
 }
@@ -300,7 +309,7 @@ int run_eval(const causal_options& chosen) {
   eval_options options;
   options.seed = chosen.seed;
   options.compare = chosen.compare;
-  const evaluation e = evaluate(chosen.from.paths.front(), options);
+  const evaluation e = show_while({.name = "measuring"}, [&] { return evaluate(chosen.from.paths.front(), options); });
   if (!e.problem.empty()) return complain(shown(chosen.from.paths.front()), e.problem);
   return write(chosen.out, chosen.format == "json" ? evaluation_json(e) : evaluation_text(e));
 }
@@ -323,7 +332,8 @@ std::string side(const std::string& path, const causal_options& options, std::st
     if (text) why = read_user_factors(*text, request.user);
     if (!why.empty()) return shown(file) + ": " + why;
   }
-  paired_runs read = paired_runs_of(path, request, options.factor, options.target);
+  paired_runs read = show_while({.name = "reading the runs"},
+                                [&] { return paired_runs_of(path, request, options.factor, options.target); });
   for (const std::string& n : read.notes) std::cerr << "Note: " << n << '\n';
   if (!read.problem.empty()) return read.problem;
   if (pair_by.empty()) {

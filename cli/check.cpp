@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/files.h"
+#include "cli/progress.h"
 #include "cli/trace_input.h"
 #include "ingest/protocol/replay.h"
 
@@ -49,15 +50,19 @@ void compare(checked_run& run, const std::vector<std::string>& expect) {
   }
 }
 
-checked_run check_run(const std::string& name, const check_options& options) {
+checked_run check_run(const std::string& name, const check_options& options, progress& progress) {
   checked_run run{.name = name, .fired = {}, .failures = {}, .error = {}};
-  const auto input = trace_input::open("check", name, options.daemon);
+  const auto input = [&] {
+    const auto held = progress.pause();  // it may complain
+    return trace_input::open("check", name, options.daemon);
+  }();
   if (!input) {
     run.error = "there is no such trace or run";
     return run;
   }
   ingest::replay::listener to;
   to.record = [&](const ingest::record& record) {
+    progress.add();
     for (const detection& d : record.answer.detections) run.fired.try_emplace(d.rule, first_place(d));
   };
   to.refused = [&](std::uint64_t line, const ingest::record& record) {
@@ -125,8 +130,14 @@ void print(const checked_run& run) {
 int check(const check_options& options) {
   std::vector<checked_run> runs;
   bool failed = false, unreadable = false;
+  progress shown_progress;
   for (const std::string& name : options.runs) {
-    runs.push_back(check_run(name, options));
+    std::string phase = "checking";
+    if (options.runs.size() > 1)
+      phase += " run " + std::to_string(runs.size() + 1) + " of " + std::to_string(options.runs.size());
+    shown_progress.begin({.name = std::move(phase), .unit = "messages"});
+    runs.push_back(check_run(name, options, shown_progress));
+    const auto held = shown_progress.pause();
     print(runs.back());
     failed = failed || !runs.back().failures.empty();
     unreadable = unreadable || !runs.back().error.empty();

@@ -8,6 +8,7 @@
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/progress.h"
 
 namespace digd::cli {
 
@@ -34,8 +35,9 @@ int remove(const delete_options& options) {
     if (!agrees(options.run)) return complain("delete", "nothing was deleted");
   }
   net::http_answer answer;
-  if (const std::string why = daemon->ask("DELETE", run_path(options.run), {}, answer); !why.empty())
-    return complain("delete", why);
+  const std::string why =
+      show_while({.name = "deleting"}, [&] { return daemon->ask("DELETE", run_path(options.run), {}, answer); });
+  if (!why.empty()) return complain("delete", why);
   if (!answer.good()) return complain("delete", complaint_of(*daemon, answer));
   std::cerr << "Run " << digd::quoted(options.run) << " is deleted.\n";
   return done;

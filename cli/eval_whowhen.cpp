@@ -6,6 +6,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "analysis/whowhen/ablation.h"
@@ -20,6 +21,7 @@
 #include "cli/files.h"
 #include "cli/llm_options.h"
 #include "cli/printable.h"
+#include "cli/progress.h"
 
 namespace digd::cli {
 
@@ -82,7 +84,8 @@ std::string validate(trial& t, const eval_options& options, whowhen::results& r)
   for (std::size_t i : t.scored) scored.push_back(t.logs[i]);
   std::vector<whowhen::answer> last;
   const auto add = [&](const std::string& name, bool nested) {
-    const whowhen::validated v = whowhen::cross_validate(t.logs, nested);
+    const whowhen::validated v =
+        show_while({.name = "cross-validating"}, [&] { return whowhen::cross_validate(t.logs, nested); });
     last.clear();
     for (std::size_t i : t.scored) {
       whowhen::record(r, name, t.logs[i], v.answers[i]);
@@ -100,7 +103,8 @@ std::string validate(trial& t, const eval_options& options, whowhen::results& r)
 // `ranked`: the default method's answer, whose first five steps a shortlist has; null: as `attribute chief` ranks them.
 // `why` is the reason to stop asking; empty: go on.
 whowhen::answer judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model,
-                      const eval_options& options, const whowhen::answer* ranked, std::string& why) {
+                      const eval_options& options, const whowhen::answer* ranked, progress& progress,
+                      std::string& why) {
   constexpr std::size_t max_suspects = 5;
   const chief::llm::usage before = model.used();
   const auto from = std::chrono::steady_clock::now();
@@ -120,6 +124,7 @@ whowhen::answer judge(const labelled_log& l, const std::string& method, chief::l
   std::string problem = ruling.error ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
                         : ruling.stood_in && !ruling.notes.empty() ? ruling.notes.back()
                                                                    : std::string();
+  const auto held = progress.pause();
   if (a.failed && !options.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + problem) << '\n';
   if (hopeless(ruling.error)) why = std::move(problem);
   return a;
@@ -131,12 +136,17 @@ std::string judge_all(const trial& t, const std::string& method, chief::llm::end
   std::vector<const labelled_log*> logs;
   std::vector<whowhen::answer> judged;
   std::string why;
+  std::optional<progress> shown_progress(std::in_place);
+  shown_progress->begin({.name = "asking the model", .total = t.scored.size(), .unit = "logs"});
   for (std::size_t k = 0; k < t.scored.size(); ++k) {
     logs.push_back(&t.logs[t.scored[k]]);
-    judged.push_back(judge(*logs.back(), method, model, options, t.ranked.empty() ? nullptr : &t.ranked[k], why));
+    judged.push_back(
+        judge(*logs.back(), method, model, options, t.ranked.empty() ? nullptr : &t.ranked[k], *shown_progress, why));
     if (!why.empty()) return why;
+    shown_progress->add();
     whowhen::record(r, name, *logs.back(), judged.back());
   }
+  shown_progress.reset();
   if (t.ranked.empty() || options.llm.dry_run) return {};
   const whowhen::combined both = whowhen::weigh_judge(logs, t.ranked, judged);
   for (std::size_t k = 0; k < logs.size(); ++k)
@@ -156,8 +166,13 @@ std::string measure(trial& t, const eval_options& options, chief::llm::endpoint*
     if (method == "chief" && (options.cv || options.nested)) {
       if (why = validate(t, options, r); !why.empty()) return why;
     } else if (method == "chief") {
-      for (std::size_t i : t.scored)
+      progress shown_progress;
+      shown_progress.begin({.name = "measuring", .total = t.scored.size(), .unit = "logs"});
+      for (std::size_t i : t.scored) {
         whowhen::record(r, method, t.logs[i], whowhen::answer_of(t.logs[i], chief::committed_rankers()));
+        shown_progress.add();
+      }
+      const auto held = shown_progress.pause();
       std::cerr
           << "The committed weights were trained on logs, and these figures say nothing about those logs. Use --cv.\n";
     } else if (why = judge_all(t, method, *model, options, r); !why.empty()) {
@@ -174,7 +189,8 @@ int eval_whowhen(const eval_options& options) {
     return complain("eval whowhen", shown(options.folder) + ": " + why);
   const std::size_t n = t.logs.size(), wanted = options.sample == 0 ? n : std::min(n, options.sample);
   if (options.ablate) {
-    std::cout << printable_lines(whowhen::as_table(whowhen::ablate_known(t.logs)));
+    const auto ablations = show_while({.name = "measuring"}, [&] { return whowhen::ablate_known(t.logs); });
+    std::cout << printable_lines(whowhen::as_table(ablations));
     return done;
   }
   for (std::size_t i = 0; i < wanted; ++i) t.scored.push_back(i * n / wanted);
@@ -204,11 +220,13 @@ int eval_frameworks(const eval_options& options) {
     return complain("eval frameworks",
                     shown(options.folder) + ": has more than two folders of logs; each is a framework");
   if (options.ablate) {
-    std::cout << printable_lines(whowhen::as_table({whowhen::ablate_generic(logs)}));
+    const auto ablation = show_while({.name = "measuring"}, [&] { return whowhen::ablate_generic(logs); });
+    std::cout << printable_lines(whowhen::as_table({ablation}));
     return done;
   }
   if (options.prior && options.format == "json") return complain("eval frameworks", "--prior prints tables alone");
-  const whowhen::transfer t = whowhen::leave_one_framework_out(std::move(logs));
+  const whowhen::transfer t =
+      show_while({.name = "measuring"}, [&] { return whowhen::leave_one_framework_out(std::move(logs)); });
   std::cout << (options.format == "json" ? whowhen::as_json(t) + "\n" : printable_lines(whowhen::as_table(t)));
   if (options.prior) std::cout << printable_lines(whowhen::as_table(whowhen::weigh_prior(t)));
   if (options.reliability.empty()) return done;
@@ -218,7 +236,9 @@ int eval_frameworks(const eval_options& options) {
 
 int eval_planted(const eval_options& options) {
   whowhen::results r;
-  for (std::size_t i = 0; i < options.runs; ++i) {
+  std::optional<progress> shown_progress(std::in_place);
+  shown_progress->begin({.name = "measuring", .total = options.runs, .unit = "runs"});
+  for (std::size_t i = 0; i < options.runs; ++i, shown_progress->add()) {
     const labelled_log l = whowhen::planted_run(options.seed + i);
     labelled_log labelled_logs = l;
     labelled_logs.subset = "all";
@@ -229,9 +249,11 @@ int eval_planted(const eval_options& options) {
     }
     if (i >= options.structure_runs) continue;
     if (const std::string why = whowhen::add_structure(r, options.seed + i); !why.empty()) {
+      shown_progress.reset();
       return complain("eval planted", "seed " + std::to_string(options.seed + i) + ": " + why);
     }
   }
+  shown_progress.reset();
   return print(options, r, "eval planted");
 }
 
@@ -242,6 +264,8 @@ int chief_train(const std::string& folder, const std::string& out) {
   std::string why;
   if (!whowhen::read_folder(folder, logs, why)) return complain("chief-train", shown(folder) + ": " + why);
   const std::size_t given = logs.size();
+  progress shown_progress;
+  shown_progress.begin({.name = "training"});
   for (labelled_log& l : whowhen::simulated_frameworks(simulated_runs, 1)) logs.push_back(std::move(l));
   const std::vector<chief::lesson> lessons = whowhen::lessons_of(logs);
   std::vector<const chief::lesson*> all, known;
@@ -268,6 +292,7 @@ int chief_train(const std::string& folder, const std::string& out) {
                    training.orchestrated, training.agents, training.generic),
        fmt::format("Temperatures: chat {}, orchestrated {}, agents {}, generic {}.", training.chat_temperature,
                    training.orchestrated_temperature, training.agents_temperature, training.generic_temperature)});
+  const auto held = shown_progress.pause();
   const std::string problem = write_file(out, source);
   return problem.empty() ? done : complain("chief-train", shown(out) + ": " + problem);
 }

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/printable.h"
+#include "cli/progress.h"
 #include "cli/run_source.h"
 
 namespace digd::cli {
@@ -44,12 +45,17 @@ int write(const export_options& options) {
   terminal_guard guard;
   file_writer out(options.out);
   std::string unwritten;
+  progress shown_progress;
+  shown_progress.begin({.name = "exporting", .unit = "bytes"});
   const run_source::sink sink = [&](std::string_view piece) {
+    shown_progress.add(piece.size());
+    const auto held = shown_progress.pause_for_output();
     unwritten = out.write(guarded ? guard.take(piece) : piece);
     return unwritten.empty();
   };
   const std::string problem =
       options.format == "trace" ? source->trace(options.run, sink) : source->graph(options.run, options.format, sink);
+  const auto held = shown_progress.pause();
   if (!problem.empty()) return complain("export", problem);
   if (unwritten.empty() && guarded) unwritten = out.write(guard.rest());
   if (unwritten.empty()) unwritten = out.finish();

@@ -12,6 +12,7 @@
 #include "base/json_writer.h"
 #include "base/quote.h"
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "cli/run_source.h"
 #include "report/stored_runs/guard_limits.h"
 #include "report/stored_runs/pilot.h"
@@ -70,20 +71,25 @@ struct past_runs {
 
 std::string read_runs(run_source& from, std::int64_t since_ms, past_runs& into) {
   std::vector<std::string> names;
+  progress shown_progress;
+  shown_progress.begin({.name = "reading the list", .unit = "runs"});
   std::string why = from.runs([&](const json::object& run) {
     const json::value* opened = run.if_contains("opened_ms");
     const json::value* name = run.if_contains("run");
     if (opened == nullptr || !opened->is_int64() || name == nullptr || !name->is_string()) return true;
     if (opened->get_int64() < since_ms) return false;
     into.has_more = names.size() == max_runs;
+    shown_progress.add();
     if (!into.has_more) names.emplace_back(name->get_string().c_str(), name->get_string().size());
     return !into.has_more;
   });
+  shown_progress.begin({.name = "reading", .total = names.size(), .unit = "runs"});
   for (std::size_t i = 0; i < names.size() && why.empty(); ++i) {
     stored::extent_reader reader;
     line_cutter cut(reader);
     why = from.trace(names[i], [&](std::string_view piece) { return cut.take(piece); });
     into.extents.push_back(reader.extent());
+    shown_progress.add();
   }
   return why;
 }

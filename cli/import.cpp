@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/progress.h"
 #include "ingest/importers/dig_graph.h"
 #include "ingest/importers/trajectory.h"
 #include "ingest/importers/whowhen.h"
@@ -73,6 +74,7 @@ class import_run {
       : command_(std::move(command)),
         options_(options),
         from_(std::move(from)),
+        progress_(options.quiet),
         named_(!options.whowhen.run.empty() || !options.dig_graph.run.empty() || !options.trajectory.run.empty()) {}
 
   int run() {
@@ -96,8 +98,13 @@ class import_run {
         return complain_of_use(shown(options_.out) + " is no folder; several logs make several traces");
       }
     }
-    for (const source& source : sources) import(source, several || into_folder, sources.size() == 1);
+    progress_.begin({.name = "importing", .total = sources.size() > 1 ? sources.size() : 0, .unit = "logs"});
+    for (const source& source : sources) {
+      import(source, several || into_folder, sources.size() == 1);
+      if (sources.size() > 1) progress_.add();
+    }
     if (sources.size() > 1 && !options_.quiet) {
+      const auto held = progress_.pause();
       std::cerr << done_ << " of " << sources.size() << " imported. " << importers::describe(total_) << '\n';
     }
     return failed_ ? wrong_use : done;
@@ -105,6 +112,7 @@ class import_run {
 
  private:
   void complain(const fs::path& file, std::string_view why) {
+    const auto held = progress_.pause();
     std::cerr << "digctl import " << command_ << ": " << shown(file) << ": " << why << '\n';
     failed_ = true;
   }
@@ -128,19 +136,26 @@ class import_run {
     if (into_folder) fs::create_directories(to.parent_path(), none);
     std::string lines;
     for (const std::string& line : result->lines) (lines += line) += '\n';
-    if (const std::string problem = write_file(to, lines); !problem.empty()) {
+    if (const std::string problem = write(to, lines); !problem.empty()) {
       return complain(source.file, "its trace " + shown(to) + " cannot be written: " + problem);
     }
     ++done_;
     total_ += result->counts;
     if (options_.quiet) return;
+    const auto held = progress_.pause();
     std::cerr << shown(source.file) << (to == "-" ? "" : " -> " + shown(to)) << ": "
               << (alone ? importers::describe(result->counts) : in_brief(result->counts)) << '\n';
+  }
+
+  std::string write(const fs::path& to, const std::string& lines) {
+    const auto held = progress_.pause_for_output();
+    return write_file(to, lines);
   }
 
   const std::string command_;
   const import_options& options_;
   const format from_;
+  progress progress_;
   const bool named_;
   std::set<fs::path> written_;
   importers::import_counts total_;

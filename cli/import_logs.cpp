@@ -1,11 +1,8 @@
 // digctl import claude-code, codex, gemini, opencode: session logs into traces (docs/coding-agents.md).
 //
 // The sessions are read on several threads, each session by one. What cannot be read is named, and the rest goes on.
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <mutex>
@@ -13,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/progress.h"
 #include "cli/session_logs.h"
 
 namespace digd::cli {
@@ -23,7 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr unsigned max_threads = 8;
 constexpr std::size_t max_limit = 1'000'000;  // of a guard
-constexpr auto progress_every = std::chrono::milliseconds(100);
 
 struct log_import_options {
   std::vector<std::string> paths;
@@ -35,7 +32,7 @@ struct log_import_options {
 class log_import {
  public:
   log_import(const hooks::log_program& program, const log_import_options& options)
-      : program_(program), options_(options) {}
+      : program_(program), options_(options), progress_(options.quiet) {}
 
   int run() {
     found_sessions found = find_sessions(program_.name, options_.paths);
@@ -50,6 +47,7 @@ class log_import {
       return wrong_use;
     }
     const std::size_t wanted = std::clamp(std::thread::hardware_concurrency(), 1u, max_threads);
+    progress_.begin({.name = "importing", .total = sessions_.size(), .unit = "sessions"});
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < std::min(wanted, sessions_.size()); ++i)
       threads.emplace_back([this] { import_some(); });
@@ -59,12 +57,10 @@ class log_import {
   }
 
  private:
-  // Clears the progress, which has no line of its own.
-  std::string line_start() const { return shows_progress_ ? "\r\033[K" : ""; }
-
   void complain(const std::string& why) {
     const std::lock_guard lock(mutex_);
-    std::cerr << line_start() << "digctl import " << program_.name << ": " << why << '\n';
+    const auto held = progress_.pause();
+    std::cerr << "digctl import " << program_.name << ": " << why << '\n';
     ++failed_;
   }
 
@@ -92,32 +88,25 @@ class log_import {
     runs_ += made.runs.size();
     calls_ += made.calls;
     damaged_lines_ += made.damaged_lines;
-    show_progress();
+    progress_.add();
   }
 
-  void show_progress() {
-    const auto now = std::chrono::steady_clock::now();
-    if (!shows_progress_ || now < shown_at_ + progress_every) return;
-    shown_at_ = now;
-    std::cerr << line_start() << imported_ << " of " << sessions_.size() << " sessions" << std::flush;
-  }
-
-  void report() const {
+  void report() {
     if (options_.quiet) return;
-    std::cerr << line_start() << imported_ << " of " << sessions_.size() << " sessions imported: " << runs_ << " runs, "
-              << calls_ << " hook calls";
+    const auto held = progress_.pause();
+    std::cerr << imported_ << " of " << sessions_.size() << " sessions imported: " << runs_ << " runs, " << calls_
+              << " hook calls";
     if (damaged_lines_ > 0) std::cerr << "; " << damaged_lines_ << " damaged lines left out";
     std::cerr << '\n';
   }
 
   const hooks::log_program& program_;
   const log_import_options& options_;
-  const bool shows_progress_ = !options_.quiet && ::isatty(STDERR_FILENO) == 1;
   std::vector<session_files> sessions_;
   std::atomic<std::size_t> next_{0};
-  std::mutex mutex_;  // of standard error and the counts
+  std::mutex mutex_;  // of the counts
   std::size_t imported_ = 0, runs_ = 0, calls_ = 0, damaged_lines_ = 0, failed_ = 0;
-  std::chrono::steady_clock::time_point shown_at_{};
+  progress progress_;
 };
 
 }  // namespace

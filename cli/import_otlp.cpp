@@ -3,9 +3,11 @@
 // All files are read before anything is written: the spans of a run may lie in several of them.
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/progress.h"
 #include "ingest/otlp/import.h"
 
 namespace digd::cli {
@@ -26,8 +28,9 @@ int complain(const std::string& why) {
   return wrong_use;
 }
 
-bool read_all(const otlp_options& options, std::vector<otlp::span>& spans) {
+bool read_all(const otlp_options& options, std::vector<otlp::span>& spans, progress& progress) {
   bool well = true;
+  progress.begin({.name = "reading", .total = options.files.size() > 1 ? options.files.size() : 0, .unit = "files"});
   for (const std::string& file : options.files) {
     std::string why;
     const std::optional<std::string> text = read_file(file, options.options.max_bytes, why);
@@ -35,12 +38,16 @@ bool read_all(const otlp_options& options, std::vector<otlp::span>& spans) {
       const otlp::read_file_result result = otlp::read_spans(*text, options.options, spans);
       why = result.problem;
       if (result.rejected > 0) {
+        const auto held = progress.pause();
         std::cerr << "digctl import otlp: " << shown(file) << ": " << result.rejected
                   << " spans are none; the first: " << result.why << '\n';
       }
     }
-    if (!why.empty()) complain(shown(file) + ": " + why);
+    progress.add();
     well = well && why.empty();
+    if (why.empty()) continue;
+    const auto held = progress.pause();
+    complain(shown(file) + ": " + why);
   }
   return well;
 }
@@ -54,9 +61,13 @@ std::string write_trace(const fs::path& to, const importers::import_result& trac
 
 int run(const otlp_options& options) {
   std::vector<otlp::span> spans;
-  const bool well = read_all(options, spans);
-  if (spans.empty()) return well ? complain("there are no spans in these files") : wrong_use;
+  std::optional<progress> shown_progress(std::in_place, options.quiet);
+  const bool well = read_all(options, spans, *shown_progress);
+  const bool is_empty = spans.empty();
+  shown_progress->begin({.name = "finding the runs"});
   const otlp::import_outcome runs = otlp::import_spans(std::move(spans), options.options);
+  shown_progress.reset();
+  if (is_empty) return well ? complain("there are no spans in these files") : wrong_use;
   if (!runs) return complain(runs.error().message);
   std::error_code failed;
   const bool into_folder = fs::is_directory(options.out, failed) || options.out.ends_with('/');

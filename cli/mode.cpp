@@ -8,6 +8,7 @@
 #include "base/json_writer.h"
 #include "cli/commands.h"
 #include "cli/printable.h"
+#include "cli/progress.h"
 #include "cli/run_source.h"
 #include "model/settings.h"
 
@@ -121,9 +122,14 @@ int show(const net::http_client& daemon, const mode_options& options) {
     return names.size() < options.runs;
   });
   shadow_summary summary;
-  for (const std::string& name : names) {
-    json::object run;
-    if (source->details(name, run).empty()) summary.add(run);  // it may have been deleted meanwhile
+  {
+    progress shown_progress;
+    shown_progress.begin({.name = "reading", .total = names.size(), .unit = "runs"});
+    for (const std::string& name : names) {
+      json::object run;
+      if (source->details(name, run).empty()) summary.add(run);  // it may have been deleted meanwhile
+      shown_progress.add();
+    }
   }
   summary.print();
   if (!problem.empty()) std::cerr << "What shadow would have done is not known: " << problem << ".\n";

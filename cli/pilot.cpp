@@ -21,6 +21,7 @@
 #include "cli/config_edit.h"
 #include "cli/files.h"
 #include "cli/printable.h"
+#include "cli/progress.h"
 #include "cli/run_source.h"
 #include "cli/terminal_options.h"
 #include "model/rule_id.h"
@@ -403,7 +404,9 @@ void print_fine(const fine_rules& fine) {
 
 // ---- the command
 
-std::string ask(const std::string& since, run_source& source, json::object& into) { return source.pilot(since, into); }
+std::string ask(const std::string& since, run_source& source, json::object& into) {
+  return show_while({.name = "reading the runs"}, [&] { return source.pilot(since, into); });
+}
 
 int print_silencing(const pilot_options& options) {
   const auto fine = read_fine(options.fine);

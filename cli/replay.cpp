@@ -1,6 +1,7 @@
 // digctl replay TRACE: what the monitor answers to a trace.
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/quote.h"
@@ -8,6 +9,7 @@
 #include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/frame_rows.h"
+#include "cli/progress.h"
 #include "cli/refused_lines.h"
 #include "cli/terminal_options.h"
 #include "ingest/protocol/encode.h"
@@ -49,10 +51,15 @@ class printer {
         frames_(options.format, look_of(options.terminal), pace::complete),
         records_(options.format) {}
 
-  ingest::replay::listener listener() {
+  // `shown` outlives the replay.
+  ingest::replay::listener listener(progress& shown) {
+    progress_ = &shown;
     ingest::replay::listener to;
     if (options_.output == "messages") {
-      to.frame = [this](std::string_view frame) { frames_.frame(frame); };
+      to.frame = [this](std::string_view frame) {
+        const auto held = progress_->pause_for_output();
+        frames_.frame(frame);
+      };
     }
     to.record = [this](const ingest::record& record) { take(record); };
     to.refused = [this](std::uint64_t line, const ingest::record& record) {
@@ -75,10 +82,13 @@ class printer {
   static constexpr std::size_t rows_at_once = 4096;
 
   void print_some() {
-    if (table_.waiting() >= rows_at_once) table_.print(std::cout);
+    if (table_.waiting() < rows_at_once) return;
+    const auto held = progress_->pause_for_output();
+    table_.print(std::cout);
   }
 
   void take(const ingest::record& record) {
+    progress_->add();
     for (const detection& d : record.answer.detections) {
       if (options_.fail_on == "any" || options_.fail_on == to_string(d.severity) ||
           options_.fail_on == to_string(d.rule))
@@ -91,6 +101,7 @@ class printer {
       }
       line_.clear();
       ingest::encode_detection(line_, d, false);
+      const auto held = progress_->pause_for_output();
       records_.add(line_);
     }
   }
@@ -101,13 +112,17 @@ class printer {
   json_records records_;
   refused_lines refusals_;
   std::string line_;
+  progress* progress_ = nullptr;
   bool found_ = false;
 };
 
 int replay(const replay_options& options) {
   printer print(options);
-  ingest::replay through(run_policy{}, print.listener());
+  std::optional<progress> shown_progress(std::in_place);
+  ingest::replay through(run_policy{}, print.listener(*shown_progress));
+  shown_progress->begin({.name = "replaying", .unit = "messages"});
   const ingest::replayed result = ingest::replay_file(options.trace, through);
+  shown_progress.reset();
   if (through.run() != nullptr) print.finish();
   if (!result.problem.empty()) return complain("replay", shown(options.trace) + ": " + result.problem);
   if (through.semantics() != semantics_version) {

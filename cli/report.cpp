@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/printable.h"
+#include "cli/progress.h"
 #include "cli/trace_input.h"
 #include "report/compose.h"
 #include "report/html.h"
@@ -52,28 +52,22 @@ void on_interrupt(int) {
   ::signal(SIGINT, SIG_DFL);
 }
 
-report::part_options part_options_of(const report_options& options) {
+report::part_options part_options_of(const report_options& options, progress& progress) {
   report::part_options out{
       .budget_seconds = options.budget_seconds, .seed = options.seed, .stop = &stop_asked, .progress = {}};
   out.threads = options.threads > 0 ? options.threads : std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-  if (options.quiet || ::isatty(2) == 0) return out;
-  out.progress = [last = std::chrono::steady_clock::time_point{}](std::size_t done, std::size_t total) mutable {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last < std::chrono::milliseconds(100) && done < total) return;
-    last = now;
-    std::cerr << "\rShapley values " << (total > 0 ? 100 * done / total : 100) << " %"
-              << (done == total ? "\r\x1b[K" : "") << std::flush;
-  };
+  out.progress = [&progress](std::size_t done, std::size_t total) { progress.set(done, total); };
   return out;
 }
 
 // nullopt, after an error message, if the given part cannot be read.
 std::optional<std::vector<report::part>> attributed(const report_options& chosen, kept_trace& trace,
-                                                    const report::gathered& from) {
+                                                    const report::gathered& from, progress& progress) {
   std::string why, causes;
   if (!chosen.causes.empty()) {
     auto read = read_file(chosen.causes, max_causes_bytes, why);
     if (!read) {
+      const auto held = progress.pause();
       complain(chosen, shown(chosen.causes) + ": " + why);
       return {};
     }
@@ -85,11 +79,12 @@ std::optional<std::vector<report::part>> attributed(const report_options& chosen
     if (!held) held = trace.text(max_held_bytes).value_or(std::string());
     return *held;
   };
-  const report::part_options options = part_options_of(chosen);
+  const report::part_options options = part_options_of(chosen, progress);
   const std::string subject = report::on_command_line(chosen.source);
   std::vector<report::part> parts;
+  progress.begin({.name = "Shapley values"});
   parts.push_back(report::shapley_part(text, from.seen, subject, options));
-  if (options.progress) std::cerr << "\r\x1b[K";
+  progress.begin({.name = "finding the decisive error"});
   parts.push_back(report::chief_part(text, from.seen, subject, options));
   parts.push_back(report::causal_part(causes));
   return parts;
@@ -97,8 +92,8 @@ std::optional<std::vector<report::part>> attributed(const report_options& chosen
 
 #else
 
-std::optional<std::vector<report::part>> attributed(const report_options& options, kept_trace&,
-                                                    const report::gathered&) {
+std::optional<std::vector<report::part>> attributed(const report_options& options, kept_trace&, const report::gathered&,
+                                                    progress&) {
   return report::not_run(report::on_command_line(options.source),
                          "this digctl was built without the attribution methods.");
 }
@@ -120,12 +115,26 @@ int write(report_options& options) {
   auto input = trace_input::open("report", options.source, options.daemon);
   if (!input) return wrong_use;
   kept_trace trace(std::move(input));
-  const report::gathered from = report::gather([&](const trace_input::each_line& each) { return trace.lines(each); });
-  if (!from.problem.empty()) return complain(options, from.problem);
-  const auto parts = attributed(options, trace, from);
+  std::optional<progress> shown_progress(std::in_place, options.quiet);
+  const report::gathered from = report::gather([&](const trace_input::each_line& each) {
+    shown_progress->begin({.name = "reading the run", .total = trace.size(), .unit = "bytes"});
+    return trace.lines([&](std::string_view line) {
+      shown_progress->add(line.size() + 1);
+      return each(line);
+    });
+  });
+  if (!from.problem.empty()) {
+    shown_progress.reset();
+    return complain(options, from.problem);
+  }
+  const auto parts = attributed(options, trace, from, *shown_progress);
   if (!parts) return wrong_use;
+  shown_progress->begin({.name = options.format == "pdf" ? "printing" : "drawing"});
   const report::document document = report::compose(from, *parts, report::on_command_line(options.source));
-  if (const std::string why = write_as(options.format, options.out, from, *parts, document); !why.empty()) {
+  if (options.format != "pdf") shown_progress.reset();
+  const std::string why = write_as(options.format, options.out, from, *parts, document);
+  shown_progress.reset();
+  if (!why.empty()) {
     return complain(options, (options.out == "-" ? "" : shown(options.out) + ": ") + why);
   }
   return done;

@@ -1,17 +1,21 @@
 #include "cli/run_text.h"
 
 #include "cli/files.h"
+#include "cli/progress.h"
 #include "cli/trace_input.h"
 
 namespace digd::cli {
 
 std::optional<run_text> read_run_text(const std::string& command, const std::string& given_text,
-                                      const daemon_options& options, std::size_t most, std::string& why) {
+                                      const daemon_options& options, std::size_t most, std::string& why,
+                                      bool is_quiet) {
   const auto input = trace_input::open(command, given_text, options);
   if (!input) {
     why = "the run cannot be looked up";
     return std::nullopt;
   }
+  progress shown_progress(is_quiet);
+  shown_progress.begin({.name = "reading the run", .unit = "bytes"});
   run_text out{{}, input->is_file()};
   if (out.is_file) {
     std::optional<std::string> text = read_file(given_text, most, why);
@@ -21,6 +25,7 @@ std::optional<run_text> read_run_text(const std::string& command, const std::str
   }
   why = input->lines([&](std::string_view line) {
     (out.text += line) += '\n';
+    shown_progress.add(line.size() + 1);
     return out.text.size() <= most;
   });
   if (why.empty() && out.text.size() > most) why = "its trace is over " + std::to_string(most) + " bytes";

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/json_records.h"
 #include "cli/printable.h"
+#include "cli/progress.h"
 #include "cli/run_source.h"
 #include "cli/terminal_options.h"
 #include "report/picture/text.h"
@@ -84,8 +85,12 @@ int list(const runs_options& options) {
   json_records records(options.format);
   table rows({"opened", "state", "mode", "messages", "detections", "healed", "size", "run"}, look_of(options.terminal));
   std::size_t count = 0;
+  progress shown_progress;
+  shown_progress.begin({.name = "reading the list", .unit = "runs"});
   const std::string problem = source->runs([&](const json::object& run) {
     ++count;
+    shown_progress.add();
+    const auto held = shown_progress.pause_for_output();
     if (records.is_on()) {
       records.add(printable(json::serialize(run)));
     } else {
@@ -94,6 +99,7 @@ int list(const runs_options& options) {
     }
     return std::cout.good() && (options.limit == 0 || count < options.limit);
   });
+  const auto held = shown_progress.pause();
   if (!records.is_on() && count > 0) rows.print(std::cout);
   if (problem.empty() || count > 0) records.finish();
   std::cout.flush();

@@ -8,6 +8,7 @@
 #include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/frame_rows.h"
+#include "cli/progress.h"
 #include "cli/refused_lines.h"
 #include "cli/terminal_options.h"
 #include "net/trace_player.h"
@@ -55,21 +56,40 @@ int send(const send_options& options) {
   std::istream& in = options.trace == "-" ? std::cin : file;
   frame_printer print(options.format, look_of(options.terminal), pace::live);
   refused_lines refusals;
-  net::trace_player player(play, {.frame = [&](std::string_view frame) { print.frame(frame); },
+  std::error_code none;
+  const bool is_file = options.trace != "-" && std::filesystem::is_regular_file(options.trace, none);
+  progress shown_progress;
+  shown_progress.begin(
+      {.name = "sending", .total = is_file ? std::filesystem::file_size(options.trace, none) : 0, .unit = "bytes"});
+  net::trace_player player(play, {.frame =
+                                      [&](std::string_view frame) {
+                                        const auto held = shown_progress.pause_for_output();
+                                        print.frame(frame);
+                                      },
                                   .refused =
                                       [&](std::uint64_t line, const net::daemon_frame& error) {
                                         refusals.add(line, error.code, net::text_of(error.body, "field"),
                                                      error.message);
                                       },
-                                  .notice = [](std::string_view text) { std::cerr << "digctl send: " << text << '\n'; },
-                                  .idle = [&] { print.flush(); }});
+                                  .notice =
+                                      [&](std::string_view text) {
+                                        const auto held = shown_progress.pause();
+                                        std::cerr << "digctl send: " << text << '\n';
+                                      },
+                                  .idle =
+                                      [&] {
+                                        const auto held = shown_progress.pause_for_output();
+                                        print.flush();
+                                      }});
   std::string line;
   bool good = true, any = false;
   while (good && std::getline(in, line)) {
     good = player.line(line);
+    shown_progress.add(line.size() + 1);
     any = any || line.find_first_not_of(" \t\r") != std::string::npos;
   }
   good = good && player.finish();
+  const auto held = shown_progress.pause();
   print.finish();
   if (!good) std::cerr << "digctl send: " << shown(options.trace) << ": " << player.problem() << '\n';
   if (good && !any) std::cerr << "digctl send: " << shown(options.trace) << ": no trace: the file is empty\n";

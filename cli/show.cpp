@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/files.h"
+#include "cli/progress.h"
 #include "cli/terminal_options.h"
 #include "cli/trace_input.h"
 #include "report/picture/dot.h"
@@ -31,7 +32,13 @@ std::optional<picture::model> record(const show_options& options) {
   picture::recorder recorder;
   const auto input = trace_input::open("show", options.text, options.daemon);
   if (!input) return {};
-  std::string problem = input->lines([&](std::string_view line) { return recorder.line(line); });
+  progress shown_progress;
+  shown_progress.begin({.name = "reading the run", .total = input->size(), .unit = "bytes"});
+  std::string problem = input->lines([&](std::string_view line) {
+    shown_progress.add(line.size() + 1);
+    return recorder.line(line);
+  });
+  const auto held = shown_progress.pause();
   if (problem.empty()) problem = recorder.problem();
   if (!problem.empty()) {
     complain("show", shown(options.text) + ": " + problem);

@@ -55,6 +55,12 @@ bool trace_input::is_plain_file() const {
   return !runs_ && text_ != "-" && fs::is_regular_file(text_, none);
 }
 
+std::uint64_t trace_input::size() const {
+  std::error_code ec;
+  const std::uintmax_t size = is_plain_file() ? fs::file_size(text_, ec) : 0;
+  return ec ? 0 : size;
+}
+
 std::string trace_input::lines(const each_line& each) { return runs_ ? run_lines(each) : file_lines(each); }
 
 std::string trace_input::file_lines(const each_line& each) {

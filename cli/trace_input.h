@@ -3,6 +3,7 @@
 // Thread: one; calls block. Failure: an error sentence; empty on success. Bounds: one line is in memory at a time.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -27,6 +28,8 @@ class trace_input {
   bool is_file() const { return !runs_; }  // standard input too
   // A plain file: it can be read again.
   bool is_plain_file() const;
+  // Bytes of a plain file; 0: unknown.
+  std::uint64_t size() const;
   const std::string& what() const { return text_; }
 
  private:
@@ -50,6 +53,7 @@ class kept_trace {
   kept_trace& operator=(const kept_trace&) = delete;
 
   std::string lines(const trace_input::each_line& each);
+  std::uint64_t size() const { return from_->size(); }  // as trace_input's
   // All of it; nothing if it has more than `most` bytes or cannot be read.
   std::optional<std::string> text(std::size_t most);
 

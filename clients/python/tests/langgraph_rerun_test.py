@@ -90,6 +90,18 @@ def test_the_activation_that_attribution_names_is_the_one_that_is_rerun(daemon, 
         rerun(graph, "fish", "catcher:6", bool)
 
 
+def test_progress_is_shown_on_a_terminal_and_cleared(team, monkeypatch, capsys):
+    rerun(team, "boats", "researcher", rerun_team.solved, "Please mind the year.", n=2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    rerun(team, "boats", "researcher", rerun_team.solved, "Please mind the year.", n=2)
+    shown = capsys.readouterr().err.split("\r\x1b[K")
+    assert [text for text in shown if text] == [
+        f"rerunning {kind} the hint: {done} of 2" for kind in ("without", "with") for done in (0, 1)
+    ]
+    assert shown[-1] == ""
+
+
 def test_fishers_test_is_the_known_one():
     assert fisher(5, 5, 0, 5) == pytest.approx(1 / 252)
     assert fisher(3, 5, 1, 5) == pytest.approx(55 / 210)  # scipy.stats.fisher_exact gives 0.2619

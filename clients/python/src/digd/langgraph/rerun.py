@@ -165,9 +165,16 @@ def with_update(graph: Any, config: Any, update: dict[str, Any], state: StateSna
     raise RerunError(f"the hint cannot be added: the graph would not go on with {', '.join(state.next)}")
 
 
+def show_progress(text: str) -> None:
+    """Replaces the line on standard error if that is a terminal; an empty text clears it."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+
 def repeat(graph: Any, saved: CheckpointTuple, state: StateSnapshot, update: Any, check: Any, n: int) -> Outcome:
     out = Outcome()
     for _ in range(n):
+        show_progress(f"rerunning {'with' if update else 'without'} the hint: {out.runs} of {n}")
         out.runs += 1
         try:
             out.succeeded += bool(check(from_copy(graph, saved, state, update)))
@@ -175,7 +182,10 @@ def repeat(graph: Any, saved: CheckpointTuple, state: StateSnapshot, update: Any
             raise
         except Exception as error:  # a run that breaks off has not succeeded
             out.failed_to_run += 1
+            show_progress("")
             print(f"digd rerun: repetition {out.runs}: {type(error).__name__}: {error}", file=sys.stderr)
+        finally:
+            show_progress("")
     return out
 
 
