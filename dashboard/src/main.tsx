@@ -1,5 +1,5 @@
 import {render} from 'preact';
 import {App} from './app';
-import './style.css';
+import './style/index.css';
 
 render(<App />, document.getElementById('page')!);
