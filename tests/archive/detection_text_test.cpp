@@ -59,7 +59,7 @@ std::vector<detection_row> rows_of(const answer& a) {
 
 }  // namespace
 
-TEST_CASE("EvidenceThatIsLongAsJsonIsSplitAndJoinedByteForByte", "[archive]") {
+TEST_CASE("evidence_that_is_long_as_json_is_split_and_joined_byte_for_byte", "[archive]") {
   const std::string unit = GENERATE("x", "\x01", "\\", "\"", "\x7f", "\u202e", "é", "\n", "\u200b", "\U000E0041");
   const std::size_t cut = GENERATE(0u, 1u);  // whether the evidence names fewer than it counts
   std::vector<std::string> evidence;
@@ -75,7 +75,7 @@ TEST_CASE("EvidenceThatIsLongAsJsonIsSplitAndJoinedByteForByte", "[archive]") {
   CHECK(split_detection(json_of(found_with({"e1"}, 1))).more_evidence.empty());
 }
 
-TEST_CASE("AnIdWithANulIsSplitAndJoined", "[archive]") {
+TEST_CASE("an_id_with_a_nul_is_split_and_joined", "[archive]") {
   const std::vector<std::string> evidence(40, std::string(200, '\0'));
   const std::string whole = json_of(found_with(evidence, 40));
   const stored_detection stored = split_detection(whole);
@@ -83,7 +83,7 @@ TEST_CASE("AnIdWithANulIsSplitAndJoined", "[archive]") {
   CHECK(join_detection(stored.json, stored.more_evidence) == whole);
 }
 
-TEST_CASE("DamagedEvidenceIsReadAsFarAsItIsWhole", "[archive]") {
+TEST_CASE("damaged_evidence_is_read_as_far_as_it_is_whole", "[archive]") {
   const std::string json = json_of(found_with({"e1"}, 2));
   for (const char* damaged : {"5:ab", "x", "99999999999999999999:a", "3abc", ":", "-1:a"}) {
     CHECK(join_detection(json, damaged) == json);
@@ -92,7 +92,7 @@ TEST_CASE("DamagedEvidenceIsReadAsFarAsItIsWhole", "[archive]") {
   CHECK(join_detection("", "1:a").empty());
 }
 
-TEST_CASE("VerdictsReferToDetectionsAndAreReadByteForByte", "[archive]") {
+TEST_CASE("verdicts_refer_to_detections_and_are_read_byte_for_byte", "[archive]") {
   const bool with_witness = GENERATE(false, true);
   const answer a = answer_with(found_with({"x1", "x2"}, 2), 4);
   const std::vector<detection_row> rows = rows_of(a);
@@ -107,7 +107,7 @@ TEST_CASE("VerdictsReferToDetectionsAndAreReadByteForByte", "[archive]") {
   CHECK_FALSE(expand_verdicts(stored, 5, [](std::int64_t) { return std::optional<std::string>(); }));
 }
 
-TEST_CASE("VerdictsOfOtherDetectionsStayAsTheyAre", "[archive]") {
+TEST_CASE("verdicts_of_other_detections_stay_as_they_are", "[archive]") {
   const answer a = answer_with(found_with({"x1"}, 1), 3);
   answer other = a;
   other.detections[2].reason = "another";
@@ -118,7 +118,7 @@ TEST_CASE("VerdictsOfOtherDetectionsStayAsTheyAre", "[archive]") {
   CHECK(read == frame);
 }
 
-TEST_CASE("EscapedNamesOfPlainDeliveriesAreStoredAsThemselves", "[archive]") {
+TEST_CASE("escaped_names_of_plain_deliveries_are_stored_as_themselves", "[archive]") {
   const std::string name = GENERATE("\x7f", "\u0085", "\u200e", "\u2066", "\x01", "\\u007f", "\\\x7f", "é\u202e\"");
   answer a;
   a.verdicts.push_back({.event = repeated(name, 40)});
@@ -132,7 +132,7 @@ TEST_CASE("EscapedNamesOfPlainDeliveriesAreStoredAsThemselves", "[archive]") {
   if (name == "\x7f") CHECK(stored.size() == 40 + 4);
 }
 
-TEST_CASE("ALongInterventionKeepsItsBeginning", "[archive]") {
+TEST_CASE("a_long_intervention_keeps_its_beginning", "[archive]") {
   answer a;
   a.detections.push_back(found_with(std::vector<std::string>(16, std::string(250, '\x01')), 16));
   a.detections.back().rule = rule_id::deadlock;

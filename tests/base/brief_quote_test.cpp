@@ -5,7 +5,7 @@
 
 namespace digd::testing {
 
-TEST_CASE("ABriefNameTakesAtMostItsBytesInASentenceAsJson", "[base]") {
+TEST_CASE("a_brief_name_takes_at_most_its_bytes_in_a_sentence_as_json", "[base]") {
   for (const std::string unit : {"x", "\"", "\\", "\x01", "\n", "\x7f", "\u202e", "é", "😀", "\xff"}) {
     std::string name;
     while (name.size() < 256) {
@@ -23,14 +23,14 @@ TEST_CASE("ABriefNameTakesAtMostItsBytesInASentenceAsJson", "[base]") {
   CHECK(quoted_briefly("e1") == "\"e1\"");
 }
 
-TEST_CASE("ATextIsCutBetweenCharactersToFitItsQuotes", "[base]") {
+TEST_CASE("a_text_is_cut_between_characters_to_fit_its_quotes", "[base]") {
   CHECK(cut_to_quote("plain", 5) == "plain");
   CHECK(cut_to_quote("plainer", 6) == "pla…");
   CHECK(cut_to_quote("é\"é\"é", 8) == "é\"…");
   CHECK(cut_to_quote("éééé", 7) == "éé…");
 }
 
-TEST_CASE("TheSizeOfAQuotedNameIsThatOfItsText", "[base]") {
+TEST_CASE("the_size_of_a_quoted_name_is_that_of_its_text", "[base]") {
   for (const std::string name : {"", "x", "a b", "\"", "\x1f", "\x7f", "\u2028", "é", "\xff"}) {
     CHECK(quoted_size(name) == digd::quoted(name).size());
   }

@@ -42,7 +42,7 @@ digd::embedded_run opened(const std::string& hello) {
 
 }  // namespace
 
-TEST_CASE("An_embedded_run_answers_a_trace_as_a_replay_does_byte_for_byte") {
+TEST_CASE("an_embedded_run_answers_a_trace_as_a_replay_does_byte_for_byte") {
   std::size_t compared = 0;
   for (const std::filesystem::path& trace : traces()) {
     INFO(trace.string());
@@ -69,7 +69,7 @@ TEST_CASE("An_embedded_run_answers_a_trace_as_a_replay_does_byte_for_byte") {
   CHECK(compared > 100);
 }
 
-TEST_CASE("With_the_wall_clock_a_rule_by_time_fires_when_the_caller_lets_its_time_pass") {
+TEST_CASE("with_the_wall_clock_a_rule_by_time_fires_when_the_caller_lets_its_time_pass") {
   digd::embedded_run run = opened(
       R"({"type":"hello","protocol":1,"run":"r1","agents":["a"],"rules":{"missing_termination":{"window_ms":100}}})");
   run.apply(R"({"type":"event","seq":1,"event":{"id":"e1","recipients":["a"]}})", 1000);
@@ -86,7 +86,7 @@ TEST_CASE("With_the_wall_clock_a_rule_by_time_fires_when_the_caller_lets_its_tim
   CHECK(run.ended());
 }
 
-TEST_CASE("A_hello_that_is_refused_opens_no_run_and_says_why") {
+TEST_CASE("a_hello_that_is_refused_opens_no_run_and_says_why") {
   const digd::opened_run no_json = digd::embedded_run::open("{");
   CHECK_FALSE(no_json.run);
   CHECK(no_json.frame.starts_with(R"({"type":"error","code":"bad_json")"));
@@ -97,7 +97,7 @@ TEST_CASE("A_hello_that_is_refused_opens_no_run_and_says_why") {
   CHECK(large.frame.starts_with(R"({"type":"error","code":"too_large")"));
 }
 
-TEST_CASE("A_frame_that_is_refused_changes_nothing") {
+TEST_CASE("a_frame_that_is_refused_changes_nothing") {
   digd::embedded_run run = opened(R"({"type":"hello","protocol":1,"run":"r1"})");
   CHECK(run.apply("no JSON", 0).frames.at(0).starts_with(R"({"type":"error","code":"bad_json")"));
   CHECK(run.apply(R"({"type":"event","seq":2,"event":{"id":"sys:1","recipients":["a"]}})", 0)

@@ -49,7 +49,7 @@ std::size_t pictures(const part& p) {
 
 }  // namespace
 
-TEST_CASE("Shapley_values_of_a_run_come_as_who_when_and_what_with_the_numbers_below_and_their_sources") {
+TEST_CASE("the_Shapley_part_answers_who_when_and_what_with_its_numbers_and_their_sources") {
   const part p =
       shapley_part(holds(hand_trace), seen_of(hand_trace), "hand.jsonl", {.budget_seconds = 300, .threads = 2});
   REQUIRE(p.ran);
@@ -85,7 +85,7 @@ TEST_CASE("a_run_whose_activations_add_no_risk_together_has_nobody_to_blame_by_S
   CHECK(pictures(p) == 0);
 }
 
-TEST_CASE("Shapley_values_that_would_take_too_long_are_not_begun_and_the_report_says_what_it_would_take") {
+TEST_CASE("the_Shapley_part_is_left_out_if_it_would_take_too_long_and_states_its_cost") {
   observed seen = seen_of(demo());
   seen.activations = 100'000;
   seen.replay_seconds = 1;
@@ -100,7 +100,7 @@ TEST_CASE("Shapley_values_that_would_take_too_long_are_not_begun_and_the_report_
   CHECK(p.command == "digctl attribute shapley demo.jsonl");
 }
 
-TEST_CASE("CHIEFs_answer_comes_with_its_graph_its_suspects_and_its_oracles") {
+TEST_CASE("the_CHIEF_part_has_its_graph_its_suspects_and_its_oracles") {
   const std::string trace = demo();
   const part p = chief_part(holds(trace), seen_of(trace), "demo.jsonl", {});
   REQUIRE(p.ran);
