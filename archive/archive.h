@@ -76,7 +76,7 @@ struct stored_entry {
   entry_kind kind = entry_kind::message;
   std::int64_t id = 0;  // ascending in the order of writing
   std::uint64_t n = 0, seq = 0;
-  std::string session, type, frame, code;
+  std::string session, type, frame, code, token;
   std::int64_t ts = 0;
 };
 

@@ -71,7 +71,7 @@ bool entry::shrink() {
 
 std::size_t entry::bytes() const {
   std::size_t sum = sizeof *this + run.size() + session.size() + type.size() + frame.size() + code.size() +
-                    verdicts.size() + size_of(answered) + ended.size();
+                    token.size() + verdicts.size() + size_of(answered) + ended.size();
   for (const auto& row : detections) sum += held_by(row);
   for (const auto& row : interventions) sum += held_by(row);
   for (const auto& row : outcomes) sum += held_by(row);

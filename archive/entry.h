@@ -81,8 +81,9 @@ struct entry {
   std::int64_t arrived_ms = 0;  // Unix milliseconds, for people and retention; rules never see it
   std::string type;
   std::string frame;
-  std::string code;                     // of refused only
-  std::string verdicts;                 // the `verdicts` frame as sent; may be empty
+  std::string code;      // of refused only
+  std::string token;     // of run_opened and session_joined: the name of the client's; empty: none was needed
+  std::string verdicts;  // the `verdicts` frame as sent; may be empty
   std::optional<std::string> answered;  // of a delivery: the intervention that it answers
   std::string ended;                    // of run_ended: its outcome ("success", …, "unknown"); else empty
   std::vector<detection_row> detections;

@@ -28,7 +28,7 @@ failure reader::prepare() {
       runs_);
   if (!why) {
     why = db_.prepare(
-        "SELECT id, kind, n, seq, session, type, frame, code, ts FROM entries WHERE run = ?1 AND id > ?2 "
+        "SELECT id, kind, n, seq, session, type, frame, code, ts, token FROM entries WHERE run = ?1 AND id > ?2 "
         "ORDER BY id",
         entries_);
   }
@@ -116,6 +116,7 @@ failure reader::read_on(std::uint64_t run_number, std::int64_t& id, std::vector<
     entry.frame = entries_.text(6);
     entry.code = entries_.text(7);
     entry.ts = entries_.integer(8);
+    entry.token = entries_.text(9);
     bytes += entry.frame.size();
     out.push_back(std::move(entry));
   }

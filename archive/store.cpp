@@ -97,11 +97,12 @@ failure store::prepare() {
       {&commit_, "COMMIT"},
       {&rollback_, "ROLLBACK"},
       {&insert_run_,
-       "INSERT INTO runs (number, run, opened_ms, mode, canary) VALUES (?1, ?2, ?3,"
-       " CASE WHEN json_valid(?4) THEN ?4 ->> '$.mode' END, CASE WHEN json_valid(?4) THEN ?4 ->> '$.canary' END)"},
+       "INSERT INTO runs (number, run, opened_ms, mode, canary, opened_by) VALUES (?1, ?2, ?3,"
+       " CASE WHEN json_valid(?4) THEN ?4 ->> '$.mode' END, CASE WHEN json_valid(?4) THEN ?4 ->> '$.canary' END,"
+       " ?5)"},
       {&insert_entry_,
-       "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame, id)"
-       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)"},
+       "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame, id, token)"
+       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"},
       {&insert_detection_,
        "INSERT INTO detections (run, entry, rule, severity, session, at, ts, event, agent, healed, healing, "
        "cause,"
@@ -191,6 +192,7 @@ failure store::put(const entry& entry) {
     insert_run_.bind(2, std::string_view(entry.run));
     insert_run_.bind(3, entry.arrived_ms);
     insert_run_.bind(4, std::string_view(entry.frame));
+    insert_run_.bind_unless_empty(5, entry.token);
     why = insert_run_.run();
     if (why) return why;
   }
@@ -209,6 +211,7 @@ failure store::put(const entry& entry) {
   into.bind_unless_empty(11, entry.frame);
   const std::int64_t id = next_.entry++;
   into.bind(12, id);
+  into.bind_unless_empty(13, entry.token);
   why = into.run();
   if (!why) why = put_rows(entry, id);
   if (!why) note_change(entry);

@@ -21,7 +21,7 @@ namespace {
 struct token_options {
   std::string name, file;
   std::vector<std::string> rights, runs;
-  std::uint64_t rate = 0;
+  std::uint64_t rate = 0, byte_rate = 0, max_connections = 0, max_runs = 0;  // 0: no limit
 };
 
 std::string list_of(const std::vector<std::string>& texts) {
@@ -37,7 +37,13 @@ std::string entry_of(const token_options& asked, const net::new_token& token) {
   std::string out = "[[token]]\nname = " + digd::quoted(asked.name) + "\nsha256 = \"" + token.sha256 +
                     "\"\nrights = " + list_of(asked.rights) + '\n';
   if (!asked.runs.empty()) out += "runs = " + list_of(asked.runs) + '\n';
-  if (asked.rate > 0) out += "rate = " + std::to_string(asked.rate) + '\n';
+  const std::pair<std::string_view, std::uint64_t> limits[] = {{"rate", asked.rate},
+                                                               {"byte_rate", asked.byte_rate},
+                                                               {"max_connections", asked.max_connections},
+                                                               {"max_runs", asked.max_runs}};
+  for (const auto& [name, limit] : limits) {
+    if (limit > 0) out.append(name).append(" = ").append(std::to_string(limit)).append("\n");
+  }
   return out;
 }
 
@@ -86,6 +92,12 @@ void add_token(CLI::App& app, int& status) {
                   "only runs whose id begins so; may be given more than once. Left out: all runs")
       ->delimiter(',');
   sub->add_option("--rate", asked->rate, "messages a second over all its connections. Left out: no limit")
+      ->check(CLI::Range(1, 10'000'000));
+  sub->add_option("--byte-rate", asked->byte_rate, "the same in bytes")
+      ->check(CLI::Range(std::int64_t{1'000}, std::int64_t{10'000'000'000}));
+  sub->add_option("--max-connections", asked->max_connections, "sessions and readers of the feed at once")
+      ->check(CLI::Range(1, 1'000'000));
+  sub->add_option("--max-runs", asked->max_runs, "runs that it opened and that have not ended")
       ->check(CLI::Range(1, 10'000'000));
   sub->add_option("--append", asked->file, "the tokens file to add it to");
   sub->callback([&status, asked] { status = make_token(*asked); });

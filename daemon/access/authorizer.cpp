@@ -39,11 +39,6 @@ std::optional<std::string_view> bearer_among(std::string_view subprotocols) {
   return std::nullopt;
 }
 
-authorizer::decision refuse(bool is_authenticated, std::string message) {
-  return {.grant = nullptr,
-          .refused = authorizer::refusal{.is_authenticated = is_authenticated, .message = std::move(message)}};
-}
-
 }  // namespace
 
 std::optional<std::string_view> token_of(const net::upgrade_request& request) {
@@ -77,17 +72,16 @@ authorizer::decision authorizer::check(const net::upgrade_request& request, righ
   const auto table = current();
   if (!table || needed == right::none) return {};
   const auto token = token_of(request);
-  if (!token) return refuse(false, "a token is needed: Authorization: Bearer TOKEN");
-  grant_ptr grant = table->find(*token);
-  if (!grant) return refuse(false, "there is no such token");
-  if (!grant->may(needed)) {
-    return refuse(true,
-                  "the token " + digd::quoted(grant->name()) + " has no right to " + std::string(to_string(needed)));
+  if (!token) return {.grant = nullptr, .refused = "a token is needed: Authorization: Bearer TOKEN"};
+  decision out{.grant = table->find(*token), .refused = std::nullopt};
+  if (!out.grant) {
+    out.refused = "there is no such token";
+  } else if (!out.grant->may(needed)) {
+    out.refused = "the token " + digd::quoted(out.grant->name()) + " has no right to " + std::string(to_string(needed));
+  } else if (!run.empty() && !out.grant->covers(run)) {
+    out.refused = "the token " + digd::quoted(out.grant->name()) + " does not cover this run";
   }
-  if (!run.empty() && !grant->covers(run)) {
-    return refuse(true, "the token " + digd::quoted(grant->name()) + " does not cover this run");
-  }
-  return {.grant = std::move(grant), .refused = std::nullopt};
+  return out;
 }
 
 }  // namespace digd::daemon

@@ -27,13 +27,9 @@ class authorizer {
   void set_users(std::vector<uid_t> users);
   bool may_connect(int unix_socket) const;
 
-  struct refusal {
-    bool is_authenticated = false;  // the token is known, but lacks the right: 403, otherwise 401
-    std::string message;
-  };
   struct decision {
-    grant_ptr grant;  // null where no tokens are configured
-    std::optional<refusal> refused;
+    grant_ptr grant;                     // null where no tokens are configured, and for an unknown token
+    std::optional<std::string> refused;  // why
   };
   // `run`: the run that the path or the query names; empty: none.
   decision check(const net::upgrade_request& request, right needed, std::string_view run) const;

@@ -62,21 +62,35 @@ std::string take_rights(const toml::table& token, std::vector<right>& rights) {
   return {};
 }
 
-std::string take_rate(const toml::table& token, std::uint64_t& rate) {
-  const toml::node* given = token.get("rate");
+std::string take_limit(const toml::table& token, std::string_view name, std::int64_t least, std::int64_t most,
+                       std::uint64_t& limit) {
+  const toml::node* given = token.get(name);
   if (given == nullptr) return {};
   const auto number = given->value_exact<std::int64_t>();
-  if (!number || *number < 1 || *number > 10'000'000) return "rate: expected a whole number from 1 to 10000000";
-  rate = static_cast<std::uint64_t>(*number);
+  if (!number || *number < least || *number > most) {
+    return std::string(name) + ": expected a whole number from " + std::to_string(least) + " to " +
+           std::to_string(most);
+  }
+  limit = static_cast<std::uint64_t>(*number);
   return {};
 }
 
+std::string take_limits(const toml::table& token, token_limits& limits) {
+  std::string wrong = take_limit(token, "rate", 1, 10'000'000, limits.rate);
+  if (wrong.empty()) wrong = take_limit(token, "byte_rate", 1'000, 10'000'000'000, limits.byte_rate);
+  if (wrong.empty()) wrong = take_limit(token, "max_connections", 1, 1'000'000, limits.max_connections);
+  if (wrong.empty()) wrong = take_limit(token, "max_runs", 1, 10'000'000, limits.max_runs);
+  return wrong;
+}
+
 std::string unknown_member(const toml::table& token) {
-  constexpr std::string_view known[] = {"name", "sha256", "rights", "runs", "rate"};
+  constexpr std::string_view known[] = {"name", "sha256",    "rights",          "runs",
+                                        "rate", "byte_rate", "max_connections", "max_runs"};
   for (const auto& [key, value] : token) {
-    if (std::find(std::begin(known), std::end(known), key.str()) == std::end(known)) {
-      return "there is no " + digd::quoted(key.str()) + "; a token has name, sha256, rights, runs, rate";
-    }
+    if (std::find(std::begin(known), std::end(known), key.str()) != std::end(known)) continue;
+    std::string wrong = "there is no " + digd::quoted(key.str()) + "; a token has ";
+    for (const std::string_view name : known) wrong.append(name == known[0] ? "" : ", ").append(name);
+    return wrong;
   }
   return {};
 }
@@ -98,14 +112,25 @@ std::optional<right> right_from(std::string_view name) {
   return std::nullopt;
 }
 
-std::chrono::nanoseconds message_rate::take(std::chrono::steady_clock::time_point now) {
-  if (between_ == 0) return {};
+std::chrono::nanoseconds even_rate::take(std::chrono::steady_clock::time_point now, std::uint64_t units) {
+  if (a_second_ == 0) return {};
   const std::int64_t arrived = now.time_since_epoch() / std::chrono::nanoseconds(1);
+  const auto cost = static_cast<std::int64_t>(units * second_ns / a_second_);
   std::int64_t before = due_.load(std::memory_order_relaxed), after = 0;
   do {
-    after = std::max(before, arrived) + static_cast<std::int64_t>(between_);
+    after = std::max(before, arrived) + cost;
   } while (!due_.compare_exchange_weak(before, after, std::memory_order_relaxed));
-  return std::chrono::nanoseconds(std::max<std::int64_t>(0, after - arrived - burst_ns));
+  return std::chrono::nanoseconds(std::max<std::int64_t>(0, after - arrived - std::int64_t{second_ns}));
+}
+
+std::chrono::nanoseconds grant::take(std::chrono::steady_clock::time_point now, std::size_t bytes) const {
+  constexpr std::uint64_t max_units = std::uint64_t{1} << 33;
+  return std::max(rate_.take(now), byte_rate_.take(now, std::min<std::uint64_t>(bytes, max_units)));
+}
+
+ticket_ptr grant::take(std::atomic<std::uint64_t>& count, std::uint64_t most) {
+  auto ticket = std::make_shared<counted_ticket>(count);
+  return most != 0 && count.load() > most ? nullptr : ticket;
 }
 
 bool grant::may(right needed) const {
@@ -118,8 +143,7 @@ bool grant::covers(std::string_view run) const {
 }
 
 bool grant::is_equal(const grant& other) const {
-  return name_ == other.name_ && rights_ == other.rights_ && runs_ == other.runs_ &&
-         rate_a_second_ == other.rate_a_second_;
+  return name_ == other.name_ && rights_ == other.rights_ && runs_ == other.runs_ && limits_ == other.limits_;
 }
 
 std::string token_table::read(const std::string& file, token_table& into) {
@@ -152,14 +176,14 @@ std::string token_table::parse(std::string_view text, std::string_view file, tok
     entry parsed;
     std::vector<right> rights;
     std::vector<std::string> runs;
-    std::uint64_t rate = 0;
+    token_limits limits;
     const std::string name = (*token)["name"].value_or(std::string());
     std::string wrong = unknown_member(*token);
     if (wrong.empty() && (name.empty() || name.size() > 64)) wrong = "name: expected 1 to 64 bytes";
     if (wrong.empty()) wrong = take_hash(*token, parsed.hash);
     if (wrong.empty()) wrong = take_rights(*token, rights);
     if (wrong.empty()) wrong = take_texts(*token, "runs", runs);
-    if (wrong.empty()) wrong = take_rate(*token, rate);
+    if (wrong.empty()) wrong = take_limits(*token, limits);
     if (wrong.empty() && token->contains("runs") && runs.empty())
       wrong = "runs: an empty list allows no run; omit it to allow all runs";
     for (const entry& each : into.entries_) {
@@ -168,7 +192,7 @@ std::string token_table::parse(std::string_view text, std::string_view file, tok
         wrong = "sha256: duplicate sha256, already given for " + digd::quoted(each.granted->name());
     }
     if (!wrong.empty()) return position_in(file, node.source()) + wrong;
-    parsed.granted = std::make_shared<const grant>(name, std::move(rights), std::move(runs), rate);
+    parsed.granted = std::make_shared<const grant>(name, std::move(rights), std::move(runs), limits);
     into.entries_.push_back(std::move(parsed));
   }
   return {};

@@ -5,22 +5,32 @@
 //   sha256 = "9f86d0…"           # of the token's bytes, 64 hex digits
 //   rights = ["ingest"]          # ingest, watch, read, operate
 //   runs   = ["prod-"]           # prefixes of the run ids that it covers; omitted: all runs
-//   rate   = 1000                # messages and hellos a second over all its connections; omitted: no limit
+//
+// Its limits, over all its connections; omitted: none.
+//
+//   rate            = 1000       # messages and hellos a second
+//   byte_rate       = 1000000    # bytes of them a second
+//   max_connections = 10         # WebSockets open at once: sessions, and readers of the feed
+//   max_runs        = 100        # runs that it opened since digd started and that have not ended
 //
 // digd reads the file at the start and on SIGHUP. The connections of a removed token end with their next frame.
-// Ownership: connections share a token's grant with the table. Threads: a table is constant; a grant's `rate` and
-// `is_revoked` are for any thread. Bounds: `max_tokens`, `max_bytes`. Failure: a sentence with file, line and column.
+// Ownership: connections share a token's grant with the table. Threads: a table is constant; a grant's rates, counts
+// and `is_revoked` are for any thread. Bounds: `max_tokens`, `max_bytes`. Failure: a sentence with file, line and
+// column.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/ticket.h"
 
 namespace digd::daemon {
 
@@ -34,42 +44,64 @@ enum class right : std::uint8_t {
 std::string_view to_string(right right);
 std::optional<right> right_from(std::string_view name);
 
-// Limits the messages of a token: an even rate, with a burst of one second's worth. It is the generic cell rate
-// algorithm (ITU-T I.371). Any thread.
-class message_rate {
+// Limits what a token sends: an even rate, with a burst of one second's worth. It is the generic cell rate algorithm
+// (ITU-T I.371). Any thread.
+class even_rate {
  public:
-  explicit message_rate(std::uint64_t a_second) : between_(a_second == 0 ? 0 : 1'000'000'000 / a_second) {}
-  // Counts one message. Returns how long to wait before reading the next one.
-  std::chrono::nanoseconds take(std::chrono::steady_clock::time_point now);
+  explicit even_rate(std::uint64_t a_second) : a_second_(a_second) {}
+  // Counts `units`, at most 2^33. Returns how long to wait before the next ones.
+  std::chrono::nanoseconds take(std::chrono::steady_clock::time_point now, std::uint64_t units = 1);
+  // Whether units came faster than the even rate, and not enough time has passed since.
+  bool is_exceeded(std::chrono::steady_clock::time_point now) const {
+    return due_.load(std::memory_order_relaxed) > now.time_since_epoch() / std::chrono::nanoseconds(1);
+  }
 
  private:
-  static constexpr std::int64_t burst_ns = 1'000'000'000;
-  const std::uint64_t between_;       // nanoseconds; 0: no limit
-  std::atomic<std::int64_t> due_{0};  // when the messages so far would have arrived at the even rate
+  static constexpr std::uint64_t second_ns = 1'000'000'000;
+  const std::uint64_t a_second_;      // 0: no limit
+  std::atomic<std::int64_t> due_{0};  // when the units so far would have arrived at the even rate
 };
 
-// The rights, runs and rate of one token.
+// 0: no limit.
+struct token_limits {
+  std::uint64_t rate = 0, byte_rate = 0, max_connections = 0, max_runs = 0;
+  bool operator==(const token_limits&) const = default;
+};
+
+// The rights, runs and limits of one token, and what counts towards the limits.
 class grant {
  public:
-  grant(std::string name, std::vector<right> rights, std::vector<std::string> runs, std::uint64_t rate)
-      : name_(std::move(name)), rights_(std::move(rights)), runs_(std::move(runs)), rate_a_second_(rate), rate_(rate) {}
+  grant(std::string name, std::vector<right> rights, std::vector<std::string> runs, const token_limits& limits)
+      : name_(std::move(name)),
+        rights_(std::move(rights)),
+        runs_(std::move(runs)),
+        limits_(limits),
+        rate_(limits.rate),
+        byte_rate_(limits.byte_rate) {}
 
   const std::string& name() const { return name_; }
   bool may(right right) const;
   bool covers(std::string_view run) const;
   bool covers_all_runs() const { return runs_.empty(); }
   bool is_revoked() const { return revoked_.load(std::memory_order_relaxed); }
-  message_rate& rate() const { return rate_; }
+  // Counts a message of so many bytes. Returns how long to wait before reading the next one.
+  std::chrono::nanoseconds take(std::chrono::steady_clock::time_point now, std::size_t bytes) const;
+
+  // Null: the token has as many already.
+  ticket_ptr take_connection() const { return take(connections_, limits_.max_connections); }
+  ticket_ptr take_run() const { return take(open_runs_, limits_.max_runs); }
 
  private:
   friend class token_table;
-  bool is_equal(const grant& other) const;  // without the state of the rate
+  bool is_equal(const grant& other) const;  // without what is counted
+  static ticket_ptr take(std::atomic<std::uint64_t>& count, std::uint64_t most);
 
   const std::string name_;
   const std::vector<right> rights_;
   const std::vector<std::string> runs_;  // prefixes
-  const std::uint64_t rate_a_second_;
-  mutable message_rate rate_;
+  const token_limits limits_;
+  mutable even_rate rate_, byte_rate_;
+  mutable std::atomic<std::uint64_t> connections_{0}, open_runs_{0};
   mutable std::atomic<bool> revoked_{false};
 };
 // Null if no tokens are configured: every request is then allowed.
@@ -87,7 +119,7 @@ class token_table {
   // Null for an unknown token. Compares in constant time: the time does not depend on the token.
   grant_ptr find(std::string_view token) const;
   std::size_t size() const { return entries_.size(); }
-  // After a reload: keeps the unchanged grants of `before` with the state of their rate, and revokes its other grants.
+  // After a reload: keeps the unchanged grants of `before` with all that they count, and revokes its other grants.
   void succeed(const token_table& before);
 
  private:

@@ -23,6 +23,7 @@ struct call {
   std::string run;
   std::string detection;  // the path's second name
   http_services& services;
+  const peer_ptr& from;
   grant_ptr grant;  // null where no tokens are configured
 };
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/json_writer.h"
+#include "daemon/access/audit_log.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/fleet/publisher.h"
@@ -151,6 +152,10 @@ http_response metrics(const metrics_sources& from) {
   now.operator_mode = from.operator_mode.load();
   now.connections = from.connections.open.load();
   now.connections_refused = from.connections.refused.load();
+  now.connections_of_peer_refused = from.connections.refused_of_peer.load();
+  now.connections_of_token_refused = from.connections.refused_of_token.load();
+  now.tokens_refused = from.connections.tokens_refused.load();
+  now.audit_dropped = from.audit.dropped();
   now.peers_refused = from.connections.peers_refused.load();
   now.tls_refused = from.connections.tls_refused.load();
   if (const auto log = spdlog::thread_pool()) now.log_dropped = log->overrun_counter();

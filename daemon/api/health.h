@@ -14,6 +14,7 @@
 
 namespace digd::daemon {
 
+class audit_log;
 class engine_threads;
 class feed_server;
 class hook_server;
@@ -39,9 +40,12 @@ struct readiness_sources {
 
 struct connection_counts {
   std::atomic<std::uint64_t> open{0};
-  std::atomic<std::uint64_t> refused{0};        // there were too many
-  std::atomic<std::uint64_t> peers_refused{0};  // at a Unix socket: the user may not connect
-  std::atomic<std::uint64_t> tls_refused{0};    // handshakes that failed
+  std::atomic<std::uint64_t> refused{0};           // there were too many
+  std::atomic<std::uint64_t> refused_of_peer{0};   // of one peer
+  std::atomic<std::uint64_t> refused_of_token{0};  // of one token
+  std::atomic<std::uint64_t> tokens_refused{0};    // requests without a known token
+  std::atomic<std::uint64_t> peers_refused{0};     // at a Unix socket: the user may not connect
+  std::atomic<std::uint64_t> tls_refused{0};       // handshakes that failed
 };
 
 // What /metrics reports.
@@ -50,6 +54,7 @@ struct metrics_sources {
   std::int64_t started_s;             // Unix seconds
   std::uint64_t runs_lost_to_damage;  // at this start
   const connection_counts& connections;
+  const audit_log& audit;
   const run_counts& runs;
   const std::atomic<mode>& operator_mode;
   const feed_server* feed;  // these four: null without an archive

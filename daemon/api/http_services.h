@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "daemon/access/audit_log.h"
 #include "daemon/access/authorizer.h"
 #include "daemon/api/health.h"
 #include "daemon/api/read_pool.h"
@@ -24,6 +25,8 @@ class search_indexer;
 struct admission {
   const trusted_names& trusted;
   const daemon::authorizer& authorizer;
+  connection_counts& connections;
+  audit_log& audit;
 };
 
 // Reading the archive.

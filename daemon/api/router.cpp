@@ -78,7 +78,7 @@ net::websocket_session::options session_options(const config& settings) {
 
 void begin_conversation(engine_thread& home, net::batched_stream stream, const net::upgrade_request& request,
                         const to_ingest& to, ticket_ptr ticket) {
-  const auto client = std::make_shared<conversation>(home, to.run, to.grant, std::move(ticket));
+  const auto client = std::make_shared<conversation>(home, to.run, to.grant, to.counted, std::move(ticket));
   const auto session = std::make_shared<net::websocket_session>(
       std::move(stream), session_options(*home.services().settings.now()), client);
   client->attach(session);
@@ -88,12 +88,12 @@ void begin_conversation(engine_thread& home, net::batched_stream stream, const n
 
 }  // namespace
 
-std::variant<body_limit, http_response> router::limit_body(const net::upgrade_request& head) {
-  return daemon::limit_body(head, services_);
+std::variant<body_limit, http_response> router::limit_body(const net::upgrade_request& head, const peer_ptr& from) {
+  return daemon::limit_body(head, from, services_);
 }
 
-request_result router::handle(const net::upgrade_request& request, std::string_view body) {
-  routed result = route(request, body, services_);
+request_result router::handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from) {
+  routed result = route(request, body, from, services_);
   if (auto* response = std::get_if<http_response>(&result)) return std::move(*response);
   if (auto* deferred = std::get_if<deferred_response>(&result)) return std::move(*deferred);
   if (auto* chunked = std::get_if<chunked_response>(&result)) return std::move(*chunked);

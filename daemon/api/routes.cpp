@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/json_writer.h"
-#include "base/log_rate_limit.h"
 #include "base/quote.h"
+#include "daemon/api/access_answers.h"
 #include "daemon/api/call.h"
 #include "daemon/api/health.h"
 #include "daemon/api/holds.h"
@@ -83,10 +83,17 @@ std::optional<http_response> take_switch(const call& in, std::string_view name, 
   return std::nullopt;
 }
 
+http_response too_many_of_token(call& in) {
+  in.services.admission.connections.refused_of_token.fetch_add(1);
+  return respond_error(http::status::too_many_requests, "over_limit",
+                       "the token " + digd::quoted(in.grant->name()) + " has as many connections as it may have");
+}
+
 routed open_ingest(call& in) {
   if (auto no = refuse_upgrade(in.request, ingest_subprotocol)) return std::move(*no);
   to_ingest to;
   if (auto no = take_run_parameter(in, to.run)) return std::move(*no);
+  if (in.grant && !(to.counted = in.grant->take_connection())) return too_many_of_token(in);
   to.grant = in.grant;
   return to;
 }
@@ -107,6 +114,7 @@ routed open_feed(call& in) {
   if (auto no = take_switch(in, "batch", to.request.batch)) return std::move(*no);
   if (in.services.feed == nullptr) return archive_off();
   if (in.services.feed->is_full()) return busy("the feed has as many readers as it takes");
+  if (in.grant && !(to.request.counted = in.grant->take_connection())) return too_many_of_token(in);
   return to;
 }
 
@@ -144,7 +152,7 @@ routed post_traces(call& in) {
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   auto request = std::get<traces_request>(std::move(read));
   request.grant = in.grant;
-  if (auto no = refuse_rate(request)) return std::move(*no);
+  if (auto no = refuse_rate(request, in.body.size())) return std::move(*no);
   request.body = in.body;
   const auto shared_request = std::make_shared<traces_request>(std::move(request));
   return deferred_response{[server = in.services.spans.server,
@@ -169,6 +177,7 @@ routed post_hook(call& in) {
 // Its tools ask the API as the caller: each request has the caller's token, and its right is checked as any other's.
 struct mcp_caller {
   http_services& services;
+  peer_ptr from;
   std::string host, authorization;
 
   void ask(mcp::api_request&& asked, const std::function<void(mcp::api_answer&&)>& then) const {
@@ -181,7 +190,7 @@ struct mcp_caller {
     const auto pass_on = [then](http_response&& response) {
       then({.status = response.result_int(), .body = std::move(response.body())});
     };
-    routed result = route(request, asked.body, services);
+    routed result = route(request, asked.body, from, services);
     if (auto* response = std::get_if<http_response>(&result)) return pass_on(std::move(*response));
     if (auto* deferred = std::get_if<deferred_response>(&result)) return deferred->start(pass_on);
     then({.status = 0, .body = "no tool reads this"});
@@ -190,7 +199,7 @@ struct mcp_caller {
 
 routed post_mcp(call& in) {
   const auto caller =
-      std::make_shared<mcp_caller>(mcp_caller{in.services, std::string(view(in.request[http::field::host])),
+      std::make_shared<mcp_caller>(mcp_caller{in.services, in.from, std::string(view(in.request[http::field::host])),
                                               std::string(view(in.request[http::field::authorization]))});
   return deferred_response{[caller, body = std::string(in.body)](const response_callback& respond_to) {
     const mcp::api_call api = [caller](mcp::api_request&& asked, const std::function<void(mcp::api_answer&&)>& then) {
@@ -336,40 +345,36 @@ bool matches(const route_entry& entry, const std::vector<std::string>& path, std
   return true;
 }
 
-http_response response_of(const authorizer::refusal& refusal) {
-  if (refusal.is_authenticated) return respond_error(http::status::forbidden, "forbidden", refusal.message);
-  http_response response = respond_error(http::status::unauthorized, "unauthorized", refusal.message);
-  response.set(http::field::www_authenticate, "Bearer");
-  return response;
-}
-
-// Never the token itself. Whoever guesses tokens fills no disk: ten lines a second for each engine thread.
-void log_refusal(const call& in, const authorizer::refusal& refused) {
-  constexpr std::uint64_t max_lines_a_second = 10;
-  thread_local log_rate_limit limit(max_lines_a_second);
-  std::uint64_t suppressed = 0;
-  if (!limit.allows(suppressed)) return;
-  spdlog::warn("access_refused method={} target={} why={} suppressed={}", view(in.request.method_string()),
-               digd::quoted(view(in.request.target())), digd::quoted(refused.message), suppressed);
+bool needs_operate(const route_entry& entry, http::verb method) {
+  return method != http::verb::get && method != http::verb::head &&
+         (entry.takes == intake::none || entry.takes == intake::decision);
 }
 
 std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
-  const bool changes = in.request.method() != http::verb::get && in.request.method() != http::verb::head &&
-                       (entry.takes == intake::none || entry.takes == intake::decision);
+  const bool changes = needs_operate(entry, in.request.method());
   const bool is_run = entry.path[1] == "runs" && entry.path[2] == "*";
   const std::string* asked = in.target.parameter("run");
   const std::string_view run = is_run ? std::string_view(in.run) : asked != nullptr ? std::string_view(*asked) : "";
   auto decision = in.services.admission.authorizer.check(in.request, changes ? right::operate : entry.needs, run);
-  if (decision.refused) {
-    log_refusal(in, *decision.refused);
-    return response_of(*decision.refused);
-  }
-  // A token for some runs may not change what concerns all.
-  if (decision.grant && changes && !is_run && !decision.grant->covers_all_runs()) {
-    return respond_error(http::status::forbidden, "forbidden", "the token is for some runs, and this is about all");
-  }
   in.grant = std::move(decision.grant);
+  if (decision.refused) return refuse_access(in, *decision.refused);
+  // A token for some runs may not change what concerns all.
+  if (in.grant && changes && !is_run && !in.grant->covers_all_runs()) {
+    return refuse_access(in, "the token is for some runs, and this is about all");
+  }
   return std::nullopt;
+}
+
+call make_call(const net::upgrade_request& request, std::string_view body, const peer_ptr& from,
+               http_services& services) {
+  return {.request = request,
+          .body = body,
+          .target = {},
+          .run = {},
+          .detection = {},
+          .services = services,
+          .from = from,
+          .grant = {}};
 }
 
 // Checks everything but the body: the caller, the path, the method and the right.
@@ -387,9 +392,17 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
   return respond_error(http::status::not_found, "not_found", "there is nothing at this path");
 }
 
-}  // namespace
+// The route that takes a larger body, if the path is one's.
+const route_entry* find_taker(call& in) {
+  const auto target = split_target(view(in.request.target()));
+  if (!target) return nullptr;
+  const auto taker = std::find_if(std::begin(routes), std::end(routes), [&](const route_entry& entry) {
+    return entry.takes != intake::none && matches(entry, target->path, in.run, in.detection);
+  });
+  return taker == std::end(routes) ? nullptr : taker;
+}
 
-std::string caller_of(const call& in) { return in.grant ? in.grant->name() : std::string(); }
+}  // namespace
 
 routed read_archive(call& in, read_pool::work work) {
   if (in.services.archive == nullptr) return archive_off();
@@ -399,15 +412,13 @@ routed read_archive(call& in, read_pool::work work) {
       }};
 }
 
-std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, http_services& services) {
-  call in{.request = head, .body = {}, .target = {}, .run = {}, .detection = {}, .services = services, .grant = {}};
+std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, const peer_ptr& from,
+                                                   http_services& services) {
+  call in = make_call(head, {}, from, services);
+  const route_entry* const taker = find_taker(in);
+  if (taker == nullptr) return body_limit{};  // `route` refuses what is wrong
   auto found = find_route(in);
-  const auto* entry = std::get_if<const route_entry*>(&found);
-  const auto taker = std::find_if(std::begin(routes), std::end(routes), [&](const route_entry& entry) {
-    return entry.takes != intake::none && matches(entry, in.target.path, in.run, in.detection);
-  });
-  if (taker == std::end(routes)) return body_limit{};  // `route` refuses what is wrong
-  if (entry == nullptr) return std::get<http_response>(std::move(found));
+  if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
   if (taker->takes == intake::decision || taker->takes == intake::signed_decision) {
     return body_limit{max_decision_bytes, nullptr};
   }
@@ -425,12 +436,15 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
   return body_limit{services.spans.max_body_bytes, std::make_shared<counted_ticket>(services.spans.bodies)};
 }
 
-routed route(const net::upgrade_request& request, std::string_view body, http_services& services) {
-  call in{
-      .request = request, .body = body, .target = {}, .run = {}, .detection = {}, .services = services, .grant = {}};
+routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from,
+             http_services& services) {
+  call in = make_call(request, body, from, services);
   auto found = find_route(in);
   if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
-  return std::get<const route_entry*>(found)->serve(in);
+  const route_entry& entry = *std::get<const route_entry*>(found);
+  const bool is_decision = entry.takes == intake::signed_decision && request.method() == http::verb::post;
+  if (!is_decision && !needs_operate(entry, request.method())) return entry.serve(in);
+  return audited(in, entry.serve(in));
 }
 
 }  // namespace digd::daemon

@@ -19,6 +19,7 @@ namespace digd::daemon {
 struct to_ingest {
   std::optional<std::string> run;  // if the request named it
   grant_ptr grant;                 // null where no tokens are configured
+  ticket_ptr counted;              // counts the connection for its token
 };
 // The connection becomes a WebSocket that reads the feed.
 struct to_feed {
@@ -27,10 +28,11 @@ struct to_feed {
 using routed = std::variant<http_response, to_ingest, to_feed, deferred_response, chunked_response>;
 
 // Before a body is read: its limit, or a refusal in place of reading it.
-std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, http_services& services);
+std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, const peer_ptr& from,
+                                                   http_services& services);
 
 // `body`: whole, within its limit.
-routed route(const net::upgrade_request& request, std::string_view body, http_services& services);
+routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from, http_services& services);
 
 inline constexpr std::size_t max_large_bodies = 64;
 inline constexpr std::string_view ingest_subprotocol = "digd.v1";

@@ -32,6 +32,7 @@ struct feed_request {
   bool payloads = false;
   bool batch = false;  // send the waiting frames as one array
   grant_ptr grant;     // null where no tokens are configured
+  ticket_ptr counted;  // counts the connection for its token
 };
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {

@@ -32,7 +32,7 @@ std::variant<deferred_response, http_response> read_hook(hook_server& server, st
   if (grant && !grant->covers(call->session + '/')) {
     return respond_error(http::status::forbidden, "forbidden", "the token is not for the runs of this session");
   }
-  if (grant && grant->rate().take(std::chrono::steady_clock::now()).count() > 0) {
+  if (grant && grant->take(std::chrono::steady_clock::now(), body.size()).count() > 0) {
     return busy("the token sends too fast");
   }
   const auto shared = std::make_shared<hooks::call>(std::move(*call));

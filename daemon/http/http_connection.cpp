@@ -35,6 +35,11 @@ struct lent_connection {
   }
 };
 
+// Whoever tries tokens needs a new connection for each.
+bool is_refused_token(const http_response& response) {
+  return response.result() == http::status::unauthorized || response.result() == http::status::too_many_requests;
+}
+
 // What the client sent after the request, without waiting for the response.
 std::string unread_bytes(const boost::beast::flat_buffer& buffer, net::batched_stream& stream) {
   return std::string(static_cast<const char*>(buffer.cdata().data()), buffer.size()) + stream.take_unread();
@@ -42,8 +47,12 @@ std::string unread_bytes(const boost::beast::flat_buffer& buffer, net::batched_s
 
 }  // namespace
 
-http_connection::http_connection(const http_home& home, net::stream_socket socket, ticket_ptr ticket)
-    : home_(home), stream_(std::move(socket)), ticket_(std::move(ticket)), deadline_(home.context.get_executor()) {}
+http_connection::http_connection(const http_home& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket)
+    : home_(home),
+      stream_(std::move(socket)),
+      from_(std::move(from)),
+      ticket_(std::move(ticket)),
+      deadline_(home.context.get_executor()) {}
 
 http_connection::~http_connection() { home_.connections.remove(this); }
 
@@ -80,7 +89,7 @@ void http_connection::on_head(error_code ec) {
     return refuse(respond_error(http::status::bad_request, "bad_request", "HTTP/1.0 has no Transfer-Encoding"));
   }
   if (head_->is_done()) return serve(head_->release(), {});
-  auto limit = home_.handler.limit_body(head_->get());
+  auto limit = home_.handler.limit_body(head_->get(), from_);
   if (auto* refusal = std::get_if<http_response>(&limit)) return refuse(std::move(*refusal));
   body_limit_ = std::get<body_limit>(std::move(limit));
   read_body();
@@ -123,7 +132,7 @@ void http_connection::serve(net::upgrade_request&& request, std::string_view bod
   request_ = std::move(request);
   answered_ = false;
   ++served_;
-  request_result result = home_.handler.handle(request_, body);
+  request_result result = home_.handler.handle(request_, body, from_);
   if (auto* response = std::get_if<http_response>(&result)) return write(std::move(*response), request_.keep_alive());
   if (const auto* upgrade = std::get_if<protocol_upgrade>(&result)) return release(*upgrade);
   if (auto* chunked = std::get_if<chunked_response>(&result)) return serve_chunked(std::move(*chunked));
@@ -235,7 +244,7 @@ void http_connection::write(http_response&& response, bool keep_alive) {
   // A client that asked for a WebSocket and gets none does not continue with HTTP.
   const bool keeps_open = keep_alive && served_ < max_requests && !home_.connections.is_stopping() &&
                           request_.find(http::field::upgrade) == request_.end() &&
-                          response.result() != http::status::upgrade_required;
+                          response.result() != http::status::upgrade_required && !is_refused_token(response);
   home_.counts.requests.add();
   if (response.result_int() >= 400) home_.counts.errors.add();
   response_ = std::move(response);

@@ -39,7 +39,7 @@ class http_connection final : public connection, public std::enable_shared_from_
  public:
   static constexpr std::size_t max_requests = 1'000;
 
-  http_connection(const http_home& home, net::stream_socket socket, ticket_ptr ticket);
+  http_connection(const http_home& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket);
   ~http_connection() override;
   void start();
 
@@ -71,6 +71,7 @@ class http_connection final : public connection, public std::enable_shared_from_
 
   const http_home home_;
   net::batched_stream stream_;
+  const peer_ptr from_;
   ticket_ptr ticket_;
   net::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;

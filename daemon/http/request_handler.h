@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "base/ticket.h"
+#include "daemon/access/peers.h"
 #include "daemon/http/responses.h"
 #include "net/batched_stream.h"
 #include "net/upgrade_request.h"
@@ -59,9 +60,10 @@ class request_handler {
  public:
   virtual ~request_handler() = default;
   // Before the body is read: its limit, or a refusal in place of reading it.
-  virtual std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head) = 0;
+  virtual std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head,
+                                                             const peer_ptr& from) = 0;
   // `body`: whole, within its limit; valid during the call.
-  virtual request_result handle(const net::upgrade_request& request, std::string_view body) = 0;
+  virtual request_result handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from) = 0;
 };
 
 }  // namespace digd::daemon

@@ -126,6 +126,10 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
               total([](const thread_counts& t) -> auto& { return t.rate_paused; }));
   out.family("digd_limits_hit_total", "counter", "Times a limit was hit.");
   out.sample(now.connections_refused, {{"limit", "connections"}});
+  out.sample(now.connections_of_peer_refused, {{"limit", "connections_of_peer"}});
+  out.sample(now.connections_of_token_refused, {{"limit", "connections_of_token"}});
+  out.sample(total([](const thread_counts& t) -> auto& { return t.runs_of_token_refused; }),
+             {{"limit", "runs_of_token"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.runs_refused; }), {{"limit", "runs"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.slow_clients; }), {{"limit", "client_queue"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.busy_reads; }), {{"limit", "archive_reads"}});
@@ -142,6 +146,8 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   }
   out.counter("digd_strangers_refused_total", "Connections to the Unix socket by users without access.",
               now.peers_refused);
+  out.counter("digd_tokens_refused_total", "Requests without a known token.", now.tokens_refused);
+  out.counter("digd_audit_dropped_total", "Lines of the audit log dropped: the disk was too slow.", now.audit_dropped);
   out.counter("digd_log_dropped_total", "Log lines dropped: standard error was read too slowly.", now.log_dropped);
   out.counter("digd_tls_refused_total", "TLS handshakes that failed.", now.tls_refused);
   out.counter("digd_http_requests_total", "HTTP requests answered.",

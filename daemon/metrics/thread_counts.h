@@ -87,7 +87,7 @@ struct alignas(64) thread_counts {
   counters_by<limit_id, limit_id::overload> limits;  // limits of runs that were hit
   counter slow_clients;                              // closed: they read too slowly
   counter runs_loaded, runs_unloaded;                // the difference is those in memory
-  counter runs_opened, runs_ended, runs_deleted, runs_refused;
+  counter runs_opened, runs_ended, runs_deleted, runs_refused, runs_of_token_refused;
   http_counts http;
   counter busy_reads;       // archive reads refused: too many waiting
   counter held_messages;    // messages that waited for another session's ids

@@ -161,7 +161,7 @@ std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch
   });
   const auto now = std::chrono::steady_clock::now();
   for (std::size_t i = 1; i < batch.spans.size(); ++i)
-    static_cast<void>(request.grant->rate().take(now));  // the connection has counted the first one
+    static_cast<void>(request.grant->take(now, 0));  // the connection has counted the first one
   return dropped;
 }
 

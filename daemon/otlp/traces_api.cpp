@@ -76,9 +76,9 @@ std::variant<traces_request, http_response> read_headers(const net::upgrade_requ
   return out;
 }
 
-std::optional<http_response> refuse_rate(const traces_request& request) {
+std::optional<http_response> refuse_rate(const traces_request& request, std::size_t bytes) {
   if (!request.grant) return std::nullopt;
-  const auto wait = request.grant->rate().take(std::chrono::steady_clock::now());
+  const auto wait = request.grant->take(std::chrono::steady_clock::now(), bytes);
   if (wait.count() == 0) return std::nullopt;
   return refuse_traces(request.encoding, http::status::too_many_requests,
                        "the token " + digd::quoted(request.grant->name()) + " exceeds its rate",

@@ -30,6 +30,6 @@ http_response refuse_traces(otlp::encoding encoding, boost::beast::http::status 
 // Reads the request's headers; the body stays empty. 415 for an unknown type or compression.
 std::variant<traces_request, http_response> read_headers(const net::upgrade_request& request);
 // Counts a request towards the token's rate. 429 if it is over the rate.
-std::optional<http_response> refuse_rate(const traces_request& request);
+std::optional<http_response> refuse_rate(const traces_request& request, std::size_t bytes);
 
 }  // namespace digd::daemon

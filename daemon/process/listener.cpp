@@ -194,49 +194,76 @@ void listener::accept(acceptor<Protocol>& from) {
                     });
 }
 
+ticket_ptr listener::take_ticket(const peer_ptr& from) {
+  const auto settings = live_.now();
+  if (counts_.open.load() >= settings->connections.max) {
+    counts_.refused.fetch_add(1);
+    return nullptr;
+  }
+  if (from->open.load() >= max_connections_of(*from, settings->connections.max, settings->connections.max_per_peer)) {
+    counts_.refused_of_peer.fetch_add(1);
+    std::uint64_t suppressed = 0;
+    if (refusals_logged_.allows(suppressed)) {
+      spdlog::warn("too_many_connections from={} open={} suppressed={}", digd::quoted(from->name), from->open.load(),
+                   suppressed);
+    }
+    return nullptr;
+  }
+  return std::make_shared<peer_ticket>(counts_.open, from);
+}
+
 // A socket that is not admitted closes by going out of scope.
 template <class Protocol>
 void listener::admit(engine_thread& home, asio::basic_stream_socket<Protocol, executor> socket) {
-  if (counts_.open.load() >= live_.now()->connections.max) {
-    counts_.refused.fetch_add(1);
-    return;
+  constexpr bool is_tcp = std::is_same_v<Protocol, asio::ip::tcp>;
+  error_code ec;
+  peer_ptr from;
+  if constexpr (is_tcp) {
+    const auto remote = socket.remote_endpoint(ec);
+    if (ec) return;  // it is closed already
+    from = peers_.find(remote.address());
+  } else {
+    if (!authorizer_.may_connect(socket.native_handle())) {
+      counts_.peers_refused.fetch_add(1);
+      return;
+    }
+    from = peers_.find(socket.native_handle());
   }
-  auto ticket = std::make_shared<counted_ticket>(counts_.open);
-  if constexpr (std::is_same_v<Protocol, asio::ip::tcp>) {
-    error_code ignored;
-    static_cast<void>(socket.set_option(asio::ip::tcp::no_delay(true), ignored));
-    if (tls_) return admit_tls(home, std::move(socket), std::move(ticket));
-  } else if (!authorizer_.may_connect(socket.native_handle())) {
-    counts_.peers_refused.fetch_add(1);
-    return;
+  ticket_ptr ticket = take_ticket(from);
+  if (!ticket) return;
+  if constexpr (is_tcp) {
+    static_cast<void>(socket.set_option(asio::ip::tcp::no_delay(true), ec));
+    if (tls_) return admit_tls(home, std::move(socket), std::move(from), std::move(ticket));
   }
-  asio::post(home.context(),
-             [this, &home, socket = net::stream_socket(std::move(socket)), ticket = std::move(ticket)]() mutable {
-               on_connection_(home, std::move(socket), std::move(ticket));
-             });
+  asio::post(home.context(), [this, &home, socket = net::stream_socket(std::move(socket)), from = std::move(from),
+                              ticket = std::move(ticket)]() mutable {
+    on_connection_(home, std::move(socket), std::move(from), std::move(ticket));
+  });
 }
 
-void listener::admit_tls(engine_thread& home, asio::basic_stream_socket<asio::ip::tcp, executor> socket,
+void listener::admit_tls(engine_thread& home, asio::basic_stream_socket<asio::ip::tcp, executor> socket, peer_ptr from,
                          ticket_ptr ticket) {
   error_code ec;
   const auto protocol = socket.local_endpoint(ec).protocol();
   const int fd = ec ? -1 : socket.release(ec);
   if (ec) return;
-  asio::post(tls_->context(), [this, &home, protocol, fd, ticket = std::move(ticket)]() mutable {
-    net::tls_pipe::socket moved(tls_->context().get_executor());
-    error_code failed;
-    moved.assign(protocol, fd, failed);
-    if (failed) return static_cast<void>(::close(fd));
-    tls_->admit(std::move(moved), std::move(ticket), [this, &home](int plain, ticket_ptr same_ticket) {
-      asio::post(home.context(), [this, &home, plain, ticket = std::move(same_ticket)]() mutable {
-        net::stream_socket socket(home.context().get_executor());
-        error_code ec;
-        socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), plain, ec);
-        if (ec) return static_cast<void>(::close(plain));
-        on_connection_(home, std::move(socket), std::move(ticket));
-      });
-    });
-  });
+  asio::post(tls_->context(),
+             [this, &home, protocol, fd, from = std::move(from), ticket = std::move(ticket)]() mutable {
+               net::tls_pipe::socket moved(tls_->context().get_executor());
+               error_code failed;
+               moved.assign(protocol, fd, failed);
+               if (failed) return static_cast<void>(::close(fd));
+               const auto on_plain = [this, &home, from = std::move(from)](int plain, ticket_ptr same_ticket) {
+                 asio::post(home.context(), [this, &home, plain, from, ticket = std::move(same_ticket)]() mutable {
+                   net::stream_socket socket(home.context().get_executor());
+                   error_code ec;
+                   socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), plain, ec);
+                   if (ec) return static_cast<void>(::close(plain));
+                   on_connection_(home, std::move(socket), std::move(from), std::move(ticket));
+                 });
+               };
+               tls_->admit(std::move(moved), std::move(ticket), on_plain);
+             });
 }
 
 // ---- stop

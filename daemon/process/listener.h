@@ -1,5 +1,5 @@
 // The listening socket of the daemon, TCP or Unix, with TLS if configured. Accepts connections within
-// `connections.max` and spreads them over the engine threads.
+// `connections.max`, and of one peer within `connections.max_per_peer`, and spreads them over the engine threads.
 //
 // Threads: `start`, `stop` and the changes on main's; accepting on the first engine thread. Lifetime: destroyed after
 // the engine threads have ended.
@@ -12,8 +12,10 @@
 #include <memory>
 #include <string>
 
+#include "base/log_rate_limit.h"
 #include "base/ticket.h"
 #include "daemon/access/authorizer.h"
+#include "daemon/access/peers.h"
 #include "daemon/access/tls_terminator.h"
 #include "daemon/api/health.h"
 #include "daemon/runs/engine_threads.h"
@@ -26,7 +28,8 @@ namespace digd::daemon {
 class listener {
  public:
   // Gets an accepted connection, on the engine thread that it will live on.
-  using on_connection = std::function<void(engine_thread& home, net::stream_socket socket, ticket_ptr ticket)>;
+  using on_connection =
+      std::function<void(engine_thread& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket)>;
 
   // `settings`: as at the start, for what a reload does not change.
   listener(const config& settings, const live_settings& live, const engine_threads& threads, authorizer& authorizer,
@@ -66,7 +69,9 @@ class listener {
   template <class Protocol>
   void admit(engine_thread& home, boost::asio::basic_stream_socket<Protocol, executor> socket);
   void admit_tls(engine_thread& home, boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor> socket,
-                 ticket_ptr ticket);
+                 peer_ptr from, ticket_ptr ticket);
+  // Null: there are too many connections, of this peer or of all.
+  ticket_ptr take_ticket(const peer_ptr& from);
 
   const config& settings_;
   const live_settings& live_;
@@ -79,6 +84,8 @@ class listener {
   std::unique_ptr<acceptor<boost::asio::local::stream_protocol>> unix_;
   net::steady_timer retry_;  // after a failed accept
   std::size_t next_home_ = 0;
+  peers peers_;
+  log_rate_limit refusals_logged_{1};
   std::unique_ptr<tls_terminator> tls_;
   bool adopted_ = false, started_ = false;
 };

@@ -139,15 +139,15 @@ void server::recover() {
 }
 
 void server::make_listener() {
-  listener_ =
-      std::make_unique<listener>(settings_, live_, threads_, authorizer_, connections_,
-                                 [this](engine_thread& home, net::stream_socket socket, ticket_ptr ticket) {
-                                   const http_home at{.context = home.context(),
-                                                      .connections = home.connections(),
-                                                      .counts = home.counts().http,
-                                                      .handler = *routers_[home.index()]};
-                                   std::make_shared<http_connection>(at, std::move(socket), std::move(ticket))->start();
-                                 });
+  listener_ = std::make_unique<listener>(
+      settings_, live_, threads_, authorizer_, connections_,
+      [this](engine_thread& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket) {
+        const http_home at{.context = home.context(),
+                           .connections = home.connections(),
+                           .counts = home.counts().http,
+                           .handler = *routers_[home.index()]};
+        std::make_shared<http_connection>(at, std::move(socket), std::move(from), std::move(ticket))->start();
+      });
 }
 
 void server::listen(const listen_address& where) {
@@ -178,7 +178,7 @@ void server::start_archive_readers() {
 
 void server::make_http_services() {
   http_services_.reset(new http_services{
-      .admission = {.trusted = trusted_, .authorizer = authorizer_},
+      .admission = {.trusted = trusted_, .authorizer = authorizer_, .connections = connections_, .audit = *audit_},
       .archive = archive_access_.get(),
       .feed = feed_.get(),
       .webhooks = webhooks_.get(),
@@ -194,6 +194,7 @@ void server::make_http_services() {
                   .started_s = started_s_,
                   .runs_lost_to_damage = runs_lost_to_damage_,
                   .connections = connections_,
+                  .audit = *audit_,
                   .runs = runs_,
                   .operator_mode = operator_mode_,
                   .feed = feed_.get(),
@@ -212,6 +213,7 @@ void server::start() {
                                          archive_ ? folder_of(archive_path) + "otlp.db" : std::string());
   if (const std::string problem = spans_->start(); !problem.empty()) throw std::runtime_error(problem);
   hooks_ = std::make_unique<hook_server>(threads_, live_);
+  audit_ = std::make_unique<audit_log>(folder_of(archive_path));
   make_http_services();
   overload_ = std::make_unique<overload>(live_, archive_path, threads_, overload_state_);
   phase_ = phase::serving;

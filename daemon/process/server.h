@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "archive/archive.h"
+#include "daemon/access/audit_log.h"
 #include "daemon/access/authorizer.h"
 #include "daemon/api/http_services.h"
 #include "daemon/api/router.h"
@@ -99,6 +100,7 @@ class server {
   authorizer authorizer_;
   trusted_names trusted_;
   std::unique_ptr<archive_access> archive_access_;
+  std::unique_ptr<audit_log> audit_;
   std::unique_ptr<http_services> http_services_;
   std::vector<std::unique_ptr<router>> routers_;  // one an engine thread
 

@@ -28,10 +28,11 @@ bool is_fatal(refusal code) {
 }  // namespace
 
 conversation::conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant,
-                           ticket_ptr ticket)
+                           ticket_ptr of_token, ticket_ptr ticket)
     : home_(home),
       expected_run_(std::move(expected_run)),
       grant_(std::move(grant)),
+      of_token_(std::move(of_token)),
       ticket_(std::move(ticket)),
       hello_deadline_(home.context().get_executor()),
       rate_timer_(home.context().get_executor()),
@@ -56,7 +57,7 @@ void conversation::watch_hello() {
 bool conversation::on_text(std::string_view frame, time_point read_at) {
   if (state_ == state::greeting) {
     const bool reads_on = greet(frame);
-    return !exceeds_rate() && reads_on;
+    return !exceeds_rate(frame.size()) && reads_on;
   }
   if (state_ != state::joined || is_unauthorized()) return false;
   ++posted_;
@@ -68,7 +69,7 @@ bool conversation::on_text(std::string_view frame, time_point read_at) {
       host->receive(slot, copy, read_at);
     });
   }
-  return reads_on();
+  return reads_on(frame.size());
 }
 
 bool conversation::on_binary(time_point read_at) {
@@ -81,7 +82,7 @@ bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
     refusal_note note;
     note.consider(refusal::too_large, "", "the first frame has " + std::to_string(bytes) + " bytes; hello comes first");
     refuse(note);
-    return !exceeds_rate();
+    return !exceeds_rate(bytes);
   }
   if (state_ != state::joined || is_unauthorized()) return false;
   ++posted_;
@@ -91,7 +92,7 @@ bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
   } else {
     boost::asio::post(owner_->context(), [host = host_, slot = slot_, bytes] { host->receive_too_large(slot, bytes); });
   }
-  return reads_on();
+  return reads_on(bytes);
 }
 
 void conversation::on_too_many_pings() { home_.counts().rate_paused.add(); }
@@ -116,6 +117,7 @@ bool conversation::greet(std::string_view frame) {
   request.frame = frame;
   request.client = weak_from_this();
   request.home = &home_;
+  request.grant = grant_;
   owner_ = &home_.services().threads.owner_of(request.greeting.run);
   boost::asio::dispatch(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
     owner->runs().join(std::move(request));
@@ -257,9 +259,9 @@ bool conversation::is_unauthorized() {
 }
 
 // Stops reading until the token's rate allows it again. Meanwhile frames wait in the socket.
-bool conversation::exceeds_rate() {
+bool conversation::exceeds_rate(std::size_t bytes) {
   if (!grant_) return false;
-  const auto wait = grant_->rate().take(std::chrono::steady_clock::now());
+  const auto wait = grant_->take(std::chrono::steady_clock::now(), bytes);
   if (wait.count() == 0) return false;
   is_rate_limited_ = true;
   home_.counts().rate_paused.add();
@@ -275,8 +277,8 @@ bool conversation::exceeds_rate() {
   return true;
 }
 
-bool conversation::reads_on() {
-  if (exceeds_rate()) return false;
+bool conversation::reads_on(std::size_t bytes) {
+  if (exceeds_rate(bytes)) return false;
   if (may_read()) return true;
   home_.counts().credits_paused.add();
   return false;

@@ -31,7 +31,9 @@ class conversation final : public net::websocket_session::listener,
                            public std::enable_shared_from_this<conversation> {
  public:
   // `expected_run`: the run that `?run=` named. `grant`: its token's rights; null where no tokens are configured.
-  conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant, ticket_ptr ticket);
+  // `of_token`, `ticket`: count it among the connections of its token, and among all.
+  conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant, ticket_ptr of_token,
+               ticket_ptr ticket);
   ~conversation() override;
   // Call once, before the WebSocket opens.
   void attach(std::weak_ptr<net::websocket_session> session) { session_ = std::move(session); }
@@ -62,8 +64,8 @@ class conversation final : public net::websocket_session::listener,
   void refuse(const refusal_note& note);
   bool may_read() const;
   bool is_unauthorized();
-  bool exceeds_rate();
-  bool reads_on();
+  bool exceeds_rate(std::size_t bytes);
+  bool reads_on(std::size_t bytes);
   void read_missed_answers();
   void on_missed_answers(archive::answer_range read, std::vector<std::string> frames);
   std::uint64_t credits() const;
@@ -74,7 +76,7 @@ class conversation final : public net::websocket_session::listener,
   engine_thread& home_;
   const std::optional<std::string> expected_run_;
   const grant_ptr grant_;
-  const ticket_ptr ticket_;
+  const ticket_ptr of_token_, ticket_;
   std::uint64_t credits_ = 0;
   std::weak_ptr<net::websocket_session> session_;
   net::steady_timer hello_deadline_;

@@ -106,7 +106,10 @@ class replayer {
   bool take_joining(const archive::stored_entry& e) {
     hello greeting;
     if (const refusal_note note = decoder_.decode_hello(e.frame, greeting)) return fail("a hello: " + note.text);
-    return has_host(&greeting) && join(std::move(greeting));
+    const std::string session = greeting.session;
+    if (!has_host(&greeting) || !join(std::move(greeting))) return false;
+    host_->note_owner(session, e.token);
+    return true;
   }
 
   bool join(hello greeting) {

@@ -47,6 +47,11 @@ void registry::open(join_request&& request) {
     owner_.counts().runs_refused.add();
     return refuse(request, "run", "the daemon has " + std::to_string(settings->runs) + " open runs, its limit");
   }
+  ticket_ptr counted;
+  if (request.grant && !(counted = request.grant->take_run())) {
+    owner_.counts().runs_of_token_refused.add();
+    return refuse(request, "run", "the token has as many open runs as it may have (max_runs)");
+  }
   const std::uint64_t number = services.next_run_number();
   const hello first = request.greeting;
   run_settings starts_with = settle(first, settings->policy);
@@ -55,6 +60,7 @@ void registry::open(join_request&& request) {
   starts_with.mode = mode_in(group, starts_with.mode);
   const auto host = std::make_shared<run_host>(owner_, first, starts_with, number, group);
   adopt(host);
+  if (request.grant) host->opened_by(request.grant->name(), std::move(counted));
   host->go_live({}, &first);
   owner_.counts().runs_opened.add();
   spdlog::info("run_open run={} number={} thread={} mode={} clock={}", digd::quoted(first.run), number, owner_.index(),

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "archive/archive.h"
+#include "daemon/access/tokens.h"
 #include "ingest/protocol/inbox.h"
 #include "model/error.h"
 #include "model/settings.h"
@@ -44,6 +45,7 @@ struct client_frame {
 struct join_request {
   hello greeting;
   std::string frame;  // as received
+  grant_ptr grant;    // of the client's token; null where no tokens are configured, and for digd's own clients
   std::weak_ptr<run_client> client;
   engine_thread* home = nullptr;
 };

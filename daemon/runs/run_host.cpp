@@ -44,7 +44,11 @@ void run_host::go_live(const stored& so_far, const hello* first) {
   }
   slots_.resize(inbox_.sessions().size());
   for (ingest::session_index s = 0; s < inbox_.sessions().size(); ++s) by_name_[inbox_.sessions()[s].name] = s;
-  if (first != nullptr && owner_.records().is_on()) push(opening_entry(*first, inbox_.run().settings(), group_));
+  if (first != nullptr && owner_.records().is_on()) {
+    archive::entry_ptr opening = opening_entry(*first, inbox_.run().settings(), group_);
+    opening->token = opener_;
+    push(std::move(opening));
+  }
 }
 
 milliseconds run_host::now() { return owner_.clock().now() + ahead_ms_; }
@@ -53,6 +57,11 @@ milliseconds run_host::now() { return owner_.clock().now() + ahead_ms_; }
 
 void run_host::join(join_request&& request) {
   if (is_replaced(group_, request.greeting)) request.greeting.mode.reset();
+  if (is_foreign(request)) {
+    join_result refused;
+    refused.refused.consider(refusal::unauthorized, "session", "the session belongs to another token");
+    return answer(request, std::move(refused));
+  }
   const auto joined = inbox_.join(request.greeting, granted_->policy);
   if (joined.refused) {
     if (joined.refused.limit) owner_.counts().limits[*joined.refused.limit].add();
@@ -62,8 +71,9 @@ void run_host::join(join_request&& request) {
   if (joined.session == slots_.size()) {
     slots_.emplace_back();
     by_name_[request.greeting.session] = joined.session;
+    if (request.grant) note_owner(request.greeting.session, request.grant->name());
   }
-  if (joined.changed && owner_.records().is_on()) archive_joining(request.greeting, request.frame);
+  if (joined.changed && owner_.records().is_on()) archive_joining(request);
   static_cast<void>(follow_operator(owner_.services().operator_mode.load()));  // the welcome has the effective mode
   occupy(joined.session, request);
   const ingest::session& s = inbox_.sessions()[joined.session];
@@ -89,8 +99,18 @@ void run_host::join(join_request&& request) {
   after_call();
 }
 
-void run_host::archive_joining(const hello& greeting, std::string_view frame) {
-  archive::entry_ptr e = joining_entry(greeting, frame);
+bool run_host::is_foreign(const join_request& request) const {
+  const auto owner = owners_.find(request.greeting.session);
+  return request.grant && owner != owners_.end() && owner->second != request.grant->name();
+}
+
+void run_host::note_owner(const std::string& session, const std::string& token) {
+  if (!token.empty()) owners_.emplace(session, token);
+}
+
+void run_host::archive_joining(const join_request& request) {
+  archive::entry_ptr e = joining_entry(request.greeting, request.frame);
+  if (request.grant) e->token = request.grant->name();
   e->ts = inbox_.run().clock();
   push(std::move(e));
 }
@@ -230,7 +250,10 @@ void run_host::keep(const ingest::record& record) {
   if (record.answer.refused) note_refusal(record);
   if (record.kind == ingest::record_kind::limit) note_degradation(record);
   log_detections(record);
-  if (record.ended) owner_.runs().ended(*this, *record.ended);
+  if (record.ended) {
+    open_run_.reset();
+    owner_.runs().ended(*this, *record.ended);
+  }
   if (owner_.records().is_on()) push(entry_of(record));
 }
 

@@ -65,6 +65,14 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   // A run that was archived under older semantics continues under the current ones.
   void adopt_semantics() { carry_out(inbox_.adopt_semantics(now())); }
 
+  // The run was opened with this token, which counts it until it ends. Before `go_live`.
+  void opened_by(std::string token, ticket_ptr counted) {
+    opener_ = std::move(token);
+    open_run_ = std::move(counted);
+  }
+  // The session belongs to the token of its first hello. While the run is read back.
+  void note_owner(const std::string& session, const std::string& token);
+
   // ---- memory runs out
   bool can_degrade() const;
   std::size_t graph_size() const;  // events, open activations and agents in memory
@@ -104,7 +112,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void send(ingest::session_index to, const client_frame& frame);
   void measure_latency();
   void count(const ingest::record& record);
-  void archive_joining(const hello& greeting, std::string_view frame);
+  void archive_joining(const join_request& request);
+  // Whether the session belongs to another token than this client's.
+  bool is_foreign(const join_request& request) const;
   void push(archive::entry_ptr entry);
   void occupy(ingest::session_index s, join_request& request);
   void leave(session_slot slot);
@@ -140,6 +150,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   milliseconds ahead_ms_ = 0;
   std::vector<slot> slots_;  // parallel to the inbox's sessions
   std::vector<ingest::session_index> touched_;
+  std::string opener_;   // the name of the token that opened the run; empty: none was needed, or before a restart
+  ticket_ptr open_run_;  // counts the run for that token, until it ends
+  boost::unordered_flat_map<std::string, std::string> owners_;  // tokens by session; sessions without one are missing
   boost::unordered_flat_map<std::string, ingest::session_index> by_name_;
   std::string ack_;
   // When the current frame was read, until its verdicts are sent; none: its latency is not measured.

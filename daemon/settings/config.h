@@ -24,6 +24,7 @@ struct log_settings {
 
 struct connection_settings {
   std::uint64_t max = 4'096;            // open at once
+  std::uint64_t max_per_peer = 0;       // of these, of one peer; 0: see daemon/access/peers.h
   milliseconds idle_ms = 300'000;       // without a frame or an answer to a ping
   std::uint64_t queue_frames = 16'384;  // waiting to be written to one client
   std::uint64_t queue_bytes = 16 << 20;

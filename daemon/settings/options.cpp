@@ -158,6 +158,11 @@ void add_connections(table& table) {
       "Connections open at the same time; digd closes a further one without an answer. The limit on open files "
       "(LimitNOFILE) must be larger."));
   table.push_back(whole_number(
+      "connections.max_per_peer", 0, 1'000'000, applies::to_new_connections,
+      [](auto& c) -> auto& { return c.connections.max_per_peer; },
+      "Of these, the connections of one peer: an IP address (IPv6: its first 64 bits), or a user of a Unix socket. 0: "
+      "half of `most` for an address of another machine, no limit on this machine."));
+  table.push_back(whole_number(
       "connections.idle_ms", 1'000, week_ms, applies::to_new_connections,
       [](auto& c) -> auto& { return c.connections.idle_ms; },
       "digd closes a connection that sends nothing for this long, not even a pong. Milliseconds."));

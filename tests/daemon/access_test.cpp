@@ -62,7 +62,7 @@ TEST_CASE("a_reload_keeps_unchanged_grants_and_revokes_the_others") {
 }
 
 TEST_CASE("a_rate_allows_a_burst_of_one_second") {
-  message_rate ten(10);
+  even_rate ten(10);
   const time_point start{std::chrono::hours(1)};
   for (int i = 0; i < 10; ++i) CHECK(ten.take(start).count() == 0);
   CHECK(ten.take(start) == milliseconds(100));
@@ -71,7 +71,7 @@ TEST_CASE("a_rate_allows_a_burst_of_one_second") {
   CHECK(ten.take(start + std::chrono::hours(1)).count() == 0);  // saves up one second at most
   for (int i = 0; i < 9; ++i) CHECK(ten.take(start + std::chrono::hours(1)).count() == 0);
   CHECK(ten.take(start + std::chrono::hours(1)).count() > 0);
-  message_rate none(0);
+  even_rate none(0);
   for (int i = 0; i < 1000; ++i) CHECK(none.take(start).count() == 0);
 }
 

@@ -14,6 +14,7 @@ import pytest
 
 from live import DIGCTL, DIGD, TIMEOUT_S, Client, Daemon, wait_until
 from watching import Feed, ask, get, metric, work
+from websockets.exceptions import InvalidStatus
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,6 +32,8 @@ def table():
 
 
 TABLE = table()
+TOKEN_LIMITS = {"rate": 20, "byte_rate": 1000, "max_connections": 1, "max_runs": 1}
+TOKENS = 'tokens = "{folder}/tokens.toml"\n'  # one token, with the limit that is tested
 FORCED = {}
 
 
@@ -167,17 +170,44 @@ def hit_credits(daemon):
         c.wait_acked()  # digd reads on when the disk has caught up
 
 
-@forces("rate", config='tokens = "{folder}/tokens.toml"\n')
+@forces("rate", config=TOKENS)
 def hit_rate(daemon):
     # Hellos count too: digd refuses these, and they still use up the rate.
     with slow_token(daemon) as c:
         for _ in range(60):
             c.send_raw({"type": "hello", "protocol": 1, "run": ""})
-        wait_until(lambda: rate_pauses(daemon) > 0, "the rate limit to pause the client")
+        wait_until(lambda: token_hits(daemon, "rate") > 0, "the rate limit to pause the client")
         c.send_raw(c.hello)
         c.wait_for("welcome")
 
 
+@forces("byte_rate", config=TOKENS)
+def hit_byte_rate(daemon):
+    with slow_token(daemon) as c:
+        c.send_raw({**c.hello, "note": "x" * 2000})
+        c.wait_for("welcome")
+        wait_until(lambda: token_hits(daemon, "rate") > 0, "the rate limit to pause the client")
+
+
+@forces("max_connections", config=TOKENS)
+def hit_max_connections(daemon):
+    with slow_token(daemon), pytest.raises(InvalidStatus) as refused_one:
+        slow_token(daemon)
+    assert refused_one.value.response.status_code == 429
+    assert token_hits(daemon, "connections_of_token") == 1
+
+
+@forces("max_runs", config=TOKENS)
+def hit_max_runs(daemon):
+    with slow_token(daemon) as first, slow_token(daemon) as second:
+        first.send_raw(first.hello)
+        first.wait_for("welcome")
+        second.send_raw({**second.hello, "run": "another"})
+        assert second.error()["code"] == "over_limit"
+    assert token_hits(daemon, "runs_of_token") == 1
+
+
+@forces("connections.max_per_peer", config=toml("connections.max_per_peer", 2))
 @forces("connections.most", config=toml("connections.most", 2))
 def hit_connections(daemon):
     with daemon.raw(), daemon.raw() as second:
@@ -298,10 +328,10 @@ def slow_token(daemon):
     return Client(daemon, place=False, greet=False, token=TOKEN)
 
 
-def rate_pauses(daemon):
+def token_hits(daemon, limit):
     status, body, _ = ask(daemon, "GET", "/metrics", headers={"Authorization": "Bearer " + TOKEN})
     assert status == 200
-    return float(re.search(rb'limits_hit_total\{limit="rate"\} (\S+)', body)[1])
+    return float(re.search(rf'limits_hit_total{{limit="{limit}"}} (\S+)', body.decode())[1])
 
 
 def assert_turned_away(daemon, reason, actions):
@@ -329,9 +359,10 @@ def test_every_limit_of_the_table_has_exactly_one_test():
 @pytest.mark.parametrize("limit", TABLE)
 def test_a_limit_is_enforced_and_counted(tmp_path, limit):
     hit, config = FORCED[limit]
+    of_token = limit if limit in TOKEN_LIMITS else "rate"
     (tmp_path / "tokens.toml").write_text(
-        '[[token]]\nname = "slow"\nsha256 = "%s"\nrights = ["ingest", "read"]\nrate = 20\n'
-        % sha256(TOKEN.encode()).hexdigest()
+        '[[token]]\nname = "slow"\nsha256 = "%s"\nrights = ["ingest", "read"]\n%s = %d\n'
+        % (sha256(TOKEN.encode()).hexdigest(), of_token, TOKEN_LIMITS[of_token])
     )
     counter = TABLE[limit]["counter"]
     name = counter if counter.startswith("digd_") else 'digd_limits_hit_total{limit="%s"}' % counter
@@ -340,16 +371,16 @@ def test_a_limit_is_enforced_and_counted(tmp_path, limit):
             c.event("e1", ["a"])
             c.wait_acked()
     with Daemon(tmp_path, config.replace("{folder}", str(tmp_path))) as daemon:
-        if limit != "rate":
+        if limit not in TOKEN_LIMITS:
             assert "overload" in limit or metric(daemon, name) == 0
         hit(daemon)
-        if limit != "rate":  # its function reads the counter itself, with its token
+        if limit not in TOKEN_LIMITS:  # its function reads the counter itself, with its token
             wait_until(lambda: metric(daemon, name) > 0, name)
 
 
 @pytest.mark.parametrize("limit", TABLE)
 def test_the_table_has_the_defaults_of_the_configuration(limit):
-    if limit == "rate":
+    if limit in TOKEN_LIMITS:
         return
     text = subprocess.run([DIGD, "--print-config"], capture_output=True, text=True, check=True).stdout
     section, _, key = limit.rpartition(".")

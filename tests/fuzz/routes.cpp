@@ -22,33 +22,37 @@ struct offline_daemon {
   const trusted_names trusted{tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}, {}, {}};
   const authorizer without_tokens;
   const std::atomic<phase> now{phase::serving};
-  const connection_counts connections;
+  connection_counts connections;
+  audit_log audit{""};
+  const peer_ptr from = std::make_shared<peer>("127.0.0.1", true);
   pending_writes deletions, judgements;
   run_eraser eraser{deletions, [](std::uint64_t) {}};
-  http_services services{.admission = {.trusted = trusted, .authorizer = without_tokens},
-                         .archive = nullptr,
-                         .feed = nullptr,
-                         .webhooks = nullptr,
-                         .runs = {.threads = engine.threads,
-                                  .operator_mode = engine.operator_mode,
-                                  .eraser = eraser,
-                                  .judgements = judgements},
-                         .spans = {.server = nullptr, .max_body_bytes = 0},
-                         .metrics = {.readiness = {.phase = now,
-                                                   .archive = engine.archive,
-                                                   .threads = engine.threads,
-                                                   .overload = engine.overload,
-                                                   .runs = engine.counts},
-                                     .started_s = 0,
-                                     .runs_lost_to_damage = 0,
-                                     .connections = connections,
-                                     .runs = engine.counts,
-                                     .operator_mode = engine.operator_mode,
-                                     .feed = nullptr,
-                                     .webhooks = nullptr,
-                                     .reads = nullptr,
-                                     .retention = nullptr,
-                                     .spans = nullptr}};
+  http_services services{
+      .admission = {.trusted = trusted, .authorizer = without_tokens, .connections = connections, .audit = audit},
+      .archive = nullptr,
+      .feed = nullptr,
+      .webhooks = nullptr,
+      .runs = {.threads = engine.threads,
+               .operator_mode = engine.operator_mode,
+               .eraser = eraser,
+               .judgements = judgements},
+      .spans = {.server = nullptr, .max_body_bytes = 0},
+      .metrics = {.readiness = {.phase = now,
+                                .archive = engine.archive,
+                                .threads = engine.threads,
+                                .overload = engine.overload,
+                                .runs = engine.counts},
+                  .started_s = 0,
+                  .runs_lost_to_damage = 0,
+                  .connections = connections,
+                  .audit = audit,
+                  .runs = engine.counts,
+                  .operator_mode = engine.operator_mode,
+                  .feed = nullptr,
+                  .webhooks = nullptr,
+                  .reads = nullptr,
+                  .retention = nullptr,
+                  .spans = nullptr}};
 };
 
 void check_answer(const http_response& answer) {
@@ -74,7 +78,7 @@ FUZZ_TARGET(routes) {
   const std::string_view body = fuzz::text_of(data + head, std::min(size - head, max_body_bytes));
   net::upgrade_request request;
   request.base() = parser.get().base();
-  const routed to = route(request, body, daemon.services);
+  const routed to = route(request, body, daemon.from, daemon.services);
   if (const auto* answer = std::get_if<http_response>(&to)) check_answer(*answer);
   if (const auto* ingest = std::get_if<to_ingest>(&to); ingest != nullptr && ingest->run) {
     must(!ingest->run->empty() && ingest->run->size() <= 256, "a run's id has 1 to 256 bytes", *ingest->run);

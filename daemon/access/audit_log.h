@@ -1,0 +1,46 @@
+// Who changed something over HTTP, from where, with what result, and whose token was refused: a line of JSON for each
+// request, in `audit.jsonl` in the data folder, mode 0600.
+//
+//   {"at_ms":1700000000000,"action":"PUT /v1/mode","by":"ops","from":"192.0.2.1","status":200,"body":"{\"mode\":…}"}
+//
+// Threads: any; a thread of its own writes, so that nobody waits for the disk. Bounds: `max_waiting` lines wait, beyond
+// that the oldest is dropped and counted; files of 8 MiB, the five latest are kept; texts are cut at `max_text_bytes`.
+// Failure: what cannot be written is dropped, and the daemon's log has the reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace digd::daemon {
+
+struct audited_request {
+  std::string action;  // method and path
+  std::string by;      // the name of the token; empty: none
+  std::string from;    // the peer
+  std::string body;
+  std::string why;               // of a refusal
+  std::uint64_t suppressed = 0;  // refusals before this one that were not written
+};
+
+class audit_log {
+ public:
+  static constexpr std::size_t max_waiting = 1'024, max_text_bytes = 512;
+
+  // `folder`: empty: nothing is written.
+  explicit audit_log(const std::string& folder);
+  // Waits up to a second until all lines are written.
+  ~audit_log();
+  audit_log(const audit_log&) = delete;
+  audit_log& operator=(const audit_log&) = delete;
+
+  void write(const audited_request& request, unsigned status);
+  std::uint64_t dropped() const;
+
+ private:
+  struct parts;
+  parts* parts_ = nullptr;  // never destroyed while the disk hangs: its destructor would wait for it
+};
+
+}  // namespace digd::daemon

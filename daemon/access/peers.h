@@ -1,0 +1,62 @@
+// Where connections come from, and how many each peer has open.
+//
+// A peer is an IP address (of IPv6 the first 64 bits, because one host has all of them), or a user of a Unix socket.
+// Threads: any. Bounds: peers without a connection are forgotten, unless refused tokens of theirs were too many for
+// now; so the table has at most twice as many entries as there are peers of both kinds, and 64. Failure: none.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/ip/address.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "base/ticket.h"
+#include "daemon/access/tokens.h"
+
+namespace digd::daemon {
+
+// Refused tokens of one peer that are answered at once, in a second. Further ones wait for their turn.
+inline constexpr std::uint64_t max_refusals_a_second = 100;
+
+struct peer {
+  peer(std::string n, bool local) : name(std::move(n)), is_local(local) {}
+  const std::string name;  // "192.0.2.1", "2001:db8::/64", "uid 1000"
+  const bool is_local;     // on this machine, as far as the address says
+  even_rate refusals{max_refusals_a_second};
+  std::atomic<std::uint64_t> open{0};
+};
+using peer_ptr = std::shared_ptr<peer>;
+
+// Counts a connection among all, and among those of its peer, for as long as it exists.
+class peer_ticket final : public counted_ticket {
+ public:
+  peer_ticket(std::atomic<std::uint64_t>& all, peer_ptr of)
+      : counted_ticket(all), of_(std::move(of)), own_(of_->open) {}
+
+ private:
+  const peer_ptr of_;
+  const counted_ticket own_;
+};
+
+// How many connections the peer may have open; `max`: all may, `max_per_peer`: as configured, 0 for the default.
+std::uint64_t max_connections_of(const peer& from, std::uint64_t max, std::uint64_t max_per_peer);
+
+class peers {
+ public:
+  peer_ptr find(const boost::asio::ip::address& address);
+  peer_ptr find(int unix_socket);  // connected
+
+ private:
+  peer_ptr find(std::string name, bool is_local);
+  void forget_idle();
+
+  std::mutex guard_;
+  std::unordered_map<std::string, peer_ptr> by_name_;
+  std::size_t forget_at_ = 64;  // entries
+};
+
+}  // namespace digd::daemon

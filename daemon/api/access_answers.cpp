@@ -1,0 +1,82 @@
+#include "daemon/api/access_answers.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "base/log_rate_limit.h"
+#include "base/quote.h"
+
+namespace digd::daemon {
+
+namespace {
+
+namespace http = boost::beast::http;
+
+// Without the query, which may hold the signature of a link.
+std::string_view path_of(const call& in) {
+  const std::string_view target = in.request.target();
+  return target.substr(0, target.find('?'));
+}
+
+audited_request line_of(const call& in) {
+  return {.action = std::string(in.request.method_string()) + ' ' + std::string(path_of(in)),
+          .by = caller_of(in),
+          .from = in.from->name,
+          .body = std::string(in.body.substr(0, audit_log::max_text_bytes))};
+}
+
+// Never the token itself. Whoever guesses tokens fills no disk: ten lines a second for each engine thread.
+void log_refusal(const call& in, const std::string& why) {
+  constexpr std::uint64_t max_lines_a_second = 10;
+  thread_local log_rate_limit limit(max_lines_a_second);
+  std::uint64_t suppressed = 0;
+  if (!limit.allows(suppressed)) return;
+  spdlog::warn("access_refused from={} method={} target={} why={} suppressed={}", digd::quoted(in.from->name),
+               std::string_view(in.request.method_string()), digd::quoted(in.request.target()), digd::quoted(why),
+               suppressed);
+  audited_request line = line_of(in);
+  line.why = why;
+  line.suppressed = suppressed;
+  in.services.admission.audit.write(line, in.grant ? 403 : 401);
+}
+
+http_response refuse_token(const call& in, const std::string& why) {
+  in.services.admission.connections.tokens_refused.fetch_add(1);
+  if (in.from->refusals.take(std::chrono::steady_clock::now()).count() > 0) {
+    return respond_error(http::status::too_many_requests, "over_limit",
+                         "too many requests with unknown tokens; wait a second");
+  }
+  http_response response = respond_error(http::status::unauthorized, "unauthorized", why);
+  response.set(http::field::www_authenticate, "Bearer");
+  return response;
+}
+
+}  // namespace
+
+std::string caller_of(const call& in) { return in.grant ? in.grant->name() : std::string(); }
+
+http_response refuse_access(const call& in, const std::string& why) {
+  log_refusal(in, why);
+  return in.grant ? respond_error(http::status::forbidden, "forbidden", why) : refuse_token(in, why);
+}
+
+routed audited(const call& in, routed&& result) {
+  audit_log& log = in.services.admission.audit;
+  audited_request line = line_of(in);
+  if (const auto* response = std::get_if<http_response>(&result)) log.write(line, response->result_int());
+  auto* deferred = std::get_if<deferred_response>(&result);
+  if (deferred == nullptr) return std::move(result);
+  return deferred_response{
+      [&log, line = std::move(line), start = std::move(deferred->start)](const response_callback& respond_to) {
+        start([&log, line, respond_to](http_response&& response) {
+          log.write(line, response.result_int());
+          respond_to(std::move(response));
+        });
+      }};
+}
+
+}  // namespace digd::daemon

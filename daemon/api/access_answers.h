@@ -1,0 +1,19 @@
+// Answers to requests that the token does not allow, and the audit log's lines: about these, and about requests that
+// change something. On the connection's thread.
+#pragma once
+
+#include <string>
+
+#include "daemon/api/call.h"
+#include "daemon/api/routes.h"
+#include "daemon/http/responses.h"
+
+namespace digd::daemon {
+
+// 403 for a known token (`in.grant`); otherwise 401, or 429 for a peer that sends too many unknown ones. Logs it.
+http_response refuse_access(const call& in, const std::string& why);
+
+// The same result; it writes the request into the audit log once its answer is known.
+routed audited(const call& in, routed&& result);
+
+}  // namespace digd::daemon
