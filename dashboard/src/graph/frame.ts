@@ -22,7 +22,7 @@ export class Frame {
     readonly to: number,
     readonly scroll = 0,
   ) {
-    this.left = size.width < 520 ? 64 : 112;
+    this.left = size.width < 520 ? 92 : 112;
     const room = Math.max(1, size.height - TOP - BOTTOM);
     this.laneHeight = Math.max(MIN_LANE_HEIGHT, room / Math.max(1, slots));
     this.maxScroll = Math.max(0, this.laneHeight * slots - room);

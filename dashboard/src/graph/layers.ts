@@ -1,5 +1,5 @@
 // The layers below and above the graph: lanes with their names, the current moment, and the marks of detections.
-import {displayLine} from '../scene/text';
+import {displayLine, fittingLine} from '../scene/text';
 import {TOP, type Frame} from './frame';
 import {mix, type Theme} from './theme';
 
@@ -17,6 +17,7 @@ export interface MarkLabel {
 }
 
 const MAX_BADGES = 60;
+const LANE_NAME_LEFT = 22;
 
 export function fitCanvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const ratio = window.devicePixelRatio || 1;
@@ -62,13 +63,17 @@ export function drawBackdrop(
 
 function drawLaneName(c: CanvasRenderingContext2D, frame: Frame, theme: Theme, lane: LaneLabel, top: number): void {
   const middle = top + frame.laneHeight / 2;
-  const maxCharacters = Math.floor((frame.left - 24) / 6.6);
   c.font = `${lane.special ? 'italic ' : '600 '}12px system-ui, sans-serif`;
   c.textBaseline = 'middle';
   c.textAlign = 'left';
   c.lineWidth = 1;
   c.fillStyle = lane.active ? theme.openText : lane.special || lane.left ? theme.quiet : theme.text;
-  c.fillText(displayLine(lane.name, Math.max(4, maxCharacters)), 22, middle);
+  const room = frame.left - 6 - LANE_NAME_LEFT - 4;
+  c.fillText(
+    fittingLine(lane.name, room, (line) => c.measureText(line).width),
+    LANE_NAME_LEFT,
+    middle,
+  );
   c.beginPath();
   c.arc(12, middle, 3.5, 0, 7);
   if (lane.active) c.fill();

@@ -18,6 +18,13 @@ export function displayLine(text: string, maxLength = 80): string {
   return cut.replace(invisible, escapeCharacter).replace(/[\ud800-\udbff](?![\udc00-\udfff])/g, '\ufffd');
 }
 
+// As much of a text as fits in `width`, on one line; at least one character. `measure` returns the width of a text.
+export function fittingLine(text: string, width: number, measure: (line: string) => number): string {
+  let length = Math.min(text.length, 80);
+  while (length > 1 && measure(displayLine(text, length)) > width) --length;
+  return displayLine(text, length);
+}
+
 // The whole text, with its line breaks and tabs.
 export function displayText(text: string): string {
   return text.replace(invisible, (c) => (c === '\n' || c === '\t' ? c : escapeCharacter(c)));

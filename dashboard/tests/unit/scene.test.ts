@@ -5,7 +5,7 @@ import {RunModel} from '../../src/model/run_model';
 import {findAll, focusOf, witnessKeys} from '../../src/scene/focus';
 import {MAX_SINGLE_NODES, type View} from '../../src/scene/scene';
 import {buildScene, cellWidthFor} from '../../src/scene/sums';
-import {displayLine, displayText, stampText} from '../../src/scene/text';
+import {displayLine, displayText, fittingLine, stampText} from '../../src/scene/text';
 import {Script} from './frames';
 
 const viewOf = (rest: Partial<View> = {}): View => ({
@@ -131,6 +131,14 @@ describe('text', () => {
     expect(displayLine('x'.repeat(200), 10)).toBe('xxxxxxxxx…');
     expect(displayLine('\ud83d')).toBe('\ufffd');
     expect(displayText('a\nb\u2066')).toBe('a\nb\\u2066');
+  });
+  it('cuts a name to the width that it has', () => {
+    const measure = (line: string): number => line.length * 7;
+    expect(fittingLine('coder', 35, measure)).toBe('coder');
+    expect(fittingLine('coder', 34, measure)).toBe('cod…');
+    expect(fittingLine('researcher-with-a-long-name', 60, measure)).toBe('researc…');
+    expect(measure(fittingLine('a\u202eb\u202ec', 60, measure))).toBeLessThanOrEqual(60);
+    expect(fittingLine('coder', 1, measure)).toBe('…');
   });
   it('shows wall-clock stamps as time of day, others as elapsed time', () => {
     expect(stampText(1_700_000_000_123, 1_700_000_000_000)).toBe('22:13:20.123');
