@@ -27,7 +27,10 @@ enum class call_kind : std::uint8_t {
   session_ended,
 };
 
-enum class tool_kind : std::uint8_t { other, spawn, message };
+// `task_create`, `task_update`: of the task list that the agents of a session share.
+enum class tool_kind : std::uint8_t { other, spawn, message, task_create, task_update };
+
+enum class task_change : std::uint8_t { none, taken, ended };
 
 // Totals of an agent since its session began.
 struct usage_totals {
@@ -51,13 +54,18 @@ struct call {
 
   tool_kind tool = tool_kind::other;
   std::string tool_name;
-  std::string tool_use;                 // the id of the tool call
-  std::string target;                   // of a spawn: the type. Of a message: who it is for
-  std::string given_name;               // of a spawn
-  std::string bound_agent;              // the agent that a spawn started, or that a message or a notification is about
-  bool has_result = false;              // a spawn that is done brought the agent's result with it
-  bool is_whole = false;                // a spawn whose agent lives as long as the call, and has no hooks of its own
-  bool no_target = false;               // a spawn failed because there is no such type
+  std::string tool_use;       // the id of the tool call
+  std::string target;         // of a spawn: the type. Of a message: who it is for
+  std::string given_name;     // of a spawn
+  std::string bound_agent;    // the agent that a spawn started, or that a message or a notification is about
+  bool has_result = false;    // a spawn that is done brought the agent's result with it
+  bool is_whole = false;      // a spawn whose agent lives as long as the call, and has no hooks of its own
+  bool no_target = false;     // a spawn failed because there is no such type
+  bool is_teammate = false;   // a spawn whose agent lives on, and whose results come without a notification
+  bool is_elsewhere = false;  // a teammate in a process of its own: its hooks name another session
+  bool was_not_done = false;  // the program did not send the message, or did not change the task
+  std::string task;           // the id of a task; of `task_update`, `target` is its new owner, if any
+  task_change change = task_change::none;
   std::vector<std::string> results_of;  // agents whose results this call brought
   boost::json::object input;            // of the tool
   std::string fingerprint;              // equal calls of a tool have equal ones
@@ -66,7 +74,8 @@ struct call {
   std::string prompt;                // of a turn that has ended: what the user asked
   bool was_blocked = false;          // a stop after an earlier stop was answered with `block`
   bool lists_running = false;        // `running` is known
-  std::vector<std::string> running;  // agents that still run in the background
+  std::vector<std::string> running;  // agents that still run in the background, other than teammates
+  bool has_teammates = false;        // with `lists_running`: teammates still live
   std::optional<usage_totals> usage;
   std::optional<usage_totals> spent;  // since the agent's last call
   std::optional<std::int64_t> ts;     // of a session log, Unix milliseconds

@@ -47,6 +47,11 @@ constexpr known_hook known_hooks[] = {
     {"MessageDisplay", call_kind::unused},
 };
 
+bool is_false(const json::object& from, std::string_view member) {
+  const json::value* value = from.if_contains(member);
+  return value != nullptr && value->is_bool() && !value->get_bool();
+}
+
 // The text between <tag> and </tag>.
 std::string between(std::string_view text, std::string_view tag) {
   const std::string open = '<' + std::string(tag) + '>', close = "</" + std::string(tag) + '>';
@@ -57,10 +62,18 @@ std::string between(std::string_view text, std::string_view tag) {
   return std::string(text.substr(begin + open.size(), end - begin - open.size()));
 }
 
-// A background agent's result reaches the main agent as a prompt of the program's own.
+// A background agent's result or message reaches the main agent as a prompt of the program's own.
 void read_prompt(const json::object& hook, call& into) {
   const std::string prompt = text_of(hook, "prompt");
   into.text = cut(prompt, call::max_text_bytes);
+  constexpr std::string_view message = "<agent-message from=\"";
+  if (prompt.starts_with(message)) {
+    into.kind = call_kind::notification;
+    into.tool = tool_kind::message;
+    const std::string from = prompt.substr(message.size(), prompt.find('"', message.size()) - message.size());
+    into.bound_agent = cut(from, call::max_id_bytes);
+    return;
+  }
   if (!prompt.starts_with("<task-notification>")) return;
   into.kind = call_kind::notification;
   into.bound_agent = cut(between(prompt, "task-id"), call::max_id_bytes);
@@ -76,6 +89,8 @@ void read_spawn(const json::object& hook, call& into) {
   if (const json::object* response = object_of(hook, "tool_response")) {
     into.bound_agent = cut(text_of(*response, "agentId"), call::max_id_bytes);
     into.has_result = text_of(*response, "status") == "completed";
+    into.is_teammate = text_of(*response, "status") == "teammate_spawned";
+    into.is_elsewhere = into.is_teammate && text_of(*response, "tmux_pane_id") != "in-process";
   }
   if (into.kind != call_kind::tool_failed) return;
   into.no_target = text_of(hook, "error").find("Agent type '" + into.target + "' not found") != std::string::npos;
@@ -89,7 +104,28 @@ void read_message(const json::object& hook, call& into) {
   if (into.text.empty()) into.text = cut(text_of(into.input, "content"), call::max_text_bytes);
   if (const json::object* response = object_of(hook, "tool_response")) {
     into.bound_agent = cut(text_of(*response, "resumedAgentId"), call::max_id_bytes);
+    if (into.bound_agent.empty()) into.bound_agent = cut(text_of(*response, "revivedAgentId"), call::max_id_bytes);
+    into.was_not_done = is_false(*response, "success");
   }
+}
+
+void read_task(const json::object& hook, call& into) {
+  const json::object* response = object_of(hook, "tool_response");
+  into.fingerprint = fingerprint_of(into.tool_name, into.input);
+  if (into.tool_name == "TaskCreate") {
+    into.tool = tool_kind::task_create;
+    into.text = cut(text_of(into.input, "subject") + '\n' + text_of(into.input, "description"), call::max_text_bytes);
+    const json::object* task = response == nullptr ? nullptr : object_of(*response, "task");
+    if (task != nullptr) into.task = cut(text_of(*task, "id"), call::max_id_bytes);
+    return;
+  }
+  into.tool = tool_kind::task_update;
+  into.task = cut(text_of(into.input, "taskId"), call::max_id_bytes);
+  into.target = cut(text_of(into.input, "owner"), call::max_id_bytes);
+  const std::string status = text_of(into.input, "status");
+  if (status == "in_progress") into.change = task_change::taken;
+  if (status == "completed" || status == "deleted") into.change = task_change::ended;
+  into.was_not_done = response != nullptr && is_false(*response, "success");
 }
 
 void read_tool(const json::object& hook, call& into) {
@@ -98,6 +134,7 @@ void read_tool(const json::object& hook, call& into) {
   if (const json::object* input = object_of(hook, "tool_input")) into.input = *input;
   if (into.tool_name == "Agent" || into.tool_name == "Task") return read_spawn(hook, into);
   if (into.tool_name == "SendMessage") return read_message(hook, into);
+  if (into.tool_name == "TaskCreate" || into.tool_name == "TaskUpdate") return read_task(hook, into);
   into.fingerprint = fingerprint_of(into.tool_name, into.input);
 }
 
@@ -110,6 +147,7 @@ void read_stop(const json::object& hook, call& into) {
   for (const json::value& value : tasks->get_array()) {
     const json::object* task = value.if_object();
     if (task == nullptr || text_of(*task, "status") != "running") continue;
+    if (text_of(*task, "type") == "teammate") into.has_teammates = true;
     if (text_of(*task, "type") == "subagent") into.running.push_back(cut(text_of(*task, "id"), call::max_id_bytes));
   }
 }

@@ -84,6 +84,7 @@ std::string session::begin_run(const call& of) {
   if (of.usage && of.kind == call_kind::prompt) main_counted_ = of.usage;
   agents_.clear();
   asked_.clear();
+  shared_.clear();
   named_.clear();
   waiting_.clear();
   answered_ = was_reminded_ = false;
@@ -212,6 +213,10 @@ reply session::answer(std::uint64_t judged_seq, const received_verdict& verdict)
     case waiting_kind::message:
       if (verdict.action == "inject") return {reply_action::amend_input, verdict.inject};
       return deny(w, verdict);
+    case waiting_kind::assignment:
+      if (verdict.action != "inject") return deny(w, verdict);
+      out_.delivery(w.event, "as_is", "the program adds no text to a task of its list");
+      return {};
     case waiting_kind::tool:
       if (verdict.action != "inject") return {reply_action::deny, verdict.inject};
       if (options_.able.adds_context_before_tools) return {reply_action::add_context, verdict.inject};
@@ -431,9 +436,9 @@ void session::close_lost_agents(const call& of) {
   std::set<const agent*> lost;
   for (const auto& a : agents_) {  // an agent comes after the one that asked for it
     const bool is_listed = std::find(of.running.begin(), of.running.end(), a->id) != of.running.end();
-    const bool should_be_listed = a->in_background && a->asked_by == agents_.front().get();
+    const bool should_be_listed = a->is_teammate || (a->in_background && a->asked_by == agents_.front().get());
     if (a->activation.empty() || a == agents_.front()) continue;
-    if (should_be_listed ? is_listed : !lost.contains(a->asked_by)) continue;
+    if (should_be_listed ? (a->is_teammate ? of.has_teammates : is_listed) : !lost.contains(a->asked_by)) continue;
     lost.insert(a.get());
     close_failed(*a, "it no longer runs");
   }

@@ -7,6 +7,8 @@
 //   main agent    one activation a turn. The prompt waits until the turn that answers; results are consumed when read.
 //   spawn         an event to an agent of its own (`general-purpose#2`), so that children of one type differ
 //   subagent      an activation; its last message is an event to the agent that spawned or messaged it
+//   shared task   an event to nobody that is `fyi`; given to another agent, an event to it. Who takes it has it as
+//   input
 //
 // Thread: its owner's. No I/O, no clock. Bounds: `max_agents` agents a run (beyond that calls are ignored and counted),
 // `max_waiting` calls that wait for verdicts. Failure: none; what makes no sense is ignored and counted.
@@ -98,6 +100,16 @@ class session {
   struct unread {
     std::string event;
     const agent* from;
+    std::string tool_use = {};  // the call that sent it
+    bool is_mail = false;       // the agent reads it between two steps, without a hook
+  };
+  // A task of the list that the agents share.
+  struct shared_task {
+    std::string event, text;
+    agent* creator;
+    agent* owner = nullptr;
+    std::string owner_name = {};  // of an owner that does not exist yet
+    std::string given = {};       // the event that gave it to its owner; empty: none
   };
   struct notice {
     std::string id, event, text;
@@ -118,6 +130,7 @@ class session {
     bool started = false, failed = false, cancelled = false;
     bool is_whole = false;               // call.h
     bool external = false;               // another process's
+    bool is_teammate = false;            // call.h
     std::string cancel_id, cancel_text;  // of the monitor's cancellation that waits for the next hook; empty: none
     bool in_background = false;          // its results come as notifications
     bool is_announced = true;            // the main agent had the notification of its last end
@@ -125,12 +138,12 @@ class session {
     std::optional<usage_totals> counted;  // empty: what it used before is not known
   };
   // `brought`: a result that the spawn's own call brought. Its agent has ended, and can take nothing back.
-  enum class waiting_kind : std::uint8_t { prompt, spawn, message, tool, result, brought, submit };
+  enum class waiting_kind : std::uint8_t { prompt, spawn, message, assignment, tool, result, brought, submit };
   struct waiting {
     waiting_kind kind;
     std::string event;
     agent* sender = nullptr;    // whose hook waits
-    agent* receiver = nullptr;  // of a spawn, a message or a result
+    agent* receiver = nullptr;  // of a spawn, a message, an assignment or a result
     std::string tool_use;
   };
 
@@ -164,6 +177,20 @@ class session {
   reply deny(const waiting& w, const received_verdict& verdict);
   reply hold(const waiting& w, const received_verdict& verdict);
   reply block(const waiting& w, const received_verdict& verdict);
+
+  // ---- session_tasks.cpp: the shared task list, and what agents read without a hook
+  bool want_assignment(const call& of, agent& caller, taken& into);
+  void create_task(const call& of, agent& caller);
+  void update_task(const call& of, agent& caller);
+  void take_task(shared_task& task, agent& by);
+  void end_task(const shared_task& task, const call& of, agent& by);
+  void give_tasks_of_name(agent& to);
+  agent* agent_addressed(const std::string& name);
+  std::vector<std::string> read_mail(agent& of, const agent* from = nullptr);
+  void return_sent(const std::string& tool_use);
+  void take_over(const agent& by, const agent& receiver, const std::string& event);
+  void discard_event(const agent& of, const std::string& event);
+  bool has_teammate_with_mail() const;
 
   // ---- session.cpp
   agent& main_agent() { return *agents_.front(); }
@@ -201,6 +228,7 @@ class session {
   std::set<std::string> missing_types_;
   std::map<std::uint64_t, waiting> waiting_;    // by seq
   std::map<std::string, asked_message> asked_;  // by tool use; at most `max_waiting`
+  std::map<std::string, shared_task> shared_;   // by id; at most `max_agents`
   std::optional<usage_totals> main_counted_;    // of the main agent, whose totals go on from run to run
   bool takes_usage_ = false, judges_tools_ = false, continues_ = false;
   bool answered_ = false;      // a submit event was let through

@@ -22,7 +22,9 @@ void session::take_notification(const call& of) {
   agent* from = find_agent(of.bound_agent);
   if (from == nullptr) from = agent_of_tool_use(of.tool_use);
   std::vector<std::string> results;
-  if (from != nullptr) {
+  if (from != nullptr && of.tool == tool_kind::message) {
+    results = read_mail(main, from);
+  } else if (from != nullptr) {
     results = read_inbox(main, from);
     from->is_announced = true;
   } else if (main.tasks.empty()) {
@@ -39,9 +41,11 @@ void session::want_tool(const call& of, taken& into) {
   if (caller == nullptr) return;
   if (caller->activation.empty()) open(*caller, read_inbox(*caller));
   count_usage(of, *caller);
+  turn_over(*caller, read_mail(*caller));
   if (!may_wait()) return;
   if (of.tool == tool_kind::spawn) return want_spawn(of, *caller, into);
   if (of.tool == tool_kind::message) return want_message(of, *caller, into);
+  if (of.tool == tool_kind::task_update && want_assignment(of, *caller, into)) return;
   if (!judges_tools_) return;
   const std::string made =
       out_.event(caller->activation,
@@ -63,14 +67,17 @@ void session::want_spawn(const call& of, agent& caller, taken& into) {
   child.asked_by = &caller;
   child.counted = usage_totals();
   child.cancelled = is_missing;
-  if (!is_missing) out_.agent_joined(child.name);
+  if (!is_missing) {
+    out_.agent_joined(child.name);
+    give_tasks_of_name(child);
+  }
   child.spawn = out_.event(caller.activation,
                            {.recipients = {child.name}, .kind = "task", .text = of.text, .tool = of.tool_name});
   wait_for_verdict(into, {.kind = waiting_kind::spawn, .event = child.spawn, .sender = &caller, .receiver = &child});
 }
 
 void session::want_message(const call& of, agent& caller, taken& into) {
-  agent* to = of.target == "team-lead" ? &main_agent() : find_agent(of.target);
+  agent* to = agent_addressed(of.target);
   if (to == nullptr) {
     if (agents_.size() >= max_agents || of.target.empty()) {
       ++ignored_;
@@ -85,9 +92,11 @@ void session::want_message(const call& of, agent& caller, taken& into) {
       caller.activation,
       {.recipients = {to->name}, .kind = "message", .text = of.text, .tool = of.tool_name, .fyi = to->external});
   if (!to->external) {
-    to->inbox.push_back({.event = made, .from = &caller});
+    to->inbox.push_back({.event = made, .from = &caller, .tool_use = of.tool_use, .is_mail = true});
     to->tool_use = of.tool_use;
-    if (to != &main_agent()) to->asked_by = &caller;
+    // An agent at work, and a teammate, answers the one that it works for. An agent that this resumes answers the
+    // sender.
+    if (to != &main_agent() && !to->is_teammate && to->activation.empty()) to->asked_by = &caller;
   }
   wait_for_verdict(
       into, {.kind = waiting_kind::message, .event = made, .sender = &caller, .receiver = to, .tool_use = of.tool_use});
@@ -98,15 +107,25 @@ void session::finish_tool(const call& of, taken& into) {
   if (caller == nullptr) return;
   if (takes_usage_ && !caller->activation.empty()) out_.add_usage(caller->activation, {}, 1);
   if (const auto asked = asked_.find(of.tool_use); asked != asked_.end()) {  // the user let it go
-    asked->second.receiver->inbox.push_back({.event = asked->second.event, .from = asked->second.sender});
+    asked->second.receiver->inbox.push_back(
+        {.event = asked->second.event, .from = asked->second.sender, .tool_use = of.tool_use, .is_mail = true});
     asked_.erase(asked);
   }
+  if (of.was_not_done) return return_sent(of.tool_use);
+  if (of.tool == tool_kind::task_create) return create_task(of, *caller);
+  if (of.tool == tool_kind::task_update) return update_task(of, *caller);
   if (of.is_whole) return finish_whole(of, *caller, into);
   read_results(of, *caller);
   agent* other = agent_of_tool_use(of.tool_use);
   if (of.tool == tool_kind::spawn && other != nullptr) {
     other = &bind(*other, of.bound_agent);
     other->in_background = !of.has_result;
+    other->is_teammate = of.is_teammate;
+    if (of.is_elsewhere && !other->started) {
+      other->external = other->cancelled = true;
+      out_.activation_ended(out_.activation_started(other->name, {other->spawn}), {}, nullptr);  // in its own session
+      return;
+    }
     if (!other->started && !of.has_result)
       return start_agent({.kind = call_kind::agent_started, .agent = of.bound_agent});
     if (of.has_result) turn_over(*caller, read_inbox(*caller, other));
@@ -156,7 +175,8 @@ void session::read_results(const call& of, agent& caller) {
 
 void session::fail_tool(const call& of) {
   agent* other = agent_of_tool_use(of.tool_use);
-  if (of.tool != tool_kind::spawn || other == nullptr || other->cancelled) return;
+  if (of.tool != tool_kind::spawn) return return_sent(of.tool_use);
+  if (other == nullptr || other->cancelled) return;
   if (of.no_target && missing_types_.size() < max_agents) missing_types_.insert(of.target);
   if (of.is_whole && !other->activation.empty()) {
     if (!of.no_target && !of.text.empty()) return close_failed(*other, of.text);
@@ -176,7 +196,8 @@ void session::start_agent(const call& of) {
   if (child == nullptr) {
     // Which spawn this is, PostToolUse says later (`bind`); until then the first of the type that is free.
     const auto is_free = [&](const auto& a) {
-      return a->id.empty() && !a->cancelled && !a->external && a->type == of.agent_type && a != agents_.front();
+      const bool is_wanted = a->type == of.agent_type || a->name == of.agent_type;  // a teammate's type is its name
+      return a->id.empty() && !a->cancelled && !a->external && is_wanted && a != agents_.front();
     };
     const auto found = std::find_if(agents_.begin(), agents_.end(), is_free);
     child = found != agents_.end() ? found->get() : acting(of);
@@ -196,14 +217,16 @@ void session::stop_agent(const call& of, taken& into) {
   if (child->activation.empty()) open(*child, read_inbox(*child));
   take_returned(*child);
   count_usage(of, *child);
-  child->is_announced = !child->in_background || child->asked_by != &main_agent();
+  child->is_announced = !child->in_background || child->is_teammate || child->asked_by != &main_agent();
   if (of.text.empty()) return close_failed(*child, "it ended without a message");
   agent& parent = child->asked_by != nullptr ? *child->asked_by : main_agent();
   const new_event result{.recipients = {parent.name}, .kind = "result", .text = of.text};
   const std::string made = out_.activation_ended(child->activation, {}, &result);
   child->activation.clear();
   child->tasks.clear();
-  parent.inbox.push_back({.event = made, .from = child});
+  // The program resumes the main agent with a result. An agent of its own reads it between two steps.
+  const bool is_mail = child->is_teammate || &parent != &main_agent();
+  parent.inbox.push_back({.event = made, .from = child, .is_mail = is_mail});
   wait_for_verdict(into, {.kind = waiting_kind::result, .event = made, .sender = child, .receiver = &parent});
 }
 
@@ -215,7 +238,7 @@ void session::stop_main(const call& of, taken& into) {
   if (!may_wait()) return;
   close_lost_agents(of);
   discard_whole_agents();
-  if (main.activation.empty()) open(main, {});
+  if (main.activation.empty()) open(main, read_mail(main));
   take_returned(main);
   count_usage(of, main);
   if (options_.stop_is_answer) {
@@ -223,7 +246,8 @@ void session::stop_main(const call& of, taken& into) {
     out_.set_inferred(options_.clock == "trace");
     turn_over(main, read_inbox(main));
     out_.set_inferred(of.is_inferred);
-  } else if (has_open_agents() || !main.inbox.empty() || awaits_notification() || !of.running.empty()) {
+  } else if (has_open_agents() || !main.inbox.empty() || awaits_notification() || !of.running.empty() ||
+             (of.has_teammates && has_teammate_with_mail())) {
     // The program resumes the main agent with each result; until the last one this is no answer.
     out_.activation_ended(main.activation, main.tasks, nullptr);
     main.activation.clear();
@@ -282,12 +306,10 @@ void session::settle_before_answer() {
     }
     if (a->spawn.empty() || a->cancelled) continue;
     if (a->started && !(a->failed && was_reminded_)) continue;
-    out_.activation_discarded(out_.activation_started(a->name, {a->spawn}), {a->spawn});
+    discard_event(*a, a->spawn);
     a->cancelled = true;
   }
-  for (const auto& [tool_use, asked] : std::exchange(asked_, {})) {
-    out_.activation_discarded(out_.activation_started(asked.receiver->name, {asked.event}), {asked.event});
-  }
+  for (const auto& [tool_use, asked] : std::exchange(asked_, {})) discard_event(*asked.receiver, asked.event);
 }
 
 // ---- verdicts
@@ -306,7 +328,8 @@ reply session::deny(const waiting& w, const received_verdict& verdict) {
 // A spawn or a message waits for the program's user, who sees the question at once. Nothing else can wait.
 reply session::hold(const waiting& w, const received_verdict& verdict) {
   if (w.kind == waiting_kind::spawn) return {reply_action::ask, verdict.inject};
-  if (w.kind != waiting_kind::message || w.receiver->external || asked_.size() >= max_waiting) {
+  const bool is_sent = w.kind == waiting_kind::message || w.kind == waiting_kind::assignment;
+  if (!is_sent || w.receiver->external || asked_.size() >= max_waiting) {
     out_.delivery(w.event, "as_is", "this step cannot wait");
     return {};
   }

@@ -190,6 +190,38 @@ def test_a_subagent_that_gets_a_message_goes_on(watched, tmp_path):
     assert any(line["agent"] == "helper" and line["inputs"] == [sent["id"]] for line in starts(trace))
 
 
+def test_a_subagent_that_writes_to_another_gets_its_answer(watched, tmp_path):
+    message = Call("SendMessage", {"to": "carl", "message": "more", "summary": "more"})
+    parts = {
+        "main": [[agent("c", name="carl")], ["It works."], [agent("b", name="bob")], ["It works too."], ["All done."]],
+        "c": [["result 1"], ["result 2"]],
+        "b": [[message], [command("sleep 1")], [command("echo b")], ["result b"]],
+    }
+    play("answer", tmp_path, watched.url(), parts)
+    run = the_one_run(watched)
+    assert watched.detections(run) == []
+    assert run["ended"] == "success"
+    trace = watched.trace(run)
+    (answer,) = [e for e in events(trace).values() if e["payload"]["text"] == "result 2"]
+    assert answer["recipients"] == ["bob"]
+    assert any(line["agent"] == "bob" and answer["id"] in line["inputs"] for line in starts(trace))
+
+
+def test_a_message_to_a_subagent_at_work_does_not_change_who_gets_its_result(watched, tmp_path):
+    message = Call("SendMessage", {"to": "carl", "message": "more", "summary": "more"})
+    parts = {
+        "main": [[agent("c", name="carl"), agent("b", name="bob")], ["They work."], ["All done."]],
+        "c": [[command("sleep 3")], ["result c"]],
+        "b": [[message], [command("sleep 4")], ["result b"]],
+    }
+    play("busy", tmp_path, watched.url(), parts)
+    run = the_one_run(watched)
+    assert watched.detections(run) == []
+    assert run["ended"] == "success"
+    (result,) = [e for e in events(watched.trace(run)).values() if e["payload"]["text"] == "result c"]
+    assert result["recipients"] == ["main"]
+
+
 # ---- failures
 
 

@@ -46,6 +46,10 @@ program claude_program() {
   const std::string begin = hook("SubagentStart", R"("agent_id":"a1","agent_type":"general-purpose")");
   const std::string message =
       hook("PreToolUse", R"("tool_name":"SendMessage","tool_use_id":"t2","tool_input":{"to":"a1","message":"hi"})");
+  const std::string created =
+      hook("PostToolUse", R"("tool_name":"TaskCreate","tool_use_id":"t3","tool_response":{"task":{"id":"1"}})");
+  const std::string assignment =
+      hook("PreToolUse", R"("tool_name":"TaskUpdate","tool_use_id":"t4","tool_input":{"taskId":"1","owner":"a1"})");
   const std::string stop = hook("Stop", R"("last_assistant_message":"done")");
   return {
       claude_code,
@@ -54,6 +58,7 @@ program claude_program() {
       {{"`UserPromptSubmit`", {{}, prompt}},
        {"`PreToolUse` on `Agent`, `Task`", {{prompt}, spawn}},
        {"`PreToolUse` on `SendMessage`", {{prompt, spawn, begin}, message}},
+       {"`PreToolUse` on `TaskUpdate`", {{prompt, created, spawn, begin}, assignment}},
        {"`PreToolUse` on other tools", {{prompt}, hook("PreToolUse", R"("tool_name":"Bash")")}},
        {"`PostToolUse`", {{prompt}, hook("PostToolUse", R"("tool_name":"Bash")")}},
        {"`PostToolUseFailure`, `PermissionDenied`", {{prompt}, hook("PostToolUseFailure", R"("tool_name":"Bash")")}},
