@@ -137,7 +137,8 @@ void list_runs(argument_reader& from, const api_call& api, const finish& done) {
   if (!from.error().empty()) return done({from.error(), true});
   ask(api, {"GET", "/v1/runs" + query, {}}, done, [done](const json::value& body) {
     json::object result{
-        {"runs", pick_each(body, "runs", {"run", "state", "ended", "mode", "opened_ms", "ended_ms", "counts"})}};
+        {"runs",
+         pick_each(body, "runs", {"run", "state", "ended", "mode", "labels", "opened_ms", "ended_ms", "counts"})}};
     result["next_cursor"] = body.get_object().contains("next") ? body.at("next") : json::value();
     done(data(result));
   });
@@ -257,7 +258,9 @@ struct tool {
 
 constexpr tool tools[] = {
     {"list_runs",
-     "Lists the runs that digd watched, newest first: state, outcome, and how many detections each has. Start here.",
+     "Lists the runs that digd watched, newest first: state, outcome, labels, and how many detections each has. A "
+     "coding "
+     "agent finds its own runs by the labels `session`, `project`, `branch` and `model`. Start here.",
      {limit_parameter, cursor_parameter},
      false,
      list_runs},

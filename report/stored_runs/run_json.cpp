@@ -51,6 +51,9 @@ void write_members(json_writer& to, const archive::run_row& run, const archive::
   } else {
     to.null();
   }
+  to.key("labels").open_object();
+  for (const auto& [name, value] : opening.greeting.labels) to.key(name).text(value);
+  to.close_object();
 }
 
 void write_counts(json_writer& to, const std::vector<archive::detection_count>& counts) {
@@ -90,9 +93,7 @@ void write_run_details(json_writer& to, const archive::run_row& run, const archi
   }
   to.close_object().key("sessions").open_array();
   for (const std::string& session : tally.sessions) to.text(session);
-  to.close_array().key("labels").open_object();
-  for (const auto& [name, value] : opening.greeting.labels) to.key(name).text(value);
-  to.close_object();
+  to.close_array();
   write_counts(to, counts);
   to.key("settings").raw(tally.hello.empty() ? "null" : tally.hello).close_object();
 }
