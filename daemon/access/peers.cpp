@@ -26,23 +26,24 @@ std::uint64_t max_connections_of(const peer& from, std::uint64_t max, std::uint6
 }
 
 peer_ptr peers::find(const ip::address& address) {
-  if (address.is_v6() && !address.to_v6().is_v4_mapped()) return find(name_of(address.to_v6()), address.is_loopback());
+  if (address.is_v6() && !address.to_v6().is_v4_mapped())
+    return find(name_of(address.to_v6()), address.is_loopback(), false);
   const ip::address_v4 four = address.is_v4() ? address.to_v4() : make_address_v4(ip::v4_mapped, address.to_v6());
-  return find(four.to_string(), four.is_loopback());
+  return find(four.to_string(), four.is_loopback(), false);
 }
 
 peer_ptr peers::find(int unix_socket) {
   ucred user{};
   socklen_t size = sizeof user;
   const bool is_known = ::getsockopt(unix_socket, SOL_SOCKET, SO_PEERCRED, &user, &size) == 0;
-  return find(is_known ? "uid " + std::to_string(user.uid) : "unix", true);
+  return find(is_known ? "uid " + std::to_string(user.uid) : "unix", true, true);
 }
 
-peer_ptr peers::find(std::string name, bool is_local) {
+peer_ptr peers::find(std::string name, bool is_local, bool is_user) {
   const std::lock_guard lock(guard_);
   if (const auto known = by_name_.find(name); known != by_name_.end()) return known->second;
   if (by_name_.size() >= forget_at_) forget_idle();
-  const auto made = std::make_shared<peer>(name, is_local);
+  const auto made = std::make_shared<peer>(name, is_local, is_user);
   by_name_.emplace(std::move(name), made);
   return made;
 }

@@ -23,9 +23,10 @@ namespace digd::daemon {
 inline constexpr std::uint64_t max_refusals_a_second = 100;
 
 struct peer {
-  peer(std::string n, bool local) : name(std::move(n)), is_local(local) {}
+  peer(std::string n, bool local, bool user) : name(std::move(n)), is_local(local), is_user(user) {}
   const std::string name;  // "192.0.2.1", "2001:db8::/64", "uid 1000"
   const bool is_local;     // on this machine, as far as the address says
+  const bool is_user;      // of a Unix socket
   even_rate refusals{max_refusals_a_second};
   std::atomic<std::uint64_t> open{0};
 };
@@ -51,7 +52,7 @@ class peers {
   peer_ptr find(int unix_socket);  // connected
 
  private:
-  peer_ptr find(std::string name, bool is_local);
+  peer_ptr find(std::string name, bool is_local, bool is_user);
   void forget_idle();
 
   std::mutex guard_;

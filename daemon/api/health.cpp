@@ -150,11 +150,12 @@ http_response metrics(const metrics_sources& from) {
   now.started_s = from.started_s;
   now.ready = why_not_ready(from.readiness).empty();
   now.operator_mode = from.operator_mode.load();
-  now.connections = from.connections.open.load();
+  now.connections = from.connections.open.load() + from.operator_connections.open.load();
   now.connections_refused = from.connections.refused.load();
   now.connections_of_peer_refused = from.connections.refused_of_peer.load();
   now.connections_of_token_refused = from.connections.refused_of_token.load();
   now.tokens_refused = from.connections.tokens_refused.load();
+  now.operator_connections_refused = from.operator_connections.refused.load();
   now.audit_dropped = from.audit.dropped();
   now.peers_refused = from.connections.peers_refused.load();
   now.tls_refused = from.connections.tls_refused.load();

@@ -54,6 +54,7 @@ struct metrics_sources {
   std::int64_t started_s;             // Unix seconds
   std::uint64_t runs_lost_to_damage;  // at this start
   const connection_counts& connections;
+  const connection_counts& operator_connections;
   const audit_log& audit;
   const run_counts& runs;
   const std::atomic<mode>& operator_mode;

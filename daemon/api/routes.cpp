@@ -40,7 +40,9 @@ constexpr std::size_t max_run_id_bytes = 256;
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-std::optional<http_response> refuse_untrusted(const net::upgrade_request& request, const trusted_names& trusted) {
+std::optional<http_response> refuse_untrusted(const net::upgrade_request& request, const trusted_names& trusted,
+                                              const peer& from) {
+  if (from.is_user && request.count(http::field::origin) == 0) return std::nullopt;  // no web page: a Unix socket
   const std::string_view host = view(request[http::field::host]);
   if (!trusted.is_trusted_host(host)) {
     return respond_error(http::status::forbidden, "host", "Host is not this host; see `hosts` in digd.toml");
@@ -379,7 +381,7 @@ call make_call(const net::upgrade_request& request, std::string_view body, const
 
 // Checks everything but the body: the caller, the path, the method and the right.
 std::variant<const route_entry*, http_response> find_route(call& in) {
-  if (auto no = refuse_untrusted(in.request, in.services.admission.trusted)) return std::move(*no);
+  if (auto no = refuse_untrusted(in.request, in.services.admission.trusted, *in.from)) return std::move(*no);
   auto target = split_target(view(in.request.target()));
   if (!target) return respond_error(http::status::bad_request, "bad_target", "the path or the query is badly encoded");
   in.target = std::move(*target);

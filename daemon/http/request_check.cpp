@@ -64,9 +64,13 @@ trusted_names::trusted_names(const listen_address& bound, const std::vector<std:
                              const std::vector<std::string>& origins) {
   for (const std::string& text : hosts) hosts_.push_back(lower(text));
   for (const std::string& text : origins) origins_.push_back(lower(text));
+  any_host_ = std::holds_alternative<unix_address>(bound);
+  add(bound);
+}
+
+void trusted_names::add(const listen_address& bound) {
   const auto* tcp = std::get_if<tcp_address>(&bound);
-  any_host_ = tcp == nullptr;
-  if (any_host_) return;
+  if (tcp == nullptr) return;
   const std::string ip = tcp->ip.to_string();
   for (std::string name : {std::string("localhost"), std::string("127.0.0.1"), std::string("[::1]"),
                            tcp->ip.is_v6() ? '[' + ip + ']' : ip}) {

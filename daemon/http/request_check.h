@@ -25,6 +25,9 @@ class trusted_names {
   trusted_names(const listen_address& bound, const std::vector<std::string>& hosts,
                 const std::vector<std::string>& origins);
 
+  // Another address that digd listens on. A Unix socket adds no name.
+  void add(const listen_address& bound);
+
   bool is_trusted_host(std::string_view host) const;
   // `host`: the request's, already trusted.
   bool is_trusted_origin(std::string_view origin, std::string_view host) const;

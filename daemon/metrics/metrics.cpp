@@ -127,6 +127,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.family("digd_limits_hit_total", "counter", "Times a limit was hit.");
   out.sample(now.connections_refused, {{"limit", "connections"}});
   out.sample(now.connections_of_peer_refused, {{"limit", "connections_of_peer"}});
+  out.sample(now.operator_connections_refused, {{"limit", "operator_connections"}});
   out.sample(now.connections_of_token_refused, {{"limit", "connections_of_token"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.runs_of_token_refused; }),
              {{"limit", "runs_of_token"}});

@@ -48,13 +48,13 @@ void remove_stale_socket(const std::string& path) {
 
 }  // namespace
 
-listener::listener(const config& settings, const live_settings& live, const engine_threads& threads,
-                   class authorizer& authorizer, connection_counts& counts, listener::on_connection on_connection)
+listener::listener(const config& settings, const engine_threads& threads, class authorizer& authorizer,
+                   connection_counts& counts, listener::limits_now limits_now, listener::on_connection on_connection)
     : settings_(settings),
-      live_(live),
       threads_(threads),
       authorizer_(authorizer),
       counts_(counts),
+      limits_now_(std::move(limits_now)),
       on_connection_(std::move(on_connection)),
       retry_(threads.front().context().get_executor()) {}
 
@@ -195,12 +195,12 @@ void listener::accept(acceptor<Protocol>& from) {
 }
 
 ticket_ptr listener::take_ticket(const peer_ptr& from) {
-  const auto settings = live_.now();
-  if (counts_.open.load() >= settings->connections.max) {
+  const limits now = limits_now_();
+  if (counts_.open.load() >= now.max) {
     counts_.refused.fetch_add(1);
     return nullptr;
   }
-  if (from->open.load() >= max_connections_of(*from, settings->connections.max, settings->connections.max_per_peer)) {
+  if (from->open.load() >= max_connections_of(*from, now.max, now.max_per_peer)) {
     counts_.refused_of_peer.fetch_add(1);
     std::uint64_t suppressed = 0;
     if (refusals_logged_.allows(suppressed)) {

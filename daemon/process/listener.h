@@ -1,5 +1,5 @@
-// The listening socket of the daemon, TCP or Unix, with TLS if configured. Accepts connections within
-// `connections.max`, and of one peer within `connections.max_per_peer`, and spreads them over the engine threads.
+// A listening socket of the daemon, TCP or Unix, with TLS if configured. Accepts connections within its limits, and
+// spreads them over the engine threads.
 //
 // Threads: `start`, `stop` and the changes on main's; accepting on the first engine thread. Lifetime: destroyed after
 // the engine threads have ended.
@@ -20,7 +20,7 @@
 #include "daemon/api/health.h"
 #include "daemon/runs/engine_threads.h"
 #include "daemon/settings/address.h"
-#include "daemon/settings/live_settings.h"
+#include "daemon/settings/config.h"
 #include "net/types.h"
 
 namespace digd::daemon {
@@ -31,9 +31,15 @@ class listener {
   using on_connection =
       std::function<void(engine_thread& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket)>;
 
+  // Connections open at once, of all and of one peer (`max_connections_of`); asked for each connection.
+  struct limits {
+    std::uint64_t max, max_per_peer;
+  };
+  using limits_now = std::function<limits()>;
+
   // `settings`: as at the start, for what a reload does not change.
-  listener(const config& settings, const live_settings& live, const engine_threads& threads, authorizer& authorizer,
-           connection_counts& counts, on_connection on_connection);
+  listener(const config& settings, const engine_threads& threads, authorizer& authorizer, connection_counts& counts,
+           limits_now limits_now, on_connection on_connection);
 
   // ---- start: one of these, then `start`. They throw `cannot_use` if the address is at fault, otherwise
   // std::runtime_error.
@@ -74,10 +80,10 @@ class listener {
   ticket_ptr take_ticket(const peer_ptr& from);
 
   const config& settings_;
-  const live_settings& live_;
   const engine_threads& threads_;
   authorizer& authorizer_;
   connection_counts& counts_;
+  const limits_now limits_now_;
   const on_connection on_connection_;
   listen_address bound_;
   std::unique_ptr<acceptor<boost::asio::ip::tcp>> tcp_;

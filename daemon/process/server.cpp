@@ -48,6 +48,8 @@ fleet_settings fleet_of(const config& c) {
   return fleet;
 }
 
+constexpr std::uint64_t max_operator_connections = 64;
+
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/') + 1); }
 
 }  // namespace
@@ -75,6 +77,7 @@ server::server(config c)
       }) {}
 
 server::~server() {
+  operator_listener_.reset();
   listener_.reset();
   runs_.recovery.stopping = true;
   if (overload_) overload_->stop();
@@ -138,28 +141,47 @@ void server::recover() {
   if (archive_) plan_recovery(*archive_, threads_);
 }
 
-void server::make_listener() {
-  listener_ = std::make_unique<listener>(
-      settings_, live_, threads_, authorizer_, connections_,
-      [this](engine_thread& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket) {
-        const http_home at{.context = home.context(),
-                           .connections = home.connections(),
-                           .counts = home.counts().http,
-                           .handler = *routers_[home.index()]};
-        std::make_shared<http_connection>(at, std::move(socket), std::move(from), std::move(ticket))->start();
-      });
+server::listener_ptr server::make_listener(connection_counts& counts, listener::limits_now limits_now) {
+  const auto on_connection = [this](engine_thread& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket) {
+    const http_home at{.context = home.context(),
+                       .connections = home.connections(),
+                       .counts = home.counts().http,
+                       .handler = *routers_[home.index()]};
+    std::make_shared<http_connection>(at, std::move(socket), std::move(from), std::move(ticket))->start();
+  };
+  return std::make_unique<listener>(settings_, threads_, authorizer_, counts, std::move(limits_now), on_connection);
+}
+
+void server::make_listeners() {
+  listener_ = make_listener(connections_, [this] {
+    const auto settings = live_.now();
+    return listener::limits{settings->connections.max, settings->connections.max_per_peer};
+  });
+  listen_address where;
+  std::string why;
+  if (settings_.operator_listen.empty()) return;
+  if (!parse_address(settings_.operator_listen, where, why)) throw cannot_use("operator_listen: " + why);
+  operator_listener_ = make_listener(operator_connections_, [] {
+    return listener::limits{max_operator_connections, max_operator_connections};
+  });
+  operator_listener_->listen(where);
+}
+
+void server::trust_bound_addresses() {
+  trusted_ = trusted_names(bound(), settings_.hosts, settings_.origins);
+  if (operator_listener_) trusted_.add(operator_listener_->bound());
 }
 
 void server::listen(const listen_address& where) {
-  make_listener();
+  make_listeners();
   listener_->listen(where);
-  trusted_ = trusted_names(bound(), settings_.hosts, settings_.origins);
+  trust_bound_addresses();
 }
 
 void server::adopt(int socket) {
-  make_listener();
+  make_listeners();
   listener_->adopt(socket);
-  trusted_ = trusted_names(bound(), settings_.hosts, settings_.origins);
+  trust_bound_addresses();
 }
 
 void server::start_archive_readers() {
@@ -194,6 +216,7 @@ void server::make_http_services() {
                   .started_s = started_s_,
                   .runs_lost_to_damage = runs_lost_to_damage_,
                   .connections = connections_,
+                  .operator_connections = operator_connections_,
                   .audit = *audit_,
                   .runs = runs_,
                   .operator_mode = operator_mode_,
@@ -223,6 +246,7 @@ void server::start() {
   if (retention_) retention_->start();
   overload_->start([this] { log_stalled_archive(); });
   listener_->start();
+  if (operator_listener_) operator_listener_->start();
 }
 
 // A disk that hangs holds the archive's writer, which then cannot report it.
@@ -253,6 +277,11 @@ std::string server::change_webhooks(const config& c) {
   return webhooks_ ? webhooks_->change(receivers_of(c)) : std::string();
 }
 
+std::string server::change_access(const config& c) {
+  std::string problem = listener_->change_access(c);
+  return problem.empty() && operator_listener_ ? operator_listener_->change_access(c) : problem;
+}
+
 // ---- state
 
 std::vector<asio::io_context*> server::loops() const {
@@ -270,11 +299,14 @@ std::string server::status() const {
 
 // ---- stop
 
-void server::stop_listening() { listener_->stop(); }
+void server::stop_listening() {
+  listener_->stop();
+  if (operator_listener_) operator_listener_->stop();
+}
 
 bool server::wait_for_connections(std::chrono::milliseconds max_wait) const {
   const auto deadline = std::chrono::steady_clock::now() + max_wait;
-  while (connections_.open.load() > 0) {
+  while (connections_.open.load() + operator_connections_.open.load() > 0) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
@@ -285,6 +317,7 @@ bool server::close_connections(std::chrono::milliseconds max_wait) {
   phase_ = phase::stopping;
   for (const auto& thread : threads_) asio::post(thread->context(), [&t = *thread] { t.connections().shut_down(); });
   listener_->give_up_handshakes();
+  if (operator_listener_) operator_listener_->give_up_handshakes();
   if (spans_) spans_->stop();
   if (feed_) feed_->stop();
   if (webhooks_) webhooks_->stop();
@@ -294,6 +327,7 @@ bool server::close_connections(std::chrono::milliseconds max_wait) {
     static_cast<void>(wait_for_connections(std::chrono::seconds(1)));
   }
   listener_->stop_tls();
+  if (operator_listener_) operator_listener_->stop_tls();
   return all_closed;
 }
 

@@ -60,15 +60,18 @@ class server {
   void change_settings(const config& c);
   // These three return a problem in words, or nothing; with a problem nothing has changed.
   std::string change_webhooks(const config& c);
-  std::string change_access(const config& c) { return listener_->change_access(c); }
+  std::string change_access(const config& c);
   std::string check_access(const config& c) const { return listener_->check_access(c); }
 
-  const listen_address& bound() const { return listener_->bound(); }
-  std::vector<boost::asio::io_context*> loops() const;  // of the engine threads
-  std::string status() const;                           // one line for people
+  const listen_address& bound() const { return listener_->bound(); }  // for clients
+  std::vector<boost::asio::io_context*> loops() const;                // of the engine threads
+  std::string status() const;                                         // one line for people
 
  private:
-  void make_listener();
+  using listener_ptr = std::unique_ptr<listener>;
+  listener_ptr make_listener(connection_counts& counts, listener::limits_now limits_now);
+  void make_listeners();
+  void trust_bound_addresses();
   void start_archive_readers();
   void make_http_services();
   void on_durable(std::span<const archive::durable> progress);
@@ -81,7 +84,7 @@ class server {
   const std::int64_t started_s_;  // Unix seconds
   std::atomic<phase> phase_{phase::starting};
   std::atomic<mode> operator_mode_{mode::enforce};
-  connection_counts connections_;
+  connection_counts connections_, operator_connections_;
   run_counts runs_;
   overload_state overload_state_;
 
@@ -119,7 +122,7 @@ class server {
   std::unique_ptr<otlp_server> spans_;
   std::unique_ptr<hook_server> hooks_;
   std::unique_ptr<overload> overload_;
-  std::unique_ptr<listener> listener_;
+  std::unique_ptr<listener> listener_, operator_listener_;  // the second: null if none is configured
 };
 
 }  // namespace digd::daemon

@@ -21,10 +21,11 @@ bool others_have(const std::string& file, mode_t permissions) {
 
 std::vector<std::string> access_warnings(const config& c) {
   std::vector<std::string> texts;
-  listen_address where;
-  std::string ignored;
-  if (parse_address(c.listen, where, ignored) && !is_local(where) && c.tls.certificate.empty()) {
-    texts.push_back("digd listens on " + digd::quoted(c.listen) +
+  for (const std::string& address : {c.listen, c.operator_listen}) {
+    listen_address where;
+    std::string ignored;
+    if (!parse_address(address, where, ignored) || is_local(where) || !c.tls.certificate.empty()) continue;
+    texts.push_back("digd listens on " + digd::quoted(address) +
                     " without TLS: others on the way can read tokens and messages; set tls.certificate and tls.key");
   }
   std::vector<std::pair<std::string, std::string>> secrets = {{"tls.key", c.tls.key},

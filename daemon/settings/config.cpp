@@ -141,16 +141,22 @@ std::string check_access(const config& c) {
   return {};
 }
 
+std::string check_address(std::string_view option, const std::string& text, const config& c) {
+  listen_address where;
+  std::string why;
+  if (!parse_address(text, where, why)) return std::string(option) + ": " + why;
+  if (is_local(where) || !c.tokens.empty()) return {};
+  return std::string(option) + ": " + digd::quoted(text) +
+         " can be reached from other machines, and no tokens are configured; use 127.0.0.1, [::1] or unix:/path, or "
+         "configure tokens";
+}
+
 }  // namespace
 
 std::string check_config(const config& c) {
-  listen_address where;
-  std::string why;
-  if (!parse_address(c.listen, where, why)) return "listen: " + why;
-  if (!is_local(where) && c.tokens.empty()) {
-    return "listen: " + digd::quoted(c.listen) +
-           " can be reached from other machines, and no tokens are configured; use 127.0.0.1, [::1] or unix:/path, or "
-           "configure tokens";
+  if (std::string wrong = check_address("listen", c.listen, c); !wrong.empty()) return wrong;
+  if (!c.operator_listen.empty()) {
+    if (std::string wrong = check_address("operator_listen", c.operator_listen, c); !wrong.empty()) return wrong;
   }
   if (const std::string wrong = check_access(c); !wrong.empty()) return wrong;
   const struct limits& d = c.policy.defaults.limits;
@@ -183,13 +189,13 @@ std::string find_data_dir() {
 }
 
 bool operator==(const config& a, const config& b) {
-  return a.listen == b.listen && a.data_dir == b.data_dir && a.threads == b.threads && a.archive == b.archive &&
-         a.hosts == b.hosts && a.origins == b.origins && a.tokens == b.tokens && a.unix_users == b.unix_users &&
-         a.tls == b.tls && a.payloads == b.payloads && a.verdict_deadline_ms == b.verdict_deadline_ms &&
-         a.credits == b.credits && a.runs == b.runs && a.run_bytes == b.run_bytes &&
-         a.over_run_bytes == b.over_run_bytes && a.overload == b.overload && a.retention == b.retention &&
-         a.log == b.log && a.connections == b.connections && a.otlp == b.otlp && a.fleet == b.fleet &&
-         a.otlp_export == b.otlp_export && a.policy.defaults == b.policy.defaults &&
+  return a.listen == b.listen && a.operator_listen == b.operator_listen && a.data_dir == b.data_dir &&
+         a.threads == b.threads && a.archive == b.archive && a.hosts == b.hosts && a.origins == b.origins &&
+         a.tokens == b.tokens && a.unix_users == b.unix_users && a.tls == b.tls && a.payloads == b.payloads &&
+         a.verdict_deadline_ms == b.verdict_deadline_ms && a.credits == b.credits && a.runs == b.runs &&
+         a.run_bytes == b.run_bytes && a.over_run_bytes == b.over_run_bytes && a.overload == b.overload &&
+         a.retention == b.retention && a.log == b.log && a.connections == b.connections && a.otlp == b.otlp &&
+         a.fleet == b.fleet && a.otlp_export == b.otlp_export && a.policy.defaults == b.policy.defaults &&
          a.policy.strongest_mode == b.policy.strongest_mode && a.policy.caps == b.policy.caps && a.prices == b.prices &&
          a.webhooks == b.webhooks;
 }

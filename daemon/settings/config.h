@@ -72,8 +72,9 @@ struct config {
   static constexpr std::uint64_t max_threads = 64;
 
   std::string listen = "127.0.0.1:7344";
-  std::string data_dir;       // empty: `find_data_dir` decides
-  std::uint64_t threads = 0;  // 0: two, or one where there is one core
+  std::string operator_listen;  // empty: operators use `listen`
+  std::string data_dir;         // empty: `find_data_dir` decides
+  std::uint64_t threads = 0;    // 0: two, or one where there is one core
   bool archive = true;
   std::vector<std::string> hosts;       // accepted in `Host`, besides this host
   std::vector<std::string> origins;     // accepted in `Origin`, besides this host

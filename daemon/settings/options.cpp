@@ -38,6 +38,10 @@ void add_listening(table& table) {
       "<data_dir>/digd.address has the address in use. Without tokens, only loopback and Unix sockets are allowed. "
       "Ignored if systemd passes a socket (digd.socket)."));
   table.push_back(words(
+      "operator_listen", applies::at_restart, [](auto& c) -> auto& { return c.operator_listen; },
+      "A second address, for operators: unix:/path or an address as in `listen`. It has 64 connections of its own, so "
+      "health, metrics and the operator's switch can be reached while clients use all others. Empty: none."));
+  table.push_back(words(
       "data_dir", applies::at_restart, [](auto& c) -> auto& { return c.data_dir; },
       "The directory of the archive. digd creates it if it is missing, with access for its owner only. Empty: "
       "$STATE_DIRECTORY (set by systemd), else $XDG_STATE_HOME/digd, else ~/.local/state/digd."));

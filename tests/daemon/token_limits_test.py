@@ -2,9 +2,10 @@
 
 import json
 import re
+import socket
 
 import pytest
-from live import Daemon, wait_until
+from live import TIMEOUT_S, Daemon, wait_until
 from token_access import TOKENS, entry, event, guarded, hello, ingest, status_of
 from watching import metric
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -125,6 +126,35 @@ def answers(daemon):
         return status_of(daemon, "/healthz")[0] == 200
     except ConnectionError:
         return False
+
+
+def test_operators_reach_digd_while_clients_hold_all_connections(tmp_path):
+    path = tmp_path / "operator.sock"
+    config = f'operator_listen = "unix:{path}"\n[connections]\nmost = 2\n'
+    with Daemon(tmp_path, config) as daemon:
+        with daemon.raw() as first, daemon.raw():
+            first.sendall(f"GET /healthz HTTP/1.1\r\nHost: {daemon.address}\r\n\r\n".encode())
+            assert first.recv(100).startswith(b"HTTP/1.1 200")
+            with daemon.raw() as third:
+                assert third.recv(1) == b""
+            assert b'{"mode":"observe"' in by_socket(path, "PUT /v1/mode", b'{"mode":"observe"}')
+            assert b'digd_limits_hit_total{limit="connections"} 1' in by_socket(path, "GET /metrics")
+            assert b" 200 OK" in by_socket(path, "GET /readyz")
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert daemon.stop() == 0
+    assert not path.exists()
+
+
+def by_socket(path, action, body=b""):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(TIMEOUT_S)
+        s.connect(str(path))
+        head = f"{action} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
+        s.sendall(head.encode() + body)
+        answer = b""
+        while chunk := s.recv(65536):
+            answer += chunk
+        return answer
 
 
 def test_a_refused_token_ends_the_connection_and_a_peer_has_so_many_guesses_a_second(tmp_path):

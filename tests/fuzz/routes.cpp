@@ -24,7 +24,7 @@ struct offline_daemon {
   const std::atomic<phase> now{phase::serving};
   connection_counts connections;
   audit_log audit{""};
-  const peer_ptr from = std::make_shared<peer>("127.0.0.1", true);
+  const peer_ptr from = std::make_shared<peer>("127.0.0.1", true, false);
   pending_writes deletions, judgements;
   run_eraser eraser{deletions, [](std::uint64_t) {}};
   http_services services{
@@ -45,6 +45,7 @@ struct offline_daemon {
                   .started_s = 0,
                   .runs_lost_to_damage = 0,
                   .connections = connections,
+                  .operator_connections = connections,
                   .audit = audit,
                   .runs = engine.counts,
                   .operator_mode = engine.operator_mode,
