@@ -198,7 +198,7 @@ def test_runs_deleted_while_the_stream_is_away_are_published_later(nats, tmp_pat
     assert daemon.stop() == 0
 
 
-def test_without_its_stream_a_daemon_works_and_says_so(tmp_path):
+def test_without_its_stream_a_daemon_works_and_is_ready_with_a_note(tmp_path):
     if not has_stream_client():
         pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
     server = NatsServer(tmp_path / "nats")

@@ -197,7 +197,7 @@ TEST_CASE("of_a_long_run_only_the_part_about_the_leading_detection_is_kept") {
   CHECK(run.graph.model.find_event("e100") == picture::none);
 }
 
-TEST_CASE("a_limit_that_made_the_run_give_way_is_noted_and_is_no_message") {
+TEST_CASE("a_limit_that_degraded_the_run_is_noted_and_counts_as_no_message") {
   const observed seen = observe({R"({"type":"hello","protocol":1,"run":"r","clock":"trace","agents":["a"]})",
                                  R"({"type":"event","seq":1,"ts":1,"event":{"id":"e1","recipients":["a"]}})",
                                  R"({"type":"limit","limit":"live_events","policy":"gap","ts":2})",

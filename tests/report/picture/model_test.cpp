@@ -96,13 +96,13 @@ TEST_CASE("around_an_event_are_its_maker_and_its_takers") {
   CHECK(seen == std::vector<std::string>{"v1", "v2"});
 }
 
-TEST_CASE("a_filter_that_names_nobody_says_so") {
+TEST_CASE("a_filter_that_matches_nothing_gives_no_rows_or_a_note") {
   const model m = picture_of(troubled);
   CHECK(select(m, {.agents = {"nobody here"}}).rows.empty());
   CHECK(select(m, {.around = "no such"}).notes.front().find("no event") != std::string::npos);
 }
 
-TEST_CASE("over_the_limit_it_shows_the_part_with_the_first_finding_and_says_so") {
+TEST_CASE("a_picture_over_its_limit_shows_the_part_with_the_first_finding_and_states_that") {
   std::vector<std::string> lines{R"({"type":"hello","protocol":1,"run":"long","agents":["a"],"clock":"trace"})"};
   std::size_t seq = 0;
   for (int i = 0; i < 300; ++i) {
