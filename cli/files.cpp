@@ -30,6 +30,15 @@ std::string shown(const fs::path& path) {
   return harmless ? plain : quoted;
 }
 
+std::string unreadable_reason(const fs::path& path) {
+  if (path == "-") return {};
+  std::error_code none;
+  if (fs::is_directory(path, none)) return "it is a folder";
+  if (!fs::exists(path, none)) return "there is no such file";
+  errno = 0;
+  return std::ifstream(path, std::ios::binary) ? std::string() : reason();
+}
+
 std::optional<std::string> read_file(const fs::path& path, std::size_t most, std::string& why) {
   std::error_code none;
   if (path != "-" && fs::is_directory(path, none)) {

@@ -123,8 +123,12 @@ int replay(const replay_options& options) {
   shown_progress->begin({.name = "replaying", .unit = "messages"});
   const ingest::replayed result = ingest::replay_file(options.trace, through);
   shown_progress.reset();
+  // Errors come before the table.
+  int status = done;
+  if (result.counted.rejected > 0) status = print.refusals().report("replay", options.trace);
+  if (!result.problem.empty()) status = complain("replay", shown(options.trace) + ": " + result.problem);
   if (through.run() != nullptr) print.finish();
-  if (!result.problem.empty()) return complain("replay", shown(options.trace) + ": " + result.problem);
+  if (!result.problem.empty()) return status;
   if (through.semantics() != semantics_version) {
     std::cerr << "digctl replay: this run began under version " << through.semantics()
               << " of the semantics; the answers here follow version " << semantics_version << "\n";
@@ -132,8 +136,7 @@ int replay(const replay_options& options) {
   const ingest::replay::counts& c = result.counted;
   std::cerr << c.messages << " messages, " << c.refused << " refused, " << c.detections << " detections, " << c.healed
             << " healed\n";
-  if (c.rejected > 0) return print.refusals().report("replay", options.trace);
-  return print.found() ? found : done;
+  return status == done && print.found() ? found : status;
 }
 
 std::string check_fail_on(const std::string& text) {

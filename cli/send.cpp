@@ -45,14 +45,10 @@ int send(const send_options& options) {
   play.run = options.run;
   play.speed = options.speed;
   play.patience = options.daemon.patience();
+  if (const std::string why = unreadable_reason(options.trace); !why.empty())
+    return complain("send", shown(options.trace) + ": " + why);
   std::ifstream file;
-  if (options.trace != "-") {
-    file.open(options.trace, std::ios::binary);
-    if (!file || std::filesystem::is_directory(options.trace)) {
-      std::cerr << "digctl send: " << shown(options.trace) << ": cannot be read\n";
-      return wrong_use;
-    }
-  }
+  if (options.trace != "-") file.open(options.trace, std::ios::binary);
   std::istream& in = options.trace == "-" ? std::cin : file;
   frame_printer print(options.format, look_of(options.terminal), pace::live);
   refused_lines refusals;

@@ -6,6 +6,8 @@ import xml.dom.minidom
 
 import pytest
 
+from tail_helpers import DIGCTL
+
 LOG = {
     "question": "How many?",
     "question_ID": "q1",
@@ -302,3 +304,28 @@ def test_a_stand_in_line_for_a_broken_frame_is_valid_input(digctl, tmp_path):
         "message": "no JSON: x",
         "fatal": False,
     }
+
+
+# ---- what cannot be read
+
+
+@pytest.mark.parametrize("command", [["replay"], ["show"], ["check"], ["report"], ["send"], ["attribute", "chief"]])
+def test_a_folder_is_called_a_folder(digctl, tmp_path, command):
+    got = digctl(*command, tmp_path, "--to", "127.0.0.1:1") if command != ["replay"] else digctl("replay", tmp_path)
+    assert got.returncode == 2 and got.stdout == ""
+    assert got.stderr == f"digctl {' '.join(command)}: {tmp_path}: it is a folder\n"
+
+
+def test_a_missing_trace_is_called_missing(digctl, tmp_path):
+    for args in (("replay",), ("send", "--to", "127.0.0.1:1")):
+        got = digctl(args[0], tmp_path / "none", *args[1:])
+        assert got.returncode == 2 and "there is no such file" in got.stderr
+
+
+def test_errors_of_a_replay_come_before_its_table(tmp_path, trace):
+    broken = tmp_path / "broken.jsonl"
+    lines = trace.read_text().splitlines(keepends=True)
+    broken.write_text("".join([*lines, '{"type":"time","seq":1,"ts":1,"nope":}\n', lines[1]]))
+    got = subprocess.run([DIGCTL, "replay", broken], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert got.returncode == 2
+    assert "line 8: " in got.stdout and got.stdout.index("line 8: ") < got.stdout.index("orphaned_event")
