@@ -299,8 +299,9 @@ int attach(const attach_options& options) {
   if (options.dry_run) return done;
   std::error_code ec;
   fs::create_directories(path.parent_path(), ec);
-  if (!before->empty()) {
-    const fs::path backup = path.string() + ".before-digd";
+  const fs::path backup = path.string() + ".before-digd";
+  const bool has_original = removed > 0 && fs::exists(backup, ec);  // from before the hooks that are replaced now
+  if (!before->empty() && !has_original) {
     fs::copy_file(path, backup, fs::copy_options::overwrite_existing, ec);
     if (ec) return complain("attach", "no backup " + shown(backup) + ": " + ec.message() + ". Nothing was changed");
     std::cerr << "The settings as they were: " << shown(backup) << '\n';

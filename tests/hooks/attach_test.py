@@ -45,6 +45,7 @@ def test_attach_adds_every_hook_and_keeps_the_rest(tmp_path):
     assert len(settings_in(tmp_path)["hooks"]["Stop"]) == 1, "another mode replaces the hooks"
     assert digctl("attach", "claude-code", "--remove", cwd=tmp_path).returncode == 0
     assert settings_in(tmp_path) == before
+    assert json.loads((tmp_path / ".claude" / "settings.json.before-digd").read_text()) == before
 
 
 def test_attach_changes_nothing_in_settings_that_it_cannot_read(tmp_path):
