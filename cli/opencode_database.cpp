@@ -33,17 +33,29 @@ struct row_query {
   std::array<std::string_view, 4> columns;
 };
 
-constexpr std::array queries = {
-    row_query{"session",
-              "SELECT id, parent_id, directory, agent FROM session WHERE id IN thread ORDER BY time_created, id",
-              {"id", "parent_id", "directory", "agent"}},
-    row_query{"message",
-              "SELECT id, session_id, data FROM message WHERE session_id IN thread ORDER BY time_created, id",
-              {"id", "session_id", "data", ""}},
-    row_query{"part",
-              "SELECT id, message_id, data FROM part WHERE session_id IN thread ORDER BY id",
-              {"id", "message_id", "data", ""}},
-};
+constexpr row_query session_rows{
+    "session",
+    "SELECT id, parent_id, directory, agent FROM session WHERE id IN thread ORDER BY time_created, id",
+    {"id", "parent_id", "directory", "agent"}};
+// Of older databases, in which only messages name the agent.
+constexpr row_query nameless_session_rows{
+    "session",
+    "SELECT id, parent_id, directory FROM session WHERE id IN thread ORDER BY time_created, id",
+    {"id", "parent_id", "directory", ""}};
+constexpr row_query message_rows{
+    "message",
+    "SELECT id, session_id, data FROM message WHERE session_id IN thread ORDER BY time_created, id",
+    {"id", "session_id", "data", ""}};
+constexpr row_query part_rows{"part",
+                              "SELECT id, message_id, data FROM part WHERE session_id IN thread ORDER BY id",
+                              {"id", "message_id", "data", ""}};
+
+bool sessions_name_agents(archive::connection& database) {
+  archive::statement columns;
+  archive::failure why;
+  return !database.prepare("SELECT 1 FROM pragma_table_info('session') WHERE name = 'agent'", columns) &&
+         columns.step(why);
+}
 
 std::string read_rows(archive::connection& database, const row_query& query, const std::string& session,
                       std::string& text) {
@@ -95,9 +107,13 @@ hooks::log_file read_opencode_session(const session_files& session, std::string&
   file.name = shown(path) + " (" + session.id + ")";
   archive::connection database;
   why = open_database(database, path);
-  for (const row_query& query : queries) {
-    if (!why.empty()) break;
-    why = read_rows(database, query, session.id, file.text);
+  if (!why.empty()) {
+    why = file.name + ": " + why;
+    return file;
+  }
+  const row_query& sessions = sessions_name_agents(database) ? session_rows : nameless_session_rows;
+  for (const row_query* query : {&sessions, &message_rows, &part_rows}) {
+    if (why.empty()) why = read_rows(database, *query, session.id, file.text);
   }
   if (!why.empty()) why = file.name + ": " + why;
   return file;

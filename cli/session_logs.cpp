@@ -50,18 +50,6 @@ std::vector<fs::path> find_files(const std::vector<std::string>& paths, const wa
   return files;
 }
 
-// The files of a folder with this ending, sorted; none if there is no such folder.
-std::vector<fs::path> files_in(const fs::path& folder, std::string_view ending) {
-  std::vector<fs::path> files;
-  std::error_code ec;
-  for (fs::directory_iterator each(folder, ec), end; !ec && each != end; each.increment(ec)) {
-    std::error_code failed;
-    if (each->path().extension() == ending && !each->is_symlink(failed)) files.push_back(each->path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 // ---- Claude Code: SESSION.jsonl, and SESSION/subagents/agent-ID.jsonl with agent-ID.meta.json beside it
 
 bool is_claude_log(const fs::path& path) {
@@ -177,6 +165,18 @@ bool is_database(const fs::path& path) { return path.filename() == "opencode.db"
 
 }  // namespace
 
+std::vector<fs::path> files_in(const fs::path& folder, std::string_view ending) {
+  std::vector<fs::path> files;
+  std::error_code ec;
+  if (fs::is_symlink(folder, ec)) return files;
+  for (fs::directory_iterator each(folder, ec), end; !ec && each != end; each.increment(ec)) {
+    std::error_code failed;
+    if (each->path().extension() == ending && !each->is_symlink(failed)) files.push_back(each->path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 found_sessions find_sessions(std::string_view program, const std::vector<std::string>& paths) {
   found_sessions found;
   const auto files = [&](const wanted_file& is_wanted) { return find_files(paths, is_wanted, found.problems); };
@@ -187,16 +187,23 @@ found_sessions find_sessions(std::string_view program, const std::vector<std::st
   } else if (program == "gemini") {
     for (const fs::path& log : files(is_chat)) found.sessions.push_back(gemini_session(log));
   } else {
-    for (const fs::path& database : files(is_database)) {
-      const std::string why = find_opencode_sessions(database, found.sessions);
-      if (!why.empty()) found.problems.push_back(shown(database) + ": " + why);
+    std::vector<fs::path> older;
+    for (fs::path& each : files([](const fs::path& path) { return is_database(path) || is_opencode_session(path); })) {
+      if (is_opencode_session(each)) {
+        older.push_back(std::move(each));
+        continue;
+      }
+      const std::string why = find_opencode_sessions(each, found.sessions);
+      if (!why.empty()) found.problems.push_back(shown(each) + ": " + why);
     }
+    find_opencode_files(older, found);
   }
   return found;
 }
 
 std::vector<hooks::log_file> load_session(std::string_view program, const session_files& session, std::string& why) {
   std::vector<hooks::log_file> logs;
+  if (program == "opencode" && is_opencode_session(session.files.front())) return read_opencode_files(session, why);
   if (program == "opencode") {
     logs.push_back(read_opencode_session(session, why));
     return why.empty() ? logs : std::vector<hooks::log_file>();

@@ -1,5 +1,5 @@
-// opencode: the rows of its database, tried with version 1.18.33. A subagent has a session of its own; the `task` call
-// that runs it names that session.
+// opencode: the rows of its database, tried with version 1.18.33, or the files of versions before that, tried with
+// 1.1.65. A subagent has a session of its own; the `task` call that runs it names that session.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -69,6 +69,8 @@ class row_reader {
     const auto of = threads_.find(text_of(row, "session_id"));
     const json::object* data = object_of(row, "data");
     if (of == threads_.end() || data == nullptr) return;
+    // Before the database, only messages named the agent.
+    if (of->second.type.empty()) of->second.type = text_of(*data, "agent");
     const auto [place, is_new] = places_.emplace(text_of(row, "id"), std::pair{of->first, of->second.messages.size()});
     if (!is_new) return;
     of->second.messages.push_back(
@@ -214,7 +216,10 @@ imported_session import_opencode_log(const std::string& id, const std::vector<lo
     read_lines(file, result, [&](const boost::json::object& line) { rows.take(line); });
   }
   opencode_log::spawn_map spawns;
-  for (const auto& [name, thread] : threads) {
+  for (auto& [name, thread] : threads) {
+    // Files are read by their names, which a wrapping clock begins.
+    std::stable_sort(thread.messages.begin(), thread.messages.end(),
+                     [](const auto& a, const auto& b) { return a.created < b.created; });
     for (const auto& message : thread.messages) {
       for (const auto& part : message.parts) {
         const boost::json::object* state = opencode_log::state_of(part);

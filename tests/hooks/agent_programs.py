@@ -61,7 +61,7 @@ def run_gemini(folder: Path, model: Model) -> str:
     return json.loads(text)["response"]
 
 
-def run_opencode(folder: Path, model: Model) -> str:
+def run_opencode(folder: Path, model: Model, program: str = PROGRAMS["opencode"]) -> str:
     server = serve(model, ChatHandler)
     options = {"baseURL": f"http://127.0.0.1:{server.server_port}/v1", "apiKey": "x"}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"fake": {"name": "fake"}}}
@@ -70,7 +70,7 @@ def run_opencode(folder: Path, model: Model) -> str:
     names = "AUTOUPDATE MODELS_FETCH LSP_DOWNLOAD".split()
     variables = {"OPENCODE_CONFIG_CONTENT": json.dumps(config)} | {f"OPENCODE_DISABLE_{name}": "1" for name in names}
     try:
-        text = start([PROGRAMS["opencode"], "run", PROMPT], folder, variables)
+        text = start([program, "run", PROMPT], folder, variables)
     finally:
         server.shutdown()
     return text.strip().splitlines()[0]

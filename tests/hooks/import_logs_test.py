@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sqlite3
 
 import codex_test
 import gemini_test
@@ -16,6 +17,8 @@ PATIENT = {"codex": codex_test.command("echo on"), "gemini": gemini_test.LIST, "
 AGENT = {"codex": codex_test.agent, "gemini": gemini_test.agent, "opencode": opencode_test.agent}
 RESULT = {"codex": lambda text: text, "gemini": gemini_test.result, "opencode": lambda text: text}
 TWO = {"codex": codex_test.TWO, "gemini": gemini_test.TWO, "opencode": opencode_test.TWO}
+for each in (PATIENT, AGENT, RESULT, TWO):
+    each["opencode-1.1"] = each["opencode-1.2"] = each["opencode"]  # the same script of the model
 PROGRAMS = list(TWO)
 
 
@@ -36,8 +39,12 @@ def scenario(program, name):
     }
 
 
+def command_of(program):
+    return program.partition("-")[0]
+
+
 def traces_of(program, logs, out, *options, status=0):
-    done = digctl("import", program, str(logs), "-o", str(out), *options)
+    done = digctl("import", command_of(program), str(logs), "-o", str(out), *options)
     assert done.returncode == status, done.stderr
     return {path: [json.loads(line) for line in path.read_text().splitlines()] for path in sorted(out.iterdir())}
 
@@ -74,7 +81,7 @@ def test_a_healthy_log_becomes_the_trace_of_a_watched_session(program, tmp_path)
     assert results <= {each for line in starts(trace) if line["agent"] == "main" for each in line["inputs"]}
     (answer,) = [event for event in events(trace).values() if event.get("kind") == "answer"]
     assert answer["payload"]["text"] == "All done."
-    assert trace[0]["labels"]["program"] == program
+    assert trace[0]["labels"]["program"] == command_of(program)
     assert trace[0]["labels"]["project"] == "project"
     used = usage_of(trace)
     calls = sum(len(script) for script in scenario(program, "two").values())
@@ -139,8 +146,47 @@ def test_a_database_that_is_none_is_named_and_the_rest_goes_on(tmp_path):
     assert "1 of 1 sessions imported: 1 runs" in done.stderr
 
 
+def test_a_damaged_file_of_opencode_is_named_and_the_rest_goes_on(tmp_path):
+    logs = recorded("opencode-1.1", "two", tmp_path / "logs")
+    (broken,) = (path for path in logs.rglob("prt_*.json") if '"echo hi"' in path.read_text())
+    broken.write_text(broken.read_text()[:-1])
+    (session,) = (path for path in logs.rglob("ses_*.json") if "parentID" not in path.read_text())
+    other = session.with_name("ses_torn.json")
+    other.write_text('{"id": "ses_to')
+    done = digctl("import", "opencode", str(logs), "-o", str(tmp_path / "traces"))
+    assert done.returncode == 2
+    assert f"{broken}: line 1: no JSON" in done.stderr
+    assert f"{other}: no JSON" in done.stderr
+    assert "1 of 1 sessions imported: 1 runs" in done.stderr
+    (trace,) = (tmp_path / "traces").iterdir()
+    assert '"All done."' in trace.read_text()
+
+
+def test_files_of_opencode_beside_the_database_that_has_them_are_read_once(tmp_path):
+    files = recorded("opencode-1.1", "two", tmp_path / "logs")
+    (session,) = (path for path in files.rglob("ses_*.json") if "parentID" not in path.read_text())
+    with sqlite3.connect(recorded("opencode", "two", files)) as rows:
+        rows.execute("UPDATE session SET parent_id = ? WHERE parent_id IS NOT NULL", [session.stem])
+        rows.execute("UPDATE session SET id = ? WHERE parent_id IS NULL", [session.stem])
+    recorded("opencode-1.1", "empty", files)
+    done = digctl("import", "opencode", str(files), "-o", str(tmp_path / "traces"))
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 sessions imported" in done.stderr
+
+
+def test_linked_folders_of_opencode_are_not_followed(tmp_path):
+    files = recorded("opencode-1.1", "two", tmp_path / "logs")
+    (files / "storage" / "message").rename(tmp_path / "elsewhere")
+    for folder in (tmp_path / "elsewhere").iterdir():
+        (files / "storage" / "message").mkdir(exist_ok=True)
+        (files / "storage" / "message" / folder.name).symlink_to(folder)
+    done = digctl("import", "opencode", str(files), "-o", str(tmp_path / "traces"))
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 sessions imported: 0 runs" in done.stderr
+
+
 def test_a_folder_without_logs_is_refused(tmp_path):
-    for program in PROGRAMS:
+    for program in map(command_of, PROGRAMS):
         done = digctl("import", program, str(tmp_path), "-o", str(tmp_path / "o"))
         assert done.returncode == 2
         assert "there are no session logs" in done.stderr

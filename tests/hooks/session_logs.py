@@ -1,6 +1,8 @@
 """Session logs of Codex, Gemini CLI and opencode: of the programs against a scripted model, or recorded ones.
 
 With RECORD_HOOKS set and the programs installed, `logs_of` runs the program and keeps what the importers read.
+Two are older versions of opencode: 1.1.65 keeps files, and the database of 1.2.11 does not name agents.
+$OPENCODE_1_1_BIN and $OPENCODE_1_2_BIN name the programs (`npm install opencode-ai@1.1.65`).
 """
 
 import json
@@ -18,6 +20,11 @@ from fake_responses import ResponsesHandler
 
 LOGS = Path(__file__).parent / "recorded_logs"
 TABLES = ("session", "message", "part")
+OPENCODE_OF = {
+    "opencode": PROGRAMS["opencode"],
+    "opencode-1.1": os.environ.get("OPENCODE_1_1_BIN", ""),
+    "opencode-1.2": os.environ.get("OPENCODE_1_2_BIN", ""),
+}
 # Of a rollout: the lines that the importer reads.
 CODEX_LINES = {"session_meta", "turn_context", "token_usage_record", "response_item", "event_msg"}
 CODEX_KEPT = {"function_call", "function_call_output", "task_started", "task_complete", "token_count", "item_completed"}
@@ -44,7 +51,7 @@ def run_codex(folder: Path, model: Model) -> None:
 
 
 def is_installed(program: str) -> bool:
-    return bool(CODEX if program == "codex" else PROGRAMS[program])
+    return bool({**PROGRAMS, **OPENCODE_OF, "codex": CODEX}[program])
 
 
 def run(program: str, folder: Path, parts: dict) -> Path:
@@ -60,8 +67,9 @@ def run(program: str, folder: Path, parts: dict) -> Path:
         (home / ".gemini" / "settings.json").write_text("{}")
         run_gemini(folder, Model(parts))
         return home / ".gemini" / "tmp"
-    run_opencode(folder, Model(parts))
-    return home / ".local" / "share" / "opencode" / "opencode.db"
+    data = home / ".local" / "share" / "opencode"
+    run_opencode(folder, Model(parts), OPENCODE_OF[program])
+    return data / ("storage" if program == "opencode-1.1" else "opencode.db")
 
 
 def codex_line(line: dict) -> dict | None:
@@ -100,13 +108,24 @@ def record_database(database: Path, to: Path, folder: Path) -> None:
     (to / "opencode.sql").write_text(text.replace(str(folder), "/home/dev").replace(str(folder)[1:], "home/dev"))
 
 
+def record_files(storage: Path, to: Path, folder: Path) -> None:
+    """Keeps the files of the three kinds, one a line."""
+    files = sorted(path for kind in TABLES for path in (storage / kind).rglob("*.json"))
+    lines = [{"file": str(file.relative_to(storage)), "content": json.loads(file.read_text())} for file in files]
+    to.mkdir(parents=True)
+    text = "".join(json.dumps(without_paths(line, folder)) + "\n" for line in lines)
+    (to / "storage.jsonl").write_text(text)
+
+
 def insert_into(table: str) -> str:
     return f'INSERT INTO "{table}" '
 
 
 def record(program: str, logs: Path, to: Path, folder: Path) -> None:
     shutil.rmtree(to, ignore_errors=True)
-    if program == "opencode":
+    if program == "opencode-1.1":
+        return record_files(logs, to, folder)
+    if program in OPENCODE_OF:
         return record_database(logs, to, folder)
     record_lines(logs, to, folder, codex_line if program == "codex" else gemini_line)
     for root in logs.rglob(".project_root"):
@@ -116,9 +135,15 @@ def record(program: str, logs: Path, to: Path, folder: Path) -> None:
 def recorded(program: str, scenario: str, folder: Path) -> Path:
     """The recorded logs, as the program keeps them."""
     logs = LOGS / program / scenario
-    if program != "opencode":
+    if program not in OPENCODE_OF:
         return logs
     folder.mkdir(parents=True, exist_ok=True)
+    if program == "opencode-1.1":
+        for line in map(json.loads, (logs / "storage.jsonl").read_text().splitlines()):
+            file = folder / "storage" / line["file"]
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(line["content"], indent=2))
+        return folder
     database = folder / "opencode.db"
     with sqlite3.connect(database) as rows:
         rows.executescript((logs / "opencode.sql").read_text())
