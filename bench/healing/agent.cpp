@@ -1,13 +1,20 @@
 #include "bench/healing/agent.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "bench/healing/turn.h"
 
 namespace digd::bench {
 
+namespace {
+
+constexpr std::size_t max_asked = 2;  // agents, in one activation
+
+}  // namespace
+
 std::string_view to_string(item_kind kind) {
-  constexpr std::string_view names[] = {"problem", "raw", "solution", "notice"};
+  constexpr std::string_view names[] = {"problem", "raw", "solution", "request", "notice"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -16,14 +23,20 @@ decision act(agent& self, const std::vector<presented>& inputs, const surroundin
 }
 
 turn::turn(agent& self, const std::vector<presented>& inputs, const surroundings& about)
-    : me_(self), in_(inputs), about_(about), parameters_(about.parameters), asked_of_(inputs.size()) {
+    : me_(self),
+      in_(inputs),
+      about_(about),
+      parameters_(about.parameters),
+      pressed_(inputs.size()),
+      minded_(inputs.size()) {
   out_.reactions.resize(inputs.size());
 }
 
 decision turn::take() {
-  read_hints();
+  read_texts();
   read_notices();
-  see_to_orphans();
+  answer_requests();
+  see_to_returned_events();
   const bool done = see_to_answer() || put_together() || compute() || take_up() || finish();
   static_cast<void>(done);  // if no step applied, everything waits
   return std::move(out_);
@@ -38,115 +51,162 @@ int turn::other_agent(purpose why, std::uint64_t sub) const {
   return n < me_.number ? n : n + 1;
 }
 
-// ---- hints
+// ---- interventions
 
-// Whether a hint is followed is drawn once, however often the agent reads the event.
-bool turn::follows(const hint& h) const {
-  return about_.chance.chance(parameters_.follow, purpose::follow, static_cast<std::uint64_t>(me_.number), h.number);
+// Whether an agent follows a text is drawn once, when it reads it first.
+bool turn::follows(const hint& h, std::size_t texts_at_once) {
+  if (const auto known = me_.follows.find(h.number); known != me_.follows.end()) return known->second;
+  std::uint64_t& before = me_.read_before[static_cast<std::size_t>(h.form)];
+  const double p = parameters_.follow * std::pow(parameters_.share_attention, static_cast<double>(texts_at_once - 1)) *
+                   std::pow(parameters_.wear, static_cast<double>(before));
+  ++before;
+  const bool followed = about_.chance.chance(p, purpose::follow, static_cast<std::uint64_t>(me_.number), h.number);
+  ++out_.texts_read;
+  out_.texts_followed += followed;
+  return me_.follows[h.number] = followed;
 }
 
-void turn::read_hints() {
+void turn::read_texts() {
+  std::size_t unread = 0;
+  for (const presented& p : in_) {
+    for (const hint& h : p.hints) unread += !me_.follows.contains(h.number);
+  }
   for (std::size_t i = 0; i < in_.size(); ++i) {
     for (const hint& h : in_[i].hints) {
-      if (!follows(h)) continue;
-      asked_[index_of(h.rule)] = true;
-      asked_of_[i][index_of(h.rule)] = true;
-      apply_request(h.asks);
-      if (h.rule == rule_id::cross_lineage_aggregation) me_.warned.insert(h.evidence.begin(), h.evidence.end());
-      if (h.rule == rule_id::cross_lineage_aggregation || h.rule == rule_id::repeated_subproblem) {
-        me_.warned.insert(h.event);
-      }
+      if (follows(h, std::max<std::size_t>(1, unread))) take_note(h, i);
+    }
+  }
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    if (named_events_.contains(item_at(i).id)) pressed_[i] = true;
+  }
+}
+
+void turn::take_note(const hint& h, std::size_t input) {
+  careful_ = true;
+  stirred_ |= h.form == form::notice;
+  pressed_[input] = minded_[input] = true;
+  for (const std::string& name : h.names) {
+    const auto found = std::find(about_.names.begin(), about_.names.end(), name);
+    if (found == about_.names.end()) {
+      if (about_.items_by_id.contains(name)) named_events_.insert(name);
+      continue;
+    }
+    const int a = static_cast<int>(found - about_.names.begin());
+    if (a != me_.number && std::find(named_agents_.begin(), named_agents_.end(), a) == named_agents_.end()) {
+      named_agents_.push_back(a);
     }
   }
 }
 
-void turn::apply_request(const request& asks) {
-  request_.count_once |= asks.count_once;
-  request_.wait |= asks.wait;
-  request_.not_wait |= asks.not_wait;
-  request_.redo |= asks.redo;
-  me_.only_whole |= asks.only_whole;
-  me_.again |= asks.again;
-  if (!asks.pass_on_to.empty()) request_.pass_on_to = asks.pass_on_to;
-  if (!asks.to.empty()) request_.to = asks.to;
-  if (!asks.reader.empty() && number_of(asks.reader) != me_.number) return;
-  for (std::size_t i = 0; i < in_.size(); ++i) {
-    const bool is_part = item_at(i).kind == item_kind::problem || item_at(i).kind == item_kind::raw;
-    if (is_part && std::find(asks.take_in.begin(), asks.take_in.end(), item_at(i).id) != asks.take_in.end()) consume(i);
-  }
-}
-
-int turn::number_of(const std::string& name) const {
-  const auto found = std::find(about_.names.begin(), about_.names.end(), name);
-  return found == about_.names.end() ? none : static_cast<int>(found - about_.names.begin());
-}
-
-// Consumes notices. A notice about an event of its own that reached nobody makes the agent send it again.
 void turn::read_notices() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
-    if (item_at(i).kind != item_kind::notice) continue;
-    consume(i);
-    if (!asked_of_[i][index_of(rule_id::orphaned_event)] || alone()) continue;
-    for (const item& lost : about_.items) {
-      const bool mine = lost.source == me_.number && !in_[i].hints.empty() && lost.id == in_[i].hints.front().event;
-      if (mine && lost.kind != item_kind::notice && !lost.submitted)
-        send(lost, {other_agent(purpose::reroute_target, i)});
-    }
+    if (item_at(i).kind == item_kind::notice) consume(i);
   }
 }
 
-// Sends events of its own that came back because they reached nobody to an existing agent, or drops them.
-void turn::see_to_orphans() {
+// Sends what it has to those who ask. An agent without results lets the request be.
+void turn::answer_requests() {
+  for (std::size_t i = 0; i < in_.size(); ++i) {
+    const item& asked = item_at(i);
+    if (asked.kind != item_kind::request) continue;
+    consume(i);
+    if (asked.source < 0 || asked.source == me_.number) continue;
+    const std::vector<std::size_t> fresh = results_at_hand();
+    const view v = look_at(fresh);
+    if (v.sum.counted.empty() || !draw(purpose::reply, i).chance(parameters_.answer_request)) continue;
+    keep(fresh);
+    keep_only(v);
+    send_result(v, asked.source);
+  }
+}
+
+// Sends events of its own that came back on to an agent, or drops them.
+void turn::see_to_returned_events() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
     const item& item = item_at(i);
-    if (!in_[i].given_back || item.submitted || item.source != me_.number) continue;
-    if (!asked_of_[i][index_of(rule_id::orphaned_event)]) {
+    const bool mine = in_[i].given_back && item.source == me_.number && !item.submitted;
+    if (!mine || item.kind == item_kind::notice || out_.reactions[i].reaction != reaction::wait) continue;
+    if (alone()) continue;  // it handles the event itself
+    if (minded_[i] && item.kind == item_kind::solution && item.reply_to >= 0 && item.reply_to != me_.number) {
+      reroute(i, item.reply_to);
+    } else if (minded_[i] && !named_agents_.empty()) {
+      const auto n = draw(purpose::reroute_target, i).below(static_cast<std::uint32_t>(named_agents_.size()));
+      reroute(i, named_agents_[n]);
+    } else if (minded_[i] || draw(purpose::resend, i).chance(parameters_.resend)) {
+      reroute(i, other_agent(purpose::reroute_target, i));
+    } else {
       out_.reactions[i].reaction = reaction::discard;
-    } else if (!alone()) {
-      const bool author_known = item.kind == item_kind::solution && item.reply_to >= 0 && item.reply_to != me_.number;
-      reroute(i, author_known ? item.reply_to : other_agent(purpose::reroute_target, i));
     }
   }
 }
 
-// Handles its own answer, given back. If it does not follow the hint, it submits the answer again.
+// Handles its own answer, returned. An agent that does not follow the text submits the same answer again.
 bool turn::see_to_answer() {
   std::optional<std::size_t> answer;
   for (std::size_t i = 0; i < in_.size(); ++i) {
-    if (item_at(i).submitted && item_at(i).source == me_.number) answer = i;
+    const item& item = item_at(i);
+    if (item.submitted && item.source == me_.number && out_.reactions[i].reaction == reaction::wait) answer = i;
   }
   if (!answer) return false;
-  if (!asked_of_[*answer][index_of(rule_id::early_termination)]) {
-    consume(*answer);
-    submit(item_at(*answer).result);
+  if (!minded_[*answer]) {
+    const view same = look_at({*answer});
+    keep({*answer});
+    submit(same);
     return true;
   }
-  std::vector<std::size_t> fresh = results_at_hand();
-  if (request_.redo && item_at(*answer).result.counted.repeats()) {
-    consume(*answer);
-    std::erase(fresh, *answer);
-  }
-  const solution sum = merge(fresh);
-  const bool urged = is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination);
-  const bool waits = request_.wait || about_.chance.chance(parameters_.wait_when_early, purpose::patience,
-                                                           static_cast<std::uint64_t>(me_.number),
-                                                           static_cast<std::uint64_t>(in_[*answer].number));
-  const bool patient = waits && !request_.not_wait;
-  if (is_whole(sum.counted)) {
-    keep(fresh);
-    submit(sum);
-  } else if (hands_on(sum.counted)) {
-    hand_on(*answer, fresh);
-  } else if (patient && !urged) {
-    answer_waits_ = true;
-    return false;  // and goes on with other inputs
+  const std::vector<std::size_t> fresh = results_at_hand();
+  const view now = look_at(fresh);
+  if (reconsider(*answer, now)) return false;  // it waits, and goes on with other inputs
+  keep(fresh);
+  if (now.complete() || me_.chases >= max_chases) {
+    submit(now);
   } else {
-    keep(fresh);
-    if (request_.count_once)
-      me_.memory = {{own_results + me_.activations, {}, sum}};  // the answer includes everything it knew
-    hand_out_missing(sum.counted);
+    keep_only(now);
+    hand_out(now.gaps);
   }
   return true;
+}
+
+// An agent that follows a returned answer, and sees gaps or knows of open work that it does not hold, waits or asks.
+bool turn::reconsider(std::size_t answer, const view& now) {
+  bool open_elsewhere = false;
+  for (const std::string& id : named_events_) {
+    const auto held = [&](const auto& p) { return about_.items[static_cast<std::size_t>(p.number)].id == id; };
+    open_elsewhere |= std::none_of(in_.begin(), in_.end(), held);
+  }
+  if (now.complete() && !open_elsewhere) return false;
+  const auto once = static_cast<std::uint64_t>(in_[answer].number);
+  const bool arrived = in_.size() > 1;  // something else came since; a wait that brought nothing is not repeated
+  if (about_.chance.chance(parameters_.patience, purpose::patience, static_cast<std::uint64_t>(me_.number), once,
+                           me_.activations) &&
+      (arrived || stirred_ == false)) {
+    answer_waits_ = true;
+    return true;
+  }
+  std::vector<int> mates = named_agents_;
+  if (mates.empty()) mates = silent_mates(now);
+  if (!mates.empty() && draw(purpose::ask, once).chance(parameters_.ask_named)) {
+    ask(mates);
+    answer_waits_ = true;
+    return true;
+  }
+  return false;
+}
+
+// Agents that got a part from it, where the labels at hand do not name that part.
+std::vector<int> turn::silent_mates(const view& v) const {
+  std::vector<int> mates;
+  for (const handed_part& p : me_.handed) {
+    if (p.to == me_.number || p.to < 0 || v.label.missing_in(p.part).empty()) continue;
+    if (std::find(mates.begin(), mates.end(), p.to) == mates.end()) mates.push_back(p.to);
+  }
+  return mates;
+}
+
+void turn::ask(const std::vector<int>& agents) {
+  for (std::size_t k = 0; k < std::min(agents.size(), max_asked); ++k) {
+    send({.kind = item_kind::request, .reply_to = me_.number}, {agents[k]});
+  }
 }
 
 // ---- raw data
@@ -155,7 +215,7 @@ bool turn::compute() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
     const item& raw = item_at(i);
     if (raw.kind != item_kind::raw || out_.reactions[i].reaction != reaction::wait) continue;
-    if (raw.part.size() > parameters_.context) {
+    if (static_cast<double>(raw.part.size()) > parameters_.context) {
       if (me_.overflowed.insert(in_[i].number).second) {
         out_.failed = true;
       } else {
@@ -166,10 +226,11 @@ bool turn::compute() {
     consume(i);
     out_.computed = raw.part.size();
     const solution result = about_.task.count(raw.part, parameters_, draw(purpose::error));
-    if (is_whole(result.counted)) {
-      complete(result);
+    if (raw.part == about_.task.whole()) {
+      view v{.sum = result, .label = cover(raw.part), .share = 1};
+      complete(v);
     } else {
-      share(result, raw.reply_to);
+      share(result, raw.part, raw.reply_to);
     }
     return true;
   }
@@ -188,7 +249,7 @@ bool turn::take_up() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
     const item& item = item_at(i);
     if (item.kind != item_kind::problem || out_.reactions[i].reaction != reaction::wait) continue;
-    const bool urged = is_asked(rule_id::deadlock) || asked_of_[i][index_of(rule_id::excessive_rerouting)];
+    const bool urged = pressed_[i] || stirred();
     const bool whole = item.part == about_.task.whole();
     const double splitting = alone() ? 0 : whole ? parameters_.split_whole : parameters_.split_part;
     const double rerouting = alone() || urged ? 0 : whole ? parameters_.reroute_whole : parameters_.reroute_part;
@@ -238,6 +299,7 @@ void turn::split(std::size_t i, range part) {
     std::vector<int> to{order[at % order.size()]};
     if (!alone() && draw(purpose::given_twice, at).chance(parameters_.given_twice))
       to.push_back(order[(at + 1) % order.size()]);
+    me_.handed.push_back({range, to.front()});
     send({.kind = item_kind::problem, .part = range, .reply_to = me_.number}, std::move(to));
   }
 }
@@ -261,13 +323,47 @@ void turn::send(item item, std::vector<int> to) {
   out_.outputs.push_back({.item = std::move(item), .recipients = std::move(to)});
 }
 
-void turn::submit(const solution& answer) {
+void turn::submit(const view& answer) {
+  me_.memory.clear();  // the answer is everything that it knows
   out_.outputs.push_back({.item = {.kind = item_kind::solution,
-                                   .result = answer,
+                                   .result = answer.sum,
+                                   .label = answer.label,
                                    .source = me_.number,
                                    .reply_to = me_.number,
                                    .submitted = true},
+                          .recipients = {},
                           .submit = true});
+}
+
+// Hands out the gaps that it sees: to agents that a text names, else first to others, later to itself.
+void turn::hand_out(const std::vector<range>& gaps) {
+  const bool to_itself = alone() || me_.chases > 0;
+  ++me_.chases;
+  std::uint64_t n = 0;
+  for (const range gap : gaps) {
+    const auto parts = std::max<std::int64_t>(
+        1, static_cast<std::int64_t>(std::ceil(static_cast<double>(gap.size()) * 4 / parameters_.context)));
+    for (std::int64_t k = 0; k < parts; ++k) {
+      const range range{gap.begin + gap.size() * k / parts, gap.begin + gap.size() * (k + 1) / parts};
+      const int to = !named_agents_.empty() ? named_agents_[n++ % named_agents_.size()]
+                     : to_itself            ? me_.number
+                                            : other_agent(purpose::chase, n++);
+      me_.handed.push_back({range, to});
+      send({.kind = item_kind::problem, .part = range, .reply_to = me_.number}, {to});
+    }
+  }
+}
+
+// A stirred agent with nothing else to do: submits what it believes complete, else hands gaps out.
+bool turn::finish() {
+  if (!stirred() || answer_waits_ || me_.memory.empty()) return false;
+  const view v = look_at({});
+  if (v.complete() || me_.chases >= max_chases) {
+    submit(v);
+  } else {
+    hand_out(v.gaps);
+  }
+  return true;
 }
 
 }  // namespace digd::bench

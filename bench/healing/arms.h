@@ -11,19 +11,18 @@
 namespace digd::bench {
 
 struct arm {
-  enum class kind : std::uint8_t { nobody, engine, control, judge };
+  enum class kind : std::uint8_t { nobody, engine, blind, random, judge };
   std::string name;
   kind kind = kind::engine;
-  regime asks;  // for `engine` only
+  regime asks;          // for `engine` only
+  int max_returns = 0;  // for `blind` only
 };
 
-// In the order of the tables: without, observe, control, judge, digd, digd with the settings advised for large teams
-// (these are the `main_arms`), digd with each rule alone, digd without each rule.
+// In the order of the tables: plain, observe, enforce, blind, random, judge (these are the `main_arms`), digd with each
+// rule alone, digd without each rule, and digd and the blind guard with fifteen returns.
 const std::vector<arm>& arms();
 inline constexpr std::size_t main_arms = 6;
-// Arms of the earlier tuning, played on other seeds than the reported ones, to choose texts and attempts.
-const std::vector<arm>& tried();
-// An arm of either list; null if there is none.
+// Null if there is none.
 const arm* arm_named(const std::string& name);
 
 outcome play(const cell& where, std::uint64_t seed, const arm& treatment, const parameters& parameters = {});

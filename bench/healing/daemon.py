@@ -1,6 +1,6 @@
 """Runs of the bench through the real daemon, with the real Python client.
 
-    python bench/healing/daemon.py --seeds 1-5 --agents 6 --integers 1000 [--arm digd] [--url ws://127.0.0.1:7344]
+    python bench/healing/daemon.py --seeds 1-5 --agents 6 --integers 1000 [--arm enforce] [--url ws://127.0.0.1:7344]
 
 The world (digd-bench-healing --speak) writes one message a line. `digd.Run` sends each message to the daemon; the
 daemon's answer goes back to the world. Results are lines of JSON as digd-bench-healing writes them. The run uses the
@@ -95,7 +95,7 @@ class Conductor:
         return await self.run.end_activation(v, reactions, outputs, inputs=inputs, ts=ts)
 
 
-async def play(url: str, run: str, agents: int, integers: int, seed: int, arm: str = "digd") -> dict[str, Any]:
+async def play(url: str, run: str, agents: int, integers: int, seed: int, arm: str = "enforce") -> dict[str, Any]:
     """Plays one run through the daemon at `url`; returns its result."""
     world = await asyncio.create_subprocess_exec(
         BENCH,
@@ -146,7 +146,7 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=6)
     parser.add_argument("--integers", type=int, default=1_000)
     parser.add_argument("--seeds", default="1-5", help="first-last")
-    parser.add_argument("--arm", default="digd")
+    parser.add_argument("--arm", default="enforce")
     arguments = parser.parse_args()
     first, _, last = arguments.seeds.partition("-")
     for seed in range(int(first), int(last or first) + 1):

@@ -37,7 +37,14 @@ enum class purpose : std::uint32_t {
   patience,
   chase,
   control,
-  judge
+  judge,
+  overlook,
+  trust,
+  vague,
+  ask,
+  ask_late,
+  reply,
+  resend
 };
 
 class draws {

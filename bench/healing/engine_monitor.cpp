@@ -3,26 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/healing/reading.h"
-
 namespace digd::bench {
-
-namespace {
-
-// The hints of an injected text, one for each healed detection.
-std::vector<hint> hints_in(const std::vector<std::uint32_t>& detections, const answer& from, std::string_view text) {
-  std::vector<hint> hints;
-  paragraphs of(text);
-  for (const std::uint32_t i : detections) {
-    const detection& d = from.detections[i];
-    if (!d.healed) continue;
-    hints.push_back({.rule = d.rule, .event = d.event.value_or(""), .evidence = d.evidence});
-    read_text(of.next(), hints.back());
-  }
-  return hints;
-}
-
-}  // namespace
 
 engine_monitor::engine_monitor(regime asks)
     : asks_(std::move(asks)),
@@ -49,20 +30,17 @@ void engine_monitor::take(const ingest::record& record) {
   for (const detection& d : answer.detections) {
     ++tally_.detections[index_of(d.rule)];
     tally_.healed[index_of(d.rule)] += d.healed;
-    if (keeps_ && kept_.size() < max_kept) kept_.push_back(d);
+    if (kept_.size() < max_kept) kept_.push_back(d);
   }
   for (const outcome_report& o : answer.outcomes) {
     ++tally_.outcomes[index_of(o.rule)][static_cast<std::size_t>(o.outcome)];
   }
   for (const verdict& v : answer.verdicts) {
-    answer_.verdicts.push_back({v.action, v.recipients, hints_in(v.detections, answer, v.inject)});
+    answer_.verdicts.push_back({v.action, v.recipients, v.inject});
   }
   for (const intervention& i : answer.interventions) {
-    answer_.interventions.push_back(
-        {i.id, i.action, i.event.value_or(""), i.recipients, hints_in(i.detections, answer, i.inject)});
+    answer_.interventions.push_back({i.id, i.action, i.event.value_or(""), i.recipients, i.inject});
   }
 }
-
-std::vector<detection> engine_monitor::take_detections() { return std::exchange(kept_, {}); }
 
 }  // namespace digd::bench

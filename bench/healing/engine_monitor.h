@@ -19,10 +19,7 @@ class engine_monitor : public monitor {
   tally counted() const override { return tally_; }
 
   const digd::run& run() const { return *replay_.run(); }
-  // Detections since the last call, oldest first, at most `max_kept`. Kept only after `keep_detections`.
-  std::vector<detection> take_detections();
-  void keep_detections() { keeps_ = true; }
-  static constexpr std::size_t max_kept = 10'000;
+  const std::vector<detection>& detections() const override { return kept_; }
   // Called with each line, say to write a trace file; may be empty.
   std::function<void(const std::string&)> on_line;
 
@@ -34,7 +31,6 @@ class engine_monitor : public monitor {
   std::uint64_t seq_ = 0;
   instruction answer_;
   tally tally_;
-  bool keeps_ = false;
   std::vector<detection> kept_;
   ingest::replay replay_;
 };

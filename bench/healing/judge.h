@@ -1,33 +1,46 @@
-// A stand-in for the paper's baseline, a language model as judge. Every n activations it reads the log while everybody
-// waits, then names symptoms, some real, some not. It speaks through system events: it cannot call back anything that
-// was delivered, in particular not a submitted answer.
+// A stand-in for the paper's baseline, a language model as judge that knows the paper's taxonomy and sees the log. As
+// in the study with real agents, it judges each answer and each rest, and acts at most three times. Everybody waits
+// while it judges.
+//
+// It reads labels as agents do, so it can see what an answer lacks; digd cannot. It overlooks gaps and raises false
+// alarms at stated rates.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
-#include "bench/healing/engine_monitor.h"
+#include "bench/healing/control.h"
 
 namespace digd::bench {
 
-class judge final : public monitor {
+class judge final : public control {
  public:
-  explicit judge(const draws& chance);
-  void open(const std::vector<std::string>& agents, const parameters& parameters) override;
-  instruction hear(const report& report) override;
-  tally counted() const override { return observer_.counted(); }
+  explicit judge(const draws& chance) : chance_(chance) {}
+  instruction hear(const report& message) override;
 
  private:
-  void begin(milliseconds now, instruction& instruction);
-  void speak(milliseconds now, instruction& instruction);
-  void say(milliseconds now, std::vector<std::string> to, hint hint, instruction& instruction);
+  struct entry {  // of the log
+    std::string id;
+    cover label;
+    std::string holder;  // the agent that it waits at; empty: nobody
+  };
 
+  void read(const report& message);
+  instruction judge_answer(const report& message, int answer);
+  void judge_rest(milliseconds now, instruction& response);
+  bool objects(const cover& label, std::vector<range>& gaps);
+  std::string advice_on(const std::vector<range>& gaps) const;
+  void spend_time(milliseconds now, instruction& response);
+
+  static constexpr int max_acts = 3;
   const draws chance_;
-  engine_monitor observer_;  // provides its log
-  parameters parameters_;
-  std::vector<std::string> agents_;
-  std::uint64_t ended_ = 0, judged_ = 0, spoken_ = 0;
-  milliseconds speaks_at_ = -1;  // end of the judgement in progress; -1: none
+  std::vector<entry> log_;
+  std::map<std::string, milliseconds> open_;  // activations, with their start
+  range whole_;
+  milliseconds last_message_ = 0;
+  std::uint64_t judged_ = 0;
+  int acts_ = 0;
 };
 
 }  // namespace digd::bench

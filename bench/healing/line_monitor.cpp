@@ -5,8 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bench/healing/reading.h"
-
 namespace digd::bench {
 
 namespace {
@@ -34,22 +32,6 @@ action action_of(const json::object& from) {
   throw std::runtime_error("the answer names no action: " + json::serialize(from));
 }
 
-std::vector<hint> hints_of(const json::object& from) {
-  std::vector<hint> hints;
-  const json::value* values = from.if_contains("detections");
-  if (values == nullptr || !values->is_array()) return hints;
-  const std::string text = text_of(from, "inject");
-  paragraphs of(text);
-  for (const json::value& value : values->get_array()) {
-    const json::object& d = value.as_object();
-    const std::optional<rule_id> rule = rule_from(text_of(d, "rule"));
-    if (!rule || !d.at("healed").as_bool()) continue;
-    hints.push_back({.rule = *rule, .event = text_of(d, "event"), .evidence = names_of(d, "evidence")});
-    read_text(of.next(), hints.back());
-  }
-  return hints;
-}
-
 }  // namespace
 
 line_monitor::line_monitor(std::istream& from, std::ostream& to, std::string run, regime asks)
@@ -67,12 +49,12 @@ instruction line_monitor::hear(const report& report) {
   instruction instruction;
   for (const json::value& value : reply.at("verdicts").as_array()) {
     const json::object& v = value.as_object();
-    instruction.verdicts.push_back({action_of(v), names_of(v, "recipients"), hints_of(v)});
+    instruction.verdicts.push_back({action_of(v), names_of(v, "recipients"), text_of(v, "inject")});
   }
   for (const json::value& value : reply.at("interventions").as_array()) {
     const json::object& i = value.as_object();
     instruction.interventions.push_back(
-        {text_of(i, "id"), action_of(i), text_of(i, "event"), names_of(i, "recipients"), hints_of(i)});
+        {text_of(i, "id"), action_of(i), text_of(i, "event"), names_of(i, "recipients"), text_of(i, "inject")});
   }
   if (instruction.verdicts.size() != blocked_in(report)) {
     throw std::runtime_error("message " + std::to_string(seq_) + " waits for " + std::to_string(blocked_in(report)) +

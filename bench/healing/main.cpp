@@ -24,7 +24,8 @@ struct options {
   std::vector<std::string> arms;  // only these; empty: all
   int agents = 0;                 // only cells with this number; 0: all
   std::int64_t integers = 0;
-  bool tuning = false;
+  bool fitting = false;
+  std::vector<std::string> set;  // NAME=VALUE of parameters
   bool chart = false;
   std::string speak;  // name of a run that is played with a monitor at the other end of the pipes
 };
@@ -34,6 +35,19 @@ bool wanted(const trial& t, const options& options) {
       options.arms.empty() || std::find(options.arms.begin(), options.arms.end(), t.arm) != options.arms.end();
   return arm && (options.agents == 0 || t.where.agents == options.agents) &&
          (options.integers == 0 || t.where.integers == options.integers);
+}
+
+parameters parameters_of(const options& options) {
+  parameters parameters;
+  for (const std::string& given : options.set) {
+    const std::size_t equals = given.find('=');
+    const auto found = std::find_if(named_parameters().begin(), named_parameters().end(),
+                                    [&](const named_parameter& p) { return p.name == given.substr(0, equals); });
+    if (found == named_parameters().end() || equals == std::string::npos)
+      throw std::invalid_argument("--set: no such parameter: " + given);
+    parameters.*found->value = std::stod(given.substr(equals + 1));
+  }
+  return parameters;
 }
 
 // Plays one run with a monitor behind standard input and output.
@@ -52,10 +66,10 @@ int speak(const options& options) {
 int run(const options& options) {
   std::vector<trial> trials;
   for (const trial& t :
-       options.tuning ? tuning_study(options.first, options.seeds) : whole_study(options.first, options.seeds)) {
+       options.fitting ? fitting_runs(options.first, options.seeds) : whole_study(options.first, options.seeds)) {
     if (wanted(t, options)) trials.push_back(t);
   }
-  const auto results = run_all(trials, options.threads, [&](std::size_t done) {
+  const auto results = run_all(trials, parameters_of(options), options.threads, [&](std::size_t done) {
     if (done % 100 == 0 || done == trials.size()) std::fprintf(stderr, "\r%zu of %zu runs", done, trials.size());
   });
   std::fprintf(stderr, "\n");
@@ -81,7 +95,8 @@ int main(int argc, char** argv) {
   app.add_option("--arm", options.arms, "only this arm; may be given again");
   app.add_option("--agents", options.agents, "only cells with so many agents");
   app.add_option("--integers", options.integers, "only cells with so many integers");
-  app.add_flag("--tuning", options.tuning, "instead of the study: what was tried to choose digd's texts and attempts");
+  app.add_flag("--fitting", options.fitting, "instead of the study: the cells of the paper's Table 2, observed");
+  app.add_option("--set", options.set, "NAME=VALUE: another value of a parameter; may be given again");
   app.add_option("--speak", options.speak,
                  "one run of this name: its messages on standard output, answers on standard input");
   app.add_flag("--chart", options.chart, "draws the chart that standard input describes, as SVG");

@@ -1,5 +1,5 @@
-// The monitors of the simulated system: none, digd's engine in this process, digd's daemon behind a driver, a control,
-// a judge. The world reports events to its monitor and carries out the answers.
+// The monitors of the simulated system: none, digd's engine in this process, digd's daemon behind a driver, and the
+// controls. The world reports events to its monitor and carries out the answers.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace digd::bench {
 
-// One message of the ingest protocol, with additional facts for control and judge.
+// One message of the ingest protocol, with additional facts for the controls.
 struct report {
   struct event {
     std::string id;
@@ -20,6 +20,7 @@ struct report {
     std::vector<std::string> recipients;
     bool submit = false;
     bool fyi = false;
+    cover label;  // the elements that it names: of a part, or of a labelled result; for the judge
   };
   struct reacted {
     std::string input;
@@ -28,7 +29,7 @@ struct report {
   };
   message_type type = message_type::time;
   milliseconds ts = 0;
-  std::string agent;  // activation_started; also activation_ended, for control and judge
+  std::string agent;  // activation_started; also activation_ended, for the controls
   std::string activation;
   std::vector<std::string> inputs;  // activation_started
   std::vector<reacted> reactions;   // activation_ended
@@ -44,19 +45,20 @@ struct instruction {
   struct verdict {
     digd::action action = action::deliver;
     std::vector<std::string> recipients;  // of a reroute
-    std::vector<hint> hints;
+    std::string text;
   };
   struct intervention {
     std::string id;
     digd::action action = action::create;
     std::string event;  // of a reroute
     std::vector<std::string> recipients;
-    std::vector<hint> hints;
+    std::string text;
     bool wants_report = true;  // the world answers with a `delivery`
   };
   std::vector<verdict> verdicts;  // one a blocked event: rerouted inputs in order, then events
   std::vector<intervention> interventions;
-  milliseconds paused_until = 0;  // no activation starts before
+  milliseconds paused_until = 0;  // no activation starts before, and no answer is accepted before
+  double tokens = 0;              // that the monitor itself used
 };
 
 // Counts of a monitor over a run.
@@ -75,6 +77,9 @@ class monitor {
   virtual void open(const std::vector<std::string>& agents, const parameters& parameters) = 0;
   virtual instruction hear(const report& report) = 0;
   virtual tally counted() const { return {}; }
+  // The detections of the run, oldest first, at most `max_kept`; none if nothing observes.
+  virtual const std::vector<detection>& detections() const;
+  static constexpr std::size_t max_kept = 10'000;
 };
 
 // No monitor: delivers everything.

@@ -1,15 +1,10 @@
-// How agents treat results: combining, sharing, and noticing what is missing or counted twice.
+// How agents treat results: combining, sharing, and noticing what is missing or counted twice. They see labels only.
 #include <algorithm>
+#include <cmath>
 
 #include "bench/healing/turn.h"
 
 namespace digd::bench {
-
-namespace {
-
-constexpr std::uint64_t max_chases = 3;  // then the agent submits what it has
-
-}  // namespace
 
 std::vector<std::size_t> turn::results_at_hand() const {
   std::vector<std::size_t> fresh;
@@ -19,78 +14,98 @@ std::vector<std::size_t> turn::results_at_hand() const {
   return fresh;
 }
 
-double turn::share_of(const cover& c) const {
-  return static_cast<double>(c.distinct()) / static_cast<double>(about_.task.whole().size());
+// Whether the agent sees that the labels of a result and of those before it overlap.
+bool turn::sees_overlap(const held_result& result, const view& so_far) const {
+  if (result.vague) return so_far.label.missing_in(about_.task.whole()).empty();  // it needs no more
+  if (!so_far.label.overlaps(result.label)) return false;
+  const double p = so_far.label.holds_all_of(result.label) ? parameters_.see_same : parameters_.see_mixed;
+  const bool named = named_events_.contains(result.id);
+  const double miss = (1 - p) * (careful_ ? parameters_.care : 1) * (named ? parameters_.care : 1);
+  return about_.chance.chance(1 - miss, purpose::see, static_cast<std::uint64_t>(me_.number), result.number);
 }
 
-// Whether the agent sees that `result` overlaps and must not simply be added.
-bool turn::sees_overlap(const held_result& result, const cover& so_far) const {
-  if (me_.warned.contains(result.id) || request_.count_once) return true;
-  const double p = is_whole(so_far)                             ? parameters_.see_complete
-                   : so_far.holds_all_of(result.result.counted) ? parameters_.see_same
-                                                                : parameters_.see_mixed;
-  return about_.chance.chance(p, purpose::see, static_cast<std::uint64_t>(me_.number), result.number);
-}
-
-// The sum of its memory and these inputs, largest first. Leaves out results whose overlap it sees.
-solution turn::merge(const std::vector<std::size_t>& fresh) const {
+// The sum of its memory and these inputs, largest label first. Leaves out results whose overlap it sees.
+turn::view turn::look_at(const std::vector<std::size_t>& fresh) const {
   std::vector<held_result> results = me_.memory;
   for (const std::size_t i : fresh) {
-    results.push_back({static_cast<std::uint64_t>(in_[i].number), item_at(i).id, item_at(i).result});
+    const item& from = item_at(i);
+    const bool vague = from.vague && from.source != me_.number;
+    results.push_back({static_cast<std::uint64_t>(in_[i].number), from.id, from.result, from.label, vague});
   }
-  if (request_.redo) std::erase_if(results, [](const held_result& result) { return result.result.counted.repeats(); });
   std::stable_sort(results.begin(), results.end(), [](const held_result& a, const held_result& b) {
-    return a.result.counted.distinct() > b.result.counted.distinct();
+    return (a.vague ? 0 : a.label.distinct()) > (b.vague ? 0 : b.label.distinct());
   });
-  solution sum;
+  view v;
   for (const held_result& result : results) {
-    if (sum.counted.overlaps(result.result.counted) && sees_overlap(result, sum.counted)) continue;
-    sum.counted.add(result.result.counted);
-    for (std::size_t v = 0; v < sum.counts.size(); ++v) sum.counts[v] += result.result.counts[v];
+    if (!v.sum.counted.empty() && sees_overlap(result, v)) continue;
+    v.sum.counted.add(result.result.counted);
+    for (std::size_t x = 0; x < v.sum.counts.size(); ++x) v.sum.counts[x] += result.result.counts[x];
+    if (!result.vague) v.label.add(result.label);
+    v.vague |= result.vague;
   }
-  return sum;
+  see_gaps(v);
+  return v;
+}
+
+// Small gaps are overlooked more easily than large ones. Results without a label may pass for what is missing.
+void turn::see_gaps(view& v) const {
+  const auto size = static_cast<double>(about_.task.whole().size());
+  v.share = static_cast<double>(v.label.distinct()) / size;
+  const double care = careful_ ? parameters_.care : 1;
+  if (v.vague && draw(purpose::trust).chance(parameters_.trust_vague * care * v.share)) return;
+  for (const range gap : v.label.missing_in(about_.task.whole())) {
+    const double rest = 1 - static_cast<double>(gap.size()) / size;
+    const auto where = static_cast<std::uint64_t>(gap.begin);
+    if (!draw(purpose::overlook, where).chance(parameters_.overlook * care * std::pow(rest, 4))) v.gaps.push_back(gap);
+  }
 }
 
 // Consumes these results and remembers them.
 void turn::keep(const std::vector<std::size_t>& fresh) {
   for (const std::size_t i : fresh) {
     consume(i);
-    me_.memory.push_back({static_cast<std::uint64_t>(in_[i].number), item_at(i).id, item_at(i).result});
+    const item& from = item_at(i);
+    const bool vague = from.vague && from.source != me_.number;
+    me_.memory.push_back({static_cast<std::uint64_t>(in_[i].number), from.id, from.result, from.label, vague});
   }
+}
+
+// Remembers a sum instead of its parts.
+void turn::keep_only(const view& v) {
+  me_.memory = {{own_results + me_.activations, {}, v.sum, v.label, v.vague && v.label.empty()}};
 }
 
 bool turn::put_together() {
   const std::vector<std::size_t> fresh = results_at_hand();
   if (fresh.empty() || answer_waits_) return false;
-  const solution sum = merge(fresh);
+  const view v = look_at(fresh);
   const bool several = fresh.size() + me_.memory.size() > 1;
-  if (is_whole(sum.counted)) {
+  if (v.complete()) {
     keep(fresh);
-    complete(sum);
+    complete(v);
     return true;
   }
-  const double share = share_of(sum.counted);
-  if (several && (!me_.only_whole || me_.again) && draw(purpose::early).chance(parameters_.early_submit * share)) {
+  if (several && draw(purpose::early).chance(parameters_.early_submit * v.share * (careful_ ? parameters_.care : 1))) {
     keep(fresh);
-    if (me_.only_whole) {
-      hand_out_missing(sum.counted);
-    } else {
-      submit(sum);
-    }
+    submit(v);
     return true;
   }
-  if (is_asked(rule_id::deadlock) || is_asked(rule_id::missing_termination)) {
-    if (alone() || (share >= 0.5 && me_.chases < max_chases)) {
+  if (stirred()) {
+    if (alone() || (v.share >= 0.5 && me_.chases < max_chases)) {
       keep(fresh);
-      hand_out_missing(sum.counted);
+      hand_out(v.gaps);
     } else {
       hand_back(fresh);
     }
     return true;
   }
   if (several && !alone() && draw(purpose::combine).chance(parameters_.combine_and_pass)) {
-    pass_on(fresh, sum);
+    pass_on(fresh, v);
     return true;
+  }
+  if (const std::vector<int> mates = silent_mates(v);
+      several && !mates.empty() && draw(purpose::ask_late).chance(parameters_.ask_late)) {
+    ask({mates.front()});
   }
   drop_duplicates(fresh);
   return false;  // waits for more results and goes on with other inputs
@@ -98,60 +113,53 @@ bool turn::put_together() {
 
 void turn::drop_duplicates(const std::vector<std::size_t>& fresh) {
   cover known;
-  for (const held_result& result : me_.memory) known.add(result.result.counted);
+  for (const held_result& result : me_.memory) known.add(result.label);
   for (const std::size_t i : fresh) {
-    const cover& counted = item_at(i).result.counted;
-    const bool drop = known.holds_all_of(counted) && about_.chance.chance(parameters_.drop_duplicate, purpose::drop,
-                                                                          static_cast<std::uint64_t>(me_.number),
-                                                                          static_cast<std::uint64_t>(in_[i].number));
+    const item& from = item_at(i);
+    const bool adds_nothing = !from.vague && known.holds_all_of(from.label);
+    const bool drop = adds_nothing && about_.chance.chance(parameters_.drop_duplicate, purpose::drop,
+                                                           static_cast<std::uint64_t>(me_.number),
+                                                           static_cast<std::uint64_t>(in_[i].number));
     if (drop) out_.reactions[i].reaction = reaction::discard;
-    known.add(counted);
+    if (!from.vague) known.add(from.label);
   }
 }
 
 // Submits an answer that its author believes complete, or leaves it to others to submit.
-void turn::complete(const solution& answer) {
-  const bool reported = me_.only_whole || is_asked(rule_id::early_termination) ||
-                        is_asked(rule_id::missing_termination) || is_asked(rule_id::deadlock);
-  if (!me_.forgetful || reported) return submit(answer);
-  me_.memory.push_back({own_results + me_.activations, {}, answer});
-  if (!alone() && draw(purpose::share).chance(0.5)) {
-    send({.kind = item_kind::solution, .result = answer, .reply_to = me_.number}, {other_agent(purpose::share, 1)});
-  }
+void turn::complete(const view& answer) {
+  if (!me_.forgetful || careful_) return submit(answer);
+  keep_only(answer);
+  if (!alone() && draw(purpose::share).chance(0.5)) send_result(answer, other_agent(purpose::share, 1));
+}
+
+void turn::send_result(const view& v, int to) {
+  const bool vague = draw(purpose::vague, out_.outputs.size()).chance(parameters_.vague_sum);
+  send({.kind = item_kind::solution, .result = v.sum, .label = v.label, .vague = vague, .reply_to = me_.number}, {to});
 }
 
 // Sends one combined result instead of many to another agent.
-void turn::pass_on(const std::vector<std::size_t>& fresh, const solution& sum) {
+void turn::pass_on(const std::vector<std::size_t>& fresh, const view& v) {
   keep(fresh);
-  send({.kind = item_kind::solution, .result = sum, .reply_to = me_.number}, {other_agent(purpose::share, 2)});
+  keep_only(v);
+  send_result(v, other_agent(purpose::share, 2));
 }
 
-// Passes results that it cannot use on to the author of their problem, or to a random agent.
+// Passes results that it cannot use on: to an agent that a text names, to the author of their problem, or to any.
 void turn::hand_back(const std::vector<std::size_t>& fresh) {
   for (const std::size_t i : fresh) {
     const int author = item_at(i).reply_to;
-    reroute(i, author >= 0 && author != me_.number ? author : other_agent(purpose::reroute_target, i));
+    reroute(i, !named_agents_.empty()                ? named_agents_.front()
+               : author >= 0 && author != me_.number ? author
+                                                     : other_agent(purpose::reroute_target, i));
   }
 }
 
-bool turn::hands_on(const cover& have) const {
-  const int to = number_of(request_.pass_on_to);
-  return to != none && to != me_.number && share_of(have) < 0.5;
-}
-
-// Passes its results on to the agent that the hint names.
-void turn::hand_on(std::size_t answer, const std::vector<std::size_t>& fresh) {
-  const int to = number_of(request_.pass_on_to);
-  for (const std::size_t i : fresh) reroute(i, to);
-  const bool went_along = out_.reactions[answer].reaction == reaction::reroute;
-  if (request_.count_once && went_along) me_.memory.clear();  // the answer includes everything it knew
-}
-
-void turn::share(const solution& result, int author) {
+void turn::share(const solution& result, range part, int author) {
   const std::vector<int> to = receivers_of_result(author);
   const bool comes_back = std::find(to.begin(), to.end(), me_.number) != to.end();
-  if (!comes_back) me_.memory.push_back({own_results + me_.activations, {}, result});
-  send({.kind = item_kind::solution, .result = result, .reply_to = author}, to);
+  if (!comes_back) me_.memory.push_back({own_results + me_.activations, {}, result, cover(part), false});
+  const bool vague = draw(purpose::vague).chance(parameters_.vague_part);
+  send({.kind = item_kind::solution, .result = result, .label = cover(part), .vague = vague, .reply_to = author}, to);
 }
 
 std::vector<int> turn::receivers_of_result(int author) {
@@ -165,43 +173,6 @@ std::vector<int> turn::receivers_of_result(int author) {
     if (std::find(to.begin(), to.end(), index) == to.end()) to.push_back(index);
   }
   return to;
-}
-
-// Hands out the missing parts: to the agents that a hint names, else first to others, later to itself.
-void turn::hand_out_missing(const cover& have) {
-  const bool to_itself = alone() || me_.chases > 0;
-  ++me_.chases;
-  std::vector<int> named;
-  for (const std::string& name : request_.to) {
-    if (const int a = number_of(name); a != none) named.push_back(a);
-  }
-  std::uint64_t n = 0;
-  for (const range gap : have.missing_in(about_.task.whole())) {
-    const std::int64_t parts =
-        std::max<std::int64_t>(1, (gap.size() * 4 + parameters_.context - 1) / parameters_.context);
-    for (std::int64_t k = 0; k < parts; ++k) {
-      const range range{gap.begin + gap.size() * k / parts, gap.begin + gap.size() * (k + 1) / parts};
-      const int to = !named.empty() ? named[n++ % named.size()]
-                     : to_itself    ? me_.number
-                                    : other_agent(purpose::chase, n++);
-      send({.kind = item_kind::problem, .part = range, .reply_to = me_.number}, {to});
-    }
-  }
-}
-
-// Acts on the hint of missing_termination: submits a whole answer, else hands out missing parts, else submits what it
-// has.
-bool turn::finish() {
-  if (!is_asked(rule_id::missing_termination)) return false;
-  const solution sum = merge({});
-  if (is_whole(sum.counted)) {
-    submit(sum);
-  } else if (me_.chases < max_chases) {
-    hand_out_missing(sum.counted);
-  } else {
-    submit(sum);
-  }
-  return true;
 }
 
 }  // namespace digd::bench

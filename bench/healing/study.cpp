@@ -43,14 +43,11 @@ void append_by_rule(std::ostream& to, const char* name, const Numbers& of) {
 
 }  // namespace
 
-std::vector<trial> tuning_study(std::uint64_t first, std::uint64_t seeds) {
+std::vector<trial> fitting_runs(std::uint64_t first, std::uint64_t seeds) {
   std::vector<trial> trials;
-  for (const cell& where : detailed_cells()) {
-    for (std::uint64_t s = 0; s < seeds; ++s) {
-      for (const char* arm : {"observe", "digd", "large team"})
-        trials.push_back({.where = where, .arm = arm, .seed = first + s});
-      for (const arm& a : tried()) trials.push_back({.where = where, .arm = a.name, .seed = first + s});
-    }
+  for (const cell& where : all_cells()) {
+    if (where.agents > 6) continue;
+    for (std::uint64_t s = 0; s < seeds; ++s) trials.push_back({.where = where, .arm = "observe", .seed = first + s});
   }
   return trials;
 }
@@ -67,13 +64,13 @@ std::vector<trial> whole_study(std::uint64_t first, std::uint64_t seeds) {
   for (const cell& where : detailed_cells()) {
     for (std::size_t i = main_arms; i < arms().size(); ++i) add(where, arms()[i].name, usual);
     for (const double follow : chances) {
-      for (const char* arm : {"control", "judge", "digd"}) add(where, arm, follow);
+      for (const char* arm : {"enforce", "blind", "random", "judge"}) add(where, arm, follow);
     }
   }
   return trials;
 }
 
-std::vector<trial_result> run_all(const std::vector<trial>& trials, unsigned threads,
+std::vector<trial_result> run_all(const std::vector<trial>& trials, const parameters& given, unsigned threads,
                                   const std::function<void(std::size_t done)>& progress) {
   std::vector<trial_result> results(trials.size());
   std::atomic<std::size_t> next = 0;
@@ -84,7 +81,7 @@ std::vector<trial_result> run_all(const std::vector<trial>& trials, unsigned thr
       const trial& t = trials[i];
       const arm* treatment = arm_named(t.arm);
       if (treatment == nullptr) throw std::invalid_argument("no arm is called " + t.arm);
-      parameters parameters;
+      parameters parameters = given;
       parameters.follow = t.follow;
       results[i] = {t, play(t.where, t.seed, *treatment, parameters)};
       const std::lock_guard lock(one_at_a_time);
@@ -105,9 +102,14 @@ void write_line(std::ostream& to, const trial_result& result) {
      << ",\"valid\":" << (o.valid ? "true" : "false") << ",\"missing\":" << o.missing << ",\"repeated\":" << o.repeated
      << ",\"rmse\":" << o.rmse << ",\"computed\":" << o.computed << ",\"known_ms\":" << o.known_ms
      << ",\"found_ms\":" << o.found_ms << ",\"time_ms\":" << o.time_ms << ",\"calls\":" << o.calls
-     << ",\"interventions\":" << o.interventions << ",\"refused\":" << o.counted.refused;
+     << ",\"tokens\":" << static_cast<std::int64_t>(o.tokens) << ",\"texts_read\":" << o.texts_read
+     << ",\"texts_followed\":" << o.texts_followed << ",\"answers\":" << o.answers
+     << ",\"valid_returned\":" << o.valid_returned << ",\"interventions\":" << o.interventions
+     << ",\"refused\":" << o.counted.refused;
   append_by_rule(to, "detections", [&](std::size_t i) { return o.counted.detections[i]; });
   append_by_rule(to, "healed", [&](std::size_t i) { return o.counted.healed[i]; });
+  append_by_rule(to, "right", [&](std::size_t i) { return o.scored.right[i]; });
+  append_by_rule(to, "had", [&](std::size_t i) { return o.scored.had[i] ? "true" : "false"; });
   constexpr const char* ends[] = {"cleared", "recurred", "unresolved"};
   for (std::size_t k = 0; k < 3; ++k) {
     append_by_rule(to, ends[k], [&](std::size_t i) { return o.counted.outcomes[i][k]; });

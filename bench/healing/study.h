@@ -23,14 +23,15 @@ struct trial_result {
   outcome came_of_it;
 };
 
-// The study in docs/healing.md: the five main arms on every cell; arms of single rules, and other probabilities of
-// following a hint, on the cells with 10,000 integers and on the case study. Seeds first … first + seeds - 1.
+// The study of docs/study/simulated-plan.md: the main arms in every cell; arms of single rules and of many returns, and
+// other chances to follow a text, in the detailed cells. Seeds first … first + seeds - 1.
 std::vector<trial> whole_study(std::uint64_t first, std::uint64_t seeds);
-// The earlier tuning, on the detailed cells: digd as it is and the arms of `tried`.
-std::vector<trial> tuning_study(std::uint64_t first, std::uint64_t seeds);
+// The cells of the paper's Table 2, observed only: for fit.py.
+std::vector<trial> fitting_runs(std::uint64_t first, std::uint64_t seeds);
 
-// Plays the trials on `threads` threads. Calls `progress` with the number of finished runs, one call at a time.
-std::vector<trial_result> run_all(const std::vector<trial>& trials, unsigned threads,
+// Plays the trials on `threads` threads, with these parameters apart from the chance to follow. Calls `progress` with
+// the number of finished runs, one call at a time.
+std::vector<trial_result> run_all(const std::vector<trial>& trials, const parameters& given, unsigned threads,
                                   const std::function<void(std::size_t done)>& progress);
 
 void write_line(std::ostream& to, const trial_result& result);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "bench/healing/reading.h"
+
 namespace digd::bench {
 
 namespace {
@@ -45,17 +47,21 @@ outcome world::live() {
   return counts_;
 }
 
-// Gives the problem to a few agents.
+// Gives the problem to one agent, sometimes to one or two more.
 void world::begin() {
   monitor_.open(names_, parameters_);
   std::vector<int> order;
   for (int a = 0; a < where_.agents; ++a) order.push_back(a);
   chance_.at(purpose::root).shuffle(std::span<int>(order));
-  order.resize(static_cast<std::size_t>(std::min(where_.agents, parameters_.root_recipients)));
+  random_stream more = chance_.at(purpose::root, 0, 0, 1);
+  const int recipients = 1 + more.chance(parameters_.second_root) + more.chance(parameters_.second_root);
+  order.resize(static_cast<std::size_t>(std::min(where_.agents, recipients)));
   const int root = add_item({.kind = item_kind::problem, .part = task_.whole()});
   report r{.type = message_type::event};
-  r.events.push_back(
-      {.id = items_[static_cast<std::size_t>(root)].id, .kind = "problem", .recipients = names_of(order)});
+  r.events.push_back({.id = items_[static_cast<std::size_t>(root)].id,
+                      .kind = "problem",
+                      .recipients = names_of(order),
+                      .label = cover(task_.whole())});
   const instruction instruction = tell(r);
   intervene(instruction);
   obey(r, {root}, instruction);
@@ -67,6 +73,7 @@ int world::add_item(item item) {
   if (item.id.empty()) item.id = "e" + std::to_string(number);
   items_by_id_[item.id] = number;
   items_.push_back(std::move(item));
+  histories_.emplace_back();
   return number;
 }
 
@@ -81,6 +88,7 @@ instruction world::tell(report r) {
   if (on_report) on_report(r);
   instruction instruction = monitor_.hear(r);
   paused_until_ = std::max(paused_until_, instruction.paused_until);
+  counts_.tokens += instruction.tokens;
   return instruction;
 }
 
@@ -125,12 +133,25 @@ void world::wake(int a) {
     slot.inputs.push_back(p.number);
     r.inputs.push_back(items_[static_cast<std::size_t>(p.number)].id);
   }
-  slot.doing = act(slot.mind, slot.buffer, {parameters_, task_, chance_, where_.agents, items_, names_});
+  count_tokens(slot);
+  slot.doing = act(slot.mind, slot.buffer, {parameters_, task_, chance_, where_.agents, items_, names_, items_by_id_});
+  counts_.texts_read += slot.doing.texts_read;
+  counts_.texts_followed += slot.doing.texts_followed;
   const milliseconds takes = call_time(slot);
   const bool hangs =
       chance_.chance(parameters_.hang, purpose::hang, static_cast<std::uint64_t>(a), slot.mind.activations);
   intervene(tell(std::move(r)));
   if (!hangs) plan(now_ + takes, due_kind::end, a);
+}
+
+void world::count_tokens(const agent_slot& slot) {
+  double tokens = parameters_.tokens_of_call + parameters_.tokens_of_completion;
+  for (const presented& p : slot.buffer) {
+    const item& item = items_[static_cast<std::size_t>(p.number)];
+    tokens += parameters_.tokens_of_input + parameters_.tokens_of_text * static_cast<double>(p.hints.size());
+    if (item.kind == item_kind::raw) tokens += parameters_.tokens_of_integer * static_cast<double>(item.part.size());
+  }
+  counts_.tokens += tokens;
 }
 
 void world::end(int a) {
@@ -159,6 +180,9 @@ void world::react(agent_slot& slot, report& r, std::vector<int>& blocked) {
     const handled& h = slot.doing.reactions[i];
     r.reactions.push_back({items_[static_cast<std::size_t>(number)].id, h.reaction, names_of(h.targets)});
     if (h.reaction == reaction::wait) continue;
+    item_history& history = histories_[static_cast<std::size_t>(number)];
+    history.consumed |= h.reaction == reaction::consume;
+    history.reroutes += h.reaction == reaction::reroute;
     slot.changed = true;
     std::erase_if(slot.buffer, [&](const presented& p) { return p.number == number; });
     if (h.reaction == reaction::reroute) blocked.push_back(number);
@@ -169,18 +193,23 @@ void world::put_out(agent_slot& slot, report& r, std::vector<int>& blocked) {
   for (output& o : slot.doing.outputs) {
     const std::string kind(to_string(o.item.kind));
     const int number = add_item(std::move(o.item));
-    note(items_[static_cast<std::size_t>(number)]);
+    const item& added = items_[static_cast<std::size_t>(number)];
+    note(added);
     blocked.push_back(number);
-    r.events.push_back({.id = items_[static_cast<std::size_t>(number)].id,
+    r.events.push_back({.id = added.id,
                         .kind = kind,
                         .recipients = names_of(o.recipients),
-                        .submit = o.submit});
+                        .submit = o.submit,
+                        .label = added.kind != item_kind::solution ? cover(added.part)
+                                 : added.vague                     ? cover()
+                                                                   : added.label});
   }
 }
 
 // Updates `known_ms` and `found_ms`, which need a view of all buffers.
 void world::note(const item& put_out) {
   if (put_out.kind != item_kind::solution) return;
+  counts_.answers += put_out.submitted;
   if (put_out.submitted && counts_.found_ms < 0 && put_out.result.counted.is_exactly(task_.whole()))
     counts_.found_ms = now_;
   if (counts_.known_ms >= 0) return;
@@ -197,11 +226,13 @@ void world::obey(const report& r, const std::vector<int>& blocked, const instruc
     const int number = blocked[at++];
     counts_.interventions += v.action != action::deliver;
     if (v.action == action::reroute) {
-      give(number, v.recipients, v.hints, true);
+      counts_.valid_returned +=
+          submit && items_[static_cast<std::size_t>(number)].result.counted.is_exactly(task_.whole());
+      give(number, v.recipients, v.text, true);
     } else if (submit) {
-      if (!answer_) answer_ = number;
+      if (!answer_) accept(number);
     } else {
-      give(number, to, v.hints, false);
+      give(number, to, v.text, false);
     }
   };
   for (const report::reacted& reacted : r.reactions) {
@@ -215,16 +246,36 @@ void world::intervene(const instruction& response) {
     ++counts_.interventions;
     const int number =
         i.action == action::create ? add_item({.id = i.id, .kind = item_kind::notice}) : items_by_id_.at(i.event);
-    give(number, i.recipients, i.hints, i.action == action::reroute);
+    give(number, i.recipients, i.text, i.action == action::reroute);
     if (!i.wants_report) continue;
     const applied applied_as = i.action == action::create ? applied::created : applied::rerouted;
     intervene(tell({.type = message_type::delivery, .of = i.id, .applied = applied_as}));
   }
 }
 
-// Puts an item into the buffers of the recipients. If it is there already, only its hints are added.
-void world::give(int number, const std::vector<std::string>& recipients, std::vector<hint> hints, bool given_back) {
-  for (hint& h : hints) h.number = ++hints_;
+// A monitor that takes its time over an answer delays it, perhaps beyond the time limit.
+void world::accept(int number) {
+  const milliseconds at = std::max(now_, paused_until_);
+  if (at > parameters_.time_limit_ms) return;
+  answer_ = number;
+  answer_ms_ = at;
+}
+
+hint world::hint_of(int number, const std::string& text, bool given_back) {
+  const item& item = items_[static_cast<std::size_t>(number)];
+  hint h{.names = names_in(text), .number = ++hints_};
+  if (given_back) {
+    h.form = item.submitted ? form::answer_returned : form::event_returned;
+  } else {
+    h.form = item.kind == item_kind::notice ? form::notice : form::note;
+  }
+  return h;
+}
+
+// Puts an item into the buffers of the recipients. If it is there already, only the text is added.
+void world::give(int number, const std::vector<std::string>& recipients, const std::string& text, bool given_back) {
+  std::vector<hint> hints;
+  if (!text.empty()) hints.push_back(hint_of(number, text, given_back));
   for (const std::string& name : recipients) {
     const auto known = numbers_.find(name);
     if (known == numbers_.end()) continue;
@@ -252,7 +303,11 @@ void world::finish(outcome& out) {
     out.repeated = given.counted.counted() - given.counted.distinct();
   }
   out.rmse = task_.rmse(answer);
-  out.time_ms = now_;
+  out.time_ms = answer_ ? answer_ms_ : now_;
+  for (const agent_slot& slot : slots_) {
+    for (const presented& p : slot.buffer) histories_[static_cast<std::size_t>(p.number)].held = true;
+  }
+  out.scored = score({task_.whole(), items_, items_by_id_, histories_, answer_}, monitor_.detections());
   tell({.type = message_type::run_ended, .outcome = out.valid ? run_outcome::success : run_outcome::failure});
   out.counted = monitor_.counted();
 }

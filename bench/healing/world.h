@@ -16,6 +16,7 @@
 
 #include "bench/healing/agent.h"
 #include "bench/healing/monitor.h"
+#include "bench/healing/score.h"
 
 namespace digd::bench {
 
@@ -35,7 +36,12 @@ struct outcome {
   milliseconds known_ms = -1;       // when results for all elements existed anywhere; -1: never
   milliseconds found_ms = -1;       // when a valid answer was first submitted, delivered or not; -1: never
   std::uint64_t calls = 0;          // model calls started
+  double tokens = 0;                // the stand-in for tokens, of agents and monitor
   std::uint64_t interventions = 0;  // verdicts other than deliver, and interventions
+  std::uint64_t texts_read = 0, texts_followed = 0;
+  std::uint64_t answers = 0;         // submitted, delivered or not
+  std::uint64_t valid_returned = 0;  // valid answers that were given back
+  scores scored;
   tally counted;
   bool operator==(const outcome&) const = default;
 };
@@ -80,12 +86,15 @@ class world {
   void obey(const report& r, const std::vector<int>& blocked, const instruction& instruction);
   void intervene(const instruction& instruction);
   instruction tell(report r);
-  void give(int number, const std::vector<std::string>& recipients, std::vector<hint> hints, bool given_back);
+  void give(int number, const std::vector<std::string>& recipients, const std::string& text, bool given_back);
+  void accept(int number);
+  hint hint_of(int number, const std::string& text, bool given_back);
   void plan_wake(int a);
   void plan(milliseconds at, due_kind kind, int a) { queue_.push({at, ++planned_, kind, a}); }
   milliseconds call_time(const agent_slot& slot) const;
   int add_item(item item);
   void note(const item& put_out);
+  void count_tokens(const agent_slot& slot);
   std::vector<std::string> names_of(const std::vector<int>& agents) const;
   void finish(outcome& out);
 
@@ -102,8 +111,10 @@ class world {
   std::priority_queue<due> queue_;
   std::uint64_t planned_ = 0, hints_ = 0;
   milliseconds now_ = 0, paused_until_ = 0;
-  std::optional<int> answer_;  // number of the item
-  cover known_;                // the elements that the results so far count, until complete
+  std::optional<int> answer_;            // number of the item
+  milliseconds answer_ms_ = 0;           // when it is accepted
+  std::vector<item_history> histories_;  // by number of the item
+  cover known_;                          // the elements that the results so far count, until complete
   outcome counts_;
 };
 

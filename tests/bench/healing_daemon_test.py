@@ -17,6 +17,7 @@ COUNTED = (
     "recurred",
     "unresolved",
     "refused",
+    "right",
 )  # only the in-process bench counts these
 
 
@@ -60,7 +61,8 @@ def without_zeros(counts):
 
 
 @pytest.mark.parametrize(
-    ("agents", "integers", "seeds", "arm"), [(3, 1_000, 3, "digd"), (6, 10_000, 2, "digd"), (6, 10_000, 1, "observe")]
+    ("agents", "integers", "seeds", "arm"),
+    [(3, 1_000, 3, "enforce"), (6, 10_000, 2, "enforce"), (6, 10_000, 1, "observe")],
 )
 def test_the_daemon_gives_the_results_of_the_engine(daemon, agents, integers, seeds, arm):
     expected = in_process(agents, integers, seeds, arm)
@@ -78,4 +80,4 @@ def test_the_daemon_gives_the_results_of_the_engine(daemon, agents, integers, se
 
 def test_some_compared_runs_are_healed():
     """Guards the comparison above against runs without healings."""
-    assert sum(sum(run["healed"].values()) for run in in_process(6, 10_000, 2, "digd").values()) > 5
+    assert sum(sum(run["healed"].values()) for run in in_process(6, 10_000, 2, "enforce").values()) > 5

@@ -8,6 +8,7 @@
 
 #include "bench/healing/arms.h"
 #include "bench/healing/comparison_chart.h"
+#include "bench/healing/control.h"
 #include "bench/healing/engine_monitor.h"
 #include "bench/healing/reading.h"
 #include "bench/healing/study.h"
@@ -46,7 +47,7 @@ names pending_at(const digd::run& r, const std::string& agent) {
 }  // namespace
 
 TEST_CASE("the_same_cell_seed_and_arm_give_the_same_run") {
-  for (const char* name : {"without", "observe", "control", "judge", "digd", "only deadlock"}) {
+  for (const char* name : {"plain", "observe", "enforce", "blind", "random", "judge", "only deadlock"}) {
     INFO(name);
     for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(played(middle, seed, name) == played(middle, seed, name));
   }
@@ -54,10 +55,10 @@ TEST_CASE("the_same_cell_seed_and_arm_give_the_same_run") {
 
 TEST_CASE("results_do_not_depend_on_the_number_of_threads") {
   std::vector<trial> trials;
-  for (std::uint64_t seed = 1; seed <= 8; ++seed) trials.push_back({.where = small, .arm = "digd", .seed = seed});
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) trials.push_back({.where = small, .arm = "enforce", .seed = seed});
   std::ostringstream stream, many;
-  for (const trial_result& r : run_all(trials, 1, [](std::size_t) {})) write_line(stream, r);
-  for (const trial_result& r : run_all(trials, 3, [](std::size_t) {})) write_line(many, r);
+  for (const trial_result& r : run_all(trials, {}, 1, [](std::size_t) {})) write_line(stream, r);
+  for (const trial_result& r : run_all(trials, {}, 3, [](std::size_t) {})) write_line(many, r);
   CHECK(stream.str() == many.str());
 }
 
@@ -73,12 +74,13 @@ TEST_CASE("observing_changes_nothing") {
       outcome with = played(where, seed, "observe");
       CHECK(with.interventions == 0);
       with.counted = {};
-      CHECK(with == played(where, seed, "without"));
+      with.scored.right = {};
+      CHECK(with == played(where, seed, "plain"));
     }
   }
 }
 
-TEST_CASE("where_nobody_follows_hints_an_arm_that_only_injects_text_is_observing_seed_by_seed") {
+TEST_CASE("where_nobody_heeds_texts_an_arm_that_only_injects_text_is_observing_seed_by_seed") {
   for (const char* rule : {"excessive_rerouting", "cross_lineage_aggregation", "repeated_subproblem"}) {
     std::uint64_t injected = 0;
     for (const cell& where : {small, middle, large}) {
@@ -93,10 +95,10 @@ TEST_CASE("where_nobody_follows_hints_an_arm_that_only_injects_text_is_observing
   }
 }
 
-TEST_CASE("hints_that_are_followed_make_a_difference") {
+TEST_CASE("texts_that_are_heeded_make_a_difference") {
   std::uint64_t different = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    different += deeds(played(large, seed, "digd", 1)) != deeds(played(large, seed, "digd", 0));
+    different += deeds(played(large, seed, "enforce", 1)) != deeds(played(large, seed, "enforce", 0));
   }
   CHECK(different > seeds / 2);
 }
@@ -129,17 +131,15 @@ TEST_CASE("after_every_message_the_agents_buffers_equal_the_engines_pending_deli
 }
 
 TEST_CASE("the_engine_refuses_no_message_of_the_world_in_any_arm") {
-  for (const std::vector<arm>* list : {&arms(), &tried()}) {
-    for (const arm& a : *list) {
-      INFO(a.name);
-      for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(play(middle, seed, a).counted.refused == 0);
-    }
+  for (const arm& a : arms()) {
+    INFO(a.name);
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(play(middle, seed, a).counted.refused == 0);
   }
 }
 
 TEST_CASE("an_answer_is_valid_if_it_counts_every_element_and_none_twice") {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    for (const char* name : {"observe", "digd"}) {
+    for (const char* name : {"observe", "enforce"}) {
       const outcome o = played(large, seed, name);
       CHECK(o.valid == (o.answered && o.missing == 0 && o.repeated == 0));
       CHECK(o.time_ms <= parameters{}.time_limit_ms);
@@ -148,45 +148,123 @@ TEST_CASE("an_answer_is_valid_if_it_counts_every_element_and_none_twice") {
   }
 }
 
-TEST_CASE("the_control_intervenes_as_often_as_digd_did_in_the_same_run_where_the_run_lasts_as_long") {
-  std::uint64_t by_digd = 0, by_control = 0;
+TEST_CASE("random_texts_come_at_most_as_often_as_digd_intervenes_and_return_nothing") {
+  std::uint64_t by_digd = 0, random = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const outcome model = played(middle, seed, "digd"), control = played(middle, seed, "control");
-    CHECK(control.interventions <= model.interventions);
+    const outcome model = played(middle, seed, "enforce"), o = played(middle, seed, "random");
+    CHECK(o.interventions <= model.interventions);
+    CHECK(o.valid_returned == 0);
+    CHECK(o.answers <= 1);
     by_digd += model.interventions;
-    by_control += control.interventions;
+    random += o.interventions;
   }
-  CHECK(by_control * 3 > by_digd);
+  CHECK(random * 3 > by_digd);
 }
 
-TEST_CASE("the_agents_find_in_digds_text_the_sentence_that_they_read_it_for") {
-  const request asks =
-      in_words_of(rule_id::early_termination, {}, {}, {{"holder", R"("a2")"}, {"free", R"("a3", "a1" and 4 more)"}})
-          .asks;
-  CHECK((asks.count_once && asks.redo && asks.only_whole && asks.again && asks.not_wait && !asks.wait));
-  CHECK(asks.pass_on_to == "a2");
-  CHECK(asks.to == std::vector<std::string>{"a3", "a1"});
-  const request apart =
-      in_words_of(rule_id::cross_lineage_aggregation, {}, {}, {{"agent", R"("a7")"}, {"younger", R"("e4")"}}).asks;
-  CHECK(apart.reader == "a7");
-  CHECK(apart.take_in == std::vector<std::string>{"e4"});
-  CHECK_FALSE(in_words_of(rule_id::deadlock).asks.count_once);
-  hint h{.rule = rule_id::early_termination};
-  read_text("Wait for what others are working on.", h);
-  CHECK((h.asks.wait && !h.asks.count_once && !h.asks.not_wait && h.asks.to.empty() && h.asks.pass_on_to.empty()));
+TEST_CASE("where_nobody_heeds_random_texts_they_change_nothing_but_wake_agents") {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const outcome o = played(middle, seed, "random", 0);
+    CHECK(o.texts_followed == 0);
+    CHECK(o.valid == played(middle, seed, "plain", 0).valid);
+  }
 }
 
-TEST_CASE("each_rules_text_is_read_on_its_own") {
-  paragraphs of("one\n\ntwo");
-  CHECK(of.next() == "one");
-  CHECK(of.next() == "two");
-  CHECK(of.next().empty());
+TEST_CASE("the_blind_guard_returns_the_first_three_answers_and_accepts_the_fourth") {
+  std::uint64_t most = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const outcome o = played(middle, seed, "blind", 0);
+    CHECK(o.interventions == std::min<std::uint64_t>(3, o.answers));
+    CHECK(o.answered == (o.answers > 3));
+    most = std::max(most, o.answers);
+  }
+  CHECK(most == 4);
+}
+
+TEST_CASE("the_judge_acts_at_most_three_times_and_costs_time") {
+  std::uint64_t acts = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const outcome o = played(middle, seed, "judge"), plain = played(middle, seed, "plain");
+    CHECK(o.interventions <= 3);
+    CHECK((!plain.answered || o.time_ms > plain.time_ms));
+    acts += o.interventions;
+  }
+  CHECK(acts > 0);
+}
+
+TEST_CASE("a_text_is_read_for_its_quoted_names_alone") {
+  CHECK(names_in(R"(See "e4" of agent "a2" (waiting at "a3", "a2").)") == std::vector<std::string>{"e4", "a2", "a3"});
+  CHECK(names_in("Count nothing twice. Wait.").empty());
+  CHECK(names_in(R"(an open "quote)").empty());
+  CHECK(names_in(blind_text).empty());
+  CHECK(names_in(neutral_text).empty());
+}
+
+TEST_CASE("two_texts_with_the_same_names_have_the_same_effect") {
+  const arm* digd = arm_named("enforce");
+  REQUIRE(digd != nullptr);
+  arm other = *digd;
+  other.asks += R"(,"rules":{"missing_termination":{"text":"Blue {agent} green."}})";
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    CHECK(deeds(play({1, 1'000}, seed, other)) == deeds(play({1, 1'000}, seed, *digd)));
+  }
+}
+
+TEST_CASE("agents_do_not_know_what_they_lack") {
+  // The agents of two systems see the same labels, so they decide alike, whatever the results truly count.
+  const draws chance(3);
+  const problem task(1'000, chance);
+  const std::vector<std::string> agents{"a1", "a2"};
+  const auto decided = [&](const cover& truth) {
+    std::vector<item> items{{.id = "e0",
+                             .kind = item_kind::solution,
+                             .result = {.counts = {}, .counted = truth},
+                             .label = cover(range{0, 1'000}),
+                             .source = 1,
+                             .reply_to = 0}};
+    agent self{.number = 0, .activations = 1};
+    return act(self, {{.number = 0}}, {{}, task, chance, 2, items, agents, {{"e0", 0}}});
+  };
+  for (const cover& truth : {cover(range{0, 1'000}), cover(range{0, 10}), cover()}) {
+    const decision d = decided(truth);
+    REQUIRE(d.outputs.size() == 1);
+    CHECK(d.outputs.front().submit);
+  }
+}
+
+TEST_CASE("a_detection_is_right_if_the_work_that_it_names_is_lacking_in_the_end") {
+  const std::vector<item> items{{.id = "e0", .kind = item_kind::problem, .part = {0, 50}},
+                                {.id = "e1", .kind = item_kind::problem, .part = {50, 100}},
+                                {.id = "e2",
+                                 .kind = item_kind::solution,
+                                 .result = {.counts = {}, .counted = cover(range{0, 50})},
+                                 .submitted = true}};
+  const std::map<std::string, int> by_id{{"e0", 0}, {"e1", 1}, {"e2", 2}};
+  const std::vector<item_history> histories{{.consumed = true}, {}, {}};
+  const auto found = [](rule_id rule, const char* event) {
+    detection d;
+    d.rule = rule;
+    d.event = event;
+    return d;
+  };
+  const std::vector<detection> detections{found(rule_id::orphaned_event, "e0"), found(rule_id::orphaned_event, "e1"),
+                                          found(rule_id::early_termination, "e2"), found(rule_id::deadlock, "")};
+  const scores s = score({{0, 100}, items, by_id, histories, 2}, detections);
+  CHECK(s.right[index_of(rule_id::orphaned_event)] == 1);
+  CHECK(s.right[index_of(rule_id::early_termination)] == 1);
+  CHECK(s.right[index_of(rule_id::deadlock)] == 0);
+  CHECK(s.had[index_of(rule_id::orphaned_event)]);
+  CHECK(s.had[index_of(rule_id::early_termination)]);
+  CHECK_FALSE(s.had[index_of(rule_id::deadlock)]);
+  CHECK_FALSE(s.had[index_of(rule_id::repeated_subproblem)]);
+  const scores none_given = score({{0, 100}, items, by_id, histories, std::nullopt}, detections);
+  CHECK(none_given.right[index_of(rule_id::deadlock)] == 1);
+  CHECK(none_given.had[index_of(rule_id::missing_termination)]);
 }
 
 TEST_CASE("the_times_known_ms_and_found_ms_precede_the_end_of_a_run") {
   std::uint64_t found = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-    const outcome o = played(large, seed, "digd");
+    const outcome o = played(large, seed, "enforce");
     if (o.found_ms >= 0) CHECK((o.known_ms >= 0 && o.known_ms <= o.found_ms && o.found_ms <= o.time_ms));
     if (o.known_ms >= 0) CHECK(o.computed >= large.integers);
     CHECK((!o.valid || o.found_ms >= 0));
