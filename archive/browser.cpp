@@ -30,8 +30,9 @@ run_row run_from(const statement& row) {
   return run;
 }
 
-// The `verdicts` frame as sent, with the detections that it refers to.
-void expand(watched_entry& to) {
+}  // namespace
+
+void expand_verdicts(watched_entry& to) {
   if (to.verdicts.empty()) return;
   auto whole = expand_verdicts(to.verdicts, to.seq, [&](std::int64_t id) -> std::optional<std::string> {
     const std::int64_t place = id - to.first_detection;
@@ -40,8 +41,6 @@ void expand(watched_entry& to) {
   });
   if (whole) to.verdicts = std::move(*whole);
 }
-
-}  // namespace
 
 std::size_t watched_entry::bytes() const {
   std::size_t sum = sizeof *this + run.size() + session.size() + type.size() + frame.size() + verdicts.size();
@@ -380,7 +379,7 @@ failure browser::add_rows(std::vector<watched_entry>& to) {
       e.outcomes.push_back(std::move(row));
     });
   }
-  for (watched_entry& e : to) expand(e);
+  for (watched_entry& e : to) expand_verdicts(e);
   return why;
 }
 

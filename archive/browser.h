@@ -108,6 +108,9 @@ struct watched_entry {
   std::size_t bytes() const;
 };
 
+// Replaces the `verdicts` of the entry by the frame as sent, with the detections that it refers to.
+void expand_verdicts(watched_entry& entry);
+
 class browser {
  public:
   static constexpr std::size_t max_entries = 1'024;

@@ -75,7 +75,8 @@ failure entry_stream::prepare() {
       {&detections_,
        "SELECT id, entry, json_object('id', id, 'rule', rule, 'severity', severity, 'session', session, 'at', at,"
        " 'ts', ts, 'event', event, 'agent', agent, 'healed', healed, 'healing', healing, 'cause', cause,"
-       " 'subject', subject, 'place', place, 'detection', json)"
+       " 'subject', subject, 'place', place, 'action', action, 'limits', limits, 'hold', hold, 'detection', json,"
+       " 'more_evidence', CAST(more_evidence AS TEXT))"
        " FROM detections WHERE id > ?1 ORDER BY id"},
       {&interventions_,
        "SELECT row, entry, json_object('id', id, 'action', action, 'event', event, 'ts', ts, 'intervention', json)"

@@ -178,7 +178,8 @@ std::string publisher::shorten(archive::streamed_entry& entry) {
   fields["cut"] = true;
   fields["frame"] = nullptr;
   fields["verdicts"] = nullptr;
-  for (const auto& [list, text] : {std::pair{"detections", "detection"}, {"interventions", "intervention"}}) {
+  for (const auto& [list, text] :
+       {std::pair{"detections", "detection"}, {"detections", "more_evidence"}, {"interventions", "intervention"}}) {
     for (boost::json::value& row : fields[list].as_array()) row.as_object()[text] = nullptr;
   }
   entry.json = boost::json::serialize(parsed);

@@ -58,6 +58,10 @@ TABLES: dict[str, pa.Schema] = {
             ("subject", pa.string()),
             ("place", pa.string()),
             ("detection", pa.string()),
+            ("action", pa.string()),
+            ("limits", pa.string()),
+            ("hold", pa.string()),
+            ("more_evidence", pa.string()),
         ]
     ),
     "interventions": pa.schema(
@@ -68,6 +72,7 @@ TABLES: dict[str, pa.Schema] = {
             ("event", pa.string()),
             ("ts", pa.int64()),
             ("intervention", pa.string()),
+            ("position", pa.int64()),
         ]
     ),
     "outcomes": pa.schema(
@@ -78,10 +83,12 @@ TABLES: dict[str, pa.Schema] = {
             ("detected_ts", pa.int64()),
             ("ts", pa.int64()),
             ("outcome", pa.string()),
+            ("position", pa.int64()),
         ]
     ),
 }
-"""The columns of each table. Every row carries the archive and the entry that it came with: its key."""
+"""The columns of each table. Every row carries the archive and the entry that it came with: its key. `position` is the
+row's place among the rows of its entry."""
 
 
 class Partition(NamedTuple):
@@ -157,7 +164,7 @@ def decode(subject: str, message_id: str, data: bytes) -> Rows | RunKey:
     }
     tables: dict[str, list[dict[str, Any]]] = {"entries": [{**body, **key, "cut": bool(body.get("cut"))}]}
     for table in ("detections", "interventions", "outcomes"):
-        tables[table] = [{**row, **key} for row in _field(body, table, list)]
+        tables[table] = [{**row, **key, "position": i} for i, row in enumerate(_field(body, table, list))]
     for row in tables["detections"]:
         row["healed"] = bool(row.get("healed"))
     return Rows(Partition(tenant, day_of(key["arrived_ms"])), run, tables)
