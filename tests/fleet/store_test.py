@@ -1,11 +1,15 @@
 """The Parquet files of a fleet: what is new is written once; deletion and compaction keep the rest."""
 
+import concurrent.futures
 import itertools
 import json
+import random
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from digd.fleet import store as module
+from digd.fleet.query import rows
 from digd.fleet.rows import BadMessage, RunKey, decode
 from digd.fleet.store import Store
 
@@ -58,7 +62,7 @@ def test_a_crash_between_the_tables_leaves_nothing_doubled(tmp_path, monkeypatch
     def add_until_entries(self, table, partition, table_rows):
         if table == "entries":
             raise OSError("killed")
-        add(self, table, partition, table_rows)
+        return add(self, table, partition, table_rows)
 
     monkeypatch.setattr(Store, "_add", add_until_entries)
     with pytest.raises(OSError):
@@ -100,10 +104,12 @@ def test_a_compaction_that_was_killed_is_finished_or_undone(tmp_path, monkeypatc
         raise OSError("killed")
 
     if is_written:  # the first call looks for a journal, the second removes the old files
-        finish = module._finish_compaction
-        monkeypatch.setattr(module, "_finish_compaction", lambda folder: fail() if next(calls) else finish(folder))
+        finish = Store._finish_compaction
+        monkeypatch.setattr(
+            Store, "_finish_compaction", lambda self, folder: fail() if next(calls) else finish(self, folder)
+        )
     else:
-        monkeypatch.setattr(module, "_write_parquet", fail)
+        monkeypatch.setattr(module, "_parquet", fail)
     with pytest.raises(OSError):
         store.compact()
     monkeypatch.undo()
@@ -132,3 +138,56 @@ def test_old_days_are_dropped(tmp_path):
 def test_an_unreadable_message_is_named(subject, message_id, body, why):
     with pytest.raises(BadMessage, match=why):
         decode(subject, message_id, body)
+
+
+def test_collectors_at_the_same_time_write_each_row_once(tmp_path):
+    rows = [message("a", i, detections=[(i, "deadlock")]) for i in range(1, 201)]
+    stores = [Store(tmp_path) for _ in range(4)]
+    batches = [[rows[i : i + 30] for i in range(0, 200, 20)] for _ in stores]  # they overlap, and all have all
+    for i, mine in enumerate(batches):
+        random.Random(i).shuffle(mine)
+    with concurrent.futures.ThreadPoolExecutor(len(stores)) as pool:
+        written = list(pool.map(lambda pair: [pair[0].write(batch).rows for batch in pair[1]], zip(stores, batches)))
+    assert sum(map(sum, written)) == 200
+    assert (count(tmp_path), count(tmp_path, "detections")) == (200, 200)
+
+
+def test_a_file_that_another_collector_created_first_is_read_before_the_next_try(tmp_path, monkeypatch):
+    """The race itself: both have seen the same files when they create."""
+    first, second = Store(tmp_path), Store(tmp_path)
+    create = first._files.create
+
+    def create_after_the_other(path, content):
+        if "entries" in path and not second.conflicts:
+            second.conflicts = 1
+            second.write([message("a", i) for i in range(1, 6)])
+        return create(path, content)
+
+    monkeypatch.setattr(first._files, "create", create_after_the_other)
+    assert first.write([message("a", i) for i in range(1, 11)]) == (5, 5, 0)
+    assert first.conflicts == 1 and count(tmp_path) == 10
+
+
+def test_compaction_keeps_the_highest_number(tmp_path):
+    store = Store(tmp_path)
+    for i in range(1, 5):
+        store.write([message("a", i)])
+    store.delete_run(RunKey("t1", "a", 1))
+    store.compact()
+    store.write([message("a", 9, run_number=2)])
+    names = sorted(path.name for path in tmp_path.glob("v1/entries/*/*/*.parquet"))
+    assert [name[:13] for name in names] == ["part-00000004", "part-00000005"]
+    assert count(tmp_path) == 1
+
+
+def test_files_without_the_newer_columns_are_read_and_joined(tmp_path):
+    store = Store(tmp_path)
+    store.write([message("a", 1, detections=[(1, "deadlock")])])
+    path = next(tmp_path.glob("v1/detections/*/*/*.parquet"))
+    pq.write_table(pq.read_table(path, partitioning=None).drop_columns(["more_evidence", "hold"]), path)
+    store.write([message("a", 2, detections=[(2, "deadlock")])])
+    query = "SELECT entry, hold FROM detections ORDER BY 1"
+    assert rows(str(tmp_path), query)[1] == [(1, None), (2, None)]
+    Store(tmp_path).compact()
+    assert rows(str(tmp_path), query)[1] == [(1, None), (2, None)]
+    assert len(list(tmp_path.glob("v1/detections/*/*/*.parquet"))) == 1

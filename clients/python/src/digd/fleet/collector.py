@@ -26,6 +26,8 @@ STREAM = "digd"
 CONSUMER = "collector"
 MAX_BYTES = 64 << 20
 """A batch ends with the message that passes this."""
+FAILURE_PAUSE = 2.0
+"""Seconds after a batch that could not be stored."""
 
 
 @dataclass
@@ -34,6 +36,8 @@ class Counts:
     repeated: int = 0
     deleted_runs: int = 0
     rejected: int = 0
+    failed: int = 0
+    """Batches that the files did not take; the stream delivers them again."""
     began: float = field(default_factory=time.monotonic)
 
     def text(self) -> str:
@@ -141,9 +145,18 @@ class Collector:
                 deleted.append(decoded)
             else:
                 rows.append(decoded)
-        written = await asyncio.to_thread(self._store.write, rows)
-        for run in deleted:
-            await asyncio.to_thread(self._store.delete_run, run)
+        try:
+            written = await asyncio.to_thread(self._store.write, rows)
+            for run in deleted:
+                await asyncio.to_thread(self._store.delete_run, run)
+        except OSError as error:
+            # Nothing is acknowledged: the stream delivers the batch again.
+            self.counts.failed += 1
+            print(f"digd.fleet: {error}; trying again", file=sys.stderr)
+            for message in batch:
+                await message.nak(delay=FAILURE_PAUSE)
+            await asyncio.sleep(FAILURE_PAUSE)
+            return
         self.counts.rows += written.rows
         self.counts.repeated += written.repeated
         self.counts.deleted_runs += len(deleted)

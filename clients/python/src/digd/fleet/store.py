@@ -1,36 +1,48 @@
-"""The Parquet files of a fleet, below one folder of a local file system.
+"""The Parquet files of a fleet, below a folder or a bucket of S3 (files.py).
 
     ROOT/v1/TABLE/tenant=TENANT/day=DAY/part-….parquet    the rows (rows.py has the columns)
     ROOT/v1/deleted/tenant=TENANT/ARCHIVE-RUN.json        a run that was deleted, and when that was done
     ROOT/v1/rejected/….json                               messages that no collector could read
-    ROOT/v1/.lock
+    ROOT/v1/.lock                                         of those who rewrite files
 
-A file appears under its name only when it is complete and synced. Any number of collectors may write below the same
-folder: a lock orders them. A row whose (archive, entry) its partition already has is dropped, however late it comes.
-Readers take no lock. Errors: OSError and pyarrow's; what was not written is not acknowledged to the stream.
+Any number of collectors write below the same root. The files of a partition have numbers. A collector reads which keys
+(archive, entry) the files up to number N have, leaves these out, and creates the file N + 1. If another collector has
+created that meanwhile, it begins again: so a row is never there twice, however late it comes again. Only `compact`,
+`delete_run` and `drop_days_before` change or remove files; a lock orders them, and the highest number of a partition
+stays. Errors: OSError and pyarrow's; what was not written is not acknowledged to the stream.
 """
 
 from __future__ import annotations
 
-import contextlib
+import bisect
 import datetime
-import fcntl
 import hashlib
 import json
 import os
-import pathlib
-import shutil
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from .files import File, Files, open_files
 from .rows import SCHEMA_VERSION, TABLES, BadMessage, Partition, Rows, RunKey, as_table, sort
 
 ROW_GROUP = 64 * 1024
+MAX_TRIES = 1000
+"""Of creating a file while other collectors create files."""
+MAX_JOINED = 256 << 20
+"""Bytes of files that compaction joins into one; it needs some ten times that in memory."""
+MAX_KNOWN = 20_000
+"""Files whose keys are remembered."""
+WRITE_ORDER = ("outcomes", "interventions", "detections", "entries")
+"""Entries last: a crash before that leaves no entry without its other rows."""
+
+Ranges = dict[str, list[tuple[int, int]]]
+"""By archive: the entries of a file, as sorted ranges without gaps."""
 
 
 class Written(NamedTuple):
@@ -44,19 +56,15 @@ class Written(NamedTuple):
 
 class Store:
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = pathlib.Path(root) / f"v{SCHEMA_VERSION}"
-        self.root.mkdir(parents=True, exist_ok=True)
+        self._files: Files = open_files(root, f"v{SCHEMA_VERSION}")
+        self._known: dict[File, Ranges] = {}
+        self.conflicts = 0
+        """Files that another collector had created first."""
 
     # ---- writing
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        with open(self.root / ".lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
     def write(self, batch: Iterable[Rows]) -> Written:
-        """Writes the rows that are new. When it returns, they are on the disk."""
+        """Writes the rows that are new. When it returns, they are durable."""
         by_partition: dict[Partition, dict[tuple[str, int], Rows]] = defaultdict(dict)
         repeated = 0
         for rows in batch:
@@ -65,111 +73,183 @@ class Store:
             repeated += key in known
             known[key] = rows
         written = deleted = 0
-        with self._locked():
-            for partition, entries in by_partition.items():
-                for key in [key for key, rows in entries.items() if self._is_deleted(rows.run)]:
-                    del entries[key]
-                    deleted += 1
-                # Entries last: a crash before that leaves no entry without its other rows.
-                for table in ("outcomes", "interventions", "detections", "entries"):
-                    there = self._known_keys(table, partition, entries)
-                    fresh = [row for key, rows in entries.items() if key not in there for row in rows.tables[table]]
-                    if table == "entries":
-                        repeated += len(there)
-                        written += len(fresh)
-                    if fresh:
-                        self._add(table, partition, as_table(table, fresh))
+        for partition, entries in by_partition.items():
+            gone = self._deleted_runs(partition.tenant)
+            for key in [key for key, rows in entries.items() if _deleted_path(rows.run) in gone]:
+                del entries[key]
+                deleted += 1
+            for table in WRITE_ORDER:
+                fresh = self._add(table, partition, entries)
+                if table == "entries":
+                    written += fresh
+                    repeated += len(entries) - fresh
+            # A run that was deleted while its rows were written.
+            gone = self._deleted_runs(partition.tenant) - gone
+            for run in {rows.run for rows in entries.values() if _deleted_path(rows.run) in gone}:
+                self.delete_run(run)
         return Written(written, repeated, deleted)
 
     def delete_run(self, run: RunKey) -> int:
         """Removes a run from all files, and notes that. Returns the number of rows removed."""
         removed = 0
-        with self._locked():
-            # The note comes first: rows that arrive after a crash are dropped.
+        with self._files.locked():
+            # The note comes first: rows that arrive from now on are dropped.
             self._note_deleted(run, done=False)
             for table in TABLES:
-                for path in sorted((self.root / table / f"tenant={run.tenant}").glob("day=*/*.parquet")):
-                    removed += _remove_run(path, run)
+                for file in self._parts(f"{table}/tenant={run.tenant}"):
+                    removed += self._remove_run(file, run)
             self._note_deleted(run, done=True)
         return removed
 
     def reject(self, subject: str, message_id: str, data: bytes, why: str) -> None:
         """Keeps a message that cannot be read, for people."""
-        folder = self.root / "rejected"
-        folder.mkdir(exist_ok=True)
         note = {"subject": subject, "id": message_id, "why": why, "body": data.decode(errors="backslashreplace")}
         name = hashlib.sha256(subject.encode() + b"\0" + message_id.encode() + b"\0" + data).hexdigest()[:24]
-        _write_file(folder / f"{name}.json", json.dumps(note).encode())
+        self._files.put(f"rejected/{name}.json", json.dumps(note).encode())
 
     def compact(self, max_files: int = 1) -> int:
         """Joins the files of each partition that has more than `max_files`. Returns how many files that removed.
 
         A query that runs at the same moment may see rows of the joined files twice.
         """
+        self._files.remove_unfinished()
         removed = 0
-        for folder in sorted(self.root.glob("*/tenant=*/day=*")):
-            with self._locked():
-                removed += _compact(folder, max_files)
+        for table in TABLES:
+            for folder in self._folders(table):
+                step = 1
+                while step > 0:
+                    with self._files.locked():
+                        step = self._compact(folder, max_files)
+                    removed += step
         return removed
 
     def drop_days_before(self, day: str) -> int:
         """Deletes the partitions of earlier days (2026-01-31). Returns how many."""
         dropped = 0
-        with self._locked():
-            for folder in sorted(self.root.glob("*/tenant=*/day=*")):
-                if folder.name.removeprefix("day=") < day:
-                    shutil.rmtree(folder)
-                    dropped += 1
+        with self._files.locked():
+            for table in TABLES:
+                for folder in self._folders(table):
+                    if folder.rpartition("day=")[2] < day:
+                        for file in self._files.list(folder):
+                            self._files.delete(file.path)
+                        dropped += 1
         return dropped
 
-    # ---- inside the lock
+    def deletion(self, run: RunKey) -> dict[str, Any] | None:
+        """The note about a deleted run: its `state` is begun or done. None: it was not deleted."""
+        note = self._files.read(_deleted_path(run))
+        return json.loads(note) if note is not None else None
 
-    def _folder(self, table: str, partition: Partition) -> pathlib.Path:
-        return self.root / table / f"tenant={partition.tenant}" / f"day={partition.day}"
+    # ---- adding rows
 
-    def _add(self, table: str, partition: Partition, rows: pa.Table) -> None:
-        folder = self._folder(table, partition)
-        folder.mkdir(parents=True, exist_ok=True)
-        first, last = rows["entry"][0].as_py(), rows["entry"][-1].as_py()
-        name = hashlib.sha256(f"{rows['archive'][0]} {first} {last} {rows.num_rows} {os.urandom(8)!r}".encode())
-        _write_parquet(folder / f"part-{name.hexdigest()[:20]}.parquet", rows)
+    def _add(self, table: str, partition: Partition, entries: dict[tuple[str, int], Rows]) -> int:
+        """Returns how many rows were new."""
+        folder = f"{table}/tenant={partition.tenant}/day={partition.day}"
+        for _ in range(MAX_TRIES):
+            parts = self._parts(folder)
+            there = self._known_keys(parts, entries)
+            fresh = [row for key, rows in entries.items() if key not in there for row in rows.tables[table]]
+            if not fresh:
+                return 0
+            name = f"part-{1 + max((_number(part) for part in parts), default=0):08}.parquet"
+            if self._files.create(f"{folder}/{name}", _parquet(as_table(table, fresh))):
+                return len(fresh)
+            self.conflicts += 1
+        raise OSError(f"{folder}: no file could be created in {MAX_TRIES} tries")
 
-    def _known_keys(
-        self, table: str, partition: Partition, entries: dict[tuple[str, int], Rows]
-    ) -> set[tuple[str, int]]:
-        """Those of `entries` that the partition has. Reads only row groups whose statistics allow one of them."""
-        wanted: dict[str, tuple[int, int]] = {}
-        for archive, entry in entries:
-            low, high = wanted.get(archive, (entry, entry))
-            wanted[archive] = (min(low, entry), max(high, entry))
+    def _parts(self, folder: str) -> list[File]:
+        return [file for file in self._files.list(folder) if file.name.endswith(".parquet")]
+
+    def _folders(self, table: str) -> list[str]:
+        return sorted({file.folder for file in self._files.list(table)})
+
+    def _known_keys(self, parts: list[File], wanted: dict[tuple[str, int], Rows]) -> set[tuple[str, int]]:
+        by_archive: dict[str, list[int]] = defaultdict(list)
+        for archive, entry in sorted(wanted):
+            by_archive[archive].append(entry)
         found: set[tuple[str, int]] = set()
-        for path in self._folder(table, partition).glob("*.parquet"):
-            with pq.ParquetFile(path) as file:
-                groups = [
-                    group
-                    for group in range(file.num_row_groups)
-                    if any(
-                        _may_have(file, group, "archive", archive, archive)
-                        and _may_have(file, group, "entry", low, high)
-                        for archive, (low, high) in wanted.items()
-                    )
-                ]
-                if groups:
-                    keys = file.read_row_groups(groups, columns=["archive", "entry"])
-                    found.update(zip(keys["archive"].to_pylist(), keys["entry"].to_pylist()))
-        return found & entries.keys()
+        for part in parts:
+            ranges = self._ranges(part)
+            for archive in by_archive.keys() & ranges.keys():
+                entries = by_archive[archive]
+                for low, high in ranges[archive]:
+                    at = bisect.bisect_left(entries, low), bisect.bisect_right(entries, high)
+                    found.update((archive, entry) for entry in entries[at[0] : at[1]])
+        return found
 
-    def _deleted_path(self, run: RunKey) -> pathlib.Path:
-        return self.root / "deleted" / f"tenant={run.tenant}" / f"{run.archive}-{run.run_number}.json"
+    def _ranges(self, part: File) -> Ranges:
+        known = self._known.get(part)
+        if known is None:
+            with self._files.open(part.path) as opened:
+                keys = pq.read_table(opened, columns=["archive", "entry"], partitioning=None)
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            known = self._known[part] = _ranges_of(keys)
+        return known
 
-    def _is_deleted(self, run: RunKey) -> bool:
-        return self._deleted_path(run).exists()
+    # ---- deletion
+
+    def _deleted_runs(self, tenant: str) -> set[str]:
+        return {file.path for file in self._files.list(f"deleted/tenant={tenant}")}
 
     def _note_deleted(self, run: RunKey, done: bool) -> None:
-        path = self._deleted_path(run)
-        path.parent.mkdir(parents=True, exist_ok=True)
         when = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
-        _write_file(path, json.dumps({**run._asdict(), "state": "done" if done else "begun", "when": when}).encode())
+        note = {**run._asdict(), "state": "done" if done else "begun", "when": when}
+        self._files.put(_deleted_path(run), json.dumps(note).encode())
+
+    def _remove_run(self, part: File, run: RunKey) -> int:
+        if run.archive not in self._ranges(part):
+            return 0
+        rows = self._read(part)
+        is_of_run = pc.and_(pc.equal(rows["archive"], run.archive), pc.equal(rows["run_number"], run.run_number))
+        kept = rows.filter(pc.invert(is_of_run))
+        if kept.num_rows < rows.num_rows:
+            # Even without rows the file stays: it may have the highest number.
+            self._files.put(part.path, _parquet(kept))
+        return int(rows.num_rows - kept.num_rows)
+
+    def _read(self, part: File) -> pa.Table:
+        with self._files.open(part.path) as opened:
+            rows = pq.read_table(opened, partitioning=None)
+        schema = TABLES[part.path.partition("/")[0]]
+        # Files of an earlier digd lack the newer columns.
+        columns = [rows[f.name] if f.name in rows.column_names else pa.nulls(rows.num_rows, f.type) for f in schema]
+        return pa.table(columns, schema=schema)
+
+    # ---- compaction
+
+    def _compact(self, folder: str, max_files: int) -> int:
+        self._finish_compaction(folder)
+        parts = self._parts(folder)
+        if len(parts) <= max(max_files, 1):
+            return 0
+        parts = _small_neighbours(parts)
+        if len(parts) < 2:
+            return 0
+        joined = sort(pa.concat_tables([self._read(part) for part in parts]))
+        digest = hashlib.sha256(" ".join(f"{part.path} {part.version}" for part in parts).encode()).hexdigest()[:12]
+        # The number stays the highest, so that no collector creates a number that another has used.
+        new = f"part-{max(_number(part) for part in parts):08}-{digest}.parquet"
+        plan = {"new": new, "old": [part.name for part in parts]}
+        self._files.put(f"{folder}/.compaction.json", json.dumps(plan).encode())
+        self._files.put(f"{folder}/{new}", _parquet(joined))
+        self._finish_compaction(folder)
+        return len(parts) - 1
+
+    def _finish_compaction(self, folder: str) -> None:
+        """Removes the old files if the new one is in place; after a crash before that, the old ones stay."""
+        journal = self._files.read(f"{folder}/.compaction.json")
+        if journal is None:
+            return
+        plan = json.loads(journal)
+        if self._files.read(f"{folder}/{plan['new']}") is not None:
+            for old in plan["old"]:
+                self._files.delete(f"{folder}/{old}")
+        self._files.delete(f"{folder}/.compaction.json")
+
+
+def _deleted_path(run: RunKey) -> str:
+    return f"deleted/tenant={run.tenant}/{run.archive}-{run.run_number}.json"
 
 
 def _key(rows: Rows) -> tuple[str, int]:
@@ -177,88 +257,44 @@ def _key(rows: Rows) -> tuple[str, int]:
     return entry["archive"], entry["entry"]
 
 
-def _may_have(file: pq.ParquetFile, group: int, column: str, low: Any, high: Any) -> bool:
-    at = file.schema_arrow.get_field_index(column)
-    statistics = file.metadata.row_group(group).column(at).statistics
-    if statistics is None or not statistics.has_min_max:
-        return True
-    return bool(statistics.min <= high and low <= statistics.max)
+def _number(part: File) -> int:
+    """0: a file of an earlier digd, which gave no numbers."""
+    match = re.match(r"part-(\d{8})[-.]", part.name)
+    return int(match[1]) if match else 0
 
 
-def _sync_folder(folder: pathlib.Path) -> None:
-    at = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(at)
-    finally:
-        os.close(at)
+def _small_neighbours(parts: list[File]) -> list[File]:
+    """The first files in order of their numbers that fit into one."""
+    chosen: list[File] = []
+    size = 0
+    for part in sorted(parts, key=lambda part: (_number(part), part.name)):
+        if size + part.size > MAX_JOINED:
+            if len(chosen) > 1:
+                break
+            chosen, size = [], 0
+        if part.size <= MAX_JOINED:
+            chosen.append(part)
+            size += part.size
+    return chosen
 
 
-def _put_in_place(written: pathlib.Path, path: pathlib.Path) -> None:
-    with open(written, "rb+") as file:
-        os.fsync(file.fileno())
-    os.replace(written, path)
-    _sync_folder(path.parent)
+def _parquet(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, compression="zstd", row_group_size=ROW_GROUP)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
-def _write_file(path: pathlib.Path, content: bytes) -> None:
-    written = path.with_name(f".{path.name}.{os.getpid()}")
-    written.write_bytes(content)
-    _put_in_place(written, path)
-
-
-def _write_parquet(path: pathlib.Path, rows: pa.Table) -> None:
-    written = path.with_name(f".{path.name}.{os.getpid()}")
-    pq.write_table(rows, written, compression="zstd", row_group_size=ROW_GROUP)
-    _put_in_place(written, path)
-
-
-def _remove_run(path: pathlib.Path, run: RunKey) -> int:
-    with pq.ParquetFile(path) as file:
-        groups = range(file.num_row_groups)
-        if not any(
-            _may_have(file, group, "run_number", run.run_number, run.run_number)
-            and _may_have(file, group, "archive", run.archive, run.archive)
-            for group in groups
-        ):
-            return 0
-        rows = file.read()
-    is_of_run = pc.and_(pc.equal(rows["archive"], run.archive), pc.equal(rows["run_number"], run.run_number))
-    kept = rows.filter(pc.invert(is_of_run))
-    if kept.num_rows == rows.num_rows:
-        return 0
-    if kept.num_rows == 0:
-        path.unlink()
-        _sync_folder(path.parent)
-    else:
-        _write_parquet(path, kept)
-    return int(rows.num_rows - kept.num_rows)
-
-
-def _compact(folder: pathlib.Path, max_files: int) -> int:
-    _finish_compaction(folder)
-    parts = sorted(folder.glob("*.parquet"))
-    if len(parts) <= max(max_files, 1):
-        return 0
-    joined = sort(pa.concat_tables([pq.read_table(part, partitioning=None) for part in parts]))
-    name = hashlib.sha256(" ".join(part.name for part in parts).encode()).hexdigest()[:20]
-    journal = folder / ".compaction.json"
-    _write_file(journal, json.dumps({"new": f"part-{name}.parquet", "old": [part.name for part in parts]}).encode())
-    _write_parquet(folder / f"part-{name}.parquet", joined)
-    _finish_compaction(folder)
-    return len(parts) - 1
-
-
-def _finish_compaction(folder: pathlib.Path) -> None:
-    """Removes the old files if the new one is in place; after a crash before that, the old ones stay."""
-    journal = folder / ".compaction.json"
-    if not journal.exists():
-        return
-    plan = json.loads(journal.read_bytes())
-    if (folder / plan["new"]).exists():
-        for old in plan["old"]:
-            (folder / old).unlink(missing_ok=True)
-    journal.unlink()
-    _sync_folder(folder)
+def _ranges_of(keys: pa.Table) -> Ranges:
+    ranges: Ranges = {}
+    keys = keys.sort_by([("archive", "ascending"), ("entry", "ascending")])
+    for archive, entry in zip(keys["archive"].to_pylist(), keys["entry"].to_pylist()):
+        of_archive = ranges.setdefault(archive, [])
+        if of_archive and entry <= of_archive[-1][1] + 1:
+            of_archive[-1] = (of_archive[-1][0], max(entry, of_archive[-1][1]))
+        else:
+            of_archive.append((entry, entry))
+    return ranges
 
 
 __all__ = ["BadMessage", "Store", "Written"]
