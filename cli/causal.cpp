@@ -15,6 +15,7 @@
 #include "analysis/causal/verify.h"
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/fleet.h"
 #include "cli/progress.h"
 
 namespace digd::cli {
@@ -38,6 +39,7 @@ struct source_options {
   bool rates = false;
   std::int64_t first_ms = 0;
   std::uint64_t first_messages = 0;
+  fleet_options fleet;
 };
 
 struct causal_options {
@@ -64,6 +66,17 @@ void add_source(CLI::App& app, source_options& from) {
   app.add_option("--first-ms", from.first_ms, "only the first so many milliseconds of each run; 0: all")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--first-messages", from.first_messages, "only the first so many messages of each run; 0: all");
+}
+
+// The runs of a fleet in the place of paths.
+std::string name_fleet(const source_options& from, std::vector<std::string>& paths,
+                       std::unique_ptr<fleet_archive>& archive) {
+  const fleet_options fleet = effective_fleet(from.fleet);
+  if (fleet.urls.empty()) return {};
+  if (!paths.empty() || !from.csv.empty()) return "name runs or --fleet, not both";
+  if (!(archive = fleet_archive::make("causal", fleet, {}, true))) return "the runs of the fleet cannot be read";
+  paths = {archive->folder()};
+  return {};
 }
 
 bool is_csv(const std::string& path) { return path == "-" || std::filesystem::path(path).extension() == ".csv"; }
@@ -97,12 +110,15 @@ class loader {
 
   // Returns an error sentence; empty on success.
   std::string load(factor_rows& out, const std::string& outcome = {}) {
+    std::vector<std::string> paths = from_.paths;
+    std::unique_ptr<fleet_archive> archive;
+    if (std::string why = name_fleet(from_, paths, archive); !why.empty()) return why;
     if (!from_.csv.empty()) {
-      if (!from_.paths.empty()) return "name runs or --csv, not both";
+      if (!paths.empty()) return "name runs or --csv, not both";
       return load_csv(from_.csv, out);
     }
-    if (from_.paths.size() == 1 && is_csv(from_.paths[0])) return load_csv(from_.paths[0], out);
-    if (from_.paths.empty()) return "name archives, traces or folders of them, or a table with --csv";
+    if (paths.size() == 1 && is_csv(paths[0])) return load_csv(paths[0], out);
+    if (paths.empty()) return "name archives, traces or folders of them, or a table with --csv";
     factor_request request;
     request.user = extra_;
     request.rates = from_.rates;
@@ -120,7 +136,7 @@ class loader {
       if (text) why = read_user_factors(*text, request.user);
       if (!why.empty()) return shown(file) + ": " + why;
     }
-    out = factor_table_of(from_.paths, request);
+    out = factor_table_of(paths, request);
     return check(out);
   }
 
@@ -297,7 +313,6 @@ int run_factors(const causal_options& options) {
     for (const builtin_factor& f : builtin_factors()) std::cout << f.name << "\t" << f.text << '\n';
     return done;
   }
-  if (options.from.paths.empty()) return complain("", "name an archive, a trace or a folder of them");
   factor_rows rows;
   loader from(options.from);
   if (std::string why = load(from, rows); !why.empty()) return complain("", why);
@@ -389,6 +404,7 @@ CLI::App* add_explain(CLI::App& causal, causal_options& options) {
                   "archives, traces, folders of them (a data directory too); or one factor table (.csv)");
   sub->add_option("--csv", options.from.csv, "a factor table instead of runs; - for standard input");
   add_source(*sub, options.from);
+  add_fleet_options(*sub, options.from.fleet);
   add_metrics(*sub, options.from);
   add_output(*sub, options, {"text", "json", "svg", "dot"},
              "text for people, json for machines, svg or dot (Graphviz): the explanation as a picture");
@@ -431,6 +447,7 @@ void add_causal(CLI::App& app, int& status) {
   CLI::App* factors = causal->add_subcommand("factors", "Writes the factor table, a row a run, as CSV");
   factors->add_option("RUNS", options->from.paths, "archives, traces, folders of them (a data directory too)");
   add_source(*factors, options->from);
+  add_fleet_options(*factors, options->from.fleet);
   add_metrics(*factors, options->from);
   factors->add_flag("--list", options->list, "the built-in factors and what they mean");
   factors->add_option("--csv,-o,--output", options->out, "a file; - for standard output")->capture_default_str();

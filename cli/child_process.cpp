@@ -52,6 +52,7 @@ std::vector<std::string> environment_of(const child_command& command) {
     const int log = ::open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ready = ready && log >= 0 && ::dup2(log, STDOUT_FILENO) >= 0 && ::dup2(log, STDERR_FILENO) >= 0;
   }
+  if (command.output >= 0) ready = ready && ::dup2(command.output, STDOUT_FILENO) >= 0;
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   ready = ready && nothing >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0;
   if (ready) ::execvpe(words[0], words, variables);

@@ -12,10 +12,11 @@
 namespace digd::cli {
 
 struct child_command {
-  std::vector<std::string> words;                              // the program, looked up in PATH, and its arguments
-  std::vector<std::pair<std::string, std::string>> variables;  // added to the environment
-  bool inherits_digd_variables = true;                         // false: without the DIGD_* variables of this process
-  std::string log;                                             // a file for both outputs; empty: those of this process
+  std::vector<std::string> words;                                   // the program, looked up in PATH, and its arguments
+  std::vector<std::pair<std::string, std::string>> variables = {};  // added to the environment
+  bool inherits_digd_variables = true;  // false: without the DIGD_* variables of this process
+  std::string log = {};                 // a file for both outputs; empty: those of this process
+  int output = -1;                      // a descriptor for standard output; -1: as `log` says
 };
 
 // Owns one process: the destructor ends it. The process has its own process group, so that Ctrl-C in the terminal

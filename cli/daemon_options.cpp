@@ -46,6 +46,7 @@ void add_daemon_options(CLI::App& app, daemon_options& options) {
 
 void add_data_dir_option(CLI::App& app, daemon_options& options) {
   app.add_option("--data-dir", options.data_dir, "read the archive in this folder of a daemon's, and ask no daemon");
+  add_fleet_options(app, options.fleet);
 }
 
 int complain(const std::string& command, const std::string& text) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/fleet.h"
 #include "net/client.h"
 #include "net/http_client.h"
 
@@ -16,6 +17,7 @@ struct daemon_options {
   std::string token_file;
   std::string authority;
   std::string data_dir;  // of commands that can do without a daemon; empty: ask one
+  fleet_options fleet;   // likewise
   double timeout_s = 30;
 
   std::chrono::milliseconds patience() const {

@@ -39,7 +39,7 @@ class terminal_guard {
 };
 
 int write(const export_options& options) {
-  const auto source = open_source("export", options.daemon);
+  const auto source = open_source("export", options.daemon, {.run = options.run});
   if (!source) return wrong_use;
   const bool guarded = options.out == "-" && ::isatty(STDOUT_FILENO) == 1;
   terminal_guard guard;

@@ -131,7 +131,7 @@ std::string as_json(const std::vector<stored::limit_suggestion>& limits, const s
 int suggest(const suggest_options& options) {
   const auto span = stored::duration_ms(options.since);
   if (!span) return complain("guards suggest", "--since: expected a time span as 90m, 36h, 7d or 4w");
-  const auto source = open_source("guards suggest", options.daemon);
+  const auto source = open_source("guards suggest", options.daemon, opened_since(options.since));
   if (!source) return wrong_use;
   const std::int64_t now =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())

@@ -4,6 +4,7 @@
 #include <exception>
 #include <initializer_list>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/nearest.h"
 #include "base/quote.h"
 #include "cli/commands.h"
+#include "cli/fleet.h"
 
 namespace {
 
@@ -60,6 +62,13 @@ int main(int argc, char** argv) {
   app.footer(
       "Machine formats go to standard output, all else to standard error.\n"
       "Exit status: 0 done, 1 found what it was asked to find, 2 wrong use or bad input.");
+  digd::cli::add_common_fleet_options(app);
+  app.parse_complete_callback([&app] {
+    const CLI::App* chosen = &app;
+    while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+    if (!digd::cli::common_fleet().urls.empty() && chosen->get_option_no_throw("--fleet") == nullptr)
+      throw std::runtime_error(chosen->get_name() + " reads no fleet (--fleet)");
+  });
   int status = digd::cli::done;
   using namespace digd::cli;
   add_to_group(app, "Begin", status, {add_demo, add_attach});

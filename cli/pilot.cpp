@@ -412,7 +412,7 @@ int print_silencing(const pilot_options& options) {
   const auto fine = read_fine(options.fine);
   if (!fine) return wrong_use;
   json::object pilot;
-  const auto source = open_source("pilot", options.daemon);
+  const auto source = open_source("pilot", options.daemon, opened_since(options.since));
   const std::string why = source ? ask(options.since, *source, pilot) : "";
   if (!source) return wrong_use;
   if (!why.empty()) std::cerr << "digctl pilot: how much this silences is not known: " << why << '\n';
@@ -449,7 +449,7 @@ int pilot(const pilot_options& options) {
     return complain("pilot", "--since: expected a time span as 90m, 36h, 7d or 4w");
   if (!options.fine.empty()) return print_silencing(options);
   if (!options.write.empty()) return complain("pilot", "--write needs --fine, which names what to write");
-  const auto source = open_source("pilot", options.daemon);
+  const auto source = open_source("pilot", options.daemon, opened_since(options.since));
   if (!source) return wrong_use;
   json::object answer;
   if (const std::string why = ask(options.since, *source, answer); !why.empty()) return complain("pilot", why);

@@ -90,8 +90,9 @@ class asked_daemon final : public run_source {
 
 class archive_file final : public run_source {
  public:
-  archive_file(std::string path, std::unique_ptr<archive::browser> reads)
-      : path_(std::move(path)), reads_(std::move(reads)) {}
+  // `of_fleet`: owns the file; null: it is a daemon's.
+  archive_file(std::string path, std::unique_ptr<archive::browser> reads, std::unique_ptr<fleet_archive> of_fleet)
+      : of_fleet_(std::move(of_fleet)), path_(std::move(path)), reads_(std::move(reads)) {}
 
   std::string runs(const each_run& each) override {
     for (std::uint64_t before = 0;;) {
@@ -168,18 +169,40 @@ class archive_file final : public run_source {
     return {};
   }
 
+  const std::unique_ptr<fleet_archive> of_fleet_;
   const std::string path_;
   std::unique_ptr<archive::browser> reads_;
 };
 
+std::int64_t unix_ms_now() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 }  // namespace
 
-std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options) {
-  if (options.data_dir.empty()) {
+fleet_selection opened_since(const std::string& span) {
+  const auto length = stored::duration_ms(span);
+  return {.since_ms = length ? std::max<std::int64_t>(unix_ms_now() - *length, 0) : 0};
+}
+
+std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options,
+                                        const fleet_selection& selection) {
+  const fleet_options fleet = effective_fleet(options.fleet);
+  std::unique_ptr<fleet_archive> of_fleet;
+  if (!fleet.urls.empty()) {
+    if (!options.data_dir.empty()) {
+      complain(command, "--data-dir or --fleet, not both");
+      return nullptr;
+    }
+    if (!(of_fleet = fleet_archive::make(command, fleet, selection))) return nullptr;
+  }
+  if (options.data_dir.empty() && !of_fleet) {
     auto daemon = http_to(command, options);
     return daemon ? std::make_unique<asked_daemon>(std::move(*daemon)) : nullptr;
   }
-  const std::filesystem::path path = std::filesystem::path(options.data_dir) / "digd.sqlite";
+  const std::filesystem::path folder = of_fleet ? of_fleet->folder() : options.data_dir;
+  const std::filesystem::path path = folder / "digd.sqlite";
   std::error_code none;
   std::string why;
   if (!std::filesystem::exists(path, none)) {
@@ -191,7 +214,7 @@ std::unique_ptr<run_source> open_source(const std::string& command, const daemon
     complain(command, shown(path) + ": " + why);
     return nullptr;
   }
-  return std::make_unique<archive_file>(path.string(), std::move(*reads));
+  return std::make_unique<archive_file>(path.string(), std::move(*reads), std::move(of_fleet));
 }
 
 }  // namespace digd::cli

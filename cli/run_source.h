@@ -1,4 +1,4 @@
-// Where commands find the runs that digd saw: in a running daemon or in an archive file.
+// Where commands find the runs that digd saw: in a running daemon, in an archive file or in a fleet.
 //
 // Thread: one; calls block. Failure: each call returns an error sentence; empty on success. Bounds: lists are read page
 // by page; traces and graphs are passed on piece by piece.
@@ -32,7 +32,12 @@ class run_source {
   virtual std::string graph(const std::string& run, const std::string& format, const sink& to) = 0;
 };
 
+// Runs opened within a time span, as 7d; all runs if the text is no time span.
+fleet_selection opened_since(const std::string& span);
+
 // Null, after a message on standard error: there is no such daemon or archive.
-std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options);
+// `selection`: what the command reads of a fleet.
+std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options,
+                                        const fleet_selection& selection = {});
 
 }  // namespace digd::cli

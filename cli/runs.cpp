@@ -80,7 +80,7 @@ table::row row_of(const json::object& run) {
 }
 
 int list(const runs_options& options) {
-  const auto source = open_source("runs", options.daemon);
+  const auto source = open_source("runs", options.daemon, {.limit = options.limit});
   if (!source) return wrong_use;
   json_records records(options.format);
   table rows({"opened", "state", "mode", "messages", "detections", "healed", "size", "run"}, look_of(options.terminal));

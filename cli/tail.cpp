@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value_to.hpp>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -14,12 +16,15 @@
 #include <optional>
 #include <thread>
 
+#include "archive/browser.h"
+#include "archive/detection_text.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/feed_lines.h"
 #include "cli/printable.h"
 #include "cli/terminal_options.h"
 #include "report/picture/text.h"
+#include "report/stored_runs/feed_frames.h"
 
 namespace digd::cli {
 
@@ -56,9 +61,45 @@ std::string time_text(std::int64_t ts) {
   return out;
 }
 
+// Prints frames of the feed, each wrapped to the terminal or as a line.
+class feed_printer {
+ public:
+  explicit feed_printer(const tail_options& options) : options_(options), color_(options.terminal.colored()) {}
+
+  // `host`: of a fleet; empty: there is one daemon.
+  void print(const std::string& text, const json::object& frame, const std::string& host = {}) const {
+    if (options_.lines) {
+      std::cout << printable(text) << '\n';
+      return;
+    }
+    const json::value* run = frame.if_contains("run");
+    std::string before = time_text(number_in(frame, "ts")) + "  ";
+    if (!host.empty()) before += picture::safe(host) + "  ";
+    if (options_.run.empty() && run && run->is_string()) {
+      before += picture::safe({run->get_string().data(), run->get_string().size()}) + "  ";
+    }
+    const std::string indent(std::min<std::size_t>(picture::width_of(before), 24), ' ');
+    const table::look look = look_of(options_.terminal);
+    for (const feed_line& line : feed_lines(frame)) {
+      const std::size_t room = look.width > indent.size() + 24 ? look.width - indent.size() : 0;
+      const auto wrapped = room == 0 ? std::vector{line.text} : picture::wrapped(line.text, room);
+      for (std::size_t i = 0; i < wrapped.size(); ++i) {
+        if (color_) std::cout << "\x1b[2m";
+        std::cout << (i == 0 ? before : indent);
+        if (color_) std::cout << "\x1b[0m" << sgr(line.tone);
+        std::cout << wrapped[i] << (color_ ? "\x1b[0m\n" : "\n");
+      }
+    }
+  }
+
+ private:
+  const tail_options& options_;
+  const bool color_;
+};
+
 class follower {
  public:
-  explicit follower(const tail_options& options) : options_(options), color_(options.terminal.colored()) {}
+  explicit follower(const tail_options& options) : options_(options), printer_(options) {}
 
   int run(const daemon_end& daemon) {
     auto pause = min_pause;
@@ -121,7 +162,7 @@ class follower {
     const bool is_new = of_entry_++ >= shown_;
     if (is_new) {
       ++shown_;
-      print(text, frame);
+      printer_.print(text, frame);
     }
     if (frame.contains("last")) {
       at_ = seq;
@@ -129,32 +170,8 @@ class follower {
     }
   }
 
-  void print(const std::string& text, const json::object& frame) {
-    if (options_.lines) {
-      std::cout << printable(text) << '\n';
-      return;
-    }
-    const json::value* run = frame.if_contains("run");
-    std::string before = time_text(number_in(frame, "ts")) + "  ";
-    if (options_.run.empty() && run && run->is_string()) {
-      before += picture::safe({run->get_string().data(), run->get_string().size()}) + "  ";
-    }
-    const std::string indent(std::min<std::size_t>(picture::width_of(before), 24), ' ');
-    const table::look look = look_of(options_.terminal);
-    for (const feed_line& line : feed_lines(frame)) {
-      const std::size_t room = look.width > indent.size() + 24 ? look.width - indent.size() : 0;
-      const auto wrapped = room == 0 ? std::vector{line.text} : picture::wrapped(line.text, room);
-      for (std::size_t i = 0; i < wrapped.size(); ++i) {
-        if (color_) std::cout << "\x1b[2m";
-        std::cout << (i == 0 ? before : indent);
-        if (color_) std::cout << "\x1b[0m" << sgr(line.tone);
-        std::cout << wrapped[i] << (color_ ? "\x1b[0m\n" : "\n");
-      }
-    }
-  }
-
   const tail_options& options_;
-  const bool color_;
+  const feed_printer printer_;
   std::optional<std::int64_t> at_;  // the last entry that was printed completely
   std::int64_t entry_ = -1;         // the current entry
   std::uint64_t shown_ = 0;         // frames of the current entry that were printed
@@ -162,7 +179,84 @@ class follower {
   bool was_connected_ = false, progress_ = false;
 };
 
+std::string text_in(const json::object& from, std::string_view key) {
+  const json::value* found = from.if_contains(key);
+  return found != nullptr && found->is_string() ? json::value_to<std::string>(*found) : std::string();
+}
+
+// Calls `each` for the objects of a list.
+template <class Each>
+void each_in(const json::object& from, std::string_view key, const Each& each) {
+  const json::value* list = from.if_contains(key);
+  if (list == nullptr || !list->is_array()) return;
+  for (const json::value& item : list->get_array()) {
+    if (item.is_object()) each(item.get_object());
+  }
+}
+
+// A message of the fleet's stream (docs/fleet.md) as a daemon would read it from its archive.
+archive::watched_entry entry_of(const json::object& message) {
+  archive::watched_entry entry{
+      .id = number_in(message, "entry"),
+      .run = text_in(message, "run"),
+      .session = text_in(message, "session"),
+      .type = text_in(message, "type"),
+      .frame = text_in(message, "frame"),
+      .verdicts = text_in(message, "verdicts"),
+      .kind =
+          archive::entry_kind_from(text_in(message, "kind")).value_or(archive::entry_kind::run_opened),  // is not shown
+      .seq = static_cast<std::uint64_t>(number_in(message, "seq")),
+      .ts = number_in(message, "ts")};
+  each_in(message, "detections", [&](const json::object& row) {
+    if (entry.detections.empty()) entry.first_detection = number_in(row, "id");
+    entry.detections.push_back(archive::join_detection(text_in(row, "detection"), text_in(row, "more_evidence")));
+  });
+  each_in(message, "interventions",
+          [&](const json::object& row) { entry.interventions.push_back(text_in(row, "intervention")); });
+  each_in(message, "outcomes", [&](const json::object& row) {
+    archive::outcome_row outcome{.rule = text_in(row, "rule"),
+                                 .outcome = text_in(row, "outcome"),
+                                 .ts = number_in(row, "ts"),
+                                 .detected_ts = number_in(row, "detected_ts")};
+    if (const std::string event = text_in(row, "event"); !event.empty()) outcome.event = event;
+    entry.outcomes.push_back(std::move(outcome));
+  });
+  archive::expand_verdicts(entry);
+  return entry;
+}
+
+// The same frames as the feeds of all daemons would send; with --jsonl each also has `tenant` and `host`.
+int tail_fleet(const tail_options& options, const fleet_options& fleet) {
+  std::vector<std::string> words = fleet_words("tail", fleet);
+  if (!options.run.empty()) words.push_back("--run=" + options.run);
+  fleet_lines messages;
+  if (const std::string why = messages.start(words); !why.empty()) return complain("tail", why);
+  const feed_printer printer(options);
+  for (std::string_view line; std::cout && messages.next(line);) {
+    json::error_code ec;
+    const json::value value = json::parse(line, ec);
+    if (ec || !value.is_object()) continue;
+    const json::object& message = value.get_object();
+    if (message.empty()) {
+      std::cerr << "digctl tail: listening\n";
+      continue;
+    }
+    const std::string host = text_in(message, "host");
+    for (const std::string& text : stored::feed_frames(entry_of(message), options.payloads)) {
+      json::object frame = json::parse(text).as_object();
+      frame["tenant"] = text_in(message, "tenant");
+      frame["host"] = host;
+      printer.print(options.lines ? json::serialize(frame) : text, frame, host);
+    }
+    std::cout.flush();
+  }
+  const std::string why = std::cout ? messages.finish() : std::string();
+  return why.empty() ? done : complain("tail", why);
+}
+
 int tail(const tail_options& options) {
+  if (const fleet_options fleet = effective_fleet(options.daemon.fleet); !fleet.urls.empty())
+    return tail_fleet(options, fleet);
   const auto daemon = find_daemon("tail", options.daemon);
   if (!daemon) return wrong_use;
   return follower(options).run(*daemon);
@@ -183,6 +277,7 @@ void add_tail(CLI::App& app, int& status) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);
+  add_fleet_options(*sub, options->daemon.fleet);
   add_terminal_options(*sub, options->terminal);
   sub->footer("A lost connection is made again, and nothing is missed or told twice. Ends with Ctrl-C.");
   sub->callback([options, &status] { status = tail(*options); });

@@ -44,9 +44,10 @@ std::unique_ptr<trace_input> trace_input::open(const std::string& command, const
   auto made = std::make_unique<trace_input>();
   made->text_ = text;
   std::error_code none;
-  if (options.data_dir.empty() && (text == "-" || fs::exists(text, none))) return made;
-  made->runs_ = open_source(command, options);
-  made->asked_daemon_ = options.data_dir.empty();
+  const bool is_daemon = options.data_dir.empty() && effective_fleet(options.fleet).urls.empty();
+  if (is_daemon && (text == "-" || fs::exists(text, none))) return made;
+  made->runs_ = open_source(command, options, {.run = text});
+  made->asked_daemon_ = is_daemon;
   return made->runs_ ? std::move(made) : nullptr;
 }
 

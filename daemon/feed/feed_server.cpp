@@ -7,7 +7,7 @@
 
 #include "base/quote.h"
 #include "base/thread_name.h"
-#include "daemon/feed/frames.h"
+#include "report/stored_runs/feed_frames.h"
 
 namespace digd::daemon {
 
@@ -234,7 +234,7 @@ const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(ta
   bool& has = payloads ? tail_entry.has_full : tail_entry.has_plain;
   if (!has) {
     has = true;
-    for (std::string& frame : feed_frames(tail_entry.entry, payloads)) {
+    for (std::string& frame : stored::feed_frames(tail_entry.entry, payloads)) {
       frames.push_back(std::make_shared<const std::string>(std::move(frame)));
     }
   }

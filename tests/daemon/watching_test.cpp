@@ -3,12 +3,12 @@
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
-#include "daemon/feed/frames.h"
 #include "daemon/http/request_target.h"
 #include "daemon/http/responses.h"
 #include "daemon/metrics/metrics.h"
 #include "daemon/metrics/prometheus.h"
 #include "ingest/protocol/payloads.h"
+#include "report/stored_runs/feed_frames.h"
 
 namespace digd::daemon {
 namespace {
@@ -118,7 +118,7 @@ TEST_CASE("the_frames_of_an_entry_are_in_order_and_the_last_is_marked") {
   e.detections = {R"({"rule":"deadlock"})"};
   e.outcomes = {{.rule = "deadlock", .outcome = "cleared", .ts = 5, .detected_ts = 4}};
   std::vector<json::value> frames;
-  for (const std::string& text : feed_frames(e, false)) frames.push_back(json::parse(text));
+  for (const std::string& text : stored::feed_frames(e, false)) frames.push_back(json::parse(text));
   REQUIRE(frames.size() == 4);
   CHECK(frames[0].at("type") == "message");
   CHECK(frames[0].at("run") == "r\"");
@@ -138,7 +138,7 @@ TEST_CASE("verdicts_with_injections_appear_as_sent") {
       .id = 1, .run = "r", .session = "main", .type = "event", .frame = R"({"type":"event","seq":1})"};
   e.seq = 1;
   e.verdicts = R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e","action":"inject","inject":"\"}]"}]})";
-  const auto frames = feed_frames(e, true);
+  const auto frames = stored::feed_frames(e, true);
   REQUIRE(frames.size() == 2);
   CHECK(json::parse(frames[1]).at("verdicts").at(0).at("inject") == "\"}]");
 }

@@ -3,8 +3,8 @@
 //
 // Lines of the input: the run, the session, a client's frame, its verdicts as stored, a detection. The target skips
 // lines that are not JSON, because no other text gets into an archive.
+#include "report/stored_runs/feed_frames.h"
 #include "base/quote.h"
-#include "daemon/feed/frames.h"
 #include "ingest/protocol/decode.h"
 #include "tests/fuzz/target.h"
 
@@ -29,7 +29,7 @@ bool is_limit_line(std::string_view frame) {
 }
 
 void check(const archive::watched_entry& e, bool payloads) {
-  const std::vector<std::string> frames = daemon::feed_frames(e, payloads);
+  const std::vector<std::string> frames = stored::feed_frames(e, payloads);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     fuzz::must_be_json(frames[i], "a frame of the feed is JSON");
     must(frames[i].ends_with(",\"last\":true}") == (i + 1 == frames.size()), "only the last frame of an entry has last",

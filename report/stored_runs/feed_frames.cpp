@@ -1,4 +1,4 @@
-#include "daemon/feed/frames.h"
+#include "report/stored_runs/feed_frames.h"
 
 #include <optional>
 #include <string_view>
@@ -8,7 +8,7 @@
 #include "base/json_writer.h"
 #include "ingest/protocol/payloads.h"
 
-namespace digd::daemon {
+namespace digd::stored {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::vector<std::string> feed_frames(const archive::watched_entry& entry, bool w
   return out;
 }
 
-}  // namespace digd::daemon
+}  // namespace digd::stored

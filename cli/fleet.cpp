@@ -1,0 +1,193 @@
+#include "cli/fleet.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include "archive/row_import.h"
+#include "base/quote.h"
+#include "cli/commands.h"
+#include "cli/daemon_options.h"
+#include "cli/progress.h"
+#include "ingest/protocol/decode.h"
+
+namespace digd::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* advice =
+    "digctl --fleet calls Python's digd.fleet: pip install 'digd[fleet]'; DIGD_PYTHON names the interpreter";
+constexpr std::array<const char*, 4> archive_files{"digd.sqlite", "digd.sqlite-wal", "digd.sqlite-shm",
+                                                   "digd.sqlite-journal"};
+
+std::string fleet_interpreter() {
+  const char* named = std::getenv("DIGD_PYTHON");
+  return named != nullptr && *named != '\0' ? named : "python3";
+}
+
+// The files to remove on a signal. The handler only calls functions that are safe there.
+std::array<std::array<char, 512>, archive_files.size()> doomed_files{};
+std::array<char, 512> doomed_folder{};
+
+void remove_on_signal(int number) {
+  for (const auto& file : doomed_files) ::unlink(file.data());
+  ::rmdir(doomed_folder.data());
+  ::signal(number, SIG_DFL);
+  ::raise(number);
+}
+
+void guard_folder(const std::string& folder) {
+  const auto keep = [](std::array<char, 512>& to, const std::string& path) {
+    if (path.size() < to.size()) std::memcpy(to.data(), path.c_str(), path.size() + 1);
+  };
+  for (std::size_t i = 0; i < archive_files.size(); ++i) keep(doomed_files[i], folder + '/' + archive_files[i]);
+  keep(doomed_folder, folder);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, remove_on_signal);
+}
+
+std::optional<usage_amounts> usage_of(std::string_view frame) {
+  thread_local ingest::decoder decoder;
+  message decoded;
+  if (decoder.decode(frame, decoded).refused) return std::nullopt;
+  return decoded.usage;
+}
+
+}  // namespace
+
+fleet_options& common_fleet() {
+  static fleet_options options;
+  return options;
+}
+
+void add_fleet_options(CLI::App& app, fleet_options& options) {
+  app.add_option(
+         "--fleet", options.urls,
+         "read a fleet (docs/fleet.md): the folder or s3:// URL of its Parquet files, nats:// of its stream; may "
+         "be repeated")
+      ->allow_extra_args(false)
+      ->group("A fleet");
+  app.add_option("--where", options.where, "with --fleet: an SQL condition on the columns of `runs`")->group("A fleet");
+  app.add_option("--fleet-credentials", options.credentials, "with --fleet: a credentials file of NATS")
+      ->envname("DIGD_FLEET_CREDENTIALS")
+      ->group("A fleet");
+}
+
+void add_common_fleet_options(CLI::App& app) {
+  app.add_option("--fleet", common_fleet().urls, "for commands that read runs: read a fleet (docs/fleet.md)")
+      ->allow_extra_args(false);
+}
+
+fleet_options effective_fleet(const fleet_options& options) {
+  fleet_options out = options;
+  out.urls.insert(out.urls.begin(), common_fleet().urls.begin(), common_fleet().urls.end());
+  return out;
+}
+
+std::vector<std::string> fleet_words(const std::string& command, const fleet_options& options) {
+  std::vector<std::string> words{command};
+  for (const std::string& url : options.urls) words.push_back("--fleet=" + url);
+  if (!options.credentials.empty()) words.push_back("--credentials=" + options.credentials);
+  return words;
+}
+
+// ---- what Python prints
+
+fleet_lines::~fleet_lines() {
+  if (from_ != nullptr) std::fclose(from_);
+  std::free(line_);
+}
+
+std::string fleet_lines::start(const std::vector<std::string>& words) {
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::string("no pipe: ") + std::strerror(errno);
+  child_command command{.words = {fleet_interpreter(), "-m", "digd.fleet"}, .output = pipe[1]};
+  command.words.insert(command.words.end(), words.begin(), words.end());
+  std::string why = program_.start(command);
+  ::close(pipe[1]);
+  from_ = ::fdopen(pipe[0], "r");
+  return why.empty() ? why : why + "; " + advice;
+}
+
+bool fleet_lines::next(std::string_view& line) {
+  const ssize_t length = ::getline(&line_, &room_, from_);
+  if (length <= 0) return false;
+  any_ = true;
+  line = {line_, static_cast<std::size_t>(length) - (line_[length - 1] == '\n')};
+  return true;
+}
+
+std::string fleet_lines::finish() {
+  std::optional<int> status;
+  while (!(status = program_.ended())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (*status == 0) return {};
+  return *status == 1 && !any_ ? std::string("the fleet could not be read; ") + advice
+                               : std::string("the fleet could not be read");
+}
+
+int become_fleet_program(const std::string& command, std::vector<std::string> words) {
+  const std::string python = fleet_interpreter();
+  words.insert(words.begin(), {python, "-m", "digd.fleet"});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments.front(), arguments.data());
+  return complain(command, python + ": " + std::strerror(errno) + "; " + advice);
+}
+
+// ---- an archive of the selected runs
+
+std::unique_ptr<fleet_archive> fleet_archive::make(const std::string& command, const fleet_options& options,
+                                                   const fleet_selection& selection, bool is_quiet) {
+  std::unique_ptr<fleet_archive> made(new fleet_archive);
+  std::error_code none;
+  std::string pattern = (fs::temp_directory_path(none) / "digctl-fleet-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) {
+    complain(command, pattern + ": " + std::strerror(errno));
+    return nullptr;
+  }
+  made->folder_ = pattern;
+  guard_folder(pattern);
+  const std::string why = show_while(
+      {.name = "reading the fleet"}, [&] { return made->fill(options, selection); }, is_quiet);
+  if (!why.empty()) {
+    complain(command, "--fleet: " + why);
+    return nullptr;
+  }
+  return made;
+}
+
+fleet_archive::~fleet_archive() {
+  std::error_code none;
+  if (!folder_.empty()) fs::remove_all(folder_, none);
+}
+
+std::string fleet_archive::fill(const fleet_options& options, const fleet_selection& selection) {
+  archive::row_import into;
+  if (const auto trouble = into.open(folder_ + "/digd.sqlite", usage_of)) return trouble.words;
+  std::vector<std::string> words = fleet_words("rows", options);
+  if (!options.where.empty()) words.push_back("--where=" + options.where);
+  if (!selection.run.empty()) words.push_back("--run=" + selection.run);
+  if (selection.limit > 0) words.push_back("--limit=" + std::to_string(selection.limit));
+  if (selection.since_ms > 0) words.push_back("--since-ms=" + std::to_string(selection.since_ms));
+  fleet_lines rows;
+  std::string why = rows.start(words);
+  std::string_view row;
+  archive::failure bad;
+  while (why.empty() && !bad && rows.next(row)) bad = into.add(row);
+  if (why.empty() && bad) return "a row: " + bad.words;
+  if (why.empty()) why = rows.finish();
+  if (why.empty() && (bad = into.finish())) why = bad.words;
+  return why;
+}
+
+}  // namespace digd::cli

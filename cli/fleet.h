@@ -1,0 +1,86 @@
+// Reads runs of a fleet (docs/fleet.md). Python's digd.fleet reads the Parquet files and the stream; digctl writes the
+// rows into an archive in a private folder and reads that as any other.
+//
+// Thread: one; calls block. Failure: an error sentence or a null pointer, after a message on standard error. Bounds:
+// one line of Python's output is in memory, and the archive is as large as the selected runs.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/child_process.h"
+
+namespace digd::cli {
+
+struct fleet_options {
+  std::vector<std::string> urls;  // empty: no fleet is asked
+  std::string where, credentials;
+};
+
+// What to read of a fleet. Empty and 0: all runs.
+struct fleet_selection {
+  std::string run;
+  std::size_t limit = 0;
+  std::int64_t since_ms = 0;
+};
+
+// `digctl --fleet URL COMMAND` means the same as `digctl COMMAND --fleet URL`.
+fleet_options& common_fleet();
+void add_common_fleet_options(CLI::App& app);
+void add_fleet_options(CLI::App& app, fleet_options& options);
+// The options of the command with those that stand before it.
+fleet_options effective_fleet(const fleet_options& options);
+
+// Lines that `python3 -m digd.fleet COMMAND` prints.
+class fleet_lines {
+ public:
+  ~fleet_lines();
+  fleet_lines() = default;
+  fleet_lines(const fleet_lines&) = delete;
+  fleet_lines& operator=(const fleet_lines&) = delete;
+
+  std::string start(const std::vector<std::string>& words);
+  // False at the end.
+  bool next(std::string_view& line);
+  // Waits for the program. An error sentence if it failed; it has written the reason to standard error.
+  std::string finish();
+
+ private:
+  child_process program_;
+  std::FILE* from_ = nullptr;
+  char* line_ = nullptr;
+  std::size_t room_ = 0;
+  bool any_ = false;
+};
+
+// The options of the fleet as Python takes them.
+std::vector<std::string> fleet_words(const std::string& command, const fleet_options& options);
+
+// A folder with the file digd.sqlite, removed with this and on SIGINT, SIGTERM and SIGHUP.
+class fleet_archive {
+ public:
+  static std::unique_ptr<fleet_archive> make(const std::string& command, const fleet_options& options,
+                                             const fleet_selection& selection, bool is_quiet = false);
+  ~fleet_archive();
+  fleet_archive(const fleet_archive&) = delete;
+  fleet_archive& operator=(const fleet_archive&) = delete;
+
+  const std::string& folder() const { return folder_; }
+
+ private:
+  fleet_archive() = default;
+  std::string fill(const fleet_options& options, const fleet_selection& selection);
+
+  std::string folder_;
+};
+
+// Replaces this process by `python3 -m digd.fleet WORDS`. Returns only if that fails.
+int become_fleet_program(const std::string& command, std::vector<std::string> words);
+
+}  // namespace digd::cli

@@ -1,0 +1,139 @@
+"""The commands of `python -m digd.fleet`. `digctl --fleet` calls those below `FOR_DIGCTL`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from . import places
+from .query import rows
+from .store import Store
+
+RUNS = """
+SELECT strftime(make_timestamp(r.opened_ms * 1000), '%Y-%m-%d %H:%M:%S') AS opened, tenant, host, run,
+       coalesce(ended, 'open') AS ended, messages,
+       (SELECT count(*) FROM detections AS d WHERE d.archive = r.archive AND d.run_number = r.run_number) AS detections
+FROM runs AS r ORDER BY opened_ms, run
+"""
+WRONG_USE = 2
+
+
+def _print(columns: list[str], found: list[tuple[Any, ...]], format_: str) -> None:
+    if format_ == "json":
+        for row in found:
+            print(json.dumps(dict(zip(columns, row)), default=str))
+        return
+    table = [list(columns)] + [["" if value is None else str(value) for value in row] for row in found]
+    widths = [max(len(row[i]) for row in table) for i in range(len(columns))]
+    for line in table:
+        print("  ".join(value.ljust(width) for value, width in zip(line, widths)).rstrip())
+
+
+def _collect(given: argparse.Namespace) -> int:
+    from .collector import Options, collect  # only collectors need NATS
+
+    options = Options(given.nats, given.credentials, given.batch_rows, given.batch_seconds)
+    options.until_empty = given.until_empty
+    options.ack_wait_seconds = given.ack_wait
+    print(asyncio.run(collect(given.root, options)).text())
+    return 0
+
+
+def _compact(given: argparse.Namespace) -> int:
+    store = Store(given.root)
+    if given.keep_days is not None:
+        first = datetime.datetime.now(datetime.timezone.utc).date() - datetime.timedelta(days=given.keep_days)
+        print(f"{store.drop_days_before(first.isoformat())} partitions dropped")
+    print(f"{store.compact()} files fewer")
+    return 0
+
+
+def _query(given: argparse.Namespace) -> int:
+    _print(*rows(given.root, RUNS if given.command == "runs" else given.query), given.format)
+    return 0
+
+
+def _rows(given: argparse.Namespace) -> int:
+    from .selection import Wanted, lines, open_fleet, select
+
+    db = open_fleet(places.parse(given.fleet, given.credentials))
+    runs = select(db, Wanted(given.where, given.run, given.limit, given.since_ms))
+    for line in lines(db, runs):
+        sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+    return 0
+
+
+def _tail(given: argparse.Namespace) -> int:
+    from .live import follow
+
+    asyncio.run(follow(places.parse(given.fleet, given.credentials), given.run))
+    return 0
+
+
+def _add_files(commands: Any) -> None:
+    collect = commands.add_parser("collect", help="move messages from the stream into Parquet files")
+    collect.add_argument("--nats", action="append", required=True, metavar="URL", help="a server; may be repeated")
+    collect.add_argument("--credentials", metavar="FILE", help="a credentials file of NATS")
+    collect.add_argument("--batch-rows", type=int, default=10_000, help="entries in one file, at most")
+    collect.add_argument("--batch-seconds", type=float, default=2.0, help="the longest wait for a batch")
+    collect.add_argument("--ack-wait", type=float, default=60.0, help="seconds until the stream delivers a batch again")
+    collect.add_argument("--until-empty", action="store_true", help="stop once the stream has nothing more")
+    collect.set_defaults(run_command=_collect)
+    compact = commands.add_parser("compact", help="join the small files of each partition, and drop old days")
+    compact.add_argument("--keep-days", type=int, metavar="N", help="delete partitions of more than N days ago")
+    compact.set_defaults(run_command=_compact)
+    runs = commands.add_parser("runs", help="list all runs")
+    sql = commands.add_parser("sql", help="ask in SQL: entries, detections, interventions, outcomes, runs")
+    for command in (collect, compact, runs, sql):
+        command.add_argument("root", metavar="ROOT", help="the folder of the Parquet files, or s3://BUCKET/PATH")
+    sql.add_argument("query", metavar="SQL")
+    for command in (runs, sql):
+        command.add_argument("--format", choices=("table", "json"), default="table")
+        command.set_defaults(run_command=_query)
+
+
+def add_fleet(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--fleet", action="append", required=True, metavar="URL", help="a folder, s3:// or nats://")
+    command.add_argument("--credentials", metavar="FILE", help="a credentials file of NATS")
+
+
+def _add_for_digctl(commands: Any) -> None:
+    exported = commands.add_parser("rows", help="the rows of runs as JSON lines")
+    exported.add_argument("--where", default="", metavar="SQL", help="a condition on the columns of `runs`")
+    exported.add_argument("--limit", type=int, default=0, help="the newest so many runs; 0: all")
+    exported.add_argument("--since-ms", type=int, default=0, help="runs opened since then")
+    exported.set_defaults(run_command=_rows)
+    tail = commands.add_parser("tail", help="messages as they come, as JSON lines")
+    tail.set_defaults(run_command=_tail)
+    for command in (exported, tail):
+        add_fleet(command)
+        command.add_argument("--run", default="", help="only this run")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m digd.fleet", description="The past of a fleet, as Parquet files.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_files(commands)
+    _add_for_digctl(commands)
+    given = parser.parse_args(arguments)
+    run_command: Callable[[argparse.Namespace], int] = given.run_command
+    try:
+        return run_command(given)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at the end
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except OSError as error:
+        print(f"digd.fleet: {error}", file=sys.stderr)
+        return 1
+    except places.WrongUse as error:
+        print(f"digd.fleet: {error}", file=sys.stderr)
+        return WRONG_USE

@@ -1,0 +1,153 @@
+"""Reads the stream of a fleet: what collectors have not stored yet, and what comes from now on.
+
+It uses consumers of its own that live as long as the reader, so it takes nothing from the collectors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import nats
+import nats.errors
+import nats.js.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+
+from .places import Fleet, WrongUse
+from .rows import BadMessage, Rows, RunKey, decode
+
+STREAM = "digd"
+CONSUMER = "collector"
+MAX_LIVE = 1_000_000
+"""Messages that a reader takes from the stream at most. Beyond that, collectors are too far behind."""
+BATCH = 1000
+IDLE_SECONDS = 5.0
+
+
+async def connect(fleet: Fleet, reconnects: int = 3) -> Client:
+    async def on_error(error: Exception) -> None:
+        print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
+
+    try:
+        return await nats.connect(
+            servers=fleet.need_servers(),
+            user_credentials=fleet.credentials,
+            max_reconnect_attempts=reconnects,
+            connect_timeout=5,
+            error_cb=on_error,
+        )
+    except (nats.errors.Error, OSError, asyncio.TimeoutError) as error:
+        raise WrongUse(f"{', '.join(fleet.servers)}: {error or type(error).__name__}") from None
+
+
+async def _collected(js: JetStreamContext) -> int:
+    """The stream's sequence up to which collectors have stored everything."""
+    try:
+        info = await js.consumer_info(STREAM, CONSUMER)
+    except nats.js.errors.NotFoundError:
+        return 0
+    return info.ack_floor.stream_seq if info.ack_floor is not None else 0
+
+
+async def _subscribe(js: JetStreamContext, **start: Any) -> JetStreamContext.PullSubscription:
+    config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=60, mem_storage=True, **start)
+    # Without a durable name, and removed by the server after a minute without a reader.
+    return await js.pull_subscribe("digd.archive.>", stream=STREAM, config=config)
+
+
+def _decoded(message: Msg) -> Rows | RunKey | None:
+    try:
+        return decode(message.subject, (message.headers or {}).get("Nats-Msg-Id", ""), message.data)
+    except BadMessage:
+        return None  # a collector keeps it aside
+
+
+async def uncollected(fleet: Fleet) -> list[Rows]:
+    """The rows of messages that no collector has acknowledged, without those of runs deleted meanwhile."""
+    connection = await connect(fleet)
+    try:
+        js = connection.jetstream()
+        try:
+            last = (await js.stream_info(STREAM)).state.last_seq
+        except nats.js.errors.NotFoundError:
+            return []
+        first = await _collected(js) + 1
+        if first > last:
+            return []
+        if last - first >= MAX_LIVE:
+            raise WrongUse(f"the collectors are {last - first + 1} messages behind; at most {MAX_LIVE} can be read live")
+        subscription = await _subscribe(js, deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=first)
+        found: list[Rows] = []
+        deleted: set[RunKey] = set()
+        at = first - 1
+        while at < last:
+            try:
+                batch = await subscription.fetch(BATCH, timeout=2)
+            except (nats.errors.TimeoutError, asyncio.TimeoutError):
+                break  # the rest was removed from the stream
+            for message in batch:
+                at = message.metadata.sequence.stream
+                decoded = _decoded(message)
+                if isinstance(decoded, RunKey):
+                    deleted.add(decoded)
+                elif decoded is not None:
+                    found.append(decoded)
+        return [rows for rows in found if rows.run not in deleted]
+    finally:
+        await connection.close()
+
+
+async def tail(fleet: Fleet) -> AsyncIterator[Msg | None]:
+    """None once it listens, then messages in order. Waits for a stream that does not exist yet, and for the server."""
+    connection = await connect(fleet, reconnects=-1)
+    try:
+        js = connection.jetstream()
+        start: dict[str, Any] = {"deliver_policy": DeliverPolicy.NEW}
+        subscription: JetStreamContext.PullSubscription | None = None
+        listens = False
+        while True:
+            try:
+                if subscription is None:
+                    subscription = await _subscribe(js, **start)
+                if not listens:
+                    listens = True
+                    yield None
+                batch = await subscription.fetch(BATCH, timeout=IDLE_SECONDS)
+            except (nats.errors.TimeoutError, asyncio.TimeoutError):
+                continue
+            except nats.errors.Error as error:
+                print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
+                subscription = None  # the server may have lost the consumer with its memory
+                await asyncio.sleep(1)
+                continue
+            for message in batch:
+                start = {
+                    "deliver_policy": DeliverPolicy.BY_START_SEQUENCE,
+                    "opt_start_seq": message.metadata.sequence.stream + 1,
+                }
+                yield message
+    finally:
+        await connection.close()
+
+
+async def follow(fleet: Fleet, run: str = "") -> None:
+    """Prints messages as they come, as JSON lines: the message with `tenant`, `host` and `archive`.
+
+    The first line, {}, says that it listens.
+    """
+    async for message in tail(fleet):
+        if message is None:
+            print("{}", flush=True)
+            continue
+        decoded = _decoded(message)
+        if not isinstance(decoded, Rows) or (run and decoded.tables["entries"][0]["run"] != run):
+            continue
+        body = json.loads(message.data)
+        place = {"tenant": decoded.partition.tenant, "host": decoded.tables["entries"][0]["host"]}
+        print(json.dumps({**body, **place, "archive": decoded.run.archive}, ensure_ascii=False), flush=True)

@@ -1,0 +1,143 @@
+"""Runs of a fleet for programs that read archives: each row as one JSON object in a line.
+
+A line has the fields of a message of the stream (docs/fleet.md). `digctl` writes an archive from them. If the runs come
+from several archives, the numbers of runs, entries and detections are moved so that they do not meet;
+`detection_shift` says by how much those of detections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import duckdb
+
+from .places import Fleet, WrongUse
+from .query import connect
+from .rows import TABLES, Rows
+
+FETCH = 2000
+KEYS = ("host", "archive", "entry", "run", "run_number", "arrived_ms")
+
+
+class Wanted(NamedTuple):
+    where: str = ""
+    """A condition on the columns of `runs`; empty: all."""
+    run: str = ""
+    """Of several runs with this id, the latest."""
+    limit: int = 0
+    """The newest so many; 0: all."""
+    since_ms: int = 0
+    """Opened since then."""
+
+
+class SelectedRun(NamedTuple):
+    tenant: str
+    host: str
+    archive: str
+    run_number: int
+    run: str
+    opened_ms: int
+
+
+def open_fleet(fleet: Fleet) -> duckdb.DuckDBPyConnection:
+    """The stored rows, and those that only the stream has, if it is named."""
+    live: list[Rows] = []
+    if fleet.servers:
+        from .live import uncollected  # only this needs NATS
+
+        live = asyncio.run(uncollected(fleet))  # before the files: what is collected meanwhile is in one of them
+    return connect(fleet.need_root(), live)
+
+
+def select(db: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[SelectedRun]:
+    """Oldest first."""
+    sql = "SELECT tenant, host, archive, run_number, run, opened_ms FROM runs WHERE opened_ms >= ?"
+    values: list[Any] = [wanted.since_ms]
+    if wanted.run:
+        sql += " AND run = ?"
+        values.append(wanted.run)
+    if wanted.where:
+        sql += f" AND ({wanted.where})"
+    limit = 1 if wanted.run else wanted.limit
+    sql += " ORDER BY opened_ms DESC, archive DESC, run_number DESC" + (f" LIMIT {limit}" if limit else "")
+    try:
+        found = db.execute(sql, values).fetchall()
+    except duckdb.Error as error:
+        raise WrongUse(f"--where: {error}") from None
+    return [SelectedRun(*row) for row in reversed(found)]
+
+
+def _rows_of(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[dict[str, Any]]:
+    """The rows of the selected runs, in their order. Several can be read at the same time, but only one of `entries`."""
+    names = [field.name for field in TABLES[table]]
+    columns = ", ".join(f'r."{name}"' for name in names)
+    order = {"entries": "", "detections": ", r.id"}.get(table, ", r.position")
+    sql = (
+        f"SELECT {columns}, s.number, s.entry_shift, s.detection_shift FROM {table} AS r"
+        f" JOIN selected AS s ON r.archive = s.archive AND r.run_number = s.run_number"
+        f" ORDER BY s.number, r.entry{order}"
+    )
+    if table == "entries":
+        cursor = db.execute(sql)
+    else:  # a connection has one result at a time, and other connections know no registered data
+        db.execute(f"CREATE OR REPLACE TABLE selected_{table} AS {sql}")
+        cursor = db.cursor().execute(f"FROM selected_{table}")
+    while batch := cursor.fetchmany(FETCH):
+        for row in batch:
+            yield dict(zip([*names, "number", "entry_shift", "detection_shift"], row))
+
+
+def _select_into(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> None:
+    db.execute(
+        "CREATE OR REPLACE TABLE selected (archive VARCHAR, run_number BIGINT, number BIGINT, entry_shift BIGINT,"
+        " detection_shift BIGINT)"
+    )
+    several = len({run.archive for run in runs}) > 1
+    shifts: dict[str, tuple[int, int]] = {}
+    if several:
+        entry_shift = detection_shift = 0
+        for archive in dict.fromkeys(run.archive for run in runs):
+            shifts[archive] = (entry_shift, detection_shift)
+            for table, column in (("entries", "entry"), ("detections", "id")):
+                last = db.execute(f"SELECT max({column}) FROM {table} WHERE archive = ?", [archive]).fetchone()
+                step = (last[0] or 0) if last else 0
+                if table == "entries":
+                    entry_shift += step
+                else:
+                    detection_shift += step
+    selected = [
+        (run.archive, run.run_number, i + 1 if several else run.run_number, *shifts.get(run.archive, (0, 0)))
+        for i, run in enumerate(runs)
+    ]
+    if selected:
+        db.executemany("INSERT INTO selected VALUES (?, ?, ?, ?, ?)", selected)
+
+
+def lines(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> Iterable[str]:
+    """The rows of the runs, run by run, each run in its order."""
+    _select_into(db, runs)
+    beside = {table: _rows_of(db, table) for table in ("detections", "interventions", "outcomes")}
+    ahead = {table: next(rows, None) for table, rows in beside.items()}
+    for row in _rows_of(db, "entries"):
+        at = (row["number"], row["entry"])
+        line = {name: row[name] for name in row if name not in ("host", "archive", "cut")}
+        for table, rows in beside.items():
+            of_entry: list[dict[str, Any]] = []
+            while (item := ahead[table]) is not None and (item["number"], item["entry"]) <= at:
+                if (item["number"], item["entry"]) == at:
+                    of_entry.append(item)
+                ahead[table] = next(rows, None)
+            line[table] = [_moved(table, item) for item in of_entry]
+        line["run_number"] = line.pop("number")
+        line["entry"] += line.pop("entry_shift")
+        yield json.dumps(line, ensure_ascii=False, separators=(",", ":"))
+
+
+def _moved(table: str, row: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: row[name] for name in row if name not in (*KEYS, "number", "entry_shift", "detection_shift", "position")}
+    if table == "detections":
+        kept["id"] += row["detection_shift"]
+    return kept
