@@ -1,7 +1,8 @@
 // digd-simulate [--seconds N] [--hours H] [--seed S] [--worlds N]: simulates worlds, one seed after the other.
 //
-// Prints counts and speed. Exit code 1, with the seed, if a promise was broken: `--seed S --worlds 1` repeats the same
-// world. Exit code 2 if the arguments are wrong.
+// Each seed gives a world of one daemon and a fleet of three (fleet_world.h). Prints counts and speed. Exit code 1,
+// with the seed, if a promise was broken: `--seed S --worlds 1` repeats the same world. Exit code 2 if the arguments
+// are wrong.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "tests/simulation/check.h"
+#include "tests/simulation/fleet_world.h"
 #include "tests/simulation/world.h"
 
 using namespace digd::simulation;
@@ -40,7 +42,7 @@ bool parse_options(int argc, char** argv, options& options) {
   return argc % 2 == 1;
 }
 
-void print(const totals& sum, std::uint64_t worlds, double seconds) {
+void print(const totals& sum, const fleet_totals& fleet, std::uint64_t worlds, double seconds) {
   const auto row = [](const char* name, std::uint64_t value) {
     std::printf("%-32s %14llu\n", name, static_cast<unsigned long long>(value));
   };
@@ -64,6 +66,14 @@ void print(const totals& sum, std::uint64_t worlds, double seconds) {
   row("kills", sum.kills);
   row("entries recovered", sum.replayed);
   row("answers missed and sent again", sum.repeated);
+  row("fleets", worlds);
+  row("  entries judged", fleet.judged);
+  row("  entries acknowledged", fleet.acked);
+  row("  runs taken over", fleet.taken);
+  row("  leases ended", fleet.leases_ended);
+  row("  daemons killed", fleet.kills);
+  row("  daemons cut off", fleet.partitions);
+  row("  entries fenced off", fleet.stale);
   std::printf("%-32s %14.1f\n", "seconds", seconds);
   row("messages a minute", static_cast<std::uint64_t>(60 * static_cast<double>(sum.messages) / seconds));
 }
@@ -82,10 +92,12 @@ int main(int argc, char** argv) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   };
   totals sum;
+  fleet_totals fleet;
   std::uint64_t worlds = 0;
   for (double next_report = 60; worlds < options.worlds && elapsed() < options.seconds; ++worlds) {
     try {
       simulate(options.seed + worlds, sum);
+      simulate_fleet(options.seed + worlds, fleet);
     } catch (const broken_promise& broken) {
       const unsigned long long seed = options.seed + worlds;
       std::fprintf(stderr, "BROKEN: %s\nrepeat: scripts/simulate --seed %llu --worlds 1\n", broken.what(), seed);
@@ -96,6 +108,6 @@ int main(int argc, char** argv) {
       next_report += 60;
     }
   }
-  print(sum, worlds, elapsed());
+  print(sum, fleet, worlds, elapsed());
   return 0;
 }

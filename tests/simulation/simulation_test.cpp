@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "tests/simulation/check.h"
+#include "tests/simulation/fleet_world.h"
 #include "tests/simulation/world.h"
 
 using namespace digd::simulation;
@@ -60,4 +61,41 @@ TEST_CASE("a_faulty_disk_breaks_a_promise_and_is_noticed") {
   CHECK(noticed_early_reports == 20);
   CAPTURE(noticed_losses);
   CHECK(noticed_losses >= 8);  // chance decides whether a forgotten entry had been reported durable
+}
+
+TEST_CASE("no_run_of_a_fleet_has_two_homes_and_takeovers_lose_nothing") {
+  fleet_totals sum;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    INFO("seed " << seed);
+    REQUIRE_NOTHROW(simulate_fleet(seed, sum));
+  }
+  CHECK(sum.judged > 100'000);
+  CHECK(sum.acked > 100'000);
+  CHECK(sum.taken > 500);
+  CHECK(sum.kept > 50);
+  CHECK(sum.elsewhere > 5'000);
+  CHECK(sum.leases_ended > 200);
+  CHECK(sum.kills > 200);
+  CHECK(sum.drains > 50);
+  CHECK(sum.partitions > 200);
+  CHECK(sum.lost > 1'000);
+  CHECK(sum.stale > 1'000);
+}
+
+TEST_CASE("a_fleet_that_breaks_its_rules_is_noticed") {
+  const auto broken_of_40 = [](const fleet_faults& faults) {
+    int broken = 0;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      fleet_totals sum;
+      try {
+        simulate_fleet(seed, sum, faults);
+      } catch (const broken_promise&) {
+        ++broken;
+      }
+    }
+    return broken;
+  };
+  CHECK(broken_of_40({.max_drift = 0.5}) >= 5);  // the lease's margins allow a fifth
+  CHECK(broken_of_40({.judges_without_lease = true}) >= 20);
+  CHECK(broken_of_40({.restores_without_marker = true}) >= 20);
 }

@@ -1,0 +1,28 @@
+#include "daemon/fleet/homes/host_watch.h"
+
+#include <algorithm>
+
+namespace digd::daemon {
+
+host_watch::state host_watch::see(const std::string& key, std::uint64_t revision, std::chrono::milliseconds length,
+                                  home_time sent, home_time received) {
+  const auto found = seen_.find(key);
+  if (found == seen_.end()) {
+    if (seen_.size() >= max_hosts) {
+      seen_.erase(std::min_element(seen_.begin(), seen_.end(),
+                                   [](const auto& a, const auto& b) { return a.second.latest < b.second.latest; }));
+    }
+    seen_[key] = {revision, received, received};
+    return state::unknown;
+  }
+  sighting& last = found->second;
+  last.latest = received;
+  if (last.revision != revision) {
+    last.revision = revision;
+    last.since = received;
+    return state::renewed;
+  }
+  return sent - last.since >= wait_of(length) ? state::lapsed : state::quiet;
+}
+
+}  // namespace digd::daemon

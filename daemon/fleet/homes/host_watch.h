@@ -1,0 +1,48 @@
+// Whether the lease of another daemon has lapsed, as far as this daemon can tell by its own clock.
+//
+// A lease has lapsed when two reads, far enough apart, find the same revision. The time between them counts from the
+// reply to the first until the second is sent, so delays of the network only make it longer. It is a tenth longer than
+// the lease, and the holder stops a tenth earlier (host_lease.h): so clocks may differ in speed by a fifth of the
+// lease, and their readings by anything. Whoever ends a lapsed lease does so by compare-and-set on that revision. A
+// renewal that comes in between wins.
+//
+// Thread: one at a time. Bounds: `max_hosts`; beyond it, the host that was read longest ago is forgotten, and its wait
+// begins again.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "daemon/fleet/homes/home_records.h"
+
+namespace digd::daemon {
+
+class host_watch {
+ public:
+  static constexpr std::size_t max_hosts = 1'024;
+  enum class state : std::uint8_t {
+    unknown,  // read for the first time
+    renewed,  // the revision has changed since the last read
+    quiet,    // it has not, and not enough time has passed
+    lapsed,
+  };
+
+  // After a read of the host's key. `sent` and `received`: of that read. `revision` 0: there is no such key.
+  state see(const std::string& key, std::uint64_t revision, std::chrono::milliseconds length, home_time sent,
+            home_time received);
+
+  // How long a revision must stay.
+  static home_time wait_of(std::chrono::milliseconds length) { return length + home_time(length) / 10; }
+
+ private:
+  struct sighting {
+    std::uint64_t revision = 0;
+    home_time since{0};  // when the first reply with this revision arrived
+    home_time latest{0};
+  };
+  std::map<std::string, sighting, std::less<>> seen_;
+};
+
+}  // namespace digd::daemon
