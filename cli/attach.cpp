@@ -220,6 +220,9 @@ bool is_daemon_there(const attach_options& options) {
   net::http_answer answer;
   std::string why = daemon->get("/healthz", answer);
   if (why.empty() && !answer.good()) why = complaint_of(*daemon, answer);
+  // Needs the right that the hooks need. What has it is refused for something else: this is no WebSocket.
+  if (why.empty()) why = daemon->get("/v1/ingest", answer);
+  if (why.empty() && (answer.status == 401 || answer.status == 403)) why = complaint_of(*daemon, answer);
   std::cerr << (why.empty() ? "digd answers at " + daemon->to().shown() + ".\n" : why + '\n');
   return why.empty();
 }
@@ -228,6 +231,17 @@ bool is_daemon_there(const attach_options& options) {
 std::string text_in(const fs::path& path) {
   std::string why;
   return read_file(path, max_settings_bytes, why).value_or(std::string());
+}
+
+// HTTP hooks send the token only if it was there when they were written.
+bool do_hooks_send_token(const attach_options& options, const json::object& settings) {
+  const std::string text = json::serialize(settings);
+  if (text.find("/v1/hooks/" + options.program) == std::string::npos) return true;
+  if (text.find("Bearer $DIGD_TOKEN") != std::string::npos) return true;
+  const auto daemon = find_daemon("attach", options.daemon);
+  if (!daemon || daemon->token.empty()) return true;
+  std::cerr << "The hooks send no token; run digctl attach again with DIGD_TOKEN.\n";
+  return false;
 }
 
 int check(const attach_options& options, const fs::path& path) {
@@ -240,10 +254,11 @@ int check(const attach_options& options, const fs::path& path) {
   }
   auto settings = read_settings(path);
   if (!settings) return wrong_use;
+  const bool is_token_sent = do_hooks_send_token(options, *settings);
   const std::size_t hooks = remove_hooks(*settings, program.settings), wanted = program.settings.hooks.size();
   std::cerr << shown(path) << " has " << hooks << " of " << wanted << " hooks of digd.\n";
   const bool is_known = report_version(program);
-  return is_daemon_there(options) && is_known && hooks == wanted ? done : found;
+  return is_daemon_there(options) && is_known && is_token_sent && hooks == wanted ? done : found;
 }
 
 // The plugin is a file of its own: nothing is merged.
@@ -284,6 +299,7 @@ int attach(const attach_options& options) {
   json::object after = *before;
   const attachable& program = program_of(options);
   const std::size_t removed = remove_hooks(after, program.settings);
+  const bool has_own = !after.empty();
   const json::object handler = handler_for(options, *daemon);
   if (!options.remove) add_hooks(after, program.settings, handler);
   if (after == *before) {
@@ -301,7 +317,7 @@ int attach(const attach_options& options) {
   fs::create_directories(path.parent_path(), ec);
   const fs::path backup = path.string() + ".before-digd";
   const bool has_original = removed > 0 && fs::exists(backup, ec);  // from before the hooks that are replaced now
-  if (!before->empty() && !has_original) {
+  if (has_own && !has_original) {
     fs::copy_file(path, backup, fs::copy_options::overwrite_existing, ec);
     if (ec) return complain("attach", "no backup " + shown(backup) + ": " + ec.message() + ". Nothing was changed");
     std::cerr << "The settings as they were: " << shown(backup) << '\n';

@@ -38,8 +38,10 @@ class log_reader {
   imported_session& counts_;
   log_calls calls_{claude_code};
   std::string folder_, branch_, prompt_id_;
+  std::size_t prompt_ = std::string::npos;  // the latest prompt's place among the calls
   std::map<std::string, std::pair<std::string, json::object>> tools_;  // by tool use: name and input
   std::map<std::string, usage_totals> replies_;                        // by the reply's id
+  std::map<std::size_t, std::string> models_;                          // by the prompt's place among the calls
   bool acts_ = false;
 };
 
@@ -47,7 +49,9 @@ std::vector<call> log_reader::read() {
   read_lines(file_, counts_, [this](const json::object& line) { take(line); });
   // The log breaks off, or the agent came back without a text.
   if (acts_ && !file_.agent.empty()) stop({});
-  return calls_.take();
+  std::vector<call> calls = calls_.take();
+  for (auto& [prompt, model] : models_) calls[prompt].model = std::move(model);
+  return calls;
 }
 
 void log_reader::take(const json::object& line) {
@@ -82,7 +86,10 @@ void log_reader::take_user(const json::object& line, const json::object& message
     if (is_result) return;
   }
   acts_ = true;
-  if (file_.agent.empty()) return add("UserPromptSubmit", {{"prompt", text}});
+  if (file_.agent.empty()) {
+    prompt_ = calls_.size();
+    return add("UserPromptSubmit", {{"prompt", text}});
+  }
   add("SubagentStart", {{"digd", json::object{{"tool_use_id", file_.tool_use}}}});
 }
 
@@ -100,6 +107,10 @@ void log_reader::take_result(const json::object& line, const json::object& resul
 void log_reader::take_assistant(const json::object& message) {
   if (const json::object* usage = object_of(message, "usage")) {
     replies_[text_of(message, "id")] = usage_of(*usage);
+  }
+  // The first reply to a prompt names the model.
+  if (std::string model = model_of(message); prompt_ < calls_.size() && !model.empty()) {
+    models_.emplace(prompt_, cut(std::move(model), call::max_id_bytes));
   }
   const json::value* content = message.if_contains("content");
   if (content == nullptr || !content->is_array()) return;

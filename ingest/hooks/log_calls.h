@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/json/object.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -40,6 +41,7 @@ class log_calls {
   call* add(const boost::json::object& hook);
   void add(call made);
   bool empty() const { return calls_.empty(); }
+  std::size_t size() const { return calls_.size(); }
   call& last() { return calls_.back(); }
   std::vector<call> take() { return std::move(calls_); }
 

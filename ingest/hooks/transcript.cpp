@@ -34,6 +34,11 @@ usage_totals usage_of(const json::object& usage) {
           .model_calls = 1};
 }
 
+std::string model_of(const json::object& reply) {
+  std::string model = text_of(reply, "model");
+  return model == "<synthetic>" ? std::string() : model;
+}
+
 transcript_facts read_transcript(std::string_view lines) {
   transcript_facts facts;
   std::unordered_map<std::string, usage_totals> replies;  // by the reply's id: the last line has its final usage
@@ -55,7 +60,7 @@ transcript_facts read_transcript(std::string_view lines) {
     const json::object* usage = reply == nullptr ? nullptr : object_of(*reply, "usage");
     if (usage == nullptr || text_of(*reply, "role") != "assistant") continue;
     replies[text_of(*reply, "id")] = usage_of(*usage);
-    facts.model = text_of(*reply, "model");
+    if (std::string model = model_of(*reply); !model.empty()) facts.model = std::move(model);
   }
   for (const auto& [id, usage] : replies) {
     facts.usage.input_tokens += usage.input_tokens;

@@ -12,9 +12,12 @@ namespace digd::hooks {
 // The `usage` of one reply.
 usage_totals usage_of(const boost::json::object& usage);
 
+// The model of a reply of Claude Code; empty: the program itself wrote it.
+std::string model_of(const boost::json::object& reply);
+
 struct transcript_facts {
   usage_totals usage;  // input includes what was read from and written to the cache
-  std::string model;   // of the last reply
+  std::string model;   // of the last reply that names one
 };
 
 // `lines`: the transcript, one JSON object a line. The parts of one reply count once.

@@ -1,6 +1,7 @@
 """digctl attach and digctl hook: the settings that they write, and what they do without a daemon."""
 
 import contextlib
+import hashlib
 import json
 import os
 import socket
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 from coding_agent import HOOKS, program, run_program
 from fake_model import Call, Model
-from live import DIGCTL, wait_until
+from live import DIGCTL, Daemon, wait_until
 
 OWN_HOOK = {"matcher": "Bash", "hooks": [{"type": "command", "command": "/usr/bin/true"}]}
 
@@ -70,6 +71,36 @@ def test_check_says_what_is_missing(tmp_path, daemon):
     assert missing.returncode == 1
     assert "0 of 10 hooks" in missing.stderr
     assert "digd answers" in missing.stderr
+
+
+def test_attach_takes_no_hooks_of_its_own_for_the_settings_from_before(tmp_path):
+    for mode in ("shadow", "enforce"):
+        assert digctl("attach", "claude-code", mode, cwd=tmp_path).returncode == 0
+    assert [path.name for path in (tmp_path / ".claude").iterdir()] == ["settings.json"]
+
+
+def test_check_notices_hooks_that_the_daemon_refuses(tmp_path):
+    secret = "secret-of-an-agent-0123456789abcdef"
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f"[[token]]\nname = 'agent'\nsha256 = '{digest}'\nrights = ['ingest']\n")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "claude").write_text("#!/bin/sh\necho 2.1.330\n")
+    (tmp_path / "bin" / "claude").chmod(0o755)
+    env = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    with Daemon(tmp_path / "daemon", f"tokens = '{tokens}'\n") as daemon:
+
+        def run(*options, **more):
+            return digctl("attach", "claude-code", *options, "--to", daemon.address, cwd=tmp_path, env={**env, **more})
+
+        assert run().returncode == 0
+        refused = run("--check")
+        assert (refused.returncode, "wants a token" in refused.stderr) == (1, True)
+        silent = run("--check", DIGD_TOKEN=secret)
+        assert (silent.returncode, "The hooks send no token" in silent.stderr) == (1, True)
+        assert run(DIGD_TOKEN=secret).returncode == 0
+        ready = run("--check", DIGD_TOKEN=secret)
+        assert ready.returncode == 0, ready.stderr
 
 
 def test_hook_fails_open_without_a_daemon(tmp_path):

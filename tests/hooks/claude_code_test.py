@@ -222,6 +222,24 @@ def test_a_message_to_a_subagent_at_work_does_not_change_who_gets_its_result(wat
     assert result["recipients"] == ["main"]
 
 
+def test_prompts_of_a_resumed_session_are_runs_of_one_session(watched, tmp_path):
+    message = Call("SendMessage", {"to": "helper", "message": "more", "summary": "more"})
+    parts = {
+        "main": [[agent("a", name="helper")], ["It works."], ["First."], [message], ["It works again."], ["Second."]],
+        "a": [["result 1"], ["result 2"]],
+    }
+    session = play("resumed", tmp_path, watched.url(), parts, resumes=("again",))
+    first, second = watched.runs()
+    assert first["labels"]["session"] == second["labels"]["session"]
+    assert first["run"] != second["run"]
+    assert [watched.detections(run) for run in (first, second)] == [[], []]
+    assert [run["ended"] for run in (first, second)] == ["success", "success"]
+    answers = [[e["payload"]["text"] for e in events(watched.trace(run)).values() if e.get("submit")]
+               for run in (first, second)]  # fmt: skip
+    assert answers == [["First."], ["Second."]]
+    assert session.changed == []
+
+
 # ---- failures
 
 

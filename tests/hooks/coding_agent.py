@@ -128,31 +128,43 @@ def settings_with(hooks_url: str, timeout_s: float = 30) -> dict:
     return {"hooks": dict.fromkeys(HOOKS, entry)}
 
 
-def run_program(folder: Path, model: Model, settings: dict, prompt: str = "[[part:main]] go") -> str:
-    """Runs one prompt to its end; returns what the program printed as the result."""
+def run_program(
+    folder: Path, model: Model, settings: dict, prompt: str = "[[part:main]] go", resumes: tuple[str, ...] = ()
+) -> str:
+    """Runs a prompt to its end, and then `resumes` in the same session; returns the last result that was printed."""
     home, project = folder / "home", folder / "project"
     (home / ".claude").mkdir(parents=True, exist_ok=True)
     project.mkdir(exist_ok=True)
     (home / ".claude" / "settings.json").write_text(json.dumps(settings))
     server = serve(model)
+    flags = ["--output-format", "json", "--dangerously-skip-permissions"]
+    result = ""
     try:
-        done = subprocess.run(
-            [program(), "-p", prompt, "--output-format", "json", "--dangerously-skip-permissions"],
-            cwd=project,
-            env=environment(home, server.server_port),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-        )
+        for command in [["-p", prompt], *(["--continue", "-p", each] for each in resumes)]:
+            done = subprocess.run(
+                [program(), *command, *flags],
+                cwd=project,
+                env=environment(home, server.server_port),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_S,
+            )
+            assert done.returncode == 0, done.stderr + done.stdout
+            result = json.loads(done.stdout)["result"]
     finally:
         server.shutdown()
-    assert done.returncode == 0, done.stderr + done.stdout
-    return json.loads(done.stdout)["result"]
+    return result
 
 
 def play(
-    scenario: str, folder: Path, url: str, parts: dict, before: object = None, hook_timeout_s: float = 30
+    scenario: str,
+    folder: Path,
+    url: str,
+    parts: dict,
+    before: object = None,
+    hook_timeout_s: float = 30,
+    resumes: tuple[str, ...] = (),
 ) -> Session:
     """Runs a scenario with the real program, or plays its recorded hook calls."""
     model = Model(parts)
@@ -169,7 +181,7 @@ def play(
     server = relay.serve()
     try:
         hooks_url = f"http://127.0.0.1:{server.server_port}/"
-        result = run_program(folder, model, settings_with(hooks_url, hook_timeout_s))
+        result = run_program(folder, model, settings_with(hooks_url, hook_timeout_s), resumes=resumes)
     finally:
         server.shutdown()
     if os.environ.get("RECORD_HOOKS") and before is None:

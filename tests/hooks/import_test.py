@@ -73,6 +73,10 @@ def test_a_log_becomes_the_trace_of_a_watched_session(name, tmp_path):
     assert {line["agent"] for line in starts(trace)} >= {"main", "general-purpose#1"}
     assert detections(path) == (["early_termination"] if name == "empty" else [])
     assert trace[-1]["outcome"] == "success"
+    labels = trace[0]["labels"]
+    assert labels["program"] == "claude-code"
+    assert labels["project"] == "project"
+    assert labels["model"].startswith("claude-")
 
 
 def test_logs_that_are_none_are_refused_and_damaged_lines_named(tmp_path):

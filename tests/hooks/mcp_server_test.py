@@ -188,13 +188,16 @@ def test_malformed_messages_are_answered(daemon):
 
 
 @pytest.mark.skipif(program() is None, reason="needs the real program: it is the client")
-def test_claude_code_asks_the_server(daemon, tmp_path):
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+def test_claude_code_asks_the_server(daemon, tmp_path, kind):
     run = record_a_failure(daemon)
     model = Model({"main": [[Call("mcp__digd__list_detections", {"run": run})], ["It ended too early."]]})
     home, project = tmp_path / "home", tmp_path / "project"
     (home / ".claude").mkdir(parents=True)
     project.mkdir()
     server = {"command": str(Path(DIGCTL).resolve()), "args": ["mcp", "--to", daemon.address]}
+    if kind == "http":
+        server = {"type": "http", "url": f"http://{daemon.address}/mcp"}
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"digd": server}}))
     endpoint = serve(model)
     flags = ["--output-format", "json", "--dangerously-skip-permissions", "--strict-mcp-config"]

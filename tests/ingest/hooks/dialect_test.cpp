@@ -187,6 +187,13 @@ TEST_CASE("ATranscriptOfClaudeCodeCountsTheLinesOfAReplyOnce") {
   REQUIRE(facts.usage == usage_totals{.input_tokens = 5, .output_tokens = 2, .model_calls = 1});
 }
 
+TEST_CASE("RepliesThatTheProgramItselfWroteNameNoModel") {
+  const std::string reply = R"({"message":{"role":"assistant","usage":{},"id":)";
+  const transcript_facts facts =
+      read_transcript(reply + R"("r1","model":"m"}})" + '\n' + reply + R"("r2","model":"<synthetic>"}})");
+  REQUIRE(facts.model == "m");
+}
+
 TEST_CASE("ASubagentsPromptOfCodexIsNoPromptOfTheUser") {
   REQUIRE(read_well(codex, hook("UserPromptSubmit", R"("agent_id":"a1")")).kind == call_kind::unused);
 }
