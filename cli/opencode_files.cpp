@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-constexpr std::size_t max_session_bytes = 1u << 20;   // of the file that describes a session
+constexpr std::size_t max_session_bytes = 1u << 20;  // of the file that describes a session
 constexpr std::size_t max_opencode_parents = 64;     // of a nested subagent
 
 struct stored_session {

@@ -38,7 +38,7 @@ class log_reader {
   imported_session& counts_;
   log_calls calls_{claude_code};
   std::string folder_, branch_, prompt_id_;
-  std::size_t prompt_ = std::string::npos;  // the latest prompt's place among the calls
+  std::size_t prompt_ = std::string::npos;                             // the latest prompt's place among the calls
   std::map<std::string, std::pair<std::string, json::object>> tools_;  // by tool use: name and input
   std::map<std::string, usage_totals> replies_;                        // by the reply's id
   std::map<std::size_t, std::string> models_;                          // by the prompt's place among the calls
