@@ -185,5 +185,6 @@ http_response metrics(const metrics_sources& from) {
   add_overload(now, from.readiness.overload);
   return respond(status::ok, "text/plain; version=0.0.4; charset=utf-8", metrics_text(counts, now));
 }
+  now.heap_bytes = heap_bytes();
 
 }  // namespace digd::daemon

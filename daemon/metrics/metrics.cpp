@@ -305,6 +305,7 @@ void write_process(prometheus_text& out, const process_facts& now) {
 }
 
 }  // namespace
+  out.gauge("digd_heap_bytes", "Bytes allocated and not freed.", now.heap_bytes);
 
 std::string metrics_text(counts threads, const process_facts& now) {
   prometheus_text out;

@@ -66,7 +66,7 @@ struct process_facts {
   const hook_counts* hooks = nullptr;
   const publisher_counts* fleet = nullptr;  // null: no fleet
   std::uint64_t reads_waiting = 0;
-  std::uint64_t resident_bytes = 0;
+  std::uint64_t resident_bytes = 0, heap_bytes = 0;
 };
 
 std::string metrics_text(std::span<const thread_counts* const> threads, const process_facts& now);

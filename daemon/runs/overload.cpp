@@ -64,6 +64,11 @@ std::uint64_t resident_bytes() {
 
 std::uint64_t memory_limit(const std::string& root) {
   std::uint64_t limit =
+std::uint64_t heap_bytes() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::string groups = root + "/sys/fs/cgroup";
   std::string line;

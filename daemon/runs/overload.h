@@ -91,3 +91,5 @@ std::uint64_t resident_bytes();
 std::uint64_t memory_limit(const std::string& root = "");
 
 }  // namespace digd::daemon
+// Allocated and not freed. Unlike resident memory, it does not count what malloc keeps for later.
+std::uint64_t heap_bytes();

@@ -6,8 +6,9 @@ Faults, repeated at seeded moments: a client that drops its connection and resum
 garbage instead of a WebSocket; a silent connection; a feed reader that does not read; a reload; deletion of an open
 run. Retention bounds the archive.
 
-Samples: resident memory, open descriptors, time from message to verdicts, bytes on disk. The first fifth is the
-warm-up. A line is fitted to the rest by least squares; the soak fails if a slope would matter within a day.
+Samples: resident memory, the allocated heap, open descriptors, time from message to verdicts, bytes on disk. The first
+fifth is the warm-up. A line is fitted to the rest by least squares; the soak fails if a slope would matter within a
+day.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import statistics
@@ -206,6 +208,7 @@ class Soak:
                 {
                     "hours": (time.monotonic() - begun) / 3600,
                     "memory_mb": int(status["VmRSS"].split()[0]) / 1024,
+                    "heap_mb": await asyncio.to_thread(self.heap_bytes) / 1e6,
                     "descriptors": len(os.listdir(f"/proc/{pid}/fd")),
                     "p50_ms": taken[len(taken) // 2] * 1000 if taken else 0.0,
                     "p99_ms": taken[len(taken) * 99 // 100] * 1000 if taken else 0.0,
@@ -221,6 +224,11 @@ class Soak:
                     file=sys.stderr,
                 )
 
+    def heap_bytes(self):
+        """What digd has allocated and not freed."""
+        with urlopen(f"http://{self.daemon.address}/metrics", timeout=TIMEOUT_S) as answer:
+            return int(re.search(rb"^digd_heap_bytes (\d+)$", answer.read(), re.MULTILINE)[1])
+
     async def run(self):
         self.end = time.monotonic() + self.arguments.hours * 3600
         async with asyncio.TaskGroup() as tasks:
@@ -235,7 +243,7 @@ class Soak:
 # ---- the verdict
 
 # The growth allowed in a day, on top of three standard errors of the slope.
-ALLOWED_A_DAY = {"memory_mb": 24.0, "descriptors": 24.0, "p50_ms": 10.0, "archive_mb": 24.0}
+ALLOWED_A_DAY = {"memory_mb": 24.0, "heap_mb": 24.0, "descriptors": 24.0, "p50_ms": 10.0, "archive_mb": 24.0}
 
 
 def slope_of(samples, name):
@@ -251,7 +259,7 @@ def slope_of(samples, name):
 def judge(samples):
     warm = samples[len(samples) // 5 :]
     rows = []
-    for name in ("memory_mb", "descriptors", "p50_ms", "p99_ms", "archive_mb"):
+    for name in ("memory_mb", "heap_mb", "descriptors", "p50_ms", "p99_ms", "archive_mb"):
         slope, error = slope_of(warm, name)
         values = [s[name] for s in warm]
         allowed = ALLOWED_A_DAY.get(name)
