@@ -121,10 +121,14 @@ void writer::work() {
 
 bool writer::write_and_tidy() {
   const disk_work at_disk(disk_work_since_);
+  const clock::time_point begun = clock::now();
   if (!write()) return false;
-  // A step of deletion is work of its own: a long one after a long write is no hang.
-  disk_work_since_ = clock::now().time_since_epoch().count();
-  tidy();
+  // As long as for the batch, so that deletion keeps up with what arrives; one step at least.
+  const clock::time_point until = clock::now() + (clock::now() - begun);
+  do {
+    // A step of deletion is work of its own: a long one after a long write is no hang.
+    disk_work_since_ = clock::now().time_since_epoch().count();
+  } while (tidy() && clock::now() < until && !queue_.is_closed());
   return true;
 }
 

@@ -147,6 +147,27 @@ TEST_CASE("a_deletion_takes_many_steps_and_acks_come_between_them", "[archive]")
   CHECK(rows_of(folder.file(), 1) == 0);
 }
 
+TEST_CASE("deletion_keeps_up_with_what_arrives", "[archive]") {
+  constexpr std::uint64_t entries = 20'000;
+  temporary_folder folder;
+  watched_deletions seen;
+  options options;
+  options.path = folder.file();
+  auto a = open_watched(options, seen);
+  auto p = a->make_producer();
+  push(*p, opening(1, "large"));
+  push(*p, opening(2, "other"));
+  for (std::uint64_t seq = 1; seq <= entries; ++seq) push(*p, telling(1, seq, "words"));
+  REQUIRE(seen.seen.wait_for_durable(1, entries));
+  push(*p, deletion(1));
+  const std::uint64_t before = a->counted().entries.load();
+  for (std::uint64_t seq = 1; seq <= 20 * entries && a->counted().deleted_runs.load() == 0; ++seq) {
+    push(*p, telling(2, seq, "words"));  // waits while the queue is full
+  }
+  REQUIRE(seen.wait_for(1));
+  CHECK(a->counted().entries.load() - before < 4 * entries);
+}
+
 TEST_CASE("a_run_being_deleted_is_there_for_nobody_and_its_name_is_free", "[archive]") {
   temporary_folder folder;
   {
