@@ -1,7 +1,9 @@
 #include "archive/archive.h"
 
+#include <chrono>
 #include <utility>
 
+#include "archive/damage_watch.h"
 #include "archive/reader.h"
 #include "archive/store.h"
 #include "archive/write_queue.h"
@@ -45,6 +47,7 @@ struct archive::state {
   std::atomic<std::uint64_t> next_run{1};
   std::shared_ptr<shared_queue> at;
   std::unique_ptr<writer> writes;
+  std::unique_ptr<damage_watch> watch;  // null: none
 };
 
 archive::archive(std::unique_ptr<state> s) : state_(std::move(s)) {}
@@ -67,6 +70,12 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
   made->next_run = made->file.next_run_number();
   made->at = std::make_shared<shared_queue>(o);
   made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->file, std::move(on_durable));
+  if (o.look_for_damage_ms > 0) {
+    made->watch = std::make_unique<damage_watch>(o.path, o.vfs, std::chrono::milliseconds(o.look_for_damage_ms),
+                                                 [on_health = o.on_health](const std::string& words) {
+                                                   if (on_health) on_health(words);
+                                                 });
+  }
   return std::unique_ptr<archive>(new archive(std::move(made)));
 }
 
@@ -81,11 +90,17 @@ std::unique_ptr<producer> archive::make_producer() {
 
 std::uint64_t archive::next_run_number() { return state_->next_run.fetch_add(1); }
 
-void archive::stop() { state_->writes->stop(); }
+void archive::stop() {
+  if (state_->watch) state_->watch->stop();
+  state_->writes->stop();
+}
 
 const counters& archive::counted() const { return state_->at->counted; }
 
-std::string archive::health() const { return state_->writes->health(); }
+std::string archive::health() const {
+  const std::string writing = state_->writes->health(), damage = state_->watch ? state_->watch->words() : "";
+  return writing.empty() || damage.empty() ? writing + damage : writing + "; " + damage;
+}
 
 const options& archive::settings() const { return state_->options; }
 

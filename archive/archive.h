@@ -47,9 +47,10 @@ struct options {
   int value_bytes = 128 << 20;          // of a row at most; a larger entry is shrunk (docs/archive.md)
   int checkpoint_pages = 4'096;         // the log is checkpointed at this length (16 MB)
   std::int64_t check_bytes = 64 << 20;  // `open` runs SQLite's quick check on files up to this size
+  unsigned look_for_damage_ms = 0;      // how often to read a part of the file, for damage; 0: never
   std::string vfs;                      // SQLite's file layer, for fault injection; empty: the default
   std::function<void(int from, int to)> on_migration;  // `open` calls it before each step of a migration
-  std::function<void(const std::string&)> on_health;   // called on the writer thread when `health` changes
+  std::function<void(const std::string&)> on_health;   // called when `health` changes, on a thread of the archive
 };
 
 struct counters {

@@ -1,0 +1,57 @@
+// Looks for damage in the archive file while it is in use: reads the newest rows, some at random, and some in turn,
+// again and again, past SQLite's cache. It finds a file that was overwritten or cut at its next look. A page that is
+// damaged alone it finds when it comes to the rows on it.
+//
+// Threads: one of its own, at low priority; `words` any. Lifetime: ends before the file is closed. Bounds: at most
+// `rows_a_look` rows and `bytes_a_look` bytes at a time. Failure: a look that fails for another reason than damage says
+// nothing.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "archive/sqlite.h"
+
+namespace digd::archive {
+
+class damage_watch {
+ public:
+  static constexpr std::size_t rows_a_look = 256, bytes_a_look = 4u << 20;
+
+  // `on_damage` is called once, on the watch's thread, with a sentence.
+  damage_watch(std::string path, std::string vfs, std::chrono::milliseconds every,
+               std::function<void(const std::string&)> on_damage);
+  ~damage_watch() { stop(); }
+  void stop();
+
+  std::string words() const;  // empty: no damage was found
+
+ private:
+  void work();
+  failure look();
+  failure read(std::string_view table, std::string_view text, std::int64_t from, std::size_t rows, std::int64_t* last);
+  bool wait(std::chrono::milliseconds within);  // false: it ends
+
+  const std::string path_, vfs_;
+  const std::chrono::milliseconds every_;
+  const std::function<void(const std::string&)> on_damage_;
+  connection db_;
+  std::size_t left_bytes_ = 0;  // of this look
+  std::int64_t in_turn_ = 0;    // the last entry of the look before
+  std::minstd_rand random_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::string words_;
+  std::thread thread_;
+};
+
+}  // namespace digd::archive
