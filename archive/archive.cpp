@@ -108,6 +108,8 @@ std::size_t archive::queued() const { return state_->at->queue.held(); }
 
 boost::system::result<std::vector<stored_run>> archive::runs() const { return state_->reads->runs(); }
 
+boost::system::result<std::vector<stored_run>> archive::list_runs() const { return state_->reads->list_runs(); }
+
 boost::system::result<void> archive::each_entry(std::uint64_t run_number,
                                                 const std::function<bool(const stored_entry&)>& each) const {
   return state_->reads->each_entry(run_number, each);

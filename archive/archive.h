@@ -133,6 +133,8 @@ class archive {
 
   // Reading: each call sees what is committed.
   boost::system::result<std::vector<stored_run>> runs() const;
+  // The same without their hellos, which takes a tenth of the time.
+  boost::system::result<std::vector<stored_run>> list_runs() const;
   // All entries of a run in the order applied, `run_opened` first; stops if `each` returns false. No transaction is
   // open while `each` runs, so a slow one delays neither the writer nor other readers.
   boost::system::result<void> each_entry(std::uint64_t run_number,

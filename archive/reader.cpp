@@ -28,6 +28,11 @@ failure reader::prepare() {
       runs_);
   if (!why) {
     why = db_.prepare(
+        "SELECT number, run, NULL, opened_ms, last_ts, ended, bytes FROM runs WHERE deleting = 0 ORDER BY number",
+        list_);
+  }
+  if (!why) {
+    why = db_.prepare(
         "SELECT id, kind, n, seq, session, type, frame, code, ts, token FROM entries WHERE run = ?1 AND id > ?2 "
         "ORDER BY id",
         entries_);
@@ -57,15 +62,20 @@ failure reader::prepare() {
   return why;
 }
 
-boost::system::result<std::vector<stored_run>> reader::runs() {
+boost::system::result<std::vector<stored_run>> reader::runs() { return read_runs(runs_); }
+
+boost::system::result<std::vector<stored_run>> reader::list_runs() { return read_runs(list_); }
+
+boost::system::result<std::vector<stored_run>> reader::read_runs(statement& select) {
   std::lock_guard guard(one_at_a_time_);
   std::vector<stored_run> stored_runs;
   failure why;
-  while (runs_.step(why)) {
-    stored_runs.push_back({static_cast<std::uint64_t>(runs_.integer(0)), runs_.text(1), runs_.text(2), runs_.integer(3),
-                           runs_.integer(4), runs_.text(5), static_cast<std::uint64_t>(runs_.integer(6))});
+  while (select.step(why)) {
+    stored_runs.push_back({static_cast<std::uint64_t>(select.integer(0)), select.text(1), select.text(2),
+                           select.integer(3), select.integer(4), select.text(5),
+                           static_cast<std::uint64_t>(select.integer(6))});
   }
-  runs_.reset();
+  select.reset();
   if (why) return make_error_code(why.error());
   return stored_runs;
 }

@@ -23,6 +23,7 @@ class reader {
                                                              std::string* why = nullptr);
 
   boost::system::result<std::vector<stored_run>> runs();
+  boost::system::result<std::vector<stored_run>> list_runs();  // without hellos
   boost::system::result<void> each_entry(std::uint64_t run_number,
                                          const std::function<bool(const stored_entry&)>& each);
   boost::system::result<std::vector<intervention_row>> unanswered(std::uint64_t run_number);
@@ -38,6 +39,7 @@ class reader {
   boost::system::result<bool> read_some(std::uint64_t run_number, std::int64_t& after, std::vector<stored_entry>& out);
 
  private:
+  boost::system::result<std::vector<stored_run>> read_runs(statement& select);
   reader() = default;
   failure prepare();
   failure find_beginning(answer_range& range);
@@ -46,7 +48,7 @@ class reader {
 
   std::mutex one_at_a_time_;
   connection db_;
-  statement runs_, entries_, unanswered_, last_entry_, exists_, last_answered_, answers_, detection_;
+  statement runs_, list_, entries_, unanswered_, last_entry_, exists_, last_answered_, answers_, detection_;
 };
 
 }  // namespace digd::archive

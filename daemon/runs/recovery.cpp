@@ -199,7 +199,7 @@ recovered_run read_back(engine_thread& owner, const archive::archive& store, con
 }
 
 void plan_recovery(const archive::archive& store, const engine_threads& threads) {
-  auto stored = store.runs();
+  auto stored = store.list_runs();
   if (!stored) throw std::runtime_error("the archive cannot be read: " + stored.error().message());
   std::map<std::string_view, archive::stored_run*> latest;  // a name may be used again after its run was deleted
   for (archive::stored_run& run : *stored) latest[run.run] = &run;
