@@ -124,8 +124,8 @@ routed open_feed(call& in) {
 
 routed get_webhooks(call& in) {
   if (in.services.webhooks == nullptr) return archive_off();
-  return deferred_response{[&webhooks = *in.services.webhooks](const response_callback& respond_to) {
-    list_webhooks(webhooks, respond_to);
+  return deferred_response{[&webhooks = *in.services.webhooks, grant = in.grant](const response_callback& respond_to) {
+    list_webhooks(webhooks, grant, respond_to);
   }};
 }
 
@@ -135,8 +135,7 @@ routed get_dead_letters(call& in) {
   if (in.services.webhooks == nullptr) return archive_off();
   return deferred_response{
       [&webhooks = *in.services.webhooks, name = in.run, page, grant = in.grant](const response_callback& respond_to) {
-        const auto may_see = [grant](std::string_view run) { return !grant || grant->covers(run); };
-        list_dead_letters(webhooks, name, page, may_see, respond_to);
+        list_dead_letters(webhooks, name, page, grant, respond_to);
       }};
 }
 

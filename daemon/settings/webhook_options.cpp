@@ -135,6 +135,10 @@ void add_filters(table& table) {
                               "Only for runs with all of these labels in their first hello. Example: \"team=search\". "
                               "Empty: all runs."),
                           [](const webhook_settings& w) { return wrong_with_labels(w.labels); }));
+  table.push_back(list(
+      "webhook.runs", when, [](auto& c) -> auto& { return c.webhooks.back().runs; },
+      "Only for runs whose id begins with one of these. Empty: all runs. A token for some runs sees a webhook only if "
+      "the token covers all runs of it."));
 }
 
 void add_delivery(table& table) {

@@ -17,6 +17,7 @@ struct webhook_settings {
   bool hold_links = false;  // whether callbacks about held events have links under `dashboard`
   std::vector<std::string> send = {"interventions", "detections"};
   std::vector<std::string> rules, severities, labels;  // empty: all
+  std::vector<std::string> runs;                       // prefixes of their ids; empty: all
   std::int64_t timeout_ms = 10'000;
   std::int64_t attempts = 20;
   std::int64_t retry_ms = 1'000, retry_most_ms = 300'000;

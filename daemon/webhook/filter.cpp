@@ -19,7 +19,7 @@ bool allows_kind(const webhook_settings& settings, std::string_view kind) {
 }  // namespace
 
 callback_filter::callback_filter(const webhook_settings& settings)
-    : rules_(settings.rules), severities_(settings.severities) {
+    : rules_(settings.rules), severities_(settings.severities), runs_(settings.runs) {
   interventions_ = allows_kind(settings, "interventions");
   detections_ = allows_kind(settings, "detections");
   for (const std::string& label : settings.labels) {
@@ -41,6 +41,11 @@ bool callback_filter::matches(const archive::callback_row& row) const {
     rest.remove_prefix(std::min(symptom.size() + 1, rest.size()));
   }
   return row.symptoms.empty() && rules_.empty() && severities_.empty();
+}
+
+bool callback_filter::matches_run(std::string_view run) const {
+  return runs_.empty() ||
+         std::any_of(runs_.begin(), runs_.end(), [&](const std::string& prefix) { return run.starts_with(prefix); });
 }
 
 bool callback_filter::matches_labels(const archive::callback_reader::labels& run_labels) const {

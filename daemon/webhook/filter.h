@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,9 @@ class callback_filter {
 
   // Tests the kind, the rule and the severity. An intervention matches if one of its detections matches in both.
   bool matches(const archive::callback_row& row) const;
+  bool needs_run() const { return !runs_.empty(); }
+  // Whether the settings are for the run with this id.
+  bool matches_run(std::string_view run) const;
   bool needs_labels() const { return !labels_.empty(); }
   // Whether the run has all labels that the settings require, with the same values.
   bool matches_labels(const archive::callback_reader::labels& run_labels) const;
@@ -23,6 +27,7 @@ class callback_filter {
  private:
   bool interventions_ = false, detections_ = false;
   std::vector<std::string> rules_, severities_;  // empty: all
+  std::vector<std::string> runs_;                // prefixes; empty: all
   std::vector<std::pair<std::string, std::string>> labels_;
 };
 

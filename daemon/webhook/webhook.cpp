@@ -146,14 +146,19 @@ bool webhook::read_ended_runs() {
 bool webhook::matches(const archive::callback_row& row, bool& unreadable) {
   const callback_filter& filter = target_->filter;
   if (!filter.matches(row)) return false;
+  const auto give_up = [&](const boost::system::error_code& ec) {
+    unreadable = true;
+    log_if_failed(archive::failure::other("the archive cannot be read: " + ec.message()));
+    return false;
+  };
+  if (filter.needs_run()) {
+    const auto run = reads_.run_of(row.run_number);
+    if (!run) return give_up(run.error());
+    if (!*run || !filter.matches_run(**run)) return false;  // none: it was just deleted
+  }
   if (!filter.needs_labels()) return true;
   const auto labels = reads_.labels_of(row.run_number);
-  if (!labels) {
-    unreadable = true;
-    log_if_failed(archive::failure::other("the archive cannot be read: " + labels.error().message()));
-    return false;
-  }
-  return filter.matches_labels(*labels);
+  return labels ? filter.matches_labels(*labels) : give_up(labels.error());
 }
 
 bool webhook::is_for_people() const {
@@ -407,7 +412,8 @@ webhook_status webhook::status() {
                      .send = s.send,
                      .rules = s.rules,
                      .severities = s.severities,
-                     .labels = s.labels};
+                     .labels = s.labels,
+                     .runs = s.runs};
   out.posted = counts_->posted;
   out.failed = counts_->failed;
   out.retried = counts_->retried;

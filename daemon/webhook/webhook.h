@@ -37,7 +37,7 @@ namespace digd::daemon {
 // The answer of /v1/webhooks for one webhook.
 struct webhook_status {
   std::string name, shown_url, format;
-  std::vector<std::string> send, rules, severities, labels;
+  std::vector<std::string> send, rules, severities, labels, runs;
   std::uint64_t posted = 0, failed = 0, retried = 0, died = 0, dead_dropped = 0;
   std::uint64_t joined = 0, rate_waits = 0;
   std::uint64_t waiting = 0, under_way = 0, unread = 0, dead = 0;

@@ -1,6 +1,7 @@
 #include "daemon/webhook/webhook_api.h"
 
 #include <spdlog/spdlog.h>
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -30,6 +31,7 @@ void write_status(json_writer& to, const webhook_status& s) {
   write_list(to, "rules", s.rules);
   write_list(to, "severities", s.severities);
   write_list(to, "labels", s.labels);
+  write_list(to, "runs", s.runs);
   to.key("state").text(s.last_failure.empty() ? "well" : "failing");
   to.key("delivered").integer(s.posted).key("failed").integer(s.failed).key("retried").integer(s.retried);
   to.key("died").integer(s.died).key("dead_dropped").integer(s.dead_dropped).key("dead").integer(s.dead);
@@ -58,11 +60,18 @@ http_response unreadable(const std::string& words) {
                        "cannot read webhooks.db or the archive: " + words);
 }
 
-using visibility = std::function<bool(std::string_view run)>;
+// A webhook for all runs belongs to no token for some runs. One for runs that begin with `prod-eu-` belongs to a token
+// for `prod-` too.
+bool may_see(const grant_ptr& viewer, const std::vector<std::string>& runs) {
+  if (!viewer || viewer->covers_all_runs()) return true;
+  return !runs.empty() &&
+         std::all_of(runs.begin(), runs.end(), [&](const std::string& prefix) { return viewer->covers(prefix); });
+}
 
 http_response dead_page(webhook_server& server, const std::string& name, const page_request& page,
-                        const visibility& may_see) {
-  if (server.find(name) == nullptr) return no_such_webhook(name);
+                        const grant_ptr& viewer) {
+  webhook* const webhook = server.find(name);
+  if (webhook == nullptr || !may_see(viewer, webhook->status().runs)) return no_such_webhook(name);
   std::vector<dead_letter> letters;
   const archive::failure why =
       server.store().dead_letters(name, static_cast<std::int64_t>(page.cursor), page.limit + 1, letters);
@@ -75,7 +84,7 @@ http_response dead_page(webhook_server& server, const std::string& name, const p
   for (const dead_letter& dead_letter : letters) {
     const auto run = server.reads().run_of(dead_letter.callback.run_number);
     if (!run) return unreadable(run.error().message());
-    if (!*run || !may_see(**run)) continue;  // the run was just deleted, or the requester may not see it
+    if (!*run || (viewer && !viewer->covers(**run))) continue;  // the run was just deleted, or is not the viewer's
     write_dead(to, server.store().prefix(), dead_letter, **run);
   }
   to.close_array().key("next").text_or_null(more ? std::to_string(letters.back().callback.id) : "").close_object();
@@ -90,21 +99,24 @@ void answer_on_thread(webhook_server& server, const webhook_answer& on_answer,
 
 }  // namespace
 
-void list_webhooks(webhook_server& server, const webhook_answer& on_answer) {
-  answer_on_thread(server, on_answer, [](webhook_server& self) {
+void list_webhooks(webhook_server& server, grant_ptr viewer, const webhook_answer& on_answer) {
+  answer_on_thread(server, on_answer, [viewer = std::move(viewer)](webhook_server& self) {
     std::string out;
     json_writer to(out);
     to.open_object().key("webhooks").open_array();
-    for (const auto& webhook : self.webhooks()) write_status(to, webhook->status());
+    for (const auto& webhook : self.webhooks()) {
+      const webhook_status status = webhook->status();
+      if (may_see(viewer, status.runs)) write_status(to, status);
+    }
     to.close_array().close_object();
     return respond_json(out + '\n');
   });
 }
 
-void list_dead_letters(webhook_server& server, const std::string& name, const page_request& page, visibility may_see,
+void list_dead_letters(webhook_server& server, const std::string& name, const page_request& page, grant_ptr viewer,
                        const webhook_answer& on_answer) {
-  answer_on_thread(server, on_answer, [name, page, may_see = std::move(may_see)](webhook_server& self) {
-    return dead_page(self, name, page, may_see);
+  answer_on_thread(server, on_answer, [name, page, viewer = std::move(viewer)](webhook_server& self) {
+    return dead_page(self, name, page, viewer);
   });
 }
 

@@ -6,8 +6,8 @@
 
 #include <functional>
 #include <string>
-#include <string_view>
 
+#include "daemon/access/tokens.h"
 #include "daemon/http/page_request.h"
 #include "daemon/http/responses.h"
 #include "daemon/webhook/webhook_server.h"
@@ -16,10 +16,11 @@ namespace digd::daemon {
 
 using webhook_answer = std::function<void(http_response&&)>;
 
-void list_webhooks(webhook_server& server, const webhook_answer& on_answer);
-// `may_see` tells whether the requester may see a run; dead letters of other runs are omitted.
-void list_dead_letters(webhook_server& server, const std::string& name, const page_request& page,
-                       std::function<bool(std::string_view run)> may_see, const webhook_answer& on_answer);
+// What `viewer`, the requester's token, may see: a webhook if it covers all of the webhook's runs, and of a webhook's
+// dead letters those of runs that it covers. Null: everything.
+void list_webhooks(webhook_server& server, grant_ptr viewer, const webhook_answer& on_answer);
+void list_dead_letters(webhook_server& server, const std::string& name, const page_request& page, grant_ptr viewer,
+                       const webhook_answer& on_answer);
 // Queues the dead letters again, the oldest first, as many as there is room for.
 void retry_dead_letters(webhook_server& server, const std::string& name, const webhook_answer& on_answer);
 
