@@ -21,30 +21,27 @@ namespace http = boost::beast::http;
 namespace {
 
 // Each step gathers one piece of the run, so that a long run's report does not delay other requests.
-void continue_report(read_pool& pool, const std::shared_ptr<report_response>& report,
+void continue_report(read_pool& pool, const std::string& client, const std::shared_ptr<report_response>& report,
                      const response_callback& respond_to) {
-  constexpr std::size_t max_waiting = read_pool::max_waiting + report_response::max_at_once;
   const auto work = [report](archive::browser& from) { return report->step(from); };
-  const auto then = [&pool, report, respond_to](http_response&& response) {
+  const auto then = [&pool, client, report, respond_to](http_response&& response) {
     if (report->is_done()) {
       respond_to(std::move(response));
     } else {
-      continue_report(pool, report, respond_to);
+      continue_report(pool, client, report, respond_to);
     }
   };
-  if (!pool.submit(work, then, max_waiting)) respond_to(busy("the daemon stops"));
+  if (!pool.submit(client, work, then, report_response::max_at_once)) respond_to(busy("the daemon stops"));
 }
 
 routed make_report(call& in, report_format format) {
   if (in.services.archive == nullptr) return archive_off();
   archive_access& archive = *in.services.archive;
-  if (archive.reports.load() >= report_response::max_at_once) {
-    return busy("too many reports are being written; try again");
-  }
-  const auto report = std::make_shared<report_response>(archive.path, in.run, format,
-                                                        std::make_shared<counted_ticket>(archive.reports));
-  return deferred_response{[&pool = archive.pool, report](const response_callback& respond_to) {
-    continue_report(pool, report, respond_to);
+  ticket_ptr slot = archive.reports.take(client_of(in));
+  if (!slot) return busy("too many reports are being written; try again");
+  const auto report = std::make_shared<report_response>(archive.path, in.run, format, std::move(slot));
+  return deferred_response{[&pool = archive.pool, client = client_of(in), report](const response_callback& respond_to) {
+    continue_report(pool, client, report, respond_to);
   }};
 }
 
@@ -109,14 +106,13 @@ routed get_trace(call& in) {
                          "a trace is sent with HTTP/1.1 only");
   }
   archive_access& archive = *in.services.archive;
-  if (archive.traces.load() >= trace_response::max_at_once) return busy("too many traces are being sent; try again");
-  const auto trace =
-      std::make_shared<trace_response>(archive.path, in.run, std::make_shared<counted_ticket>(archive.traces));
-  return chunked_response{[&pool = archive.pool, trace](const response_callback& respond_to) {
+  ticket_ptr slot = archive.traces.take(client_of(in));
+  if (!slot) return busy("too many traces are being sent; try again");
+  const auto trace = std::make_shared<trace_response>(archive.path, in.run, std::move(slot));
+  return chunked_response{[&pool = archive.pool, client = client_of(in), trace](const response_callback& respond_to) {
     // The next piece of a trace in progress is not refused because new requests wait.
-    constexpr std::size_t max_waiting = read_pool::max_waiting + trace_response::max_at_once;
     const auto work = [trace](archive::browser& from) { return trace->next(from); };
-    if (!pool.submit(work, respond_to, max_waiting)) respond_to(busy("the daemon stops"));
+    if (!pool.submit(client, work, respond_to, trace_response::max_at_once)) respond_to(busy("the daemon stops"));
   }};
 }
 
@@ -153,10 +149,8 @@ routed post_judgement(call& in) {
       read_judgement(in.run, in.detection, in.body, in.grant ? std::string_view(in.grant->name()) : std::string_view());
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   auto request = std::get<judgement_request>(std::move(read));
-  return deferred_response{
-      [&services = in.services, request = std::move(request)](const response_callback& respond_to) {
-        judge(services.archive->pool, services.runs, request, respond_to);
-      }};
+  return deferred_response{[&runs = in.services.runs, reads = reads_of(in), request = std::move(request)](
+                               const response_callback& respond_to) { judge(reads, runs, request, respond_to); }};
 }
 
 }  // namespace digd::daemon

@@ -32,6 +32,9 @@ routed read_archive(call& in, read_pool::work work);
 
 // The name of the caller's token; empty where no tokens are configured.
 std::string caller_of(const call& in);
+// Who shares the places of one client: a token, or without tokens a peer.
+std::string client_of(const call& in);
+client_reads reads_of(const call& in);
 
 // Reads the parameters `limit` and `cursor`; the error answer if one is not valid.
 std::optional<http_response> take_page(const call& in, page_request& page);

@@ -148,16 +148,17 @@ http_response response_of(const hold_list& list, archive::browser* payloads) {
 }
 
 // Without holds nothing needs the archive, so that an empty list never waits for it.
-void answer(const std::shared_ptr<const hold_list>& list, read_pool* payloads,
+void answer(const std::shared_ptr<const hold_list>& list, const client_reads& payloads,
             const std::function<void(http_response&&)>& done) {
-  if (payloads == nullptr || list->holds.empty()) return done(response_of(*list, nullptr));
+  if (payloads.pool == nullptr || list->holds.empty()) return done(response_of(*list, nullptr));
   const auto look_up = [list](archive::browser& from) { return response_of(*list, &from); };
-  if (!payloads->submit(look_up, done)) done(archive_busy());
+  if (!payloads.submit(look_up, done)) done(archive_busy());
 }
 
 // A run that is not in memory holds nothing. The archive tells whether there is such a run.
-void answer_stored(const std::string& run, read_pool* archive, const std::function<void(http_response&&)>& done) {
-  if (archive == nullptr) return done(no_such_run(run));
+void answer_stored(const std::string& run, const client_reads& archive,
+                   const std::function<void(http_response&&)>& done) {
+  if (archive.pool == nullptr) return done(no_such_run(run));
   const auto look_up = [run](archive::browser& from) {
     const auto found = from.find(run);
     if (!found) return archive_unreadable(found.error().message());
@@ -166,12 +167,12 @@ void answer_stored(const std::string& run, read_pool* archive, const std::functi
     none.run = run;
     return response_of(none, nullptr);
   };
-  if (!archive->submit(look_up, done)) done(archive_busy());
+  if (!archive.submit(look_up, done)) done(archive_busy());
 }
 
 }  // namespace
 
-void list_holds(const run_control& runs, read_pool* payloads, const std::string& run,
+void list_holds(const run_control& runs, const client_reads& payloads, const std::string& run,
                 std::function<void(http_response&&)> done) {
   engine_thread& owner = runs.threads.owner_of(run);
   boost::asio::post(owner.context(), [&owner, payloads, run, done = std::move(done)] {
@@ -185,7 +186,7 @@ void list_holds(const run_control& runs, read_pool* payloads, const std::string&
   });
 }
 
-void show_hold(const run_control& runs, read_pool* payloads, const std::string& run, std::uint64_t run_number,
+void show_hold(const run_control& runs, const client_reads& payloads, const std::string& run, std::uint64_t run_number,
                std::uint64_t hold, std::function<void(std::string)> done) {
   engine_thread& owner = runs.threads.owner_of(run);
   boost::asio::post(owner.context(), [&owner, payloads, run, run_number, hold, done = std::move(done)] {
@@ -203,14 +204,14 @@ void show_hold(const run_control& runs, read_pool* payloads, const std::string& 
       write_hold(to, listed, from == nullptr ? std::string() : payload_of(*from, listed));
       return out;
     };
-    if (payloads == nullptr) return done(in_json(nullptr));
+    if (payloads.pool == nullptr) return done(in_json(nullptr));
     const auto look_up = [in_json](archive::browser& from) { return respond_json(in_json(&from)); };
     const auto pass_on = [done](http_response&& response) { done(std::move(response.body())); };
-    if (!payloads->submit(look_up, pass_on)) done(in_json(nullptr));
+    if (!payloads.submit(look_up, pass_on)) done(in_json(nullptr));
   });
 }
 
-void list_all_holds(const run_control& runs, read_pool* payloads, std::size_t limit,
+void list_all_holds(const run_control& runs, const client_reads& payloads, std::size_t limit,
                     std::function<bool(std::string_view)> shows, const std::function<void(http_response&&)>& done) {
   struct progress {
     std::mutex mutex;

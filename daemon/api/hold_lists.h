@@ -15,22 +15,22 @@
 namespace digd::daemon {
 
 struct run_control;
-class read_pool;
+struct client_reads;
 
 inline constexpr std::size_t max_listed_holds = 1'000, usual_listed_holds = 100;
 inline constexpr std::size_t max_payload_bytes = 16 * 1024;
 
 // `payloads`: null without an archive. A run that only the archive has holds nothing; 404 if there is no such run.
-void list_holds(const run_control& runs, read_pool* payloads, const std::string& run,
+void list_holds(const run_control& runs, const client_reads& payloads, const std::string& run,
                 std::function<void(http_response&&)> done);
 
 // The JSON of one open hold, as in the lists; empty: it has ended, or the run is not open. `run_number`: the run must
 // have it.
-void show_hold(const run_control& runs, read_pool* payloads, const std::string& run, std::uint64_t run_number,
+void show_hold(const run_control& runs, const client_reads& payloads, const std::string& run, std::uint64_t run_number,
                std::uint64_t hold, std::function<void(std::string json)> done);
 
 // Of all runs that `shows` accepts, which is called on the engine threads.
-void list_all_holds(const run_control& runs, read_pool* payloads, std::size_t limit,
+void list_all_holds(const run_control& runs, const client_reads& payloads, std::size_t limit,
                     std::function<bool(std::string_view run)> shows, const std::function<void(http_response&&)>& done);
 
 }  // namespace digd::daemon

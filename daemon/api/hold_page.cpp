@@ -144,9 +144,8 @@ routed take_decision(call& in, const hold_link& link) {
 }
 
 routed show(call& in, const hold_link& link) {
-  read_pool* pool = in.services.archive == nullptr ? nullptr : &in.services.archive->pool;
-  return deferred_response{[&runs = in.services.runs, pool, link](const response_callback& respond_to) {
-    show_hold(runs, pool, link.run, link.run_number, link.hold, [link, respond_to](const std::string& text) {
+  return deferred_response{[&runs = in.services.runs, reads = reads_of(in), link](const response_callback& respond_to) {
+    show_hold(runs, reads, link.run, link.run_number, link.hold, [link, respond_to](const std::string& text) {
       respond_to(text.empty() ? hold_ended() : hold_page(link, text));
     });
   }};

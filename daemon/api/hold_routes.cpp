@@ -7,18 +7,11 @@
 
 namespace digd::daemon {
 
-namespace {
-
-read_pool* pool_of(const http_services& services) {
-  return services.archive == nullptr ? nullptr : &services.archive->pool;
-}
-
-}  // namespace
-
 routed get_holds(call& in) {
-  return deferred_response{[&services = in.services, run = in.run](const response_callback& respond_to) {
-    list_holds(services.runs, pool_of(services), run, respond_to);
-  }};
+  return deferred_response{
+      [&services = in.services, reads = reads_of(in), run = in.run](const response_callback& respond_to) {
+        list_holds(services.runs, reads, run, respond_to);
+      }};
 }
 
 routed get_all_holds(call& in) {
@@ -30,10 +23,11 @@ routed get_all_holds(call& in) {
     }
     limit = *n;
   }
-  return deferred_response{[&services = in.services, limit, grant = in.grant](const response_callback& respond_to) {
-    const auto shows = [grant](std::string_view run) { return !grant || grant->covers(run); };
-    list_all_holds(services.runs, pool_of(services), limit, shows, respond_to);
-  }};
+  return deferred_response{
+      [&services = in.services, reads = reads_of(in), limit, grant = in.grant](const response_callback& respond_to) {
+        const auto shows = [grant](std::string_view run) { return !grant || grant->covers(run); };
+        list_all_holds(services.runs, reads, limit, shows, respond_to);
+      }};
 }
 
 routed post_decision(call& in) {

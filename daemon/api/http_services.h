@@ -8,8 +8,11 @@
 
 #include "daemon/access/audit_log.h"
 #include "daemon/access/authorizer.h"
+#include "daemon/access/client_slots.h"
 #include "daemon/api/health.h"
 #include "daemon/api/read_pool.h"
+#include "daemon/api/report_answer.h"
+#include "daemon/api/runs_api.h"
 #include "daemon/hooks/hook_server.h"
 #include "daemon/http/request_check.h"
 #include "daemon/runs/engine_threads.h"
@@ -17,6 +20,8 @@
 #include "daemon/runs/run_eraser.h"
 
 namespace digd::daemon {
+
+inline constexpr std::size_t max_large_bodies = 64;
 
 class attribution_worker;
 class search_indexer;
@@ -35,8 +40,9 @@ struct archive_access {
   read_pool& pool;
   attribution_worker* attribution;
   const search_indexer* search;
-  std::atomic<std::uint64_t> traces{0};   // responses in progress
-  std::atomic<std::uint64_t> reports{0};  // responses in progress
+  // Responses in progress.
+  client_slots traces{trace_response::max_at_once, trace_response::max_at_once_of_client};
+  client_slots reports{report_response::max_at_once, report_response::max_at_once_of_client};
 };
 
 // Changing runs from outside.
@@ -51,13 +57,13 @@ struct run_control {
 struct span_intake {
   otlp_server* server;
   std::uint64_t max_body_bytes;
-  std::atomic<std::uint64_t> bodies{0};  // being read, or waiting for their response
+  client_slots bodies{max_large_bodies, max_large_bodies / 2};  // being read, or waiting for their response
 };
 
 // POST /v1/hooks/…
 struct hook_intake {
   hook_server* server;
-  std::atomic<std::uint64_t> bodies{0};  // being read, or waiting for their response
+  client_slots bodies{max_large_bodies, max_large_bodies / 2};  // being read, or waiting for their response
 };
 
 struct http_services {

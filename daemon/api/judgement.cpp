@@ -104,7 +104,7 @@ std::variant<judgement_request, http_response> read_judgement(std::string_view r
   return request;
 }
 
-void judge(read_pool& reads, const run_control& runs, judgement_request request,
+void judge(const client_reads& reads, const run_control& runs, judgement_request request,
            std::function<void(http_response&&)> answer) {
   const auto pending = std::make_shared<pending_judgement>();
   pending->request = std::move(request);

@@ -15,7 +15,7 @@
 
 namespace digd::daemon {
 
-class read_pool;
+struct client_reads;
 struct run_control;
 
 struct judgement_request {
@@ -32,7 +32,7 @@ std::variant<judgement_request, http_response> read_judgement(std::string_view r
                                                               std::string_view body, std::string_view default_by);
 
 // 200 with what is stored then; 404 if there is no such detection; 503 if too many requests wait.
-void judge(read_pool& reads, const run_control& runs, judgement_request request,
+void judge(const client_reads& reads, const run_control& runs, judgement_request request,
            std::function<void(http_response&&)> answer);
 
 }  // namespace digd::daemon

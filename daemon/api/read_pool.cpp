@@ -36,11 +36,14 @@ read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) 
     });
 }
 
-bool read_pool::submit(work work, done then, std::size_t max) {
+bool read_pool::submit(const std::string& client, work work, done then, std::size_t more) {
   {
     std::lock_guard guard(mutex_);
-    if (stopping_ || tasks_.size() >= max) return false;
-    tasks_.push_back({std::move(work), std::move(then)});
+    if (stopping_ || waiting_ >= max_waiting + more) return false;
+    const auto own = clients_.find(client);
+    if (own != clients_.end() && own->second.tasks.size() >= max_waiting_of_client + more) return false;
+    clients_[client].tasks.push_back({std::move(work), std::move(then)});
+    ++waiting_;
   }
   wake_.notify_one();
   return true;
@@ -48,25 +51,44 @@ bool read_pool::submit(work work, done then, std::size_t max) {
 
 std::size_t read_pool::waiting() const {
   std::lock_guard guard(mutex_);
-  return tasks_.size();
+  return waiting_;
+}
+
+// The first one after the client that had the last turn; end: none may have one now. With the mutex.
+read_pool::queues::iterator read_pool::next_client() {
+  auto at = clients_.upper_bound(last_client_);
+  for (std::size_t looked = 0; looked < clients_.size(); ++looked, ++at) {
+    if (at == clients_.end()) at = clients_.begin();
+    if (!at->second.tasks.empty() && at->second.running < max_running_of_client) return at;
+  }
+  return clients_.end();
 }
 
 void read_pool::serve() {
   std::unique_ptr<archive::browser> reads;  // opened when first needed
   for (;;) {
     task next;
+    queues::iterator client;
     {
       std::unique_lock guard(mutex_);
-      wake_.wait(guard, [this] { return stopping_ || !tasks_.empty(); });
+      wake_.wait(guard, [this, &client] { return stopping_ || (client = next_client()) != clients_.end(); });
       if (stopping_) return;
-      next = std::move(tasks_.front());
-      tasks_.pop_front();
+      next = std::move(client->second.tasks.front());
+      client->second.tasks.pop_front();
+      ++client->second.running;
+      --waiting_;
+      last_client_ = client->first;
     }
     std::string why;
     if (!reads) {
       if (auto opened = archive::browser::open(path_, &why)) reads = std::move(*opened);
     }
     next.then(reads ? perform(next.work, *reads) : unreadable(why));
+    {
+      std::lock_guard guard(mutex_);
+      if (--client->second.running == 0 && client->second.tasks.empty()) clients_.erase(client);
+    }
+    wake_.notify_one();  // this client may have the next turn
   }
 }
 
@@ -80,7 +102,8 @@ void read_pool::stop() {
     if (thread.joinable()) thread.join();
   }
   threads_.clear();
-  tasks_.clear();
+  clients_.clear();
+  waiting_ = 0;
 }
 
 }  // namespace digd::daemon

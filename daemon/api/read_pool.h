@@ -1,5 +1,6 @@
 // Threads that read the archive for HTTP requests, so that engine threads never do. Each has its own database
-// connection. Requests wait in a bounded queue; when it is full, clients get 503.
+// connection. Requests wait in bounded queues, one for each client, and the clients take turns; when a queue is full,
+// its client gets 503. One client never has all threads.
 //
 // Threads: `submit` any; work runs on the pool's. Lifetime: stopped before the archive closes; it drops the requests
 // that wait then, without calling `done`.
@@ -9,9 +10,11 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "archive/browser.h"
@@ -21,8 +24,10 @@ namespace digd::daemon {
 
 class read_pool {
  public:
-  static constexpr std::size_t threads = 2;
+  static constexpr std::size_t threads = 3;
+  static constexpr std::size_t max_running_of_client = threads - 1;
   static constexpr std::size_t max_waiting = 128;
+  static constexpr std::size_t max_waiting_of_client = max_waiting / 2;
 
   using work = std::function<http_response(archive::browser&)>;
   using done = std::function<void(http_response&&)>;
@@ -30,8 +35,9 @@ class read_pool {
   explicit read_pool(std::string archive_path);
   ~read_pool() { stop(); }
 
-  // False: `max` requests wait already. `then` is called on a thread of the pool.
-  bool submit(work work, done then, std::size_t max = max_waiting);
+  // `client`: whose request it is. `more`: how many requests may wait beyond the limits. False: too many wait already.
+  // `then` is called on a thread of the pool.
+  bool submit(const std::string& client, work work, done then, std::size_t more = 0);
   void stop();
   std::size_t waiting() const;
 
@@ -40,14 +46,32 @@ class read_pool {
     digd::daemon::read_pool::work work;
     done then;
   };
+  struct queue {
+    std::deque<task> tasks;
+    std::size_t running = 0;
+  };
+  using queues = std::map<std::string, queue>;
   void serve();
+  queues::iterator next_client();
 
   const std::string path_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<task> tasks_;
+  queues clients_;  // those with requests
+  std::size_t waiting_ = 0;
+  std::string last_client_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
+};
+
+// The pool as one client uses it. `pool`: null without an archive.
+struct client_reads {
+  read_pool* pool = nullptr;
+  std::string client;
+
+  bool submit(read_pool::work work, read_pool::done then) const {
+    return pool->submit(client, std::move(work), std::move(then));
+  }
 };
 
 }  // namespace digd::daemon

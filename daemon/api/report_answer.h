@@ -23,7 +23,7 @@ std::optional<report_format> report_format_from(std::string_view name);
 
 class report_response {
  public:
-  static constexpr std::size_t max_at_once = 4;
+  static constexpr std::size_t max_at_once = 4, max_at_once_of_client = 3;
 
   report_response(std::string archive_path, std::string run, report_format format, ticket_ptr ticket)
       : path_(std::move(archive_path)), run_(std::move(run)), format_(format), ticket_(std::move(ticket)) {}

@@ -115,7 +115,8 @@ routed open_feed(call& in) {
   if (auto no = take_switch(in, "payloads", to.request.payloads)) return std::move(*no);
   if (auto no = take_switch(in, "batch", to.request.batch)) return std::move(*no);
   if (in.services.feed == nullptr) return archive_off();
-  if (in.services.feed->is_full()) return busy("the feed has as many readers as it takes");
+  to.request.place = in.services.feed->take_place(client_of(in));
+  if (!to.request.place) return busy("the feed has as many readers as it takes, of all or of this client");
   if (in.grant && !(to.request.counted = in.grant->take_connection())) return too_many_of_token(in);
   return to;
 }
@@ -407,10 +408,10 @@ const route_entry* find_taker(call& in) {
 
 routed read_archive(call& in, read_pool::work work) {
   if (in.services.archive == nullptr) return archive_off();
-  return deferred_response{
-      [&pool = in.services.archive->pool, work = std::move(work)](const response_callback& respond_to) {
-        if (!pool.submit(work, respond_to)) respond_to(archive_busy());
-      }};
+  return deferred_response{[&pool = in.services.archive->pool, client = client_of(in),
+                            work = std::move(work)](const response_callback& respond_to) {
+    if (!pool.submit(client, work, respond_to)) respond_to(archive_busy());
+  }};
 }
 
 std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, const peer_ptr& from,
@@ -425,16 +426,18 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
   }
   if (taker->takes == intake::mcp) return body_limit{mcp::max_message_bytes, nullptr};
   if (taker->takes == intake::hooks) {
-    if (services.hooks.bodies.load() >= max_large_bodies) return busy("too many hooks at once");
-    return body_limit{hook_server::max_body_bytes, std::make_shared<counted_ticket>(services.hooks.bodies)};
+    ticket_ptr slot = services.hooks.bodies.take(client_of(in));
+    if (!slot) return busy("too many hooks at once, of all or of this client");
+    return body_limit{hook_server::max_body_bytes, std::move(slot), true, token};
   }
   auto read = read_headers(head);
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
-  if (services.spans.bodies.load() >= max_large_bodies) {
+  ticket_ptr slot = services.spans.bodies.take(client_of(in));
+  if (!slot) {
     return refuse_traces(std::get<traces_request>(read).encoding, http::status::service_unavailable,
-                         "too many requests at once; send this again");
+                         "too many requests at once, of all or of this client; send this again");
   }
-  return body_limit{services.spans.max_body_bytes, std::make_shared<counted_ticket>(services.spans.bodies)};
+  return body_limit{services.spans.max_body_bytes, std::move(slot), true, token};
 }
 
 routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from,

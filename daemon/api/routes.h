@@ -34,7 +34,6 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
 // `body`: whole, within its limit.
 routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from, http_services& services);
 
-inline constexpr std::size_t max_large_bodies = 64;
 inline constexpr std::string_view ingest_subprotocol = "digd.v1";
 
 }  // namespace digd::daemon

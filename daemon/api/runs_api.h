@@ -31,7 +31,7 @@ http_response show_graph(archive::browser& from, const std::string& archive_path
 // A run as a trace, one piece a call, for `chunked_response` (http/request_handler.h).
 class trace_response {
  public:
-  static constexpr std::size_t max_at_once = 16;
+  static constexpr std::size_t max_at_once = 16, max_at_once_of_client = 12;
   static constexpr std::string_view content_type = "application/jsonl; charset=utf-8";
 
   trace_response(std::string archive_path, std::string run, ticket_ptr ticket)

@@ -136,3 +136,4 @@ void feed_reader::finish() {
 }
 
 }  // namespace digd::daemon
+  asked_.place.reset();

@@ -34,6 +34,7 @@ struct feed_request {
   grant_ptr grant;     // null where no tokens are configured
   ticket_ptr counted;  // counts the connection for its token
 };
+  ticket_ptr place;     // counts it among the readers of its client
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
  public:
@@ -68,8 +69,8 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
 
   feed_server& feed_;
   boost::beast::websocket::stream<net::batched_stream, false> ws_;
-  const feed_request asked_;
-  ticket_ptr ticket_;
+  feed_request asked_;
+  connection_ticket ticket_;
   boost::beast::flat_buffer in_;
   std::deque<std::shared_ptr<const std::string>> out_;  // the first `writing_` are being written
   std::string batch_;                                   // those frames as one message

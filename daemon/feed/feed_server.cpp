@@ -42,10 +42,10 @@ void feed_server::stop() {
   readers_.clear();
 }
 
-bool feed_server::is_full() {
-  if (counted_.readers.load() < max_readers) return false;
-  counted_.refused.fetch_add(1);
-  return true;
+ticket_ptr feed_server::take_place(const std::string& client) {
+  ticket_ptr place = places_.take(client);
+  if (!place) counted_.refused.fetch_add(1);
+  return place;
 }
 
 void feed_server::admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,

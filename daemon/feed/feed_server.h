@@ -3,7 +3,8 @@
 // It has a thread of its own for all of that: no engine thread waits for a reader or works for one. Each commit wakes
 // it. Readers behind the shared tail read the archive in pieces of their own, in turn.
 // Threads: `admit` and what readers report on its own thread; everything else public on any. Lifetime: stopped before
-// the archive closes. Bounds: `max_readers`; `shared_entries` and `shared_bytes` of decoded tail; each reader's own.
+// the archive closes. Bounds: `max_readers`, and of one client
+// `max_readers_of_client`; `shared_entries` and `shared_bytes` of decoded tail; each reader's own.
 // Failure: if it cannot read the archive, it logs that and closes its readers with 1001.
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "archive/browser.h"
+#include "daemon/access/client_slots.h"
 #include "daemon/feed/feed_reader.h"
 
 namespace digd::daemon {
@@ -28,6 +30,7 @@ inline constexpr std::string_view feed_subprotocol = "digd.feed.v1";
 class feed_server {
  public:
   static constexpr std::size_t max_readers = 256;
+  static constexpr std::size_t max_readers_of_client = max_readers / 2;
   static constexpr std::size_t shared_entries = 16'384;
   static constexpr std::size_t shared_bytes = 16u << 20;
 
@@ -43,7 +46,8 @@ class feed_server {
   void stop();
 
   boost::asio::io_context& context() { return context_; }
-  bool is_full();
+  // A place for a reader of that client; null: there are as many readers as may be, of all or of this client.
+  ticket_ptr take_place(const std::string& client);
   // On the feed's thread, with a socket of its io_context.
   void admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked, ticket_ptr ticket);
   void wake();
@@ -93,6 +97,7 @@ class feed_server {
   bool stopping_ = false;
   counters counted_;
   std::thread thread_;
+  client_slots places_{max_readers, max_readers_of_client};
 };
 
 }  // namespace digd::daemon
