@@ -198,17 +198,28 @@ graph::event_index run::reported(const message& m) const {
   return graph_.find_event(reported_event(m));
 }
 
-bool run::names_unseen(const message& m) const {
+bool run::is_unseen(const named_id& id) const {
   if (unjudged_) return false;
-  const auto event = [this](std::string_view id) { return graph_.find_event(id) == graph::nobody; };
-  const auto activation = [this](std::string_view id) { return graph_.find_activation(id) == graph::nobody; };
+  return (id.is_event ? graph_.find_event(id.id) : graph_.find_activation(id.id)) == graph::nobody;
+}
+
+std::optional<run::named_id> run::first_unseen(const message& m) const {
+  const auto if_unseen = [this](std::string_view id, bool is_event) -> std::optional<named_id> {
+    const named_id named{id, is_event};
+    return is_unseen(named) ? std::optional(named) : std::nullopt;
+  };
   switch (m.type) {
-    case message_type::event: return m.events.front().source && activation(*m.events.front().source);
-    case message_type::activation_started: return std::any_of(m.inputs.begin(), m.inputs.end(), event);
+    case message_type::event:
+      return m.events.front().source ? if_unseen(*m.events.front().source, false) : std::nullopt;
+    case message_type::activation_started:
+      for (const auto& input : m.inputs) {
+        if (const auto unseen = if_unseen(input, true)) return unseen;
+      }
+      return std::nullopt;
     case message_type::activation_ended:
-    case message_type::usage: return activation(m.activation);
-    case message_type::delivery: return m.event && event(*m.event);
-    default: return false;
+    case message_type::usage: return if_unseen(m.activation, false);
+    case message_type::delivery: return m.event ? if_unseen(*m.event, true) : std::nullopt;
+    default: return std::nullopt;
   }
 }
 

@@ -94,8 +94,13 @@ class run {
   // The time of the next window, stall, silence or end of a hold; none if nothing is due.
   std::optional<milliseconds> next_due() const;
 
-  // Whether `m` names an event or activation that this run has not seen.
-  bool names_unseen(const message& m) const;
+  struct named_id {
+    std::string_view id;
+    bool is_event = false;  // or an activation
+  };
+  // The first event or activation that `m` names and this run has not seen.
+  std::optional<named_id> first_unseen(const message& m) const;
+  bool is_unseen(const named_id& id) const;
 
   milliseconds clock() const { return clock_; }
   bool terminal() const { return terminal_; }

@@ -132,7 +132,12 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
     return refuse(s, expected, refused, replays ? frame : std::string_view{}, stamp);
   }
   forget_replies(from);
-  if (may_wait && must_wait(m)) return hold(from, frame, stamp);
+  if (const auto unseen = may_wait ? must_wait_for(m) : std::nullopt) {
+    session::held_frame& held = hold(from, frame, stamp);
+    held.awaited = unseen->id;
+    held.awaits_event = unseen->is_event;
+    return;
+  }
   const speaker speaker{from.name, from.greeting.able, static_cast<std::uint32_t>(s)};
   record* item = &work().effects.draft();
   run_.apply(m, speaker, stamp, item->answer);
@@ -425,12 +430,25 @@ std::optional<milliseconds> inbox::next_due() const {
 
 // ---- several sessions
 
-bool inbox::must_wait(const message& m) const { return options_.hold && sessions_.size() > 1 && run_.names_unseen(m); }
+std::optional<digd::run::named_id> inbox::must_wait_for(const message& m) const {
+  return options_.hold && sessions_.size() > 1 ? run_.first_unseen(m) : std::nullopt;
+}
 
-void inbox::hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large) {
+session::held_frame& inbox::hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large) {
   from.held.push_back({std::string(frame), later(stamp, run_.settings().limits.reorder_ms), too_large});
   ++held_count_;
 }
+  return from.held.back();
+}
+
+bool inbox::still_waits(const session::held_frame& head, milliseconds now) const {
+  return head.release_at > now && !head.awaited.empty() && run_.is_unseen({head.awaited, head.awaits_event});
+}
+
+void inbox::drop_held(session_index s) {
+  held_count_ -= sessions_[s].held.size();
+  sessions_[s].held.clear();
+  sessions_[s].held_bytes = 0;
 
 // Releases frames that have waited long enough or whose ids are known now. Each may release others.
 void inbox::release_held(milliseconds now) {
@@ -438,7 +456,7 @@ void inbox::release_held(milliseconds now) {
     again = false;
     for (session_index s = 0; s < sessions_.size(); ++s) {
       boost::container::deque<session::held_frame>& held = sessions_[s].held;
-      if (held.empty()) continue;
+      if (held.empty() || still_waits(held.front(), now)) continue;
       session::held_frame head = std::move(held.front());
       held.pop_front();
       --held_count_;

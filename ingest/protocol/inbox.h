@@ -46,6 +46,8 @@ struct session {
     std::string frame;
     milliseconds release_at;
     std::size_t too_large = 0;  // bytes of a frame too large to be kept; then `frame` is empty
+    std::string awaited = {};   // the unseen id, so that the frame is not decoded again before; empty: not known
+    bool awaits_event = false;  // or an activation
   };
   boost::container::deque<held_frame> held;  // waits for ids from other sessions
 };
@@ -155,8 +157,9 @@ class inbox {
   void keep_and_answer(session_index s, record& item);
 
   void pass_time(milliseconds now);
-  bool must_wait(const message& m) const;
-  void hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large = 0);
+  std::optional<digd::run::named_id> must_wait_for(const message& m) const;
+  session::held_frame& hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large = 0);
+  bool still_waits(const session::held_frame& head, milliseconds now) const;
   void release_held(milliseconds now);
 
   bool degrade_for(record& refused, milliseconds stamp);
