@@ -17,6 +17,7 @@ enum class close_code : std::uint16_t {
   too_slow = 4408,     // does not read, or does not say hello
   replaced = 4409,     // by a newer connection of the same session
   quiet = 4410,        // sent no message for long
+  memory = 4411,       // made the server hold too much, or did so with others of its token or run
 };
 
 }  // namespace digd::net

@@ -56,7 +56,12 @@ class websocket_reader {
   // Where to read the next bytes to; never empty. Call `filled` with their number.
   std::span<char> room();
   void filled(std::size_t bytes) { end_ += bytes; }
-  void drop() { begin_ = end_ = 0; }  // discards unread bytes; `next` is not called again
+  // Discards unread bytes, and what it keeps of a message; `next` is not called again.
+  void drop() {
+    begin_ = end_ = 0;
+    std::string().swap(message_);
+  }
+  std::size_t kept_bytes() const { return message_.capacity(); }  // of a message that is not whole
 
   // The next event; none: it needs more bytes.
   websocket_event next();

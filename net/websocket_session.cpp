@@ -113,6 +113,7 @@ void websocket_session::take_frames() {
   in_turn_ = false;
   if (!continues && !finished_) paused_ = shared_from_this();  // before flush: on_drained may resume
   flush();
+  report_memory();
   if (continues && !finished_) read();
 }
 
@@ -209,6 +210,7 @@ void websocket_session::flush_soon() {
   asio::post(socket_->get_executor(), [self = shared_from_this()] {
     self->flush_posted_ = false;
     self->flush();
+    self->report_memory();
   });
 }
 
@@ -222,7 +224,9 @@ void websocket_session::flush() {
       waiting_ = true;
       socket_->async_wait(stream_socket::wait_write, [self = shared_from_this()](error_code failed) {
         self->waiting_ = false;
-        if (!failed) self->flush();
+        if (failed) return;
+        self->flush();
+        self->report_memory();
       });
       return;
     }
@@ -262,6 +266,26 @@ void websocket_session::close(close_code code, std::string_view reason) {
   if (open_) send_close();
   if (too_many_pings_) ping_timer_.cancel();  // its handler resumes
   resume();
+}
+
+void websocket_session::close_and_drop(close_code code, std::string_view reason) {
+  if (finished_) return;
+  if (!open_) return abort();
+  drop_unwritten();
+  close(code, reason);
+  part(std::string(reason));
+  reader_.drop();
+  report_memory();
+}
+
+void websocket_session::report_memory() {
+  if (finished_) return;
+  const auto rounded = [](std::size_t bytes) { return bytes / memory_step * memory_step; };
+  const std::size_t partial = rounded(reader_.kept_bytes()), unwritten = rounded(this->unwritten());
+  if (partial == reported_partial_ && unwritten == reported_unwritten_) return;
+  reported_partial_ = partial;
+  reported_unwritten_ = unwritten;
+  listener_->on_memory(partial, unwritten);
 }
 
 // Drops all batches but one that is partly written.

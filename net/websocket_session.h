@@ -35,6 +35,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
  public:
   static constexpr std::size_t large_frame_bytes = 64u << 10;
   static constexpr std::size_t max_large_bytes = 128u << 20;
+  static constexpr std::size_t memory_step = 16u << 10;
 
   struct options {
     std::string subprotocol;
@@ -57,7 +58,9 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     virtual bool on_text(std::string_view frame, time_point read_at) = 0;  // valid UTF-8; a view until it returns
     virtual bool on_binary(time_point read_at) = 0;
     virtual bool on_too_large(std::size_t bytes, time_point read_at) = 0;
-    virtual void on_drained() {}                       // everything is written; may be called while handling a frame
+    virtual void on_drained() {}  // everything is written; may be called while handling a frame
+    // Bytes of a message that is not whole, and of frames that are not written; rounded to `memory_step`. Each change.
+    virtual void on_memory(std::size_t, std::size_t) {}
     virtual void on_too_many_pings() = 0;              // the session stops reading for up to a second; for counting
     virtual void on_closed(std::string_view why) = 0;  // once, after everything else
   };
@@ -70,6 +73,8 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   std::size_t unwritten() const { return out_bytes_ + large_bytes_; }
   // Closes with a code and a reason after writing the queue; with too_slow, without.
   void close(close_code code, std::string_view reason);
+  // The same, and drops at once what it keeps of a message.
+  void close_and_drop(close_code code, std::string_view reason);
   void resume();
   void abort();  // closes the socket at once
   void limit_messages(std::size_t bytes);
@@ -99,6 +104,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   void flush();
   void hang_up();
   void drop_unwritten();
+  void report_memory();
   void send_close();
   void watch_idleness();
   void close_within();
@@ -115,7 +121,8 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   std::deque<batch> out_;
   std::size_t out_bytes_ = 0, out_frames_ = 0, written_ = 0;  // written: of the first batch
   std::size_t large_bytes_ = 0;                               // of large frames; out_bytes_ leaves them out
-  std::string close_payload_;                                 // the payload of our close frame
+  std::size_t reported_partial_ = 0, reported_unwritten_ = 0;
+  std::string close_payload_;  // the payload of our close frame
 
   std::shared_ptr<websocket_session> paused_;  // itself, while no read is pending
   std::string parting_;  // the reason, once both sides have closed or it is broken; input is then dropped

@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "base/ticket.h"
+#include "daemon/access/memory_budget.h"
 #include "daemon/access/tokens.h"
 
 namespace digd::daemon {
@@ -32,16 +33,24 @@ struct peer {
 };
 using peer_ptr = std::shared_ptr<peer>;
 
-// Counts a connection among all, and among those of its peer, for as long as it exists.
+// Counts a connection among all, and among those of its peer, for as long as it exists; and charges its memory.
 class peer_ticket final : public counted_ticket {
  public:
-  peer_ticket(std::atomic<std::uint64_t>& all, peer_ptr of)
-      : counted_ticket(all), of_(std::move(of)), own_(of_->open) {}
+  // `budget`: null for operators' connections, whose number is small. `fixed`: bytes of the connection's own buffers.
+  peer_ticket(std::atomic<std::uint64_t>& all, peer_ptr of, memory_budget* budget = nullptr, std::uint64_t fixed = 0)
+      : counted_ticket(all),
+        of_(std::move(of)),
+        own_(of_->open),
+        memory_(budget == nullptr ? nullptr : std::make_shared<memory_charge>(*budget, of_, fixed)) {}
+
+  const std::shared_ptr<memory_charge>& memory() const { return memory_; }  // null: it is not charged
 
  private:
   const peer_ptr of_;
   const counted_ticket own_;
+  const std::shared_ptr<memory_charge> memory_;
 };
+using connection_ticket = std::shared_ptr<peer_ticket>;
 
 // How many connections the peer may have open; `max`: all may, `max_per_peer`: as configured, 0 for the default.
 std::uint64_t max_connections_of(const peer& from, std::uint64_t max, std::uint64_t max_per_peer);

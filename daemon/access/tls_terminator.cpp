@@ -48,10 +48,17 @@ std::shared_ptr<boost::asio::ssl::context> tls_terminator::current() const {
   return tls_context_;
 }
 
-void tls_terminator::admit(net::tls_pipe::socket socket, ticket_ptr ticket, on_plain_socket on_plain) {
+void tls_terminator::admit(net::tls_pipe::socket socket, connection_ticket ticket, on_plain_socket on_plain) {
   if (stopping_) return;  // closed by going out of scope
   const auto pipe = std::make_shared<net::tls_pipe>(std::move(socket), current(), ticket);
   in_handshake_[pipe.get()] = pipe;
+  if (const auto& memory = ticket->memory()) {
+    memory->on_close([this, me = std::weak_ptr(pipe)] {
+      boost::asio::post(context_, [me] {
+        if (const auto shaking = me.lock()) shaking->give_up();
+      });
+    });
+  }
   pipe->accept(
       [this, key = pipe.get(), ticket, on_plain = std::move(on_plain)](boost::system::error_code ec, int plain) {
         in_handshake_.erase(key);

@@ -16,7 +16,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/ticket.h"
+#include "daemon/access/peers.h"
 #include "net/tls_pipe.h"
 
 namespace digd::daemon {
@@ -24,7 +24,7 @@ namespace digd::daemon {
 class tls_terminator {
  public:
   // Gets the plain socket of a finished handshake: a file descriptor that the callee owns.
-  using on_plain_socket = std::function<void(int plain, ticket_ptr ticket)>;
+  using on_plain_socket = std::function<void(int plain, connection_ticket ticket)>;
 
   // Counts failed handshakes in `refused`. Throws std::runtime_error, with a sentence for people, if it cannot use the
   // files.
@@ -39,7 +39,7 @@ class tls_terminator {
   // The daemon stops: ends the handshakes, and refuses new ones. The other sessions end with their plain sockets.
   void give_up_handshakes();
   // On its thread.
-  void admit(net::tls_pipe::socket socket, ticket_ptr ticket, on_plain_socket on_plain);
+  void admit(net::tls_pipe::socket socket, connection_ticket ticket, on_plain_socket on_plain);
 
  private:
   std::shared_ptr<boost::asio::ssl::context> current() const;

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "base/ticket.h"
+#include "daemon/access/memory_budget.h"
 
 namespace digd::daemon {
 
@@ -77,7 +78,8 @@ class grant {
         runs_(std::move(runs)),
         limits_(limits),
         rate_(limits.rate),
-        byte_rate_(limits.byte_rate) {}
+        byte_rate_(limits.byte_rate),
+        memory_(std::make_shared<memory_account>(name_)) {}
 
   const std::string& name() const { return name_; }
   bool may(right right) const;
@@ -86,6 +88,8 @@ class grant {
   bool is_revoked() const { return revoked_.load(std::memory_order_relaxed); }
   // Counts a message of so many bytes. Returns how long to wait before reading the next one.
   std::chrono::nanoseconds take(std::chrono::steady_clock::time_point now, std::size_t bytes) const;
+
+  const account_ptr& memory() const { return memory_; }  // of its connections
 
   // Null: the token has as many already.
   ticket_ptr take_connection() const { return take(connections_, limits_.max_connections); }
@@ -101,6 +105,7 @@ class grant {
   const std::vector<std::string> runs_;  // prefixes
   const token_limits limits_;
   mutable even_rate rate_, byte_rate_;
+  const account_ptr memory_;
   mutable std::atomic<std::uint64_t> connections_{0}, open_runs_{0};
   mutable std::atomic<bool> revoked_{false};
 };

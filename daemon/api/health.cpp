@@ -7,6 +7,7 @@
 
 #include "base/json_writer.h"
 #include "daemon/access/audit_log.h"
+#include "daemon/access/memory_budget.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
 #include "daemon/fleet/publisher.h"
@@ -156,6 +157,8 @@ http_response metrics(const metrics_sources& from) {
   now.connections_of_token_refused = from.connections.refused_of_token.load();
   now.tokens_refused = from.connections.tokens_refused.load();
   now.operator_connections_refused = from.operator_connections.refused.load();
+  now.connection_memory_bytes = from.memory.used();
+  now.connections_over_memory = from.memory.closed();
   now.audit_dropped = from.audit.dropped();
   now.peers_refused = from.connections.peers_refused.load();
   now.tls_refused = from.connections.tls_refused.load();
@@ -182,9 +185,9 @@ http_response metrics(const metrics_sources& from) {
     now.fleet = &from.readiness.publisher->counted();
   }
   now.resident_bytes = resident_bytes();
+  now.heap_bytes = heap_bytes();
   add_overload(now, from.readiness.overload);
   return respond(status::ok, "text/plain; version=0.0.4; charset=utf-8", metrics_text(counts, now));
 }
-  now.heap_bytes = heap_bytes();
 
 }  // namespace digd::daemon

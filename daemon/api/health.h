@@ -18,6 +18,7 @@ class audit_log;
 class engine_threads;
 class feed_server;
 class hook_server;
+class memory_budget;
 class otlp_server;
 class overload_state;
 class publisher;
@@ -55,6 +56,7 @@ struct metrics_sources {
   std::uint64_t runs_lost_to_damage;  // at this start
   const connection_counts& connections;
   const connection_counts& operator_connections;
+  const memory_budget& memory;
   const audit_log& audit;
   const run_counts& runs;
   const std::atomic<mode>& operator_mode;

@@ -65,7 +65,7 @@ struct moving_connection {
   moving_socket socket;
   std::string unread;
   net::upgrade_request request;
-  ticket_ptr ticket;
+  connection_ticket ticket;
 };
 
 net::websocket_session::options session_options(const config& settings) {
@@ -77,7 +77,7 @@ net::websocket_session::options session_options(const config& settings) {
 }
 
 void begin_conversation(engine_thread& home, net::batched_stream stream, const net::upgrade_request& request,
-                        const to_ingest& to, ticket_ptr ticket) {
+                        const to_ingest& to, connection_ticket ticket) {
   const auto client = std::make_shared<conversation>(home, to.run, to.grant, to.counted, std::move(ticket));
   const auto session = std::make_shared<net::websocket_session>(
       std::move(stream), session_options(*home.services().settings.now()), client);

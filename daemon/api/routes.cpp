@@ -424,7 +424,8 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
   if (taker->takes == intake::decision || taker->takes == intake::signed_decision) {
     return body_limit{max_decision_bytes, nullptr};
   }
-  if (taker->takes == intake::mcp) return body_limit{mcp::max_message_bytes, nullptr};
+  const account_ptr token = in.grant ? in.grant->memory() : nullptr;
+  if (taker->takes == intake::mcp) return body_limit{mcp::max_message_bytes, nullptr, true, token};
   if (taker->takes == intake::hooks) {
     ticket_ptr slot = services.hooks.bodies.take(client_of(in));
     if (!slot) return busy("too many hooks at once, of all or of this client");

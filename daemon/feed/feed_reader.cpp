@@ -1,5 +1,6 @@
 #include "daemon/feed/feed_reader.h"
 
+#include <boost/asio/post.hpp>
 #include <boost/beast/http/field.hpp>
 #include <utility>
 
@@ -18,7 +19,7 @@ constexpr std::chrono::seconds closing_within{2};
 
 }  // namespace
 
-feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, ticket_ptr ticket)
+feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, connection_ticket ticket)
     : feed_(feed),
       ws_(std::move(stream)),
       asked_(std::move(asked)),
@@ -32,6 +33,16 @@ feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_req
   ws_.auto_fragment(false);
   ws_.text(true);
   ws_.read_message_max(max_incoming_bytes);
+}
+
+void feed_reader::watch_memory() {
+  if (!ticket_->memory()) return;
+  ticket_->memory()->allow(asked_.grant ? asked_.grant->memory() : nullptr);
+  ticket_->memory()->on_close([&context = feed_.context(), me = weak_from_this()] {
+    boost::asio::post(context, [me] {
+      if (const auto self = me.lock()) self->abort();
+    });
+  });
 }
 
 void feed_reader::accept(const net::upgrade_request& request) {
@@ -132,8 +143,8 @@ void feed_reader::finish() {
   error_code ignored;
   boost::beast::get_lowest_layer(ws_).close(ignored);
   ticket_.reset();
+  asked_.place.reset();
   feed_.closed(*this);
 }
 
 }  // namespace digd::daemon
-  asked_.place.reset();

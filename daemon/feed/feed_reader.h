@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/ticket.h"
+#include "daemon/access/peers.h"
 #include "daemon/access/tokens.h"
 #include "net/close_code.h"
 #include "net/types.h"
@@ -33,8 +34,8 @@ struct feed_request {
   bool batch = false;  // send the waiting frames as one array
   grant_ptr grant;     // null where no tokens are configured
   ticket_ptr counted;  // counts the connection for its token
-};
   ticket_ptr place;     // counts it among the readers of its client
+};
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
  public:
@@ -42,8 +43,9 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   static constexpr std::size_t batch_bytes = 1u << 16;  // a batch of this size takes no more frames
   static constexpr std::chrono::seconds take_within{10};
 
-  feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, ticket_ptr ticket);
+  feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, connection_ticket ticket);
 
+  void watch_memory();
   void accept(const net::upgrade_request& request);
   const feed_request& asked() const { return asked_; }
   bool has_room() const { return open_ && !closing_ && out_bytes_ < max_bytes; }

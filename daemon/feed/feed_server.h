@@ -49,7 +49,8 @@ class feed_server {
   // A place for a reader of that client; null: there are as many readers as may be, of all or of this client.
   ticket_ptr take_place(const std::string& client);
   // On the feed's thread, with a socket of its io_context.
-  void admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked, ticket_ptr ticket);
+  void admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,
+             connection_ticket ticket);
   void wake();
   void forget(std::uint64_t run_number);  // the run was deleted: drops its entries from the shared tail
   const counters& counted() const { return counted_; }
@@ -96,8 +97,8 @@ class feed_server {
   std::atomic<bool> woken_{false};
   bool stopping_ = false;
   counters counted_;
-  std::thread thread_;
   client_slots places_{max_readers, max_readers_of_client};
+  std::thread thread_;
 };
 
 }  // namespace digd::daemon

@@ -47,7 +47,8 @@ std::string unread_bytes(const boost::beast::flat_buffer& buffer, net::batched_s
 
 }  // namespace
 
-http_connection::http_connection(const http_home& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket)
+http_connection::http_connection(const http_home& home, net::stream_socket socket, peer_ptr from,
+                                 connection_ticket ticket)
     : home_(home),
       stream_(std::move(socket)),
       from_(std::move(from)),
@@ -58,6 +59,13 @@ http_connection::~http_connection() { home_.connections.remove(this); }
 
 void http_connection::start() {
   home_.connections.add(shared_from_this());
+  if (const auto& memory = ticket_->memory()) {
+    memory->on_close([&context = home_.context, me = weak_from_this()] {
+      boost::asio::post(context, [me] {
+        if (const auto self = me.lock()) self->abort();
+      });
+    });
+  }
   if (!closed_) read_request();
 }
 
@@ -92,6 +100,7 @@ void http_connection::on_head(error_code ec) {
   auto limit = home_.handler.limit_body(head_->get(), from_);
   if (auto* refusal = std::get_if<http_response>(&limit)) return refuse(std::move(*refusal));
   body_limit_ = std::get<body_limit>(std::move(limit));
+  if (body_limit_.is_allowed && ticket_->memory()) ticket_->memory()->allow(body_limit_.token);
   read_body();
 }
 
@@ -100,16 +109,33 @@ void http_connection::read_body() {
   if (announced && *announced > body_limit_.max_bytes) return on_failed_read(http::error::body_limit);
   body_.emplace(std::move(*head_));
   body_->body_limit(body_limit_.max_bytes);
-  http::async_read(stream_, buffer_, *body_,
-                   [self = shared_from_this()](error_code failed, std::size_t) { self->on_body(failed); });
+  body_->eager(true);
+  if (body_->is_done()) return on_body_part({});
+  read_more_body();
 }
 
-void http_connection::on_body(error_code ec) {
+void http_connection::read_more_body() {
+  http::async_read_some(stream_, buffer_, *body_,
+                        [self = shared_from_this()](error_code ec, std::size_t) { self->on_body_part(ec); });
+}
+
+void http_connection::on_body_part(error_code ec) {
+  if (closed_) return;
   if (ec) return on_failed_read(ec);
+  charge_body(body_->get().body().size());
+  if (!body_->is_done()) return read_more_body();
   net::upgrade_request head;
   head.base() = body_->get().base();
   serve(std::move(head), body_->get().body());
   body_.reset();
+  charge_body(0);
+}
+
+void http_connection::charge_body(std::size_t bytes) {
+  const std::size_t before = std::exchange(charged_body_, bytes);
+  if (!ticket_ || !ticket_->memory()) return;  // the connection may have become a WebSocket
+  if (bytes > before) ticket_->memory()->add(bytes - before);
+  if (bytes < before) ticket_->memory()->remove(before - bytes);
 }
 
 void http_connection::on_failed_read(error_code ec) {

@@ -39,7 +39,7 @@ class http_connection final : public connection, public std::enable_shared_from_
  public:
   static constexpr std::size_t max_requests = 1'000;
 
-  http_connection(const http_home& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket);
+  http_connection(const http_home& home, net::stream_socket socket, peer_ptr from, connection_ticket ticket);
   ~http_connection() override;
   void start();
 
@@ -53,7 +53,9 @@ class http_connection final : public connection, public std::enable_shared_from_
   void read_request();
   void on_head(boost::system::error_code ec);
   void read_body();
-  void on_body(boost::system::error_code ec);
+  void read_more_body();
+  void on_body_part(boost::system::error_code ec);
+  void charge_body(std::size_t bytes);
   void on_failed_read(boost::system::error_code ec);
   void serve(net::upgrade_request&& request, std::string_view body);
   void serve_deferred(const deferred_response& deferred);
@@ -72,12 +74,13 @@ class http_connection final : public connection, public std::enable_shared_from_
   const http_home home_;
   net::batched_stream stream_;
   const peer_ptr from_;
-  ticket_ptr ticket_;
+  connection_ticket ticket_;
   net::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;
   std::optional<head_parser> head_;
   std::optional<body_parser> body_;
   body_limit body_limit_;
+  std::size_t charged_body_ = 0;  // bytes of the body that the connection is charged for
   net::upgrade_request request_;
   std::optional<http_response> response_;
   std::function<void(response_callback)> next_piece_;

@@ -38,7 +38,7 @@ struct released_connection {
   net::batched_stream stream;  // still on its connection's thread
   std::string unread;          // bytes that the client sent after the request
   net::upgrade_request request;
-  ticket_ptr ticket;
+  connection_ticket ticket;
 };
 
 // The request asks for another protocol. `take` gets the connection, on its thread.
@@ -53,7 +53,9 @@ inline constexpr std::size_t max_body_bytes = 4 * 1024;
 // How large a request's body may be.
 struct body_limit {
   std::size_t max_bytes = max_body_bytes;
-  ticket_ptr ticket;  // held until the request is answered; null for small bodies
+  ticket_ptr ticket;        // held until the request is answered; null for small bodies
+  bool is_allowed = false;  // the request was checked
+  account_ptr token;        // pays for the body; null where no tokens are configured
 };
 
 class request_handler {

@@ -104,6 +104,8 @@ void write_judging(prometheus_text& out, counts threads) {
 void write_runs(prometheus_text& out, counts threads, const process_facts& now) {
   const auto total = [&](auto pick) { return sum(threads, pick); };
   out.gauge("digd_connections", "Open connections of any kind.", now.connections);
+  out.gauge("digd_connection_memory_bytes", "Input of connections that digd has not handled, and their buffers.",
+            now.connection_memory_bytes);
   out.gauge("digd_sessions", "Connected clients that have sent a hello.",
             total([](const thread_counts& t) -> auto& { return t.sessions_opened; }) -
                 total([](const thread_counts& t) -> auto& { return t.sessions_closed; }));
@@ -127,6 +129,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.family("digd_limits_hit_total", "counter", "Times a limit was hit.");
   out.sample(now.connections_refused, {{"limit", "connections"}});
   out.sample(now.connections_of_peer_refused, {{"limit", "connections_of_peer"}});
+  out.sample(now.connections_over_memory, {{"limit", "connection_memory"}});
   out.sample(now.operator_connections_refused, {{"limit", "operator_connections"}});
   out.sample(now.connections_of_token_refused, {{"limit", "connections_of_token"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.runs_of_token_refused; }),
@@ -302,10 +305,10 @@ void write_process(prometheus_text& out, const process_facts& now) {
   out.family("process_start_time_seconds", "gauge", "Start, in Unix seconds.");
   out.sample(static_cast<std::uint64_t>(now.started_s));
   out.gauge("process_resident_memory_bytes", "Resident memory.", now.resident_bytes);
+  out.gauge("digd_heap_bytes", "Bytes allocated and not freed.", now.heap_bytes);
 }
 
 }  // namespace
-  out.gauge("digd_heap_bytes", "Bytes allocated and not freed.", now.heap_bytes);
 
 std::string metrics_text(counts threads, const process_facts& now) {
   prometheus_text out;

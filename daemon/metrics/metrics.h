@@ -45,6 +45,7 @@ struct process_facts {
   std::uint64_t connections = 0, connections_refused = 0, connections_of_peer_refused = 0,
                 connections_of_token_refused = 0, tokens_refused = 0, audit_dropped = 0,
                 operator_connections_refused = 0;
+  std::uint64_t connection_memory_bytes = 0, connections_over_memory = 0;
   std::uint64_t peers_refused = 0, tls_refused = 0;
   std::uint64_t log_dropped = 0;
   std::uint64_t runs_lost_to_damage = 0;

@@ -23,6 +23,10 @@ using unix_protocol = asio::local::stream_protocol;
 
 constexpr std::chrono::milliseconds accept_retry_delay{100};
 
+// The buffers of a connection that says nothing: 32 KiB read ahead, its header, a WebSocket's buffer; with TLS 32 KiB
+// each way, and those of OpenSSL and of the socket pair.
+constexpr std::uint64_t plain_connection_bytes = 64 << 10, tls_connection_bytes = 192 << 10;
+
 net::tls_files files_of(const tls_settings& from) {
   return {.certificate = from.certificate, .key = from.key, .client_ca = from.client_ca};
 }
@@ -49,11 +53,13 @@ void remove_stale_socket(const std::string& path) {
 }  // namespace
 
 listener::listener(const config& settings, const engine_threads& threads, class authorizer& authorizer,
-                   connection_counts& counts, listener::limits_now limits_now, listener::on_connection on_connection)
+                   connection_counts& counts, memory_budget* budget, listener::limits_now limits_now,
+                   listener::on_connection on_connection)
     : settings_(settings),
       threads_(threads),
       authorizer_(authorizer),
       counts_(counts),
+      budget_(budget),
       limits_now_(std::move(limits_now)),
       on_connection_(std::move(on_connection)),
       retry_(threads.front().context().get_executor()) {}
@@ -194,7 +200,7 @@ void listener::accept(acceptor<Protocol>& from) {
                     });
 }
 
-ticket_ptr listener::take_ticket(const peer_ptr& from) {
+connection_ticket listener::take_ticket(const peer_ptr& from, bool is_tls) {
   const limits now = limits_now_();
   if (counts_.open.load() >= now.max) {
     counts_.refused.fetch_add(1);
@@ -209,7 +215,8 @@ ticket_ptr listener::take_ticket(const peer_ptr& from) {
     }
     return nullptr;
   }
-  return std::make_shared<peer_ticket>(counts_.open, from);
+  return std::make_shared<peer_ticket>(counts_.open, from, budget_,
+                                       is_tls ? tls_connection_bytes : plain_connection_bytes);
 }
 
 // A socket that is not admitted closes by going out of scope.
@@ -229,7 +236,7 @@ void listener::admit(engine_thread& home, asio::basic_stream_socket<Protocol, ex
     }
     from = peers_.find(socket.native_handle());
   }
-  ticket_ptr ticket = take_ticket(from);
+  connection_ticket ticket = take_ticket(from, is_tcp && tls_ != nullptr);
   if (!ticket) return;
   if constexpr (is_tcp) {
     static_cast<void>(socket.set_option(asio::ip::tcp::no_delay(true), ec));
@@ -242,7 +249,7 @@ void listener::admit(engine_thread& home, asio::basic_stream_socket<Protocol, ex
 }
 
 void listener::admit_tls(engine_thread& home, asio::basic_stream_socket<asio::ip::tcp, executor> socket, peer_ptr from,
-                         ticket_ptr ticket) {
+                         connection_ticket ticket) {
   error_code ec;
   const auto protocol = socket.local_endpoint(ec).protocol();
   const int fd = ec ? -1 : socket.release(ec);
@@ -253,7 +260,7 @@ void listener::admit_tls(engine_thread& home, asio::basic_stream_socket<asio::ip
                error_code failed;
                moved.assign(protocol, fd, failed);
                if (failed) return static_cast<void>(::close(fd));
-               const auto on_plain = [this, &home, from = std::move(from)](int plain, ticket_ptr same_ticket) {
+               const auto on_plain = [this, &home, from = std::move(from)](int plain, connection_ticket same_ticket) {
                  asio::post(home.context(), [this, &home, plain, from, ticket = std::move(same_ticket)]() mutable {
                    net::stream_socket socket(home.context().get_executor());
                    error_code ec;

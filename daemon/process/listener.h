@@ -29,7 +29,7 @@ class listener {
  public:
   // Gets an accepted connection, on the engine thread that it will live on.
   using on_connection =
-      std::function<void(engine_thread& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket)>;
+      std::function<void(engine_thread& home, net::stream_socket socket, peer_ptr from, connection_ticket ticket)>;
 
   // Connections open at once, of all and of one peer (`max_connections_of`); asked for each connection.
   struct limits {
@@ -37,9 +37,9 @@ class listener {
   };
   using limits_now = std::function<limits()>;
 
-  // `settings`: as at the start, for what a reload does not change.
+  // `settings`: as at the start, for what a reload does not change. `budget`: null: the connections are not charged.
   listener(const config& settings, const engine_threads& threads, authorizer& authorizer, connection_counts& counts,
-           limits_now limits_now, on_connection on_connection);
+           memory_budget* budget, limits_now limits_now, on_connection on_connection);
 
   // ---- start: one of these, then `start`. They throw `cannot_use` if the address is at fault, otherwise
   // std::runtime_error.
@@ -75,14 +75,15 @@ class listener {
   template <class Protocol>
   void admit(engine_thread& home, boost::asio::basic_stream_socket<Protocol, executor> socket);
   void admit_tls(engine_thread& home, boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor> socket,
-                 peer_ptr from, ticket_ptr ticket);
+                 peer_ptr from, connection_ticket ticket);
   // Null: there are too many connections, of this peer or of all.
-  ticket_ptr take_ticket(const peer_ptr& from);
+  connection_ticket take_ticket(const peer_ptr& from, bool is_tls);
 
   const config& settings_;
   const engine_threads& threads_;
   authorizer& authorizer_;
   connection_counts& counts_;
+  memory_budget* const budget_;
   const limits_now limits_now_;
   const on_connection on_connection_;
   listen_address bound_;

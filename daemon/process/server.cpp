@@ -141,19 +141,22 @@ void server::recover() {
   if (archive_) plan_recovery(*archive_, threads_);
 }
 
-server::listener_ptr server::make_listener(connection_counts& counts, listener::limits_now limits_now) {
-  const auto on_connection = [this](engine_thread& home, net::stream_socket socket, peer_ptr from, ticket_ptr ticket) {
+server::listener_ptr server::make_listener(connection_counts& counts, memory_budget* budget,
+                                           listener::limits_now limits_now) {
+  const auto on_connection = [this](engine_thread& home, net::stream_socket socket, peer_ptr from,
+                                    connection_ticket ticket) {
     const http_home at{.context = home.context(),
                        .connections = home.connections(),
                        .counts = home.counts().http,
                        .handler = *routers_[home.index()]};
     std::make_shared<http_connection>(at, std::move(socket), std::move(from), std::move(ticket))->start();
   };
-  return std::make_unique<listener>(settings_, threads_, authorizer_, counts, std::move(limits_now), on_connection);
+  return std::make_unique<listener>(settings_, threads_, authorizer_, counts, budget, std::move(limits_now),
+                                    on_connection);
 }
 
 void server::make_listeners() {
-  listener_ = make_listener(connections_, [this] {
+  listener_ = make_listener(connections_, &memory_budget_, [this] {
     const auto settings = live_.now();
     return listener::limits{settings->connections.max, settings->connections.max_per_peer};
   });
@@ -161,7 +164,7 @@ void server::make_listeners() {
   std::string why;
   if (settings_.operator_listen.empty()) return;
   if (!parse_address(settings_.operator_listen, where, why)) throw cannot_use("operator_listen: " + why);
-  operator_listener_ = make_listener(operator_connections_, [] {
+  operator_listener_ = make_listener(operator_connections_, nullptr, [] {
     return listener::limits{max_operator_connections, max_operator_connections};
   });
   operator_listener_->listen(where);
@@ -217,6 +220,7 @@ void server::make_http_services() {
                   .runs_lost_to_damage = runs_lost_to_damage_,
                   .connections = connections_,
                   .operator_connections = operator_connections_,
+                  .memory = memory_budget_,
                   .audit = *audit_,
                   .runs = runs_,
                   .operator_mode = operator_mode_,
@@ -238,7 +242,7 @@ void server::start() {
   hooks_ = std::make_unique<hook_server>(threads_, live_);
   audit_ = std::make_unique<audit_log>(folder_of(archive_path));
   make_http_services();
-  overload_ = std::make_unique<overload>(live_, archive_path, threads_, overload_state_);
+  overload_ = std::make_unique<overload>(live_, archive_path, threads_, overload_state_, memory_budget_);
   phase_ = phase::serving;
   overload_->check();
   for (const auto& thread : threads_) thread->start();

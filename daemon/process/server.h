@@ -69,7 +69,7 @@ class server {
 
  private:
   using listener_ptr = std::unique_ptr<listener>;
-  listener_ptr make_listener(connection_counts& counts, listener::limits_now limits_now);
+  listener_ptr make_listener(connection_counts& counts, memory_budget* budget, listener::limits_now limits_now);
   void make_listeners();
   void trust_bound_addresses();
   void start_archive_readers();
@@ -87,6 +87,7 @@ class server {
   connection_counts connections_, operator_connections_;
   run_counts runs_;
   overload_state overload_state_;
+  memory_budget memory_budget_;
 
   // ---- the archive; without one, its readers are null too
   std::unique_ptr<archive::archive> archive_;

@@ -19,7 +19,8 @@ namespace {
 
 using net::close_code;
 constexpr std::chrono::seconds max_hello_time{10};
-constexpr std::size_t max_unread_bytes = 1u << 20;  // beyond it the client's messages wait
+constexpr std::size_t max_unread_bytes = 1u << 20;   // beyond it the client's messages wait
+constexpr std::size_t max_waiting_bytes = 4u << 20;  // of its frames: posted to the run, or held there
 
 bool is_fatal(refusal code) {
   return code == refusal::unauthorized || code == refusal::unsupported_protocol || code == refusal::hello_conflict;
@@ -28,7 +29,7 @@ bool is_fatal(refusal code) {
 }  // namespace
 
 conversation::conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant,
-                           ticket_ptr of_token, ticket_ptr ticket)
+                           ticket_ptr of_token, connection_ticket ticket)
     : home_(home),
       expected_run_(std::move(expected_run)),
       grant_(std::move(grant)),
@@ -40,7 +41,48 @@ conversation::conversation(engine_thread& home, std::optional<std::string> expec
 
 conversation::~conversation() { home_.connections().remove(this); }
 
-void conversation::on_open() { watch_hello(); }
+void conversation::on_open() {
+  watch_memory();
+  watch_hello();
+}
+
+// ---- memory
+
+void conversation::watch_memory() {
+  if (!ticket_->memory()) return;
+  if (grant_) ticket_->memory()->allow(grant_->memory());
+  ticket_->memory()->on_close([&context = home_.context(), me = weak_from_this()] {
+    boost::asio::post(context, [me] {
+      if (const auto self = me.lock()) self->close_for_memory();
+    });
+  });
+}
+
+void conversation::charge(std::size_t& before, std::size_t bytes) {
+  const std::size_t was = std::exchange(before, bytes);
+  if (!ticket_->memory()) return;
+  if (bytes > was) ticket_->memory()->add(bytes - was);
+  if (bytes < was) ticket_->memory()->remove(was - bytes);
+}
+
+void conversation::on_memory(std::size_t partial, std::size_t unwritten) {
+  charge(charged_partial_, partial);
+  if (ticket_->memory()) ticket_->memory()->set_unwritten(unwritten);
+}
+
+// The client sends again what is not acknowledged.
+void conversation::close_for_memory() {
+  if (host_) run_host::drop_held(host_, slot_);
+  if (const auto session = session_.lock()) session->close_and_drop(close_code::memory, "too much memory is in use");
+}
+
+// To the run, on its thread.
+void conversation::post(std::string&& frame, time_point read_at) {
+  std::optional<charged_frame> charged;
+  if (ticket_->memory()) charged.emplace(ticket_->memory(), frame.size());
+  boost::asio::post(owner_->context(), [host = host_, slot = slot_, copy = std::move(frame), read_at,
+                                        charged = std::move(charged)] { host->receive(slot, copy, read_at); });
+}
 
 void conversation::watch_hello() {
   hello_deadline_.expires_after(max_hello_time);
@@ -65,9 +107,7 @@ bool conversation::on_text(std::string_view frame, time_point read_at) {
   if (owner_ == &home_) {
     host_->receive(slot_, frame, read_at);
   } else {
-    boost::asio::post(owner_->context(), [host = host_, slot = slot_, copy = std::string(frame), read_at] {
-      host->receive(slot, copy, read_at);
-    });
+    post(std::string(frame), read_at);
   }
   return reads_on(frame.size());
 }
@@ -118,6 +158,8 @@ bool conversation::greet(std::string_view frame) {
   request.client = weak_from_this();
   request.home = &home_;
   request.grant = grant_;
+  request.memory = ticket_->memory();
+  charge(charged_hello_, 2 * frame.size());  // as received, and decoded
   owner_ = &home_.services().threads.owner_of(request.greeting.run);
   boost::asio::dispatch(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
     owner->runs().join(std::move(request));
@@ -147,6 +189,7 @@ void conversation::on_joined(join_result&& result) {
     if (result.host) run_host::release_slot(std::move(result.host), result.slot);
     return;
   }
+  charge(charged_hello_, 0);
   const auto session = session_.lock();
   if (!session) return;
   if (result.refused) {
@@ -157,6 +200,7 @@ void conversation::on_joined(join_result&& result) {
   state_ = state::joined;
   hello_deadline_.cancel();
   host_ = std::move(result.host);
+  if (ticket_->memory()) ticket_->memory()->join(host_->memory());
   slot_ = result.slot;
   credits_ = result.credits;
   counted_ = true;
@@ -240,12 +284,15 @@ void conversation::on_drained() {
 bool conversation::may_read() const {
   if (missed_) return false;
   if (const auto session = session_.lock(); session && session->unwritten() > max_unread_bytes) return false;
+  if (ticket_->memory() && ticket_->memory()->waiting() > max_waiting_bytes) return false;
   return !is_rate_limited_ && !flow_state_.congested &&
          posted_ - flow_state_.handled + flow_state_.outstanding <= credits();
 }
 
 std::uint64_t conversation::credits() const {
-  if (!home_.services().overload.is_on(overload_action::shrink_credits)) return credits_;
+  const overload_state& overload = home_.services().overload;
+  if (!overload.is_on(overload_action::shrink_credits)) return credits_;
+  if (!overload.is_on_for(overload_action::shrink_credits, grant_ ? grant_->name() : std::string())) return credits_;
   return std::max<std::uint64_t>(credits_ / overload_state::credit_share, 1);
 }
 

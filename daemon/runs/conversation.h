@@ -2,7 +2,8 @@
 //
 // Thread: that of its socket (`home`), which may differ from its run's; then frames are posted from one to the other.
 // Lifetime: its websocket_session holds it; the run has a weak reference. Bounds: it reads only while at most `credits`
-// of its messages are posted, held or not durable, while its token's rate allows it, and while it reads its answers.
+// of its messages are posted, held or not durable, and at most `max_waiting_bytes` posted or held; while its token's
+// rate allows it, and while it reads its answers.
 // Answers that it missed are read from the archive and sent in parts, each when the client has read the part before.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/ticket.h"
+#include "daemon/access/peers.h"
 #include "daemon/access/tokens.h"
 #include "daemon/http/connection.h"
 #include "daemon/runs/run_client.h"
@@ -31,9 +33,9 @@ class conversation final : public net::websocket_session::listener,
                            public std::enable_shared_from_this<conversation> {
  public:
   // `expected_run`: the run that `?run=` named. `grant`: its token's rights; null where no tokens are configured.
-  // `of_token`, `ticket`: count it among the connections of its token, and among all.
+  // `of_token`, `ticket`: count it among the connections of its token, and among all; `ticket` also charges its memory.
   conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant, ticket_ptr of_token,
-               ticket_ptr ticket);
+               connection_ticket ticket);
   ~conversation() override;
   // Call once, before the WebSocket opens.
   void attach(std::weak_ptr<net::websocket_session> session) { session_ = std::move(session); }
@@ -44,6 +46,7 @@ class conversation final : public net::websocket_session::listener,
   bool on_binary(time_point read_at) override;
   bool on_too_large(std::size_t bytes, time_point read_at) override;
   void on_too_many_pings() override;
+  void on_memory(std::size_t partial, std::size_t unwritten) override;
   void on_closed(std::string_view why) override;
   void on_drained() override;
 
@@ -69,6 +72,10 @@ class conversation final : public net::websocket_session::listener,
   void read_missed_answers();
   void on_missed_answers(archive::answer_range read, std::vector<std::string> frames);
   std::uint64_t credits() const;
+  void watch_memory();
+  void charge(std::size_t& before, std::size_t bytes);
+  void close_for_memory();
+  void post(std::string&& frame, time_point read_at);
   void watch_hello();
   void watch_quiet();
   void leave();
@@ -76,7 +83,9 @@ class conversation final : public net::websocket_session::listener,
   engine_thread& home_;
   const std::optional<std::string> expected_run_;
   const grant_ptr grant_;
-  const ticket_ptr of_token_, ticket_;
+  const ticket_ptr of_token_;
+  const connection_ticket ticket_;
+  std::size_t charged_partial_ = 0, charged_hello_ = 0;
   std::uint64_t credits_ = 0;
   std::weak_ptr<net::websocket_session> session_;
   net::steady_timer hello_deadline_;

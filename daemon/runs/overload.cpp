@@ -11,6 +11,8 @@
 #include <fstream>
 #include <memory>
 
+#include "base/quote.h"
+#include "daemon/access/memory_budget.h"
 #include "daemon/runs/engine_threads.h"
 
 namespace digd::daemon {
@@ -62,13 +64,13 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::uint64_t memory_limit(const std::string& root) {
-  std::uint64_t limit =
 std::uint64_t heap_bytes() {
   const struct mallinfo2 info = ::mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
+std::uint64_t memory_limit(const std::string& root) {
+  std::uint64_t limit =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   const std::string groups = root + "/sys/fs/cgroup";
   std::string line;
@@ -94,6 +96,20 @@ void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overl
   }
 }
 
+overload_settings settings_for_all(const overload_settings& settings) {
+  overload_settings all = settings;
+  const auto first_on = [](std::initializer_list<std::uint64_t> later) {
+    for (const std::uint64_t percent : later) {
+      if (percent > 0) return percent;
+    }
+    return std::uint64_t{100};
+  };
+  if (all.no_new_runs > 0) all.no_new_runs = first_on({settings.shrink_credits, settings.observe, settings.refuse});
+  if (all.shrink_credits > 0) all.shrink_credits = first_on({settings.observe, settings.refuse});
+  if (all.refuse > 0) all.refuse = 100;
+  return all;
+}
+
 void overload::check() {
   // Returns what the runs freed that degraded at the last check; otherwise it would count as used, and digd would shed
   // a run too many.
@@ -110,6 +126,13 @@ void overload::check() {
     state_.gauges_[r].limit = limits[r];
     steps_[r].update(used[r], limits[r], settings);
   }
+  steps_for_all_.update(used[0], limits[0], settings_for_all(settings));
+  const std::uint64_t ends_at =
+      limits[0] / 100 * (settings.observe - std::min(settings.observe, overload_steps::hysteresis));
+  to_free_ = used[0] - std::min(used[0], ends_at);
+  budget_.set_limit(config->connections.memory_bytes > 0
+                        ? config->connections.memory_bytes
+                        : std::max(limits[0] / connection_share, min_connection_bytes));
   for (std::size_t i = 0; i < overload_action_count; ++i) {
     const auto action = static_cast<overload_action>(i);
     bool on = false;
@@ -118,9 +141,16 @@ void overload::check() {
       on = true;
       state_.causes_[i] = static_cast<std::uint8_t>(r);
     }
+    const bool is_for_memory = state_.causes_[i] == static_cast<std::uint8_t>(overload_resource::memory);
+    state_.for_all_[i] = !is_for_memory || steps_for_all_.asks_for(action);
     set(action, on);
   }
-  state_.is_on(overload_action::observe) ? degrade_heaviest_runs() : resume_runs();
+  const bool is_short =
+      std::any_of(std::begin(action_names), std::end(action_names), [&](const std::string_view& name) {
+        return steps_[0].asks_for(static_cast<overload_action>(&name - action_names));
+      });
+  if (is_short) weigh_tokens();
+  if (!state_.is_on(overload_action::observe)) resume_runs();
 }
 
 void overload::set(overload_action action, bool on) {
@@ -134,24 +164,65 @@ void overload::set(overload_action action, bool on) {
                 gauge.used.load(), gauge.limit.load());
 }
 
-// Sheds the heaviest runs of the daemon, not the heaviest of each thread: a thread whose runs are all small sheds none.
-void overload::degrade_heaviest_runs() {
+// Each engine thread weighs its runs; the last one to finish decides.
+void overload::weigh_tokens() {
   struct survey {
-    std::atomic<std::size_t> threads_left, largest{0};
+    std::atomic<std::size_t> threads_left{0};
+    std::mutex mutex;
+    token_weights weights;
   };
   const auto found = std::make_shared<survey>();
   found->threads_left = threads_.size();
+  for (const memory_budget::holder& holder : budget_.holders()) {
+    token_weight& weight = found->weights[holder.token];
+    weight.bytes += holder.bytes;
+    weight.largest_connection = std::max(weight.largest_connection, holder.can_free);
+  }
   for (const auto& thread : threads_) {
-    boost::asio::post(thread->context(), [found, &threads = threads_, &runs = thread->runs()] {
-      const std::size_t own = runs.largest_graph();
-      for (std::size_t seen = found->largest; seen < own && !found->largest.compare_exchange_weak(seen, own);) {
+    boost::asio::post(thread->context(), [this, found, &runs = thread->runs()] {
+      token_weights own;
+      runs.weigh(own);
+      const std::lock_guard lock(found->mutex);
+      for (const auto& [token, weight] : own) {
+        token_weight& all = found->weights[token];
+        all.bytes += weight.bytes;
+        all.largest_run = std::max(all.largest_run, weight.largest_run);
       }
-      if (found->threads_left.fetch_sub(1) > 1) return;
-      const std::size_t least = found->largest / 2;
-      for (const auto& each : threads) {
-        boost::asio::post(each->context(), [&runs = each->runs(), least] { runs.degrade_largest(least); });
-      }
+      if (found->threads_left.fetch_sub(1) == 1) decide(found->weights);
     });
+  }
+}
+
+// On an engine thread.
+void overload::decide(const token_weights& weights) {
+  std::uint64_t most = 0;
+  const token_weights::value_type* to_shed = nullptr;
+  for (const auto& each : weights) {
+    most = std::max(most, each.second.bytes);
+    const bool can_free = each.second.largest_run > 0 || each.second.largest_connection > 0;
+    if (can_free && (to_shed == nullptr || each.second.bytes > to_shed->second.bytes)) to_shed = &each;
+  }
+  {
+    const std::lock_guard lock(state_.heavy_guard_);
+    state_.heavy_.clear();
+    for (const auto& [token, weight] : weights) {
+      if (weight.bytes >= most / 2) state_.heavy_.insert(token);
+    }
+  }
+  if (to_shed != nullptr && state_.is_on(overload_action::observe)) shed(to_shed->first, to_shed->second);
+}
+
+// Runs and connections of at least half of the weight of the token's heaviest one, so that nothing small goes while
+// something large stays.
+void overload::shed(const std::string& token, const token_weight& weight) {
+  if (weight.largest_connection > weight.largest_run) {
+    const std::size_t closed = budget_.close_heavy(token, weight.largest_connection / 2);
+    return spdlog::warn("overload_closed token={} connections={}", digd::quoted(token), closed);
+  }
+  const std::uint64_t least = weight.largest_run / 2, wanted = to_free_.load() / threads_.size();
+  for (const auto& thread : threads_) {
+    boost::asio::post(thread->context(),
+                      [&runs = thread->runs(), token, least, wanted] { runs.degrade_heaviest(token, least, wanted); });
   }
 }
 

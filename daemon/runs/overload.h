@@ -11,19 +11,27 @@
 //
 //   no_new_runs     a run that is not open yet is refused with over_limit
 //   shrink_credits  a session is read only while it is at most 1/16 of its credits ahead of what is durable
-//   observe         at each check, each engine thread stops judging its run with the largest graph and frees the
-//                   graph; the run's events are delivered as is, and archived
+//   observe         at each check, digd finds the token that holds most memory and can free some. It closes the
+//                   heaviest connections of this token, or stops judging its heaviest runs and frees their graphs; the
+//                   events of such a run are delivered as is, and archived
 //                   Once the action has ended, each engine thread resumes one such run at each check
 //   refuse          messages are refused with over_limit, except run_ended
+//
+// A token holds what its connections hold, and the graphs of the runs that it opened. What no token does counts as one
+// token; where none are configured, that is everything. For want of memory, no_new_runs, shrink_credits and refuse are
+// first on for the heavy tokens alone, which hold at least half of what the heaviest one holds. They are on for
+// all when the next action begins, and `refuse` at the limit itself.
 //
 // Threads: a thread of its own checks; `check_soon` any. Lifetime: stopped before the engine threads end.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -35,6 +43,7 @@
 namespace digd::daemon {
 
 class engine_threads;
+class memory_budget;
 
 // Which actions one resource asks for at a share of its limit. Not thread-safe.
 class overload_steps {
@@ -49,14 +58,32 @@ class overload_steps {
   std::array<bool, overload_action_count> on_{};
 };
 
+// What a token holds, in bytes, about.
+struct token_weight {
+  std::uint64_t bytes = 0;
+  std::uint64_t largest_run = 0;         // of those that can degrade
+  std::uint64_t largest_connection = 0;  // that much memory becomes free if it is closed
+};
+using token_weights = std::map<std::string, token_weight>;
+
+// When each action begins for all: with the next one.
+overload_settings settings_for_all(const overload_settings& settings);
+
 class overload {
  public:
   static constexpr std::chrono::milliseconds check_interval{500};
+  // For the input that connections hold, unless connections.memory_bytes is set: this part of the memory limit, and not
+  // less than this.
+  static constexpr std::uint64_t connection_share = 4, min_connection_bytes = 64 << 20;
 
   // `archive_path`: empty where nothing is archived.
   overload(const live_settings& settings, std::string archive_path, const engine_threads& threads,
-           overload_state& state)
-      : settings_(settings), archive_path_(std::move(archive_path)), threads_(threads), state_(state) {}
+           overload_state& state, memory_budget& budget)
+      : settings_(settings),
+        archive_path_(std::move(archive_path)),
+        threads_(threads),
+        state_(state),
+        budget_(budget) {}
   ~overload() { stop(); }
 
   // Measures once. Only before `start`: afterwards the thread does it.
@@ -70,14 +97,19 @@ class overload {
  private:
   void work();
   void set(overload_action action, bool on);
-  void degrade_heaviest_runs();
+  void weigh_tokens();
+  void decide(const token_weights& weights);
+  void shed(const std::string& token, const token_weight& weight);
   void resume_runs();
 
   const live_settings& settings_;
   const std::string archive_path_;
   const engine_threads& threads_;
   overload_state& state_;
+  memory_budget& budget_;
   std::array<overload_steps, overload_resource_count> steps_;
+  overload_steps steps_for_all_;           // of memory
+  std::atomic<std::uint64_t> to_free_{0};  // bytes, so that `observe` ends
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false, woken_ = false;
@@ -86,10 +118,10 @@ class overload {
 };
 
 std::uint64_t resident_bytes();
+// Allocated and not freed. Unlike resident memory, it does not count what malloc keeps for later.
+std::uint64_t heap_bytes();
 // The memory that this process may use: the lowest memory.max or memory.high of its cgroups, else the machine's memory.
 // `root`: prefix of /proc and /sys, for tests.
 std::uint64_t memory_limit(const std::string& root = "");
 
 }  // namespace digd::daemon
-// Allocated and not freed. Unlike resident memory, it does not count what malloc keeps for later.
-std::uint64_t heap_bytes();

@@ -7,7 +7,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace digd::daemon {
@@ -30,6 +33,11 @@ class overload_state {
   };
 
   bool is_on(overload_action action) const { return on_[index(action)].load(std::memory_order_relaxed); }
+  // Whether the action is on, for what this token does. Empty: what no token does.
+  bool is_on_for(overload_action action, const std::string& token) const {
+    if (!is_on(action)) return false;
+    return for_all_[index(action)].load(std::memory_order_relaxed) || is_heavy(token);
+  }
   // The resource that an action is on for; nothing if it is off.
   std::optional<overload_resource> cause_of(overload_action action) const {
     if (!is_on(action)) return std::nullopt;
@@ -42,10 +50,17 @@ class overload_state {
  private:
   friend class overload;
 
+  bool is_heavy(const std::string& token) const {
+    const std::lock_guard lock(heavy_guard_);
+    return heavy_.contains(token);
+  }
+
   static std::size_t index(overload_action action) { return static_cast<std::size_t>(action); }
 
   std::array<gauge, overload_resource_count> gauges_;
-  std::array<std::atomic<bool>, overload_action_count> on_{};
+  std::array<std::atomic<bool>, overload_action_count> on_{}, for_all_{};
+  mutable std::mutex heavy_guard_;
+  std::set<std::string> heavy_;  // the tokens that hold most memory, if an action is on for it
   std::array<std::atomic<std::uint8_t>, overload_action_count> causes_{};
   std::array<std::atomic<std::uint64_t>, overload_action_count> begun_{};
 };

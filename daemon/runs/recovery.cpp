@@ -99,6 +99,7 @@ class replayer {
   bool take_opening(const archive::stored_entry& e) {
     if (const refusal_note note = decoder_.decode_hello(e.frame, first_)) return fail("its opening: " + note.text);
     group_ = recorded_group(e.frame);
+    opener_ = e.token;
     opened_ = true;
     return true;
   }
@@ -162,6 +163,7 @@ class replayer {
       settings.stamped = false;
     }
     host_ = std::make_shared<run_host>(owner_, first_, settings, run_.number, group_);
+    host_->opened_by(opener_, nullptr);
   }
 
   engine_thread& owner_;
@@ -172,6 +174,7 @@ class replayer {
   bool opened_ = false;
   bool follows_current_semantics_ = false;
   canary_group group_ = canary_group::none;
+  std::string opener_;
   std::shared_ptr<run_host> host_;
   std::uint64_t last_n_ = 0;
   std::string why_;

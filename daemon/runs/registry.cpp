@@ -1,11 +1,13 @@
 #include "daemon/runs/registry.h"
 
 #include <spdlog/spdlog.h>
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "base/quote.h"
 #include "daemon/runs/engine_thread.h"
+#include "daemon/runs/overload.h"
 #include "daemon/runs/recovery.h"
 #include "daemon/runs/run_host.h"
 
@@ -39,7 +41,9 @@ void registry::join(join_request&& request) {
 void registry::open(join_request&& request) {
   const run_services& services = owner_.services();
   const auto settings = services.settings.now();
-  if (const auto cause = services.overload.cause_of(overload_action::no_new_runs)) {
+  const std::string token = request.grant ? request.grant->name() : std::string();
+  const auto cause = services.overload.cause_of(overload_action::no_new_runs);
+  if (cause && services.overload.is_on_for(overload_action::no_new_runs, token)) {
     owner_.counts().runs_refused.add();
     return refuse(request, "run", "the daemon opens no runs now: it is short of " + std::string(to_string(*cause)));
   }
@@ -150,24 +154,28 @@ void registry::forget(run_host& host) {
   by_name_.erase(host.name());
 }
 
-std::shared_ptr<run_host> registry::heaviest() const {
-  std::shared_ptr<run_host> largest;
+void registry::weigh(std::map<std::string, token_weight>& weights) const {
   for (const auto& [name, host] : by_name_) {
-    if (!host->can_degrade()) continue;
-    if (!largest || host->graph_size() > largest->graph_size()) largest = host;
+    const std::uint64_t bytes = host->memory_bytes();
+    token_weight& weight = weights[host->opener()];
+    weight.bytes += bytes;
+    if (host->can_degrade()) weight.largest_run = std::max(weight.largest_run, bytes);
   }
-  return largest;
 }
 
-std::size_t registry::largest_graph() const {
-  const auto largest = heaviest();
-  return largest ? largest->graph_size() : 0;
-}
-
-void registry::degrade_largest(std::size_t least) {
-  const auto largest = heaviest();
-  if (!largest || largest->graph_size() < least) return;
-  largest->degrade();
+void registry::degrade_heaviest(const std::string& token, std::uint64_t least, std::uint64_t wanted) {
+  std::vector<std::shared_ptr<run_host>> heavy;
+  for (const auto& [name, host] : by_name_) {
+    if (host->opener() == token && host->can_degrade() && host->memory_bytes() >= least) heavy.push_back(host);
+  }
+  std::sort(heavy.begin(), heavy.end(),
+            [](const auto& a, const auto& b) { return a->memory_bytes() > b->memory_bytes(); });
+  std::uint64_t freed = 0;
+  for (const auto& host : heavy) {
+    freed += host->memory_bytes();
+    host->degrade();
+    if (freed >= wanted) return;
+  }
 }
 
 void registry::resume_one() {

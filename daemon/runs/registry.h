@@ -9,6 +9,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ namespace digd::daemon {
 
 class run_host;
 struct recovered_run;
+struct token_weight;
 
 class registry {
  public:
@@ -59,18 +61,17 @@ class registry {
   // not ended, unless it received nothing since `quiet_since` (Unix milliseconds). `number`: of the stored run; a
   // number that is unknown here is `removed`.
   removal::result remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
-  // Memory runs out: stops judging the run with the largest graph and frees the graph, unless it is smaller than
-  // `least`.
-  void degrade_largest(std::size_t least);
+  // Memory runs out: stops judging the token's heaviest runs and frees their graphs, until that frees `wanted` bytes.
+  // Runs of less than `least` bytes stay.
+  void degrade_heaviest(const std::string& token, std::uint64_t least, std::uint64_t wanted);
   // Memory suffices again: lets digd judge one of the runs that overload stopped.
   void resume_one();
-  // Of the runs that can still degrade; 0: there is none.
-  std::size_t largest_graph() const;
+  // Adds what the runs hold to the weights of the tokens that opened them.
+  void weigh(std::map<std::string, token_weight>& weights) const;
   // Applies the operator's switch to all open runs. Returns how many changed.
   std::size_t follow_operator();
 
  private:
-  std::shared_ptr<run_host> heaviest() const;
   void forget(run_host& host);
   void open(join_request&& request);
   void adopt(std::shared_ptr<run_host> host);

@@ -46,6 +46,7 @@ struct join_request {
   hello greeting;
   std::string frame;  // as received
   grant_ptr grant;    // of the client's token; null where no tokens are configured, and for digd's own clients
+  std::shared_ptr<memory_charge> memory;  // of its connection; null: not charged
   std::weak_ptr<run_client> client;
   engine_thread* home = nullptr;
 };

@@ -17,6 +17,9 @@ namespace digd::daemon {
 
 namespace {
 
+// The client learns after so many bytes that the run has handled them, because it waits for that at 4 MiB.
+constexpr std::uint64_t max_unreported_bytes = 512u << 10;
+
 ingest::inbox::options live_options(const config& settings, bool is_archived) {
   return {.hold = true, .keep_replies = true, .keep_durable_replies = !is_archived, .window = settings.credits};
 }
@@ -124,6 +127,8 @@ void run_host::occupy(ingest::session_index s, join_request& request) {
   }
   at.client = std::move(request.client);
   at.home = request.home;
+  if (at.memory && at.charged_held > 0) at.memory->remove_waiting(std::exchange(at.charged_held, 0));
+  at.memory = std::move(request.memory);
   at.handled = at.reported_handled = 0;
   at.reported_congested = false;
   at.outgoing.clear();
@@ -136,12 +141,39 @@ void run_host::release_slot(std::shared_ptr<run_host> host, session_slot slot) {
   boost::asio::post(at, [host = std::move(host), slot] { host->leave(slot); });
 }
 
+void run_host::drop_held(const std::shared_ptr<run_host>& host, session_slot slot) {
+  boost::asio::dispatch(host->owner_.context(), [host, slot] {
+    if (!host->is_occupied(slot)) return;
+    host->inbox_.drop_held(slot.session);
+    host->charge_held(slot.session);
+  });
+}
+
+// Held frames may outlive their connection, by `reorder_ms`.
+void run_host::charge_held() {
+  if (!has_charged_held_) return;
+  for (ingest::session_index s = 0; s < slots_.size(); ++s) charge_held(s);
+  has_charged_held_ = std::any_of(slots_.begin(), slots_.end(), [](const slot& at) { return at.charged_held > 0; });
+}
+
+void run_host::charge_held(ingest::session_index s) {
+  slot& at = slots_[s];
+  const std::size_t bytes = at.memory ? inbox_.sessions()[s].held_bytes : 0;
+  if (bytes == at.charged_held) return;
+  const std::size_t before = std::exchange(at.charged_held, bytes);
+  has_charged_held_ = true;
+  if (bytes > before) at.memory->add_waiting(bytes - before);
+  if (bytes < before) at.memory->remove_waiting(before - bytes);
+  if (bytes == 0 && at.home == nullptr) at.memory.reset();
+}
+
 void run_host::leave(session_slot number) {
   if (!is_occupied(number)) return;
   slot& at = slots_[number.session];
   at.home = nullptr;
   at.client.reset();
   at.outgoing.clear();
+  if (at.charged_held == 0) at.memory.reset();
   owner_.runs().retire_if_idle(*this);
 }
 
@@ -157,11 +189,13 @@ void run_host::receive(session_slot from, std::string_view frame, std::chrono::s
   const std::size_t held = inbox_.sessions()[from.session].held.size();
   if (held == 0) read_at_ = read_at;
   ++slots_[from.session].handled;
+  slots_[from.session].unreported_bytes += frame.size();
   touch(from.session);
   update_refusals();
   carry_out(inbox_.receive(from.session, with_cost(frame), now()));
   read_at_.reset();
   if (inbox_.sessions()[from.session].held.size() > held) owner_.counts().held_messages.add();
+  charge_held(from.session);
   after_call();
 }
 
@@ -209,6 +243,8 @@ void run_host::close_deleted() {
     at.home = nullptr;
     at.client.reset();
     at.outgoing.clear();
+    if (at.charged_held > 0) at.memory->remove_waiting(std::exchange(at.charged_held, 0));
+    at.memory.reset();
   }
 }
 
@@ -329,7 +365,7 @@ void run_host::note_degradation(const ingest::record& record) {
 
 // The limit for which the run refuses all messages now, if any.
 std::optional<limit_id> run_host::refuses_for() const {
-  if (owner_.services().overload.is_on(overload_action::refuse)) return limit_id::overload;
+  if (owner_.services().overload.is_on_for(overload_action::refuse, opener_)) return limit_id::overload;
   const bool is_over = granted_->run_bytes > 0 && bytes_ > granted_->run_bytes;
   if (is_over && granted_->over_run_bytes == limit_policy::refuse) return limit_id::run_bytes;
   return std::nullopt;
@@ -377,6 +413,13 @@ std::size_t run_host::graph_size() const {
   return g.remembered_events() + g.open_count() + g.agent_count();
 }
 
+std::size_t run_host::memory_bytes() const {
+  constexpr std::size_t bytes_of_a_node = 256;  // with its names and its lists
+  std::size_t bytes = graph_size() * bytes_of_a_node;
+  for (const ingest::session& s : inbox_.sessions()) bytes += s.unacked_bytes + s.held_bytes;
+  return bytes;
+}
+
 void run_host::degrade() {
   carry_out(inbox_.hit(limit_id::overload, limit_policy::observe, now()));
   after_call();
@@ -396,6 +439,7 @@ void run_host::touch(ingest::session_index s) {
 
 void run_host::after_call() {
   limit_run_bytes();
+  charge_held();
   count_graph_limits();
   std::optional<milliseconds> next = inbox_.next_due();
   if (next) *next -= ahead_ms_;
@@ -431,10 +475,11 @@ void run_host::flush(ingest::session_index s) {
     if (const auto client = at.client.lock()) client->on_flow_state(now);
     return;
   }
-  const bool is_due =
-      now.handled - at.reported_handled > granted_->credits / 4 || now.congested != at.reported_congested;
+  const bool is_due = now.handled - at.reported_handled > granted_->credits / 4 ||
+                      at.unreported_bytes > max_unreported_bytes || now.congested != at.reported_congested;
   if (at.outgoing.empty() && !is_due) return;
   at.reported_handled = now.handled;
+  at.unreported_bytes = 0;
   at.reported_congested = now.congested;
   boost::asio::post(at.home->context(), [client = at.client, frames = std::exchange(at.outgoing, {}), now] {
     const auto receiver = client.lock();

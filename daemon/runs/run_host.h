@@ -49,6 +49,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void receive_too_large(session_slot from, std::size_t bytes);
   // The client is disconnected. Any thread; releases `host` on the run's thread.
   static void release_slot(std::shared_ptr<run_host> host, session_slot slot);
+  // The client's connection is closed to free memory: forgets the frames of it that wait. Any thread.
+  static void drop_held(const std::shared_ptr<run_host>& host, session_slot slot);
+  const account_ptr& memory() const { return memory_; }  // of the run's connections
 
   void advance_time();
   // Applies the operator's switch. False: nothing changed, or the run has ended.
@@ -70,12 +73,14 @@ class run_host final : public std::enable_shared_from_this<run_host> {
     opener_ = std::move(token);
     open_run_ = std::move(counted);
   }
+  const std::string& opener() const { return opener_; }
   // The session belongs to the token of its first hello. While the run is read back.
   void note_owner(const std::string& session, const std::string& token);
 
   // ---- memory runs out
   bool can_degrade() const;
-  std::size_t graph_size() const;  // events, open activations and agents in memory
+  std::size_t graph_size() const;    // events, open activations and agents in memory
+  std::size_t memory_bytes() const;  // of the graph, of answers that clients may need again, and of held frames; about
   void degrade();
   // Memory suffices again: whether judging can begin again, and that it does.
   bool can_resume() const;
@@ -101,8 +106,11 @@ class run_host final : public std::enable_shared_from_this<run_host> {
     std::uint64_t generation = 0;
     std::uint64_t handled = 0;
     std::uint64_t reported_handled = 0;
+    std::uint64_t unreported_bytes = 0;  // of frames handled since then
     bool reported_congested = false;
-    bool touched = false;                // in touched_
+    bool touched = false;                   // in touched_
+    std::shared_ptr<memory_charge> memory;  // of the latest connection, which pays for the held frames
+    std::size_t charged_held = 0;
     std::vector<posted_frame> outgoing;  // for another thread's connection
   };
 
@@ -123,6 +131,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void touch(ingest::session_index s);
   void after_call();
   void flush(ingest::session_index s);
+  void charge_held();
+  void charge_held(ingest::session_index s);
   void acknowledge(ingest::session_index s);
   // At level info, within the log's rate limit.
   void log_detections(const ingest::record& record);
@@ -150,8 +160,10 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   milliseconds ahead_ms_ = 0;
   std::vector<slot> slots_;  // parallel to the inbox's sessions
   std::vector<ingest::session_index> touched_;
-  std::string opener_;   // the name of the token that opened the run; empty: none was needed, or before a restart
+  std::string opener_;   // the name of the token that opened the run; empty: none was needed
   ticket_ptr open_run_;  // counts the run for that token, until it ends
+  const account_ptr memory_ = std::make_shared<memory_account>(inbox_.name());
+  bool has_charged_held_ = false;
   boost::unordered_flat_map<std::string, std::string> owners_;  // tokens by session; sessions without one are missing
   boost::unordered_flat_map<std::string, ingest::session_index> by_name_;
   std::string ack_;

@@ -29,6 +29,7 @@ struct connection_settings {
   std::uint64_t queue_frames = 16'384;  // waiting to be written to one client
   std::uint64_t queue_bytes = 16 << 20;
   milliseconds quiet_ms = 24LL * 3600 * 1000;  // without a message; 0: no limit
+  std::uint64_t memory_bytes = 0;              // of input that waits, over all; 0: see daemon/runs/overload.h
   bool operator==(const connection_settings&) const = default;
 };
 

@@ -187,6 +187,13 @@ void add_quiet(table& table) {
       [](auto& c) -> auto& { return c.connections.quiet_ms; },
       "digd closes a session with 4410 if it sends no message for this long, even if its connection is alive. The "
       "session may come back. Milliseconds; 0: never."));
+  table.push_back(whole_number(
+      "connections.memory_bytes", 0, 1LL << 60, applies::at_once,
+      [](auto& c) -> auto& { return c.connections.memory_bytes; },
+      "What all connections may make digd hold before it has handled it: unfinished requests and messages, and "
+      "messages that wait. A token may hold half, a run or a connection a quarter, and what no token or hello has "
+      "allowed yet an eighth. Beyond that, digd closes the heaviest connection. 0: a quarter of overload.memory_bytes, "
+      "at least 64 MiB."));
 }
 
 void add_over_limit(table& table) {

@@ -436,8 +436,8 @@ std::optional<digd::run::named_id> inbox::must_wait_for(const message& m) const 
 
 session::held_frame& inbox::hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large) {
   from.held.push_back({std::string(frame), later(stamp, run_.settings().limits.reorder_ms), too_large});
+  from.held_bytes += frame.size();
   ++held_count_;
-}
   return from.held.back();
 }
 
@@ -449,6 +449,7 @@ void inbox::drop_held(session_index s) {
   held_count_ -= sessions_[s].held.size();
   sessions_[s].held.clear();
   sessions_[s].held_bytes = 0;
+}
 
 // Releases frames that have waited long enough or whose ids are known now. Each may release others.
 void inbox::release_held(milliseconds now) {
@@ -459,6 +460,7 @@ void inbox::release_held(milliseconds now) {
       if (held.empty() || still_waits(held.front(), now)) continue;
       session::held_frame head = std::move(held.front());
       held.pop_front();
+      sessions_[s].held_bytes -= head.frame.size();
       --held_count_;
       boost::container::deque<session::held_frame> behind = std::exchange(held, {});
       if (head.too_large > 0) {

@@ -50,6 +50,7 @@ struct session {
     bool awaits_event = false;  // or an activation
   };
   boost::container::deque<held_frame> held;  // waits for ids from other sessions
+  std::size_t held_bytes = 0;
 };
 
 // The buffers for handling a frame. All inboxes of a thread share one scratch, because it is most of the memory of a
@@ -91,6 +92,8 @@ class inbox {
   const effects& receive_too_large(session_index s, std::size_t bytes, milliseconds stamp);
   // Time passes: windows with the wall clock, held frames with either.
   const effects& advance(milliseconds now);
+  // The session's connection is closed to free memory: forgets its held frames, which the client sends again.
+  void drop_held(session_index s);
 
   // ---- own lines; each is put into the record
   // The operator's switch.

@@ -87,8 +87,7 @@ const effects& inbox::resume(session_index s, std::optional<std::uint64_t> answe
   }
   sessions_[s].place = sessions_[s].durable_seq;  // the client sends everything after it again, also held frames
   forget_replies(sessions_[s]);
-  held_count_ -= sessions_[s].held.size();
-  sessions_[s].held.clear();
+  drop_held(s);
   if (run_.ended()) return out;  // no client could answer
   for (const outstanding& pending : outstanding_) {
     if (is_addressee(s, pending.intervention) && !pending.heard_of.contains(s)) send_intervention(s, pending);

@@ -225,6 +225,17 @@ def lets_in(daemon):
         return False
 
 
+@forces("connections.memory_bytes", config=toml("connections.memory_bytes", 4_000_000))
+def hit_connection_memory(daemon):
+    """A client that sends a part of a message holds more than a quarter; another client misses nothing."""
+    with daemon.client("r2") as other, daemon.client() as c:
+        c.ws.socket.sendall(b"\x81\xff" + (1_000_000).to_bytes(8, "big") + b"\0\0\0\0" + b" " * 900_000)
+        assert c.closed_with() == 4411
+        other.event("e1", ["a"])
+        other.verdicts()
+    wait_until(lambda: metric(daemon, "digd_connection_memory_bytes") < 500_000, "the memory to be free")
+
+
 @forces("connections.idle_ms", config=toml("connections.idle_ms", 1000))
 def hit_idle(daemon):
     with handshaken(daemon, "r1") as silent:  # answers no ping

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/unix_time.h"
+#include "daemon/access/memory_budget.h"
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/overload.h"
 #include "daemon/runs/registry.h"
@@ -111,7 +112,8 @@ namespace {
 // Two threads with one run each; digd uses more memory than it may.
 struct overloaded_daemon {
   one_engine_thread engine{nullptr, 2};
-  overload watches{engine.live, "", engine.threads, engine.overload};
+  memory_budget memory;
+  overload watches{engine.live, "", engine.threads, engine.overload, memory};
 
   overloaded_daemon() {
     engine.settings.overload.memory_bytes = 1;
@@ -165,4 +167,16 @@ TEST_CASE("runs_of_about_the_same_weight_are_shed_together") {
   daemon.check();
   CHECK(first->inbox().run().unjudged() == limit_id::overload);
   CHECK(second->inbox().run().unjudged() == limit_id::overload);
+}
+
+TEST_CASE("an_action_begins_for_the_heavy_tokens_and_for_all_when_the_next_one_does") {
+  overload_settings settings;  // 85, 90, 95, 98
+  overload_settings all = settings_for_all(settings);
+  CHECK((all.no_new_runs == 90 && all.shrink_credits == 95 && all.refuse == 100));
+  settings.shrink_credits = 0;
+  all = settings_for_all(settings);
+  CHECK((all.no_new_runs == 95 && all.shrink_credits == 0 && all.refuse == 100));
+  settings.observe = settings.refuse = 0;
+  all = settings_for_all(settings);
+  CHECK((all.no_new_runs == 100 && all.refuse == 0));
 }
