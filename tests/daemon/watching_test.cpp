@@ -146,7 +146,7 @@ TEST_CASE("verdicts_with_injections_appear_as_sent") {
 TEST_CASE("a_refused_message_gives_no_frames") {
   archive::watched_entry e{.id = 1, .run = "r", .session = "main", .type = "refused", .frame = "{"};
   e.kind = archive::entry_kind::refused;
-  CHECK(feed_frames(e, true).empty());
+  CHECK(stored::feed_frames(e, true).empty());
 }
 
 }  // namespace
