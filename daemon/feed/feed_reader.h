@@ -34,7 +34,7 @@ struct feed_request {
   bool batch = false;  // send the waiting frames as one array
   grant_ptr grant;     // null where no tokens are configured
   ticket_ptr counted;  // counts the connection for its token
-  ticket_ptr place;     // counts it among the readers of its client
+  ticket_ptr place;    // counts it among the readers of its client
 };
 
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
