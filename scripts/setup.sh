@@ -21,7 +21,7 @@ case ${1:-} in -h | --help) awk 'NR > 1 { if (!sub(/^# ?/, "")) exit; print }' "
 missing_packages() {
   local package
   for package in "${packages[@]}"; do
-    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || printf '%s\n' "$package"
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep 'ok installed' >/dev/null || printf '%s\n' "$package"
   done
 }
 
