@@ -16,22 +16,29 @@ struct scored {
   candidate_rows rows;
   const std::vector<feature_info>* features;
   const std::vector<double>* weights;
-  std::vector<double> p;
+  std::vector<double> p, average;  // by row; by feature
   std::map<std::string, std::vector<evidence>> of_agents;  // orchestrated runs: evidence about an agent as a whole
 };
 
+std::vector<double> average_of(const std::vector<std::vector<double>>& rows) {
+  if (rows.empty()) return {};
+  std::vector<double> average(rows.front().size());
+  for (const auto& row : rows) {
+    for (std::size_t k = 0; k < row.size(); ++k) average[k] += row[k];
+  }
+  for (double& sum : average) sum /= static_cast<double>(rows.size());
+  return average;
+}
+
 // The features that set a row apart from the average row. Only features that are present count as evidence.
-std::vector<evidence> evidence_of(const std::vector<std::vector<double>>& rows, std::size_t at,
+std::vector<evidence> evidence_of(const std::vector<double>& row, const std::vector<double>& average,
                                   const std::vector<double>& weights, const std::vector<feature_info>& features,
                                   const std::vector<std::size_t>& steps) {
   constexpr double min_weight = 0.1;
   std::vector<evidence> found;
-  for (std::size_t k = 0; k < rows[at].size(); ++k) {
-    double mean = 0;
-    for (const auto& other : rows) mean += other[k];
-    mean /= static_cast<double>(rows.size());
-    const double weight = weights[k] * (rows[at][k] - mean);
-    if (weight > min_weight && rows[at][k] > 0)
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    const double weight = weights[k] * (row[k] - average[k]);
+    if (weight > min_weight && row[k] > 0)
       found.push_back(
           {features[k].by, std::string(features[k].says), steps, features[k].weighs == leaning::accuses, weight});
   }
@@ -46,15 +53,21 @@ std::map<std::string, double> by_agent(const flat_log& log, const scored& s) {
 
 // Probabilities of the steps. All steps compete, except in Magentic-One: there first the agents do, then the steps of
 // each agent.
-scored score(const flat_log& log, const ranker_set& rankers, std::map<std::string, double>& agents) {
+scored score(const flat_log& log, const attribution& a, const ranker_set& rankers,
+             std::map<std::string, double>& agents) {
   scored s;
   switch (log.framework) {
-    case known_framework::captain_agent: s = {rows_of_chat(log), &chat_features(), &rankers.chat, {}, {}}; break;
-    case known_framework::magentic_one:
-      s = {rows_of_orchestrated(log), &orchestrated_features(), &rankers.orchestrated, {}, {}};
+    case known_framework::captain_agent:
+      s = {rows_of_chat(log), &chat_features(), &rankers.chat, {}, {}, {}};
       break;
-    case known_framework::none: s = {rows_of_any(log), &generic_features(), &rankers.generic, {}, {}}; break;
+    case known_framework::magentic_one:
+      s = {rows_of_orchestrated(log), &orchestrated_features(), &rankers.orchestrated, {}, {}, {}};
+      break;
+    case known_framework::none:
+      s = {rows_of_any(log, a.graph, a.back), &generic_features(), &rankers.generic, {}, {}, {}};
+      break;
   }
+  s.average = average_of(s.rows.rows);
   if (log.framework != known_framework::magentic_one) {
     s.p = probabilities(*s.weights, s.rows.rows);
     agents = by_agent(log, s);
@@ -62,19 +75,19 @@ scored score(const flat_log& log, const ranker_set& rankers, std::map<std::strin
   }
   const agent_rows candidates = rows_of_agents(log);
   const std::vector<double> p = probabilities(rankers.agents, candidates.rows);
+  const std::vector<double> average = average_of(candidates.rows);
+  std::map<std::string, std::vector<std::size_t>> rows_of;  // by agent
+  for (std::size_t i = 0; i < s.rows.steps.size(); ++i) rows_of[log.steps[s.rows.steps[i]].agent].push_back(i);
   s.p.resize(s.rows.steps.size());
-  for (std::size_t a = 0; a < candidates.agents.size(); ++a) {
-    agents[candidates.agents[a]] = p[a];
-    s.of_agents[candidates.agents[a]] = evidence_of(candidates.rows, a, rankers.agents, agent_features(), {});
-    std::vector<std::size_t> own;
+  for (std::size_t k = 0; k < candidates.agents.size(); ++k) {
+    const std::string& agent = candidates.agents[k];
+    agents[agent] = p[k];
+    s.of_agents[agent] = evidence_of(candidates.rows[k], average, rankers.agents, agent_features(), {});
+    const std::vector<std::size_t>& own = rows_of[agent];
     std::vector<std::vector<double>> rows;
-    for (std::size_t i = 0; i < s.rows.steps.size(); ++i) {
-      if (log.steps[s.rows.steps[i]].agent != candidates.agents[a]) continue;
-      own.push_back(i);
-      rows.push_back(s.rows.rows[i]);
-    }
+    for (const std::size_t i : own) rows.push_back(s.rows.rows[i]);
     const std::vector<double> within = probabilities(*s.weights, rows);
-    for (std::size_t i = 0; i < own.size(); ++i) s.p[own[i]] = p[a] * within[i];
+    for (std::size_t i = 0; i < own.size(); ++i) s.p[own[i]] = p[k] * within[i];
   }
   return s;
 }
@@ -97,7 +110,7 @@ std::vector<std::string_view> diagnostic_parts(const flat_log& log, const ranker
 // Fills the chain with the evidence about a step and its agent, strongest first, and the stage with the most evidence.
 void explain(const scored& s, std::size_t at, suspect& into) {
   constexpr std::size_t max_chain = 5;
-  into.chain = evidence_of(s.rows.rows, at, *s.weights, *s.features, {into.step});
+  into.chain = evidence_of(s.rows.rows[at], s.average, *s.weights, *s.features, {into.step});
   if (const auto own = s.of_agents.find(into.agent); own != s.of_agents.end()) {
     into.chain.insert(into.chain.end(), own->second.begin(), own->second.end());
   }
@@ -109,7 +122,16 @@ void explain(const scored& s, std::size_t at, suspect& into) {
   if (into.chain.size() > max_chain) into.chain.resize(max_chain);
 }
 
-void add_context(const attribution& a, suspect& s) {
+// By step: the edges to steps that use its values, in the order of those steps.
+std::vector<std::vector<const step_edge*>> edges_to_users(const flat_log& log, const hierarchy& graph) {
+  std::vector<std::vector<const step_edge*>> edges(log.steps.size());
+  for (const step_edge& edge : graph.step_edges) {
+    if (!edge.carried.empty()) edges[edge.from].push_back(&edge);
+  }
+  return edges;
+}
+
+void add_context(const attribution& a, const std::vector<const step_edge*>& to_users, suspect& s) {
   const auto k = a.graph.subtask_of[s.step];
   if (k && a.back.verdicts[*k].fails) {
     s.chain.push_back(
@@ -117,22 +139,24 @@ void add_context(const attribution& a, suspect& s) {
   }
   std::vector<std::size_t> users;
   std::string carried;
-  for (const step_edge& edge : a.graph.step_edges) {
-    if (edge.from != s.step || edge.carried.empty()) continue;
-    for (const std::string& value : edge.carried) {
+  for (const step_edge* edge : to_users) {
+    for (const std::string& value : edge->carried) {
       if (value.size() > carried.size()) carried = value;  // the longest value is the most specific
     }
-    if (users.size() < 6) users.push_back(edge.to);
+    if (users.size() < 6) users.push_back(edge->to);
   }
   if (!users.empty()) s.chain.push_back({stage::data_flow, "its values (" + carried + " …) are used later", users});
 }
 
 // Moves proven steps that nothing excuses to the front, earliest first, and excused steps to the end.
 void promote(const flat_log& log, attribution& a) {
+  std::vector<suspect*> of_step(log.steps.size());
+  for (suspect& s : a.ranking) of_step[s.step] = &s;
+  std::vector<bool> corrected(log.steps.size());
   for (const finding& f : a.findings) {
-    const auto at =
-        std::find_if(a.ranking.begin(), a.ranking.end(), [&](const suspect& s) { return s.step == f.step; });
-    if (at == a.ranking.end()) continue;
+    corrected[f.step] = corrected[f.step] || f.excused;
+    suspect* const at = of_step[f.step];
+    if (at == nullptr) continue;
     if (f.excused) {
       at->chain.push_back({stage::deviation, f.says + "; put right at step " + std::to_string(f.excused_by), f.from});
       continue;
@@ -145,10 +169,7 @@ void promote(const flat_log& log, attribution& a) {
       std::stable_partition(a.ranking.begin(), a.ranking.end(), [](const suspect& s) { return s.proven; });
   std::stable_sort(a.ranking.begin(), first, [](const suspect& x, const suspect& y) { return x.step < y.step; });
   // A corrected step bears no responsibility.
-  std::stable_partition(first, a.ranking.end(), [&](const suspect& s) {
-    return std::none_of(a.findings.begin(), a.findings.end(),
-                        [&](const finding& f) { return f.excused && f.step == s.step; });
-  });
+  std::stable_partition(first, a.ranking.end(), [&](const suspect& s) { return !corrected[s.step]; });
   if (!a.ranking.empty() && a.ranking.front().proven) {
     const std::string& proven_agent = log.steps[a.ranking.front().step].agent;
     std::stable_partition(a.agents.begin(), a.agents.end(),
@@ -196,7 +217,8 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
   a.diagnostic = diagnostic_parts(log, rankers);
   a.back = backtrack(log, a.graph, a.findings);
   std::map<std::string, double> agents;
-  const scored s = score(log, rankers, agents);
+  const scored s = score(log, a, rankers, agents);
+  const auto to_users = edges_to_users(log, a.graph);
   a.agents.assign(agents.begin(), agents.end());
   std::stable_sort(a.agents.begin(), a.agents.end(), [](auto& x, auto& y) { return x.second > y.second; });
   for (std::size_t i = 0; i < s.rows.steps.size(); ++i) {
@@ -206,7 +228,7 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
     suspect.probability = s.p[i];
     suspect.candidate = std::binary_search(a.back.steps.begin(), a.back.steps.end(), suspect.step);
     explain(s, i, suspect);
-    add_context(a, suspect);
+    add_context(a, to_users[suspect.step], suspect);
     a.ranking.push_back(std::move(suspect));
   }
   std::stable_sort(a.ranking.begin(), a.ranking.end(), [](auto& x, auto& y) { return x.probability > y.probability; });

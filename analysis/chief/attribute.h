@@ -66,7 +66,8 @@ backtracking backtrack(const flat_log&, const hierarchy&, const std::vector<find
 
 // Text for people: a summary of the graph and the `top` first entries with their chains.
 std::string describe(const flat_log&, const attribution&, std::size_t top);
-// JSON for programs, with the whole graph.
-std::string to_json(const flat_log&, const attribution&, std::size_t top);
+// JSON for programs. The graph grows with the log: for 20,000 steps it has some 30 MB.
+enum class json_extent { whole, without_graph };
+std::string to_json(const flat_log&, const attribution&, std::size_t top, json_extent = json_extent::whole);
 
 }  // namespace digd::chief

@@ -1,8 +1,11 @@
 // Evaluators for conversations where all speak to all.
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 
 #include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
@@ -78,26 +81,67 @@ log_facts whole(const flat_log& log, const std::vector<step_facts>& steps) {
   return f;
 }
 
+// The texts of one agent as sets of words. Finds the one most like another text without comparing all pairs.
+class own_texts {
+ public:
+  // The largest Jaccard index of `words` with a text added before; 0 without one. Then adds `words`.
+  double likeness_then_add(const word_set& words) {
+    const double found = likeness(words);
+    if (found == 1.0) return found;  // the same set is in already
+    const auto number = static_cast<std::uint32_t>(sizes_.size());
+    for (const std::string& word : words) texts_with_[word].push_back(number);
+    sizes_.push_back(words.size());
+    shared_.push_back(0);
+    return found;
+  }
+
+ private:
+  double likeness(const word_set& words) {
+    std::vector<std::uint32_t> touched;
+    for (const std::string& word : words) {
+      const auto texts = texts_with_.find(word);
+      if (texts == texts_with_.end()) continue;
+      for (const std::uint32_t text : texts->second) {
+        if (shared_[text]++ == 0) touched.push_back(text);
+      }
+    }
+    double most = 0;
+    for (const std::uint32_t text : touched) {
+      const std::size_t both = std::exchange(shared_[text], 0), any = words.size() + sizes_[text] - both;
+      most = std::max(most, static_cast<double>(both) / static_cast<double>(any));
+    }
+    return most;
+  }
+
+  std::unordered_map<std::string, std::vector<std::uint32_t>> texts_with_;  // by word
+  std::vector<std::size_t> sizes_;
+  std::vector<std::uint32_t> shared_;  // words shared with the text asked for; 0 between calls
+};
+
 class reader {
  public:
   explicit reader(const flat_log& log) : log_(log), steps_(facts_of(log)), whole_(whole(log, steps_)) {}
 
   candidate_rows read() {
     candidate_rows out;
-    seen_values_ = whole_.question_values;
-    seen_words_ = whole_.question_words;
+    seen_values_.add(whole_.question_values);
+    seen_words_.add(whole_.question_words);
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       if (steps_[i].acts) {
         row_.assign(feature_count, 0.0);
-        if (steps_[i].brief) brief(i);
-        else turn(i);
+        const double repetition = own_[log_.steps[i].agent].likeness_then_add(steps_[i].words);
+        if (steps_[i].brief) {
+          brief(i);
+        } else {
+          row_[f_repetition] = repetition;
+          turn(i);
+        }
         out.steps.push_back(i);
         out.rows.push_back(row_);
-        own_[log_.steps[i].agent].push_back(i);
       }
       if (steps_[i].acts || log_.steps[i].form == step_form::execution) {
-        seen_values_ = united(seen_values_, steps_[i].values);
-        seen_words_ = united(seen_words_, steps_[i].words);
+        seen_values_.add(steps_[i].values);
+        seen_words_.add(steps_[i].words);
       }
     }
     return out;
@@ -130,9 +174,6 @@ class reader {
     set(f_words_from_run, s.after == execution_state::ok && !s.code);
     row_[f_echo] = s.words.empty() ? 1.0 : share_of(seen_words_, s.words);
     row_[f_question_share] = share_of(s.words, whole_.question_words);
-    for (std::size_t before : own_[log_.steps[i].agent]) {
-      row_[f_repetition] = std::max(row_[f_repetition], jaccard(s.words, steps_[before].words));
-    }
     row_[f_length] = std::log1p(static_cast<double>(log_.steps[i].text.size())) / 8.0;
     set(f_short_step, log_.steps[i].text.size() < 60);
   }
@@ -188,8 +229,8 @@ class reader {
   const std::vector<step_facts> steps_;
   const log_facts whole_;
   std::vector<double> row_;
-  word_set seen_values_, seen_words_;
-  std::map<std::string, std::vector<std::size_t>> own_;
+  vocabulary seen_values_, seen_words_;
+  std::map<std::string, own_texts> own_;  // by agent
   bool failed_ = false, coded_ = false, concluded_ = false;
 };
 

@@ -142,7 +142,7 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
   return out;
 }
 
-std::string to_json(const flat_log& log, const attribution& a, std::size_t top) {
+std::string to_json(const flat_log& log, const attribution& a, std::size_t top, json_extent extent) {
   json::array ranking, agents, diagnostic;
   for (const std::string_view part : a.diagnostic) diagnostic.push_back(json::string(part));
   for (std::size_t i = 0; i < a.ranking.size() && i < top; ++i) {
@@ -160,16 +160,19 @@ std::string to_json(const flat_log& log, const attribution& a, std::size_t top) 
     ranking.push_back(std::move(object));
   }
   for (const auto& [agent, p] : a.agents) agents.push_back(json::object{{"agent", agent}, {"probability", p}});
-  return json::serialize(json::object{{"log", log.id},
-                                      {"framework", to_string(log.framework)},
-                                      {"calibrated", a.calibrated},
-                                      {"diagnostic", std::move(diagnostic)},
-                                      {"ranking", std::move(ranking)},
-                                      {"agents", std::move(agents)},
-                                      {"subtasks", subtasks_of(a)},
-                                      {"edges", edges_of(a.graph)},
-                                      {"backtracking", path_of(a)},
-                                      {"findings", findings_of(a)}});
+  json::object out{{"log", log.id},
+                   {"framework", to_string(log.framework)},
+                   {"calibrated", a.calibrated},
+                   {"diagnostic", std::move(diagnostic)},
+                   {"ranking", std::move(ranking)},
+                   {"agents", std::move(agents)}};
+  if (extent == json_extent::whole) {
+    out["subtasks"] = subtasks_of(a);
+    out["edges"] = edges_of(a.graph);
+    out["backtracking"] = path_of(a);
+    out["findings"] = findings_of(a);
+  }
+  return json::serialize(out);
 }
 
 }  // namespace digd::chief

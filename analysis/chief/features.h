@@ -17,6 +17,9 @@
 
 namespace digd::chief {
 
+struct hierarchy;     // analysis/chief/hierarchy.h
+struct backtracking;  // analysis/chief/attribute.h
+
 // The stages of counterfactual screening (CHIEF, section 4.3), preceded by the virtual oracles (section 4.2).
 // `order`: nothing tells the candidates apart, and the earliest leads.
 enum class stage { oracle, local, planning_control, data_flow, deviation, order };
@@ -41,6 +44,8 @@ struct candidate_rows {
 candidate_rows rows_of_chat(const flat_log&);
 candidate_rows rows_of_orchestrated(const flat_log&);
 candidate_rows rows_of_any(const flat_log&);
+// The same for a log whose graph and backtracking are known already.
+candidate_rows rows_of_any(const flat_log&, const hierarchy&, const backtracking&);
 
 struct agent_rows {
   std::vector<std::string> agents;        // agents with steps that can be blamed, sorted

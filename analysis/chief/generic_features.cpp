@@ -27,10 +27,8 @@ bool is_output(const flat_log& log, std::size_t i) {
 
 class generic_reader {
  public:
-  explicit generic_reader(const flat_log& log) : log_(log) {
-    const hierarchy graph = build_hierarchy(log);
-    const backtracking back = backtrack(log, graph, screen(log, graph));
-    discrepant_ = back.steps;
+  generic_reader(const flat_log& log, const hierarchy& graph, const backtracking& back)
+      : log_(log), discrepant_(back.steps) {
     for (const step_edge& e : graph.step_edges) {
       if (!e.carried.empty()) ++uses_[e.from];
     }
@@ -44,7 +42,8 @@ class generic_reader {
 
   candidate_rows read() {
     candidate_rows out;
-    word_set seen = question_, before;
+    vocabulary seen(question_);
+    word_set before;
     for (std::size_t i = 0; i < log_.steps.size(); ++i) {
       const word_set here = values(log_.steps[i].text);
       if (can_be_blamed(log_, i)) {
@@ -53,13 +52,13 @@ class generic_reader {
         joined_.insert(log_.steps[i].agent);
         before = here;
       }
-      seen = united(seen, here);
+      seen.add(here);
     }
     return out;
   }
 
  private:
-  std::vector<double> row(std::size_t i, const word_set& here, const word_set& seen, const word_set& before) {
+  std::vector<double> row(std::size_t i, const word_set& here, const vocabulary& seen, const word_set& before) {
     const flat_step& step = log_.steps[i];
     std::vector<double> row(generic_feature_count, 0.0);
     const auto set = [&row](generic_feature f, bool yes) { row[f] = yes ? 1.0 : 0.0; };
@@ -93,7 +92,7 @@ class generic_reader {
   }
 
   const flat_log& log_;
-  std::vector<std::size_t> discrepant_;
+  const std::vector<std::size_t>& discrepant_;
   std::map<std::size_t, std::size_t> uses_;
   word_set question_, end_values_;
   std::size_t last_ = 0;
@@ -103,6 +102,13 @@ class generic_reader {
 
 }  // namespace
 
-candidate_rows rows_of_any(const flat_log& log) { return generic_reader(log).read(); }
+candidate_rows rows_of_any(const flat_log& log, const hierarchy& graph, const backtracking& back) {
+  return generic_reader(log, graph, back).read();
+}
+
+candidate_rows rows_of_any(const flat_log& log) {
+  const hierarchy graph = build_hierarchy(log);
+  return rows_of_any(log, graph, backtrack(log, graph, screen(log, graph)));
+}
 
 }  // namespace digd::chief

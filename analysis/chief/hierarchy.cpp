@@ -76,14 +76,14 @@ class splitter {
     const word_set words = content_words(step.text);
     const bool shifted = into.subtasks[current].steps.size() >= 3 && words.size() >= 8 && jaccard(words, topic_) < 0.05;
     const std::size_t k = shifted ? open(into, step.text) : current;
-    topic_ = united(topic_, words);
+    topic_.add(words);
     return k;
   }
 
   const flat_log& log_;
   const std::vector<double> alike_;
   std::map<std::size_t, std::size_t> branches_;
-  word_set topic_;
+  vocabulary topic_;
   std::size_t heading_ = 1;
   bool instructed_ = false;
 };
@@ -182,10 +182,12 @@ bool reports_failure(const flat_log& log, std::size_t i) {
 
 void find_loops(const flat_log& log, hierarchy& graph) {
   loop_group current;
+  std::size_t failures = 0;  // among the results of `current`
   word_set last;
   const auto close = [&] {
     if (current.instructions.size() >= 2) graph.loops.push_back(current);
     current = {};
+    failures = 0;
     last.clear();
   };
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
@@ -195,20 +197,18 @@ void find_loops(const flat_log& log, hierarchy& graph) {
       const word_set words = content_words(step.text);
       const double like = last.empty() ? 1.0 : jaccard(words, last);
       // After nothing but failures, a different instruction still belongs to the same attempt.
-      const bool only_failures =
-          !current.results.empty() && std::all_of(current.results.begin(), current.results.end(),
-                                                  [&](std::size_t r) { return reports_failure(log, r); });
+      const bool only_failures = !current.results.empty() && failures == current.results.size();
       if (!current.instructions.empty() && (to != current.executor || (like < 0.3 && !only_failures))) close();
       if (!current.instructions.empty()) {
         current.plan_changes = current.plan_changes || like < 0.85;
-        for (std::size_t r : current.results)
-          current.failures_reported = current.failures_reported || reports_failure(log, r);
+        current.failures_reported = current.failures_reported || failures > 0;
       }
       current.executor = to;
       current.instructions.push_back(i);
       last = words;
     } else if (!current.instructions.empty() && step.agent == current.executor) {
       current.results.push_back(i);
+      failures += reports_failure(log, i);
     }
   }
   close();

@@ -1,6 +1,7 @@
 #include "analysis/chief/oracle.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
@@ -18,18 +19,33 @@ void keep(std::vector<std::string>& list, std::size_t max_size) {
   if (list.size() > max_size) list.resize(max_size);
 }
 
+// By subtask: the values that it uses from others, at most 8 in their alphabetical order.
+std::vector<word_set> values_from_others(const hierarchy& graph) {
+  std::vector<word_set> used(graph.subtasks.size());
+  for (const step_edge& edge : graph.step_edges) {
+    const std::size_t from = *graph.subtask_of[edge.from], to = *graph.subtask_of[edge.to];
+    if (from != to) used[to].insert(used[to].end(), edge.carried.begin(), edge.carried.end());
+  }
+  for (word_set& words : used) {
+    std::sort(words.begin(), words.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
+    keep(words, 8);
+  }
+  return used;
+}
+
 // By step: whether it asserts three or more values that neither the question, nor an earlier step, nor an execution
 // gave.
 std::vector<bool> steps_without_source(const flat_log& log) {
   std::vector<bool> found(log.steps.size());
-  word_set known = values(log.question);
+  vocabulary known(values(log.question));
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
     const flat_step& step = log.steps[i];
     const word_set here = values(step.text);
     const bool source = !can_be_blamed(log, i) || step.text.find("```") != std::string::npos ||
                         is_brief(lower(step.text)) || (i > 0 && log.steps[i - 1].form == step_form::execution);
     found[i] = !source && without(here, known).size() >= 3;
-    known = united(known, here);
+    known.add(here);
   }
   return found;
 }
@@ -40,11 +56,11 @@ verdict_of_subtask judge_one(const flat_log& log, const subtask& sub, const virt
   const auto unmet = [&v](const std::string& criterion, std::size_t step) {
     v.unmet.push_back("not met: " + criterion + " (step " + std::to_string(step) + ")");
   };
-  word_set about;
+  vocabulary about;
   std::size_t last_act = sub.steps.front(), last_run = sub.steps.front();
   execution_state ran = execution_state::none;
   for (std::size_t i : sub.steps) {
-    about = united(about, content_words(log.steps[i].text));
+    about.add(content_words(log.steps[i].text));
     if (log.steps[i].execution != execution_state::none) ran = log.steps[i].execution, last_run = i;
     if (can_be_blamed(log, i)) last_act = i;
     if (ungrounded[i]) unmet(grounded, i);
@@ -61,19 +77,15 @@ verdict_of_subtask judge_one(const flat_log& log, const subtask& sub, const virt
 
 std::vector<virtual_oracle> synthesize_oracles(const flat_log& log, const hierarchy& graph) {
   std::vector<virtual_oracle> oracles;
-  const word_set asked = content_words(log.question);
+  word_set asked = content_words(log.question);
+  keep(asked, 12);
+  std::vector<word_set> used = values_from_others(graph);
   for (std::size_t k = 0; k < graph.subtasks.size(); ++k) {
     virtual_oracle o;
     const subtask& sub = graph.subtasks[k];
     const flat_step& first = log.steps[sub.steps.front()];
     o.goal = first.form == step_form::instruction ? one_line(first.text, 300) : one_line(log.question, 300);
-    for (const step_edge& edge : graph.step_edges) {
-      if (graph.subtask_of[edge.to] != k || *graph.subtask_of[edge.from] == k) continue;
-      o.preconditions.insert(o.preconditions.end(), edge.carried.begin(), edge.carried.end());
-    }
-    std::sort(o.preconditions.begin(), o.preconditions.end());
-    o.preconditions.erase(std::unique(o.preconditions.begin(), o.preconditions.end()), o.preconditions.end());
-    keep(o.preconditions, 8);
+    o.preconditions = std::move(used[k]);
     o.key_evidence = first.form == step_form::instruction ? content_words(first.text) : asked;
     keep(o.key_evidence, 12);
     o.acceptance = {executes, grounded, on_topic, answers};

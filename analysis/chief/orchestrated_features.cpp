@@ -71,8 +71,24 @@ std::vector<double> likeness_of_instructions(const flat_log& log) {
   return alike;
 }
 
+namespace {
+
+// By step: the first instruction after it; the number of steps if there is none.
+std::vector<std::size_t> next_instructions(const flat_log& log) {
+  std::vector<std::size_t> next(log.steps.size());
+  std::size_t at = log.steps.size();
+  for (std::size_t i = log.steps.size(); i-- > 0;) {
+    next[i] = at;
+    if (log.steps[i].form == step_form::instruction) at = i;
+  }
+  return next;
+}
+
+}  // namespace
+
 candidate_rows rows_of_orchestrated(const flat_log& log) {
   candidate_rows out;
+  const std::vector<std::size_t> next_instruction = next_instructions(log);
   const std::vector<double> alike = likeness_of_instructions(log);
   std::map<std::string, std::size_t> count = executions(log);
   const std::optional<std::size_t> broke_off = last_unaccepted(log);
@@ -93,11 +109,8 @@ candidate_rows rows_of_orchestrated(const flat_log& log) {
       set(s_declares_satisfied, now);
       set(s_first_satisfied, now && !satisfied);
       satisfied = satisfied || now;
-      for (std::size_t next = i + 1; instructed && next < log.steps.size(); ++next) {
-        if (log.steps[next].form != step_form::instruction) continue;
+      if (const std::size_t next = next_instruction[i]; instructed && next < log.steps.size())
         set(s_changes_topic, alike[next] < 0.25);
-        break;
-      }
     }
     if (i == broke_off) {
       row[s_breaks_off] = 1.0;

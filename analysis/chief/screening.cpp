@@ -133,8 +133,9 @@ class data_flow {
                         {static_cast<std::size_t>(last_failure_), i}});
       }
       known_[a.key] = {a.value, i};
-      for (const finding& f : out_) {
-        if (f.step == i && f.by == stage::local) corrupted_[a.key] = {a.value, i};
+      // The findings are in the order of their steps.
+      for (auto f = out_.rbegin(); f != out_.rend() && f->step == i; ++f) {
+        if (f->by == stage::local) corrupted_[a.key] = {a.value, i};
       }
       return;
     }
@@ -169,11 +170,23 @@ class data_flow {
   std::ptrdiff_t last_failure_ = -1;
 };
 
+// By step: the first later instruction that quotes all terms; the number of steps if there is none.
+std::vector<std::size_t> next_complete_instructions(const flat_log& log, const word_set& terms) {
+  std::vector<std::size_t> next(log.steps.size());
+  std::size_t at = log.steps.size();
+  for (std::size_t i = log.steps.size(); i-- > 0;) {
+    next[i] = at;
+    if (log.steps[i].form == step_form::instruction && without(terms, quoted_terms(log.steps[i].text)).empty()) at = i;
+  }
+  return next;
+}
+
 // A planner that asks for a term that the question does not quote instead of one that it quotes.
 void screen_instructions(const flat_log& log, std::vector<finding>& out) {
-  word_set known = quoted_terms(log.question);
-  const word_set asked = known;
+  const word_set asked = quoted_terms(log.question);
   if (asked.size() < 2) return;
+  const std::vector<std::size_t> asks_for_all = next_complete_instructions(log, asked);
+  vocabulary known(asked);
   for (std::size_t i = 0; i < log.steps.size(); ++i) {
     const word_set here = quoted_terms(log.steps[i].text);
     const word_set strange = without(here, known);
@@ -181,16 +194,13 @@ void screen_instructions(const flat_log& log, std::vector<finding>& out) {
         !without(asked, here).empty()) {
       finding f{
           i, stage::planning_control, "asks for '" + strange.front() + "', which the question does not name", {i}};
-      for (std::size_t later = i + 1; later < log.steps.size() && !f.excused; ++later) {
-        if (log.steps[later].form == step_form::instruction &&
-            without(asked, quoted_terms(log.steps[later].text)).empty()) {
-          f.excused = true;
-          f.excused_by = later;
-        }
+      if (asks_for_all[i] < log.steps.size()) {
+        f.excused = true;
+        f.excused_by = asks_for_all[i];
       }
       out.push_back(std::move(f));
     }
-    known = united(known, here);
+    known.add(here);
   }
 }
 

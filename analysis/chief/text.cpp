@@ -129,6 +129,27 @@ double jaccard(const word_set& a, const word_set& b) {
   return any == 0 ? 0.0 : static_cast<double>(both) / static_cast<double>(any);
 }
 
+word_set without(const word_set& from, const vocabulary& words) {
+  word_set out;
+  std::copy_if(from.begin(), from.end(), std::back_inserter(out),
+               [&](const std::string& word) { return !words.contains(word); });
+  return out;
+}
+
+std::size_t shared(const word_set& a, const vocabulary& b) {
+  return static_cast<std::size_t>(
+      std::count_if(a.begin(), a.end(), [&](const std::string& word) { return b.contains(word); }));
+}
+
+double share_of(const vocabulary& part, const word_set& whole) {
+  return whole.empty() ? 0.0 : static_cast<double>(shared(whole, part)) / static_cast<double>(whole.size());
+}
+
+double jaccard(const word_set& a, const vocabulary& b) {
+  const std::size_t both = shared(a, b), any = a.size() + b.size() - both;
+  return any == 0 ? 0.0 : static_cast<double>(both) / static_cast<double>(any);
+}
+
 bool has_any(std::string_view text, std::initializer_list<std::string_view> phrases) {
   return std::any_of(phrases.begin(), phrases.end(),
                      [&](std::string_view phrase) { return text.find(phrase) != std::string_view::npos; });

@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace digd::chief {
@@ -31,6 +32,26 @@ std::size_t shared(const word_set&, const word_set&);
 // The share of the words of `whole` that are in `part`; 0 if `whole` is empty.
 double share_of(const word_set& part, const word_set& whole);
 double jaccard(const word_set&, const word_set&);
+
+// The words of many texts. Adding those of a step costs what the step has, not what all steps before it have.
+class vocabulary {
+ public:
+  vocabulary() = default;
+  explicit vocabulary(const word_set& words) { add(words); }
+
+  void add(const word_set& words) { words_.insert(words.begin(), words.end()); }
+  void clear() { words_.clear(); }
+  bool contains(const std::string& word) const { return words_.contains(word); }
+  std::size_t size() const { return words_.size(); }
+
+ private:
+  std::unordered_set<std::string> words_;
+};
+
+word_set without(const word_set& from, const vocabulary& words);
+std::size_t shared(const word_set&, const vocabulary&);
+double share_of(const vocabulary& part, const word_set& whole);
+double jaccard(const word_set&, const vocabulary&);
 
 // Whether `text`, in lower case, contains one of the phrases.
 bool has_any(std::string_view text, std::initializer_list<std::string_view> phrases);

@@ -1,7 +1,10 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
+#include <random>
+#include <string>
 
 #include "analysis/chief/attribute.h"
 #include "analysis/chief/text.h"
@@ -311,6 +314,33 @@ TEST_CASE("no_feature_depends_on_the_index_of_a_step") {
                                 {"B", "Hello there, nothing to report."},
                                 {"C", "Hello there, nothing to report."}});
   for (const candidate_rows& rows : {rows_of_chat(log), rows_of_any(log)}) CHECK(rows.rows[1] == rows.rows[2]);
+}
+
+TEST_CASE("the_repetition_of_a_step_is_its_likeness_to_the_most_alike_earlier_step_of_its_agent") {
+  const std::array<std::string, 7> words{"ship", "harbour", "captain", "storm", "anchor", "lantern", "voyage"};
+  std::mt19937 random(7);
+  flat_log log;
+  for (std::size_t i = 0; i < 300; ++i) {
+    flat_step step;
+    step.agent = i % 3 == 0 ? "A" : "B";
+    for (std::size_t n = random() % 6; n-- > 0;) step.text += words[random() % words.size()] + ' ';
+    log.steps.push_back(std::move(step));
+  }
+  recognise_forms(log);
+  const auto& features = chat_features();
+  const auto repetition = static_cast<std::size_t>(
+      std::find_if(features.begin(), features.end(), [](auto& f) { return f.name == "repetition"; }) -
+      features.begin());
+  const candidate_rows rows = rows_of_chat(log);
+  REQUIRE(rows.steps.size() == log.steps.size());
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    double most = 0;
+    for (std::size_t before = 0; before < i; ++before) {
+      if (log.steps[before].agent != log.steps[i].agent) continue;
+      most = std::max(most, jaccard(content_words(log.steps[i].text), content_words(log.steps[before].text)));
+    }
+    CHECK(rows.rows[i][repetition] == most);
+  }
 }
 
 TEST_CASE("a_framework_is_recognised_by_its_form_and_no_other_is_taken_for_it") {
