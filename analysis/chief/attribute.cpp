@@ -40,7 +40,7 @@ std::vector<evidence> evidence_of(const std::vector<double>& row, const std::vec
     const double weight = weights[k] * (row[k] - average[k]);
     if (weight > min_weight && row[k] > 0)
       found.push_back(
-          {features[k].by, std::string(features[k].says), steps, features[k].weighs == leaning::accuses, weight});
+          {features[k].by, std::string(features[k].says), steps, features[k].means == bearing::fault, weight});
   }
   return found;
 }

@@ -25,7 +25,7 @@ struct evidence {
   stage by;
   std::string says;
   std::vector<std::size_t> steps;  // empty: about the agent
-  bool accuses = false;            // the observation speaks against the step; other evaluators only order the steps
+  bool accuses = false;            // something went wrong; other evaluators only order the steps
   double weight = 0;  // log-odds against the average candidate; 0 for proven evidence, which needs no weight
 };
 

@@ -14,7 +14,7 @@ namespace digd::chief {
 
 namespace {
 
-#define FEATURE(name, by, weighs, says) f_##name,
+#define FEATURE(name, by, weighs, means, says) f_##name,
 enum feature : std::size_t {
 #include "analysis/chief/chat_features.inc"
   feature_count

@@ -16,7 +16,7 @@ std::string_view to_string(stage s) {
   return "?";
 }
 
-#define FEATURE(name, by, weighs, says) {#name, stage::by, leaning::weighs, says},
+#define FEATURE(name, by, weighs, means, says) {#name, stage::by, leaning::weighs, bearing::means, says},
 const std::vector<feature_info>& chat_features() {
   static const std::vector<feature_info> features{
 #include "analysis/chief/chat_features.inc"

@@ -1,7 +1,7 @@
 // Evaluators: a step or an agent as a vector of numbers. No feature is a step's index or a proxy for it; features with
 // "first" in their names are about the first failure or conclusion, wherever it is.
 //
-// Four tables, each an .inc file of FEATURE(name, stage, leaning, sentence):
+// Four tables, each an .inc file of FEATURE(name, stage, leaning, bearing, sentence):
 //   chat_features.inc          steps of a conversation where every agent speaks to all
 //   orchestrated_features.inc  steps of a run with a planner, compared within one agent
 //   agent_features.inc         agents of a run with a planner
@@ -25,10 +25,15 @@ struct backtracking;  // analysis/chief/attribute.h
 enum class stage { oracle, local, planning_control, data_flow, deviation, order };
 std::string_view to_string(stage);
 
+// What an observation says of a step to a person. A `fault` went wrong and supports blame: "its code fails". A
+// `circumstance` makes the step more likely to matter: "brings in new values". It orders steps and blames nobody.
+enum class bearing { fault, circumstance };
+
 struct feature_info {
   std::string_view name;
   stage by;
   leaning weighs;
+  bearing means;
   std::string_view says;
 };
 

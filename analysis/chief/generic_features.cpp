@@ -12,7 +12,7 @@ namespace digd::chief {
 
 namespace {
 
-#define FEATURE(name, by, weighs, says) g_##name,
+#define FEATURE(name, by, weighs, means, says) g_##name,
 enum generic_feature : std::size_t {
 #include "analysis/chief/generic_features.inc"
   generic_feature_count

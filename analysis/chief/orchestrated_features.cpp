@@ -12,13 +12,13 @@ namespace digd::chief {
 
 namespace {
 
-#define FEATURE(name, by, weighs, says) s_##name,
+#define FEATURE(name, by, weighs, means, says) s_##name,
 enum step_feature : std::size_t {
 #include "analysis/chief/orchestrated_features.inc"
   step_feature_count
 };
 #undef FEATURE
-#define FEATURE(name, by, weighs, says) a_##name,
+#define FEATURE(name, by, weighs, means, says) a_##name,
 enum agent_feature : std::size_t {
 #include "analysis/chief/agent_features.inc"
   agent_feature_count

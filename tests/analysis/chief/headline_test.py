@@ -1,12 +1,14 @@
 """The headline of every labelled log: right at least as often as `digctl eval` says, and no table contradicts it.
 
-The logs lie beside the repository, or where DIGD_WHOWHEN_DIR says. Without them nothing is measured here.
+The logs lie beside the repository, or where DIGD_WHOWHEN_DIR says. Without them nothing is measured, and a warning in
+the summary of pytest says that.
 """
 
 import json
 import os
 import re
 import subprocess
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,12 +17,14 @@ import pytest
 LOGS = Path(os.environ.get("DIGD_WHOWHEN_DIR") or Path(__file__).parents[4] / "shared/data/whowhen")
 NAMED = re.compile(r"^(?:Most likely|Proven:) (.+?), step (\d+)(?:: “|\. )")
 
-pytestmark = pytest.mark.skipif(not LOGS.is_dir(), reason=f"no labelled logs in {LOGS}: set DIGD_WHOWHEN_DIR")
-
 
 @pytest.fixture(scope="module")
 def headlines():
     """Of each log: its subset, its labels, the text of `attribute chief`, and its JSON."""
+    if not LOGS.is_dir():
+        warnings.warn(f"NOT MEASURED: there are no labelled logs in {LOGS}; set DIGD_WHOWHEN_DIR", stacklevel=1)
+        return []
+
     def run(*args):
         done = subprocess.run(
             [os.environ["DIGCTL_BIN"], "attribute", "chief", *map(str, args)],
@@ -53,7 +57,7 @@ def named(text):
 
 
 def test_a_headline_is_right_at_least_as_often_as_eval_says(headlines, digctl):
-    measured = json.loads(digctl("eval", "whowhen", LOGS, "--format", "json").stdout)
+    measured = json.loads(digctl("eval", "whowhen", LOGS, "--format", "json").stdout) if headlines else {}
     for subset, methods in measured.items():
         of_subset = [(labels, named(text)) for file, labels, text, _ in headlines if file.parent.name == subset]
         assert len(of_subset) == methods["chief"]["n"]

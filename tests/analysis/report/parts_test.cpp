@@ -5,8 +5,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "analysis/chief/features.h"
+#include "analysis/report/chief_suspects.h"
 #include "report/compose.h"
 #include "report/conclusion.h"
+#include "tests/analysis/chief/logs.h"
 
 namespace digd::report {
 
@@ -110,6 +113,53 @@ TEST_CASE("the_CHIEF_part_has_its_graph_its_suspects_and_its_oracles") {
   CHECK_NOTHROW(boost::json::parse(p.json));
   CHECK_FALSE(chief_part(holds(trace), seen_of(trace), "demo.jsonl", {.max_steps = 3}).ran);
   CHECK_FALSE(chief_part(holds(trace), seen_of(trace), "demo.jsonl", {.budget_seconds = 0}).ran);
+}
+
+TEST_CASE("only_what_went_wrong_is_evidence_against_a_step") {
+  for (const auto* features :
+       {&chief::chat_features(), &chief::orchestrated_features(), &chief::agent_features(), &chief::generic_features()}) {
+    for (const chief::feature_info& f : *features) {
+      INFO(f.name);
+      CHECK((f.means == chief::bearing::circumstance || f.weighs == chief::leaning::accuses));
+    }
+  }
+  const auto means = [](std::string_view says) {
+    for (const chief::feature_info& f : chief::generic_features()) {
+      if (f.says == says) return f.means;
+    }
+    return chief::bearing::circumstance;  // context, which orders nothing
+  };
+  const chief::flat_log log =
+      tests::log_of("Count the boats of 1628.", {{"A", "I assume 12 boats, from Honolulu and Oahu."},
+                                                 {"B", "exitcode: 1 (execution failed)\nCode output: Traceback"},
+                                                 {"A", "Therefore the answer is 12."}});
+  const chief::attribution a = chief::attribute(log);
+  std::size_t faults = 0, circumstances = 0;
+  for (const chief::suspect& s : a.ranking) {
+    for (const chief::evidence& e : s.chain) {
+      CHECK(e.accuses == (means(e.says) == chief::bearing::fault));
+      ++(e.accuses ? faults : circumstances);
+    }
+  }
+  CHECK(faults > 0);
+  CHECK(circumstances > 0);
+}
+
+TEST_CASE("a_step_with_circumstances_alone_is_not_named") {
+  const chief::flat_log log = tests::log_of("q", {{"A", "The island has 12 boats."}, {"B", "Yes."}, {"C", "Good."}});
+  chief::attribution a;
+  a.calibrated = true;
+  a.ranking = {{.agent = "A", .step = 0, .probability = 0.9}, {.agent = "B", .step = 1, .probability = 0.1}};
+  a.ranking[0].chain = {{chief::stage::data_flow, "brings in new values", {0}, false, 2.0}};
+  const auto conclusion_of = [&] {
+    part p{.id = "decisive-error", .title = "CHIEF", .ran = true};
+    add_suspects(p, log, a, 2);
+    return conclude(run_facts{.ended = run_outcome::failure, .healed_rules = {}}, {p});
+  };
+  CHECK(conclusion_of().verdict == conclusion::kind::nobody);
+  a.ranking[0].chain.front().accuses = true;
+  a.ranking.push_back({.agent = "C", .step = 2, .probability = 0.0});
+  CHECK(conclusion_of().verdict == conclusion::kind::suspect);
 }
 
 TEST_CASE("causes_over_many_runs_come_from_a_given_result") {

@@ -10,8 +10,8 @@ namespace chief = digd::chief;
 namespace {
 
 const std::vector<chief::feature_info> two_evaluators{
-    {"marks", chief::stage::local, chief::leaning::accuses, "is marked"},
-    {"idle", chief::stage::data_flow, chief::leaning::accuses, "is like any other"},
+    {"marks", chief::stage::local, chief::leaning::accuses, chief::bearing::fault, "is marked"},
+    {"idle", chief::stage::data_flow, chief::leaning::accuses, chief::bearing::fault, "is like any other"},
 };
 
 // Three candidates, of which the true one alone is marked. The second evaluator is the same for all.
