@@ -39,11 +39,17 @@ bool is_trace(std::string_view text) {
 }
 
 // A Who&When log is one JSON object with a `history`; a trace begins with a hello.
-bool read_run(const attribute_options& options, whowhen::labelled_log& into, std::string& why) {
+bool read_run(const attribute_options& options, whowhen::labelled_log& into, report::run_facts& facts,
+              std::string& why) {
   const std::optional<run_text> found =
       read_run_text("attribute chief", options.text, options.daemon, chief::max_trace_bytes, why);
   if (!found) return false;
-  if (!found->is_file || is_trace(found->text)) return chief::read_trace(found->text, into.log, why);
+  if (!found->is_file || is_trace(found->text)) {
+    if (!chief::read_trace(found->text, into.log, why)) return false;
+    // What was healed counts only in a run that succeeded.
+    if (into.log.outcome == "success") facts = report::facts_for_conclusion(std::string_view(found->text));
+    return true;
+  }
   into.log.id = options.text;
   return whowhen::read_log(found->text, into, why, false);
 }
@@ -104,11 +110,15 @@ int ask_model(const attribute_options& options, const whowhen::labelled_log& run
   return done;
 }
 
-report::conclusion concluded(const chief::flat_log& log, const chief::attribution& a) {
+report::conclusion concluded(const whowhen::labelled_log& run, const report::run_facts& facts,
+                             const chief::attribution& a) {
   report::part part{.id = "decisive-error", .title = "CHIEF", .ran = true};
-  report::add_suspects(part, log, a, 2);
-  const run_outcome ended = log.outcome == "success" ? run_outcome::success : run_outcome::none;
-  return report::conclude(report::run_facts{.ended = ended, .healed_rules = {}}, {part});
+  report::add_suspects(part, run.log, a, 2);
+  return report::conclude(facts, {part});
+}
+
+bool blames_nobody_for_success(const report::conclusion& c) {
+  return c.verdict == report::conclusion::kind::healthy || c.verdict == report::conclusion::kind::healed;
 }
 
 int attribute(const attribute_options& options) {
@@ -116,7 +126,8 @@ int attribute(const attribute_options& options) {
   std::string why;
   if (options.judge_named && !options.llm.wanted())
     return complain(options, "--judge: only with --llm URL, or --dry-run");
-  if (!read_run(options, run, why)) return complain(options, why);
+  report::run_facts facts;
+  if (!read_run(options, run, facts, why)) return complain(options, why);
   if (run.log.left_out > 0) {
     std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << run.log.left_out
               << " lines that digd would refuse are left out\n";
@@ -125,9 +136,10 @@ int attribute(const attribute_options& options) {
   const chief::attribution a =
       show_while({.name = "finding the decisive error"}, [&] { return chief::attribute(run.log); });
   if (a.ranking.empty()) return complain(options, "nobody to blame: no agent acts in it");
-  const report::conclusion conclusion = concluded(run.log, a);
+  const report::conclusion conclusion = concluded(run, facts, a);
   if (options.format == "json") {
-    json::value whole = json::parse(chief::to_json(run.log, a, options.top));
+    const auto extent = options.is_brief ? chief::json_extent::without_graph : chief::json_extent::whole;
+    json::value whole = json::parse(chief::to_json(run.log, a, options.top, extent));
     json::object object{{"kind", to_string(conclusion.verdict)},
                         {"confidence", to_string(conclusion.sure)},
                         {"words", conclusion.words}};
@@ -136,12 +148,12 @@ int attribute(const attribute_options& options) {
       object["step"] = a.ranking[a.lead].step;
     }
     whole.as_object()["verdict"] = std::move(object);
-    if (options.is_brief) {
-      for (const char* part : {"subtasks", "edges", "backtracking", "findings"}) whole.as_object().erase(part);
-    }
     std::cout << json::serialize(whole) << '\n';
   } else {
-    std::cout << printable(conclusion.words) << '\n' << printable_lines(chief::describe(run.log, a, options.top));
+    std::cout << printable(conclusion.words) << '\n';
+    if (blames_nobody_for_success(conclusion))
+      std::cout << "CHIEF assumes a run that failed: read the list below as where this run was weakest.\n";
+    std::cout << printable_lines(chief::describe(run.log, a, options.top));
   }
   return done;
 }

@@ -7,17 +7,21 @@
 #include <memory>
 #include <thread>
 
+#include "analysis/report/shapley_suspects.h"
 #include "analysis/shapley/cache.h"
 #include "analysis/shapley/external.h"
 #include "analysis/shapley/report.h"
 #include "analysis/shapley/structure.h"
 #include "analysis/shapley/studies.h"
 #include "analysis/shapley/trajectory.h"
+#include "base/json_writer.h"
 #include "cli/attribute.h"
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/run_text.h"
+#include "report/conclusion.h"
 
 namespace digd::cli {
 
@@ -71,13 +75,15 @@ struct opened {
   std::string problem;
   std::unique_ptr<digd::shapley::game> game;
   std::string weights;
+  std::string trace;  // empty if the game is none of a recorded run
 };
 
 opened open_trace(std::string_view text, const structure_options& options) {
   structure_result made = make_structure_game(text, options);
   return {made.problem, std::move(made.game),
           fmt::format("risk = {} × failures + {} × warnings + {} × unresolved work; {} detections in the run",
-                      options.failure_weight, options.warning_weight, options.unresolved_weight, made.detections)};
+                      options.failure_weight, options.warning_weight, options.unresolved_weight, made.detections),
+          std::string(text)};
 }
 
 opened open_game(const shapley_options& o) {
@@ -86,15 +92,15 @@ opened open_game(const shapley_options& o) {
     options.command = o.simulator;
     options.stop = &stop_asked;
     external_result made = make_external_game(options);
-    return {made.problem, std::move(made.game), {}};
+    return {made.problem, std::move(made.game), {}, {}};
   }
   std::string why;
   const std::optional<run_text> found = read_run_text("attribute shapley", o.source, o.daemon, max_bytes, why, o.quiet);
-  if (!found) return {shown(o.source) + ": " + why, nullptr, {}};
+  if (!found) return {shown(o.source) + ": " + why, nullptr, {}, {}};
   opened out;
   if (found->is_file && is_trajectory(found->text)) {
     trajectory_result made = read_trajectory(found->text);
-    out = {made.problem, std::move(made.game), {}};
+    out = {made.problem, std::move(made.game), {}, {}};
   } else {
     out = open_trace(found->text, o.structure);
   }
@@ -112,6 +118,31 @@ std::string write_plots(const shapley::report& r, const std::string& folder) {
     if (std::string why = write_file(fs::path(folder) / name, text); !why.empty()) return name + (": " + why);
   }
   return {};
+}
+
+// digd::report, which digd::shapley::report would hide.
+namespace verdicts = digd::report;
+
+// Whom the values blame, if anybody. A recorded run says how it ended and what was healed.
+verdicts::conclusion conclude(const opened& game, const shapley::report& r) {
+  verdicts::run_facts run;
+  if (!game.trace.empty()) run = verdicts::facts_for_conclusion(std::string_view(game.trace));
+  verdicts::part part{.id = "responsibility", .title = "Shapley values", .ran = true};
+  // The same run has the same JSON, wherever it is read from: no name of a source in it.
+  const std::string remedy = game.trace.empty() ? "" : "open its detections with digctl show";
+  verdicts::add_suspects(part, r, game.trace, remedy);
+  return verdicts::conclude(run, {part});
+}
+
+std::string verdict_json(const verdicts::conclusion& c) {
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("kind").text(verdicts::to_string(c.verdict));
+  to.key("confidence").text(verdicts::to_string(c.sure)).key("words").text(c.words);
+  if (c.verdict == verdicts::conclusion::kind::suspect)
+    to.key("agent").text(c.suspect.agent).key("activation").text(c.suspect.activation);
+  to.close_object();
+  return out;
 }
 
 int attribute(shapley_options& o) {
@@ -152,7 +183,15 @@ int attribute(shapley_options& o) {
   if (!o.plots.empty() && ranked) {
     if (std::string why = write_plots(r, o.plots); !why.empty()) return complain(why);
   }
-  const std::string text = o.format == "json" ? to_json(r) : to_table(r, o.most);
+  const verdicts::conclusion conclusion = conclude(game, r);
+  r.verdict = verdict_json(conclusion);
+  const bool succeeded = conclusion.verdict == verdicts::conclusion::kind::healthy ||
+                         conclusion.verdict == verdicts::conclusion::kind::healed;
+  const std::string text = o.format == "json"
+                               ? to_json(r)
+                               : printable(conclusion.words) +
+                                     (succeeded ? " The values below divide the risk of its detections.\n\n" : "\n\n") +
+                                     to_table(r, o.most);
   if (std::string why = write_file(o.out, text); !why.empty()) return complain(shown(o.out) + ": " + why);
   if (!o.quiet) {
     std::cerr << (found_it ? std::string("from the cache\n")
@@ -176,7 +215,7 @@ std::string cases_of(const shapley_options& o, std::vector<study_case>& to) {
     std::optional<std::string> text = read_file(name, max_bytes, why);
     if (!text) return shown(name) + ": " + why;
     opened game =
-        is_trajectory(*text) ? opened{read_trajectory(*text).problem, nullptr, {}} : open_trace(*text, o.structure);
+        is_trajectory(*text) ? opened{read_trajectory(*text).problem, nullptr, {}, {}} : open_trace(*text, o.structure);
     if (!game.problem.empty()) return shown(name) + ": " + game.problem;
     to.push_back({fs::path(name).stem().string(),
                   [text = std::make_shared<std::string>(std::move(*text)), how = o.structure](std::uint64_t) {

@@ -97,11 +97,17 @@ void frame_printer::frame(std::string_view text) {
 }
 
 void frame_printer::flush() {
-  if (!records_.is_on()) table_.print(std::cout);
+  if (!records_.is_on() && table_.waiting() > 0) table_.print(std::cout);
   std::cout.flush();
 }
 
 void frame_printer::finish() {
+  records_.finish();
+  if (!records_.is_on()) table_.print(std::cout);
+  std::cout.flush();
+}
+
+void frame_printer::abandon() {
   records_.finish();
   flush();
 }

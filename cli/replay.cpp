@@ -134,8 +134,8 @@ int replay(const replay_options& options) {
               << " of the semantics; the answers here follow version " << semantics_version << "\n";
   }
   const ingest::replay::counts& c = result.counted;
-  std::cerr << c.messages << " messages, " << c.refused << " refused, " << c.detections << " detections, " << c.healed
-            << " healed\n";
+  std::cerr << c.messages << (c.messages == 1 ? " message, " : " messages, ") << c.refused << " refused, "
+            << c.detections << (c.detections == 1 ? " detection, " : " detections, ") << c.healed << " healed\n";
   return status == done && print.found() ? found : status;
 }
 

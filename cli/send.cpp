@@ -86,11 +86,12 @@ int send(const send_options& options) {
   }
   good = good && player.finish();
   const auto held = shown_progress.pause();
+  if (!good || !any) {
+    print.abandon();
+    return complain("send", shown(options.trace) + ": " + (good ? "no trace: the file is empty" : player.problem()));
+  }
   print.finish();
-  if (!good) std::cerr << "digctl send: " << shown(options.trace) << ": " << player.problem() << '\n';
-  if (good && !any) std::cerr << "digctl send: " << shown(options.trace) << ": no trace: the file is empty\n";
-  if (good && any) report(player.counted());
-  if (!good || !any) return wrong_use;
+  report(player.counted());
   return refusals.empty() ? done : refusals.report("send", options.trace);
 }
 

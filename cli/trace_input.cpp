@@ -82,7 +82,7 @@ std::string trace_input::run_lines(const each_line& each) {
   line_splitter lines(each);
   std::string problem = runs_->trace(text_, [&](std::string_view piece) { return lines.take(piece); });
   if (problem.empty()) lines.finish();
-  else if (asked_daemon_) problem += " (and there is no such file)";
+  else if (asked_daemon_) problem = "there is no such file, nor such a run: " + problem;
   return problem;
 }
 

@@ -106,7 +106,12 @@ std::string why_nobody(const std::vector<part>& parts) {
   const bool ranked = std::any_of(parts.begin(), parts.end(), [](const part& p) {
     return p.ran && p.scale != score_scale::none && !p.suspects.empty();
   });
-  if (!ranked) return "; no method that ran has a calibrated score for this run";
+  const bool no_risk = std::any_of(parts.begin(), parts.end(), [](const part& p) {
+    return p.ran && p.scale == score_scale::shapley && p.suspects.empty();
+  });
+  if (!ranked) {
+    return no_risk ? "; what the agents did added no risk" : "; no method that ran has a calibrated score for this run";
+  }
   for (const part& p : parts) {
     if (!p.ran || p.suspects.empty() || p.scale != score_scale::probability) continue;
     if (p.suspects.size() > 1) {
@@ -143,6 +148,16 @@ run_facts facts_for_conclusion(const observed& seen) {
   std::stable_sort(rules.begin(), rules.end(), [](auto& a, auto& b) { return a.first > b.first; });
   for (auto& [n, text] : rules) out.healed_rules.push_back(std::move(text));
   return out;
+}
+
+run_facts facts_for_conclusion(std::string_view trace) {
+  observer watch;
+  while (!trace.empty()) {
+    const std::size_t end = std::min(trace.find('\n'), trace.size());
+    if (!watch.line(trace.substr(0, end))) break;
+    trace.remove_prefix(std::min(end + 1, trace.size()));
+  }
+  return facts_for_conclusion(watch.finish());
 }
 
 conclusion conclude(const run_facts& run, const std::vector<part>& parts) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/document.h"
@@ -28,6 +29,8 @@ struct run_facts {
   std::vector<std::string> healed_rules;  // "2 orphaned events", the most frequent first
 };
 run_facts facts_for_conclusion(const observed& seen);
+// Replays the lines of a trace.
+run_facts facts_for_conclusion(std::string_view trace);
 
 struct conclusion {
   enum class kind {

@@ -16,7 +16,7 @@ struct scored {
   candidate_rows rows;
   const std::vector<feature_info>* features;
   const std::vector<double>* weights;
-  std::vector<double> p, average;  // by row; by feature
+  std::vector<double> p, average;                          // by row; by feature
   std::map<std::string, std::vector<evidence>> of_agents;  // orchestrated runs: evidence about an agent as a whole
 };
 
@@ -57,9 +57,7 @@ scored score(const flat_log& log, const attribution& a, const ranker_set& ranker
              std::map<std::string, double>& agents) {
   scored s;
   switch (log.framework) {
-    case known_framework::captain_agent:
-      s = {rows_of_chat(log), &chat_features(), &rankers.chat, {}, {}, {}};
-      break;
+    case known_framework::captain_agent: s = {rows_of_chat(log), &chat_features(), &rankers.chat, {}, {}, {}}; break;
     case known_framework::magentic_one:
       s = {rows_of_orchestrated(log), &orchestrated_features(), &rankers.orchestrated, {}, {}, {}};
       break;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "analysis/report/parts.h"
+#include "analysis/report/shapley_suspects.h"
 #include "analysis/shapley/report.h"
 #include "analysis/shapley/structure.h"
 #include "report/words.h"
@@ -70,7 +70,7 @@ table listed(const char* caption, const char* text, const shapley::scored& of, c
   table out{.caption = caption, .columns = {{text}, {"φ", true}, {"± (95%)", true}}, .rows = {}, .left_out = {}};
   for (const std::size_t i : order) {
     if (out.rows.size() == max_rows) break;
-    out.rows.push_back({name(i), fmt::format("{:.4g}", of.value[i]), half_width(of.error[i])});
+    out.rows.push_back({name(i), fmt::format("{:.4g}", shapley::without_rounding(of, i)), half_width(of.error[i])});
   }
   if (of.value.size() > max_rows) out.left_out = fmt::format("{} of {}.", max_rows, of.value.size());
   return out;
@@ -175,66 +175,11 @@ void blame(part& out, const shapley::report& r) {
   const std::vector<double>& phi = r.result.phi.value;
   std::size_t rank = 0;
   for (const std::size_t p : highest_first(phi)) {
-    if (phi[p] <= 0 || ++rank > max_blamed) return;
+    if (shapley::without_rounding(r.result.phi, p) <= 0 || ++rank > max_blamed) return;
     out.blamed.push_back({.activation = r.game.players().name_of(static_cast<shapley::player_index>(p)),
                           .event = {},
                           .why = fmt::format("number {} by Shapley value (φ = {})", rank,
                                              with_interval(phi[p], r.result.phi.error[p]))});
-  }
-}
-
-// What the activation said: the text of its first output that has one. Empty if no payload was kept.
-std::string quote_of(std::string_view trace, const std::string& activation) {
-  constexpr std::size_t max_quote = 160;
-  const auto text_of = [](const boost::json::value& event) -> std::string {
-    const boost::json::value* payload = event.is_object() ? event.get_object().if_contains("payload") : nullptr;
-    if (payload != nullptr && payload->is_object()) payload = payload->get_object().if_contains("text");
-    return payload != nullptr && payload->is_string() ? std::string(payload->get_string()) : std::string();
-  };
-  const auto is_it = [&](const boost::json::object& o, std::string_view key) {
-    const boost::json::value* id = o.if_contains(key);
-    return id != nullptr && id->is_string() && std::string_view(id->get_string()) == activation;
-  };
-  for (std::size_t at = 0, end = 0; at < trace.size(); at = end + 1) {
-    end = std::min(trace.find('\n', at), trace.size());
-    const std::string_view line = trace.substr(at, end - at);
-    if (line.find("\"payload\"") == std::string_view::npos) continue;
-    boost::system::error_code failed;
-    const boost::json::value message = boost::json::parse({line.data(), line.size()}, failed);
-    if (failed || !message.is_object()) continue;
-    const boost::json::object& o = message.get_object();
-    std::string said;
-    if (const auto* outputs = o.if_contains("outputs"); outputs != nullptr && is_it(o, "activation")) {
-      if (outputs->is_array() && !outputs->get_array().empty()) said = text_of(outputs->get_array().front());
-    } else if (const auto* event = o.if_contains("event"); event != nullptr && event->is_object()) {
-      if (is_it(event->get_object(), "source")) said = text_of(*event);
-    }
-    if (!said.empty()) return short_name(said, max_quote);
-  }
-  return {};
-}
-
-void add_suspects(part& out, const shapley::report& r, std::string_view trace, const std::string& subject) {
-  if (!r.result.adds_risk()) return;
-  const shapley::cast& players = r.game.players();
-  const std::vector<double>& phi = r.result.phi.value;
-  out.scale = score_scale::shapley;
-  out.candidates = phi.size();
-  for (const std::size_t p : highest_first(phi)) {
-    if (out.suspects.size() == max_blamed) return;
-    suspicion said;
-    said.activation = players.name_of(static_cast<shapley::player_index>(p));
-    said.agent = players.agent_names[players.agent[p]];
-    said.place = "activation " + short_name(said.activation);
-    said.score = phi[p];
-    said.error = interval * r.result.phi.error[p];
-    if (phi[p] > 0) {
-      said.quote = quote_of(trace, said.activation);
-      said.evidence =
-          fmt::format("with a healthy counterpart in its place, the run's risk falls by {:.3g} on average", phi[p]);
-      said.remedy = "open its detections with digctl show " + subject;
-    }
-    out.suspects.push_back(std::move(said));
   }
 }
 
@@ -283,7 +228,7 @@ part shapley_part(const trace_text& trace, const observed& seen, const std::stri
   out.origins = origins_of(r);
   tell(out, r);
   blame(out, r);
-  add_suspects(out, r, text, subject);
+  add_suspects(out, r, text, "open its detections with digctl show " + subject);
   return out;
 }
 

@@ -55,13 +55,24 @@ std::vector<std::size_t> by_size(const std::vector<double>& x) {
   return order;
 }
 
+}  // namespace
+
+double without_rounding(const scored& of, std::size_t i) {
+  double largest = 0;
+  for (const double x : of.value) largest = std::max(largest, std::abs(x));
+  return std::abs(of.value[i]) > 1e-9 * largest ? of.value[i] : 0;
+}
+
+namespace {
+
 template <class Name>
 std::string ranked(const char* head, const scored& of, std::size_t max_rows, Name name) {
   text_table t;
   t.row({head, "φ", "standard error"});
   for (const std::size_t i : by_size(of.value)) {
     if (max_rows-- == 0) break;
-    t.row({name(i), fmt::format("{:.5g}", of.value[i]), of.error[i] > 0 ? fmt::format("{:.2g}", of.error[i]) : "0"});
+    t.row({name(i), fmt::format("{:.5g}", without_rounding(of, i)),
+           of.error[i] > 0 ? fmt::format("{:.2g}", of.error[i]) : "0"});
   }
   return t.text() + '\n';
 }
@@ -153,6 +164,7 @@ std::string to_json(const report& r) {
   to.key("adds_risk").boolean(e.adds_risk()).key("gap").raw(number(e.gap));
   to.key("threshold").raw(number(r.threshold)).key("q").raw(number(r.q));
   if (!r.weights.empty()) to.key("weights").text(r.weights);
+  if (!r.verdict.empty()) to.new_line().key("verdict").raw(r.verdict);
   to.new_line().key("metrics").open_object().key("L_tm").raw(number(m.latency)).key("T_star").integer_or_null(m.formed);
   to.key("G_ag").raw(number(m.agent_concentration)).key("C_ag").raw(number(m.instability_correlation));
   to.key("Z_ag").raw(number(m.synchronization)).key("G_be").raw(number(m.behaviour_concentration)).close_object();

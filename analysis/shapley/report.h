@@ -22,9 +22,13 @@ struct report {
   std::vector<double> risk_curve;
   std::optional<shapley::faithfulness> faithful;
   std::string weights;  // of the structure game, as a sentence; else empty
+  std::string verdict;  // whom the values blame, as a JSON object; empty: not said
 };
 
 report make_report(const game& game, estimate_result result, double q, std::uint64_t seed);
+
+// A value for display: 0 where it is only the rounding of sums beside the largest value.
+double without_rounding(const scored& of, std::size_t i);
 
 // The sentence for a result that adds no risk.
 std::string nothing_to_attribute(const estimate_result& result);

@@ -317,9 +317,31 @@ def test_a_folder_is_called_a_folder(digctl, tmp_path, command):
 
 
 def test_a_missing_trace_is_called_missing(digctl, tmp_path):
+    none = tmp_path / "none"
     for args in (("replay",), ("send", "--to", "127.0.0.1:1")):
-        got = digctl(args[0], tmp_path / "none", *args[1:])
+        got = digctl(args[0], none, *args[1:])
         assert got.returncode == 2 and "there is no such file" in got.stderr
+    # It may be the name of a run, too. The file comes first, since a mistyped path is more common.
+    for command in (["show"], ["check"], ["report"], ["attribute", "chief"], ["attribute", "shapley"]):
+        got = digctl(*command, none, "--to", "127.0.0.1:1")
+        assert got.returncode == 2 and got.stdout == ""
+        begins = f"digctl {' '.join(command)}: {none}: there is no such file, nor such a run: nobody listens on"
+        assert got.stderr.startswith(begins), got.stderr
+
+
+def test_an_error_of_send_comes_without_a_table_header(digctl, trace):
+    got = digctl("send", trace, "--to", "127.0.0.1:1")
+    assert got.returncode == 2 and "nobody listens" in got.stderr
+    assert got.stdout == ""
+    assert digctl("send", trace, "--to", "127.0.0.1:1", "--format", "json").stdout.strip() == "[]"
+
+
+def test_counts_of_one_are_singular(digctl, tmp_path):
+    trace = tmp_path / "one.jsonl"
+    hello = {"type": "hello", "protocol": 1, "run": "one", "agents": ["a"], "clock": "trace"}
+    event = {"type": "event", "seq": 1, "ts": 1, "event": {"id": "e1", "recipients": ["ghost"]}}
+    trace.write_text(json.dumps(hello) + "\n" + json.dumps(event) + "\n")
+    assert digctl("replay", trace).stderr == "1 message, 0 refused, 1 detection, 0 healed\n"
 
 
 def test_errors_of_a_replay_come_before_its_table(tmp_path, trace):

@@ -101,6 +101,11 @@ TEST_CASE("a_method_that_ran_and_ranks_nobody_is_not_called_missing") {
   CHECK(conclude(failed, {part{.id = "decisive-error"}}).words == "No attribution method ran; nobody is blamed.");
 }
 
+TEST_CASE("a_run_without_risk_says_that_nobody_added_any") {
+  const conclusion c = conclude(failed, {by_shapley({})});
+  CHECK(c.words == "Nobody stands out; what the agents did added no risk.");
+}
+
 TEST_CASE("nobody_stands_out_by_the_scores_in_their_order") {
   part p = by_probability({0.24, 0.29}, 7, "");
   CHECK(conclude(failed, {p}).words ==

@@ -183,6 +183,15 @@ def test_an_imported_log_is_judged_like_the_log_itself(digctl, log, tmp_path):
     assert rankings[0] == rankings[1] and rankings[0][0] == ("Clerk", 3, "data-flow")
 
 
+def test_a_run_that_succeeded_names_what_was_healed_and_no_culprit(digctl):
+    demo = Path(__file__).parents[2] / "traces/demo.jsonl"
+    text = digctl("attribute", "chief", demo).stdout.splitlines()
+    assert text[0].startswith("The run succeeded; nobody is blamed. digd healed 3 × cross lineage aggregation, ")
+    assert text[1] == "CHIEF assumes a run that failed: read the list below as where this run was weakest."
+    verdict = json.loads(digctl("attribute", "chief", demo, "--format", "json").stdout)["verdict"]
+    assert verdict == {"kind": "healed", "confidence": "none", "words": text[0]}
+
+
 def test_standard_input_is_read(digctl, log, run_trace):
     assert "Clerk" in chief(digctl, "-", stdin=log.read_text()).stdout
     assert "clerk" in chief(digctl, "-", stdin=run_trace.read_text()).stdout

@@ -116,8 +116,8 @@ TEST_CASE("the_CHIEF_part_has_its_graph_its_suspects_and_its_oracles") {
 }
 
 TEST_CASE("only_what_went_wrong_is_evidence_against_a_step") {
-  for (const auto* features :
-       {&chief::chat_features(), &chief::orchestrated_features(), &chief::agent_features(), &chief::generic_features()}) {
+  for (const auto* features : {&chief::chat_features(), &chief::orchestrated_features(), &chief::agent_features(),
+                               &chief::generic_features()}) {
     for (const chief::feature_info& f : *features) {
       INFO(f.name);
       CHECK((f.means == chief::bearing::circumstance || f.weighs == chief::leaning::accuses));

@@ -20,6 +20,18 @@ CLEAN = """\
 {"type":"activation_ended","seq":3,"ts":20,"activation":"A1","outputs":[{"id":"answer","recipients":[],"submit":true}]}
 """
 
+# An orphan and two events that nobody takes up: the run adds risk, most of it by a.
+SPLIT = """\
+{"type":"hello","protocol":1,"run":"hand","agents":["a","b"],"clock":"trace","mode":"observe"}
+{"type":"event","seq":1,"ts":0,"event":{"id":"task","recipients":["a"]}}
+{"type":"activation_started","seq":2,"ts":10,"activation":"A1","agent":"a","inputs":["task"]}
+{"type":"activation_ended","seq":3,"ts":20,"activation":"A1","outputs":[\
+{"id":"x","recipients":["b"],"payload":{"text":"Do both."}},{"id":"y","recipients":["ghost"]}]}
+{"type":"activation_started","seq":4,"ts":30,"activation":"B1","agent":"b","inputs":["x"]}
+{"type":"activation_ended","seq":5,"ts":40,"activation":"B1","outputs":[\
+{"id":"z1","recipients":["a"]},{"id":"z2","recipients":["a"]}]}
+"""
+
 
 def shapley(digctl, *args, **options):
     return digctl("attribute", "shapley", *args, **options)
@@ -44,9 +56,32 @@ def test_a_run_that_adds_no_risk_is_not_ranked(digctl, tmp_path):
     assert got.returncode == 0, got.stderr
     assert "nothing to attribute: the risk is 0 with every action kept and 0 with none" in got.stdout
     assert "T* =" not in got.stdout and "A1" not in got.stdout
+    assert got.stdout.startswith("Nobody stands out; what the agents did added no risk.\n")
     assert "no plots" in got.stderr and not (tmp_path / "plots").exists()
     report = json.loads(shapley(digctl, clean, "--no-cache", "--faithfulness", "--format", "json").stdout)
     assert report["adds_risk"] is False and report["metrics"]["T_star"] is None and "faithfulness" not in report
+
+
+def test_the_answer_comes_first_and_has_evidence(digctl, tmp_path):
+    split = tmp_path / "split.jsonl"
+    split.write_text(SPLIT)
+    text = shapley(digctl, split, "--no-cache").stdout
+    first = text.splitlines()[0]
+    assert first.startswith("Most likely a, activation A1: “Do both.”. Evidence: with a healthy counterpart in its place")
+    assert "Confidence: " in first and "Try: open its detections with digctl show." in first
+    verdict = json.loads(shapley(digctl, split, "--no-cache", "--format", "json").stdout)["verdict"]
+    assert (verdict["kind"], verdict["agent"], verdict["activation"]) == ("suspect", "a", "A1")
+    assert verdict["words"] == first
+
+
+def test_a_run_that_succeeded_and_was_healed_blames_nobody(digctl):
+    demo = ROOT / "tests/traces/demo.jsonl"
+    got = shapley(digctl, demo, "--no-cache")
+    first = got.stdout.splitlines()[0]
+    assert first.startswith("The run succeeded; nobody is blamed. digd healed 3 × cross lineage aggregation, ")
+    assert "e-1" not in got.stdout, "the rounding of a sum is not a value"
+    verdict = json.loads(shapley(digctl, demo, "--no-cache", "--format", "json").stdout)["verdict"]
+    assert verdict["kind"] == "healed" and "agent" not in verdict
 
 
 def test_an_archived_run_is_attributed_like_its_trace(digctl, trace, tmp_path):

@@ -1,0 +1,82 @@
+#include "analysis/report/shapley_suspects.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <numeric>
+
+#include "report/words.h"
+
+namespace digd::report {
+
+namespace {
+
+constexpr std::size_t max_candidates = 5;
+constexpr double errors_in_interval = 1.96;  // half the width of a 95% interval
+
+std::vector<std::size_t> most_suspect_first(const std::vector<double>& x) {
+  std::vector<std::size_t> order(x.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return x[a] > x[b]; });
+  return order;
+}
+
+// What the activation said: the text of its first output that has one. Empty if no payload was kept.
+std::string said_by(std::string_view trace, const std::string& activation) {
+  constexpr std::size_t max_quote = 160;
+  const auto text_of = [](const boost::json::value& event) -> std::string {
+    const boost::json::value* payload = event.is_object() ? event.get_object().if_contains("payload") : nullptr;
+    if (payload != nullptr && payload->is_object()) payload = payload->get_object().if_contains("text");
+    return payload != nullptr && payload->is_string() ? std::string(payload->get_string()) : std::string();
+  };
+  const auto is_it = [&](const boost::json::object& o, std::string_view key) {
+    const boost::json::value* id = o.if_contains(key);
+    return id != nullptr && id->is_string() && std::string_view(id->get_string()) == activation;
+  };
+  for (std::size_t at = 0, end = 0; at < trace.size(); at = end + 1) {
+    end = std::min(trace.find('\n', at), trace.size());
+    const std::string_view line = trace.substr(at, end - at);
+    if (line.find("\"payload\"") == std::string_view::npos) continue;
+    boost::system::error_code failed;
+    const boost::json::value message = boost::json::parse({line.data(), line.size()}, failed);
+    if (failed || !message.is_object()) continue;
+    const boost::json::object& o = message.get_object();
+    std::string said;
+    if (const auto* outputs = o.if_contains("outputs"); outputs != nullptr && is_it(o, "activation")) {
+      if (outputs->is_array() && !outputs->get_array().empty()) said = text_of(outputs->get_array().front());
+    } else if (const auto* event = o.if_contains("event"); event != nullptr && event->is_object()) {
+      if (is_it(event->get_object(), "source")) said = text_of(*event);
+    }
+    if (!said.empty()) return short_name(said, max_quote);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_suspects(part& into, const shapley::report& r, std::string_view trace, const std::string& remedy) {
+  into.scale = score_scale::shapley;
+  if (!r.result.adds_risk()) return;
+  const shapley::cast& players = r.game.players();
+  const std::vector<double>& phi = r.result.phi.value;
+  into.candidates = phi.size();
+  for (const std::size_t p : most_suspect_first(phi)) {
+    if (into.suspects.size() == max_candidates) break;
+    suspicion said;
+    said.activation = players.name_of(static_cast<shapley::player_index>(p));
+    said.agent = players.agent_names[players.agent[p]];
+    said.place = "activation " + short_name(said.activation);
+    said.score = phi[p];
+    said.error = errors_in_interval * r.result.phi.error[p];
+    if (shapley::without_rounding(r.result.phi, p) > 0) {
+      said.quote = said_by(trace, said.activation);
+      said.evidence =
+          fmt::format("with a healthy counterpart in its place, the run's risk falls by {:.3g} on average", phi[p]);
+      said.remedy = remedy;
+    }
+    into.suspects.push_back(std::move(said));
+  }
+}
+
+}  // namespace digd::report
