@@ -143,3 +143,5 @@ def test_digds_completions_have_every_option():
     assert set(complete("digd -", script)) == helped
     zsh = (ROOT / "packaging/completions/_digd").read_text()
     assert all(option in zsh for option in helped)
+    fish = (ROOT / "packaging/completions/digd.fish").read_text()
+    assert all(f" {in_fish(option)} " in fish for option in helped)

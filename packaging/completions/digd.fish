@@ -1,0 +1,10 @@
+# fish completion for digd
+complete -c digd -s h -l help -d 'show the usage'
+complete -c digd -l version -d 'show the version'
+complete -c digd -l config -r -d 'configuration, TOML'
+complete -c digd -l listen -x -a '127.0.0.1:7344 unix:' -d 'address to listen on'
+complete -c digd -l data-dir -x -a '(__fish_complete_directories)' -d 'directory of the archive'
+complete -c digd -l check-config -d 'check the configuration and print the effective values'
+complete -c digd -l print-config -d 'print the default configuration with its explanations'
+complete -c digd -l print-schema -d 'print the JSON schema of the configuration'
+complete -c digd -n '__fish_is_first_arg' -a init -d 'write a configuration'
