@@ -55,8 +55,8 @@ std::vector<const detection*> in_order_of_weight(const observed& seen) {
 
 std::string about_path(const lit_path& path, const observed& seen) {
   const picture::time_scale time = picture::time_scale::of(seen.first_ts, seen.last_ts);
-  std::string out = fmt::format("The lit path, from where it came from to {} at {} {}: {}.", rule_words(path.to->rule),
-                                time.at(path.to->ts), time.unit(), path_in_words(path));
+  std::string out = fmt::format("The lit path, from where it came from to {} at {}: {}.", rule_words(path.to->rule),
+                                time.moment(path.to->ts), path_in_words(path));
   if (path.by == nullptr) return out;
   return out + fmt::format(" Held responsible on it: {}, {}.",
                            short_name(path.by->activation.empty() ? path.by->event : path.by->activation),

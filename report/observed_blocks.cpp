@@ -45,8 +45,7 @@ std::string outcome_words(const reported_detection& d, const picture::time_scale
   if (!d.recipients.empty()) out += ", to " + list_of(d.recipients, d.recipients.size());
   if (!d.outcome) return out + "; the outcome is not known yet";
   constexpr const char* words[] = {"the symptom cleared", "the symptom came back", "the symptom stayed to the end"};
-  return out +
-         fmt::format("; {} ({} {})", words[static_cast<std::size_t>(*d.outcome)], time.at(d.outcome_ts), time.unit());
+  return out + fmt::format("; {} ({})", words[static_cast<std::size_t>(*d.outcome)], time.moment(d.outcome_ts));
 }
 
 }  // namespace
@@ -62,7 +61,7 @@ table agent_table(const observed& seen) {
                         {"discarded", true},
                         {"rerouted", true},
                         {"outputs", true},
-                        {"findings", true}},
+                        {"detections", true}},
             .rows = {},
             .left_out = {}};
   std::vector<const agent_facts*> order;
@@ -159,7 +158,7 @@ std::vector<block> course_blocks(const observed& seen) {
   if (!seen.notes.empty()) {
     block notes{.kind = block::kind::list, .text = "What else happened:"};
     for (const timed_note& n : seen.notes)
-      notes.items.push_back(fmt::format("{} {}: {}", time.at(n.ts), time.unit(), short_name(n.text, 300)));
+      notes.items.push_back(fmt::format("{}: {}", time.moment(n.ts), short_name(n.text, 300)));
     if (seen.notes_left_out > 0) notes.items.push_back(fmt::format("and {} more", seen.notes_left_out));
     out.push_back(notes.items.size() <= max_open_notes ? std::move(notes) : folded(std::move(notes)));
   }
@@ -172,8 +171,8 @@ block detection_block(const reported_detection& d, std::size_t number, const obs
   const std::string code(picture::code_of(d.detection.rule));
   out.badge = code;
   out.grave = d.detection.severity == severity::failure;
-  out.text = fmt::format("{}. {} at {} {}{}{}", number, rule_words(d.detection.rule), time.at(d.detection.ts),
-                         time.unit(), d.detection.event ? " · " + short_name(*d.detection.event) : "",
+  out.text = fmt::format("{}. {} at {}{}{}", number, rule_words(d.detection.rule), time.moment(d.detection.ts),
+                         d.detection.event ? " · " + short_name(*d.detection.event) : "",
                          d.detection.agent ? " · " + short_name(*d.detection.agent) : "");
   out.inside.push_back(block::words(d.detection.reason));
   if (!quote.empty())

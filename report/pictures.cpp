@@ -183,10 +183,9 @@ class timeline {
           static_cast<double>(seen_.time.start) + static_cast<double>(b) * static_cast<double>(seen_.time.width);
       const double share = std::log1p(counts[b]) / std::log1p(most);
       const double x0 = x_(from), x1 = std::min(width - 24, x_(from + static_cast<double>(seen_.time.width)));
-      to.rect(
-          x0, y, std::max(1.0, x1 - x0), height,
-          fmt::format("{} q{}", style, std::clamp(static_cast<int>(std::ceil(share * 5)), 1, 5)),
-          fmt::format("{}: {} from {} {}", name, counts[b], time_.at(static_cast<milliseconds>(from)), time_.unit()));
+      to.rect(x0, y, std::max(1.0, x1 - x0), height,
+              fmt::format("{} q{}", style, std::clamp(static_cast<int>(std::ceil(share * 5)), 1, 5)),
+              fmt::format("{}: {} from {}", name, counts[b], time_.moment(static_cast<milliseconds>(from))));
     }
   }
 
@@ -205,8 +204,8 @@ class timeline {
               s.failed ? "span broken"
               : s.open ? "span open"
                        : "span",
-              fmt::format("{}: {} to {} {}{}", short_name(s.id), time_.at(s.started),
-                          s.open ? "the end" : time_.at(s.ended), time_.unit(),
+              fmt::format("{}: {} to {}{}", short_name(s.id), time_.moment(s.started),
+                          s.open ? "the end" : time_.moment(s.ended),
                           s.failed ? ", failed"
                           : s.open ? ", still open"
                                    : ""));
@@ -228,7 +227,7 @@ class timeline {
       const double x = x_(static_cast<double>(d.detection.ts));
       const bool grave = d.detection.severity == severity::failure;
       const std::string tip =
-          fmt::format("{} at {} {}", picture::finding_title(d.detection), time_.at(d.detection.ts), time_.unit());
+          fmt::format("{} at {}", picture::finding_title(d.detection), time_.moment(d.detection.ts));
       if (grave) to.shape(path().move(x, y + 3).relative("l6 11h-12z"), "mark fails", tip);
       else to.dot(x, y + 9, 5, "mark warns", tip);
     }
@@ -389,7 +388,7 @@ figure draw_flows(const observed& seen) {
            findings > 0                                                              ? "node fails"
            : person && !seen.agents[who].member && seen.agents[who].activations == 0 ? "node idle"
                                                                                      : "node",
-           person ? fmt::format("{}: {} activations, {} findings", short_name(seen.agents[who].name, 60),
+           person ? fmt::format("{}: {} activations, {} detections", short_name(seen.agents[who].name, 60),
                                 seen.agents[who].activations, findings)
                   : flow_end(seen, who, 20));
     if (findings > 0) to.text(p.x, p.y + 4, "middle", "small strong", findings > 999 ? "!" : std::to_string(findings));

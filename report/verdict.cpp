@@ -65,6 +65,27 @@ std::string without_detections(const observed& seen) {
   return out;
 }
 
+rule_id rule_fired_most(const observed& seen) {
+  std::size_t most = 0;
+  for (std::size_t k = 1; k < rule_count; ++k) {
+    if (seen.rules[k].found > seen.rules[most].found) most = k;
+  }
+  return static_cast<rule_id>(most);
+}
+
+std::string with_article(const std::string& noun) {
+  return (std::string_view("aeiou").find(noun.front()) == std::string_view::npos ? "a " : "an ") + noun;
+}
+
+// The reason of a detection as an answer has it. Its list of events is cut: section Why has all of it.
+std::string brief_reason(const std::string& reason) {
+  constexpr std::size_t most = 160;
+  if (reason.size() <= most) return reason;
+  const std::size_t comma = reason.rfind(", ", most), space = reason.rfind(' ', most);
+  const std::size_t end = comma != std::string::npos ? comma : space != std::string::npos ? space : 0;
+  return end == 0 ? short_name(reason, most) : reason.substr(0, end) + ", …";
+}
+
 std::string what_went_wrong(const observed& seen) {
   if (seen.found == 0) return without_detections(seen);
   if (cleared(seen) >= seen.found && !ended_badly(seen)) {
@@ -72,16 +93,18 @@ std::string what_went_wrong(const observed& seen) {
                        seen.found == 1 ? "its 1 detection" : "all " + grouped(seen.found) + " detections");
   }
   const std::string outcomes = outcomes_of(seen);
-  std::string out = fmt::format("{}. digd made {} ({}) and healed {}{}.", ending(seen),
-                                counted(seen.found, "detection", "detections"), detections_by_rule(seen),
-                                grouped(seen.healed), outcomes.empty() ? "" : ": " + outcomes);
+  std::string out = ending(seen) + ". digd detected " +
+                    (seen.found == 1 ? with_article(rule_words(rule_fired_most(seen))) : detections_by_rule(seen));
+  if (seen.healed == 0) out += seen.found == 1 ? ", and did not heal it." : ", and healed none.";
+  else out += fmt::format(", and healed {}{}.", grouped(seen.healed), outcomes.empty() ? "" : ": " + outcomes);
   const reported_detection* first = first_uncleared(seen);
   if (first == nullptr) return out;
   const picture::time_scale time = picture::time_scale::of(seen.first_ts, seen.last_ts);
   const detection& d = first->detection;
-  return out + fmt::format(" The first {} that has not cleared, at {} {}: {}",
-                           d.severity == severity::failure ? "failure" : "warning", time.at(d.ts), time.unit(),
-                           d.reason);
+  const std::string which = seen.found == 1                   ? "It came"
+                            : d.severity == severity::failure ? "The first failure that has not cleared came"
+                                                              : "The first warning that has not cleared came";
+  return out + fmt::format(" {} at {}: {}", which, time.moment(d.ts), brief_reason(d.reason));
 }
 
 std::string sentence(std::string_view clause) {
@@ -93,14 +116,6 @@ std::string sentence(std::string_view clause) {
 std::string about(const detection& d, const std::string& subject) {
   if (!d.event) return fmt::format("`digctl rules {}` explains the rule", to_string(d.rule));
   return fmt::format("`digctl show {} --around {}` shows it", subject, short_name(*d.event, 60));
-}
-
-rule_id rule_fired_most(const observed& seen) {
-  std::size_t most = 0;
-  for (std::size_t k = 1; k < rule_count; ++k) {
-    if (seen.rules[k].found > seen.rules[most].found) most = k;
-  }
-  return static_cast<rule_id>(most);
 }
 
 std::string what_now(const observed& seen, const conclusion& who, const std::string& subject) {

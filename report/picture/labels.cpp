@@ -1,7 +1,9 @@
 #include "report/picture/labels.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 
 #include "base/quote.h"
@@ -24,6 +26,9 @@ std::string printed(const char* format, double value) {
   return text;
 }
 
+// Seconds, rounded to tenths here: printf and JavaScript round 1.25 differently.
+double tenths(double ms) { return std::round(ms / 100) / 10; }
+
 double difference(milliseconds a, milliseconds b) { return static_cast<double>(a) - static_cast<double>(b); }
 
 }  // namespace
@@ -41,7 +46,7 @@ time_scale time_scale::of(const model& m) {
 time_scale time_scale::of(milliseconds first, milliseconds last) {
   time_scale scale;
   scale.dated = first >= first_date;
-  if (scale.dated) scale.zero = first;
+  scale.zero = first;
   scale.seconds = difference(last, scale.zero) >= 10'000;
   return scale;
 }
@@ -49,6 +54,18 @@ time_scale time_scale::of(milliseconds first, milliseconds last) {
 std::string time_scale::at(milliseconds ts) const {
   const double ms = difference(ts, zero);
   return seconds ? printed("%.2f", ms / 1000) : printed("%.0f", ms);
+}
+
+// dashboard/src/scene/text.ts writes times in the same way.
+std::string time_scale::moment(milliseconds ts) const {
+  const double ms = difference(ts, zero);
+  if (std::abs(ms) < 1000) return printed("%.0f ms", ms);
+  if (std::abs(ms) < 100'000) return printed("%.1f s", tenths(ms));
+  const long long s = static_cast<long long>(ms) / 1000;
+  char text[64];
+  if (std::abs(s) < 3600) std::snprintf(text, sizeof text, "%lld:%02lld", s / 60, std::abs(s % 60));
+  else std::snprintf(text, sizeof text, "%lld:%02lld:%02lld", s / 3600, std::abs(s / 60 % 60), std::abs(s % 60));
+  return text;
 }
 
 std::string time_scale::start() const {
@@ -64,7 +81,7 @@ std::string time_scale::start() const {
 
 std::string duration(milliseconds ms) {
   if (ms < 1000) return std::to_string(ms) + " ms";
-  if (ms < 60'000) return printed("%.1f s", static_cast<double>(ms) / 1000);
+  if (ms < 60'000) return printed("%.1f s", tenths(static_cast<double>(ms)));
   return std::to_string(ms / 60'000) + " min " + std::to_string(ms % 60'000 / 1000) + " s";
 }
 
@@ -77,7 +94,7 @@ std::string summary(const model& m) {
                      counted(m.activations.size(), "activation", "activations") + " · " +
                      counted(announced, "event", "events") + " · ";
   if (m.findings.empty()) return text + "no failure found";
-  return text + counted(m.findings.size(), "finding", "findings") + ", " + std::to_string(m.healed) + " healed";
+  return text + counted(m.findings.size(), "detection", "detections") + ", " + std::to_string(m.healed) + " healed";
 }
 
 std::string finding_title(const detection& d) {

@@ -9,17 +9,18 @@
 
 namespace digd::picture {
 
-// How times are written: relative to the first one if they are dates; in ms or s, depending on the run's length.
+// How times are written: since the run's first message. In ms or s along an axis, depending on the run's length.
 struct time_scale {
-  milliseconds zero = 0;
+  milliseconds zero = 0;  // the first message
   bool seconds = false;
   bool dated = false;  // `zero` is a date
 
   static time_scale of(const model& m);
   static time_scale of(milliseconds first, milliseconds last);
   std::string_view unit() const { return seconds ? "s" : "ms"; }
-  std::string at(milliseconds ts) const;  // "40", "12.34"
-  std::string start() const;              // "2025-11-21 14:25:03.120 UTC"; empty if not dated
+  std::string at(milliseconds ts) const;      // "40", "12.34": on the axis, in its unit
+  std::string moment(milliseconds ts) const;  // "400 ms", "12.3 s", "23:19", "1:02:03": in a sentence
+  std::string start() const;                  // "2025-11-21 14:25:03.120 UTC"; empty if not dated
 };
 
 std::string duration(milliseconds ms);  // "40 ms", "1.2 s", "3 min 4 s"

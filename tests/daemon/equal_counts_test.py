@@ -47,6 +47,23 @@ def play_troubled(daemon):
     return "troubled"
 
 
+def play_dated(daemon):
+    """Stamps of a wall clock: dates. The run takes 65 s."""
+    start = 1_780_000_000_000
+    with daemon.client("dated", agents=["a", "b"], mode="observe") as c:
+        c.event("task", ["a"], ts=start)
+        c.event("lost", ["nobody"], ts=start + 450)
+        c.event("again", ["nobody"], ts=start + 62_250)
+        c.tell("run_ended", outcome="failure", ts=start + 65_000)
+        c.wait_acked()
+    return "dated"
+
+
+def moment(ms):
+    """The time since the first message, as people read it everywhere."""
+    return f"{ms} ms" if ms < 1000 else f"{int(ms / 100 + 0.5) / 10:.1f} s"
+
+
 @pytest.fixture(scope="module")
 def browser():
     with sync_playwright() as play:
@@ -66,6 +83,9 @@ def counts_of_page(browser, daemon, run):
     expect(answer.get_by_text("What now?")).to_be_visible(timeout=60_000)  # the page has read the whole run
     tally = page.locator(".title .tally").inner_text()
     listed = page.get_by_role("region", name="Detections").locator("h2 .count").inner_text()
+    cards = page.locator(".card").all()
+    times = [(c.get_attribute("data-rule"), c.locator(".when").inner_text().split("×")[-1].strip()) for c in cards]
+    end = page.locator(".transport .stamp").inner_text()
     words = [re.sub(r"\s+", " ", text) for text in answer.locator("dd").all_inner_texts()]
     page.context.close()
 
@@ -79,11 +99,13 @@ def counts_of_page(browser, daemon, run):
         "detections": number("detections?"),
         "not_observed": number("messages? lost"),
         "listed": int(listed.replace(",", "")),
+        "times": times,
+        "end": end,
         "answers": words,
     }
 
 
-@pytest.mark.parametrize("play", [play_demo, play_troubled])
+@pytest.mark.parametrize("play", [play_demo, play_troubled, play_dated])
 def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, browser, play):
     with Daemon(tmp_path) as daemon:
         run = play(daemon)
@@ -94,6 +116,7 @@ def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, browser, pl
         found = get(daemon, f"/v1/runs/{run}/detections?limit=500")["detections"]
         own = json.loads(digctl("report", run, "--to", daemon.address, "--budget", 0, "--format", "json"))
         shown = digctl("show", run, "--to", daemon.address, "--no-legend")
+        words = digctl("report", run, "--to", daemon.address, "--budget", 0, "--format", "md")
         page = counts_of_page(browser, daemon, run)
     assert listed["counts"] == described["counts"]
     assert report["run"] == own["run"] and report["detections"] == own["detections"]
@@ -112,9 +135,21 @@ def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, browser, pl
     in_list = [(d["detection"]["rule"], d["detection"]["ts"], d["detection"]["healed"]) for d in found]
     assert in_list == [(d["rule"], d["ts"], d["healed"]) for d in report["detections"]]
 
+    # One clock: the time since the first message.
+    first_ts, last_ts = seen["first_ts"], seen["last_ts"]
+    moments = [(d["rule"], moment(d["ts"] - first_ts)) for d in report["detections"]]
+    for i, (rule, time) in enumerate(moments, 1):
+        assert f"{i}. {rule.replace('_', ' ')} at {time}" in words, (rule, time)
+    assert set(page["times"]) <= set(moments) and {rule for rule, _ in page["times"]} == {rule for rule, _ in moments}
+    assert page["times"][0] == moments[0]
+    assert page["end"] == moment(last_ts - first_ts) and f"{page['end']}: the run ended" in words
+    unit = 1000 if re.search(r"^\s+s ", shown, re.M) else 1
+    rows = [float(t) * unit for t in re.findall(r"^\s*([\d.]+) [├┏┗│]", shown, re.M)]
+    assert rows[0] == 0 and abs(rows[-1] - (last_ts - first_ts)) < 0.01 * unit
+
     head = shown.splitlines()[0]
     assert f"{seen['activations']} activation" in head
-    assert [int(n) for n in re.search(r"(\d+) findings?, (\d+) healed", head).groups()] == [
+    assert [int(n) for n in re.search(r"(\d+) detections?, (\d+) healed", head).groups()] == [
         seen["detections"],
         seen["healed"],
     ]

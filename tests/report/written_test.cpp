@@ -114,11 +114,33 @@ TEST_CASE("a_failed_run_without_detections_is_not_called_fine") {
 TEST_CASE("an_unhealed_detection_is_answered_with_its_sentence_the_advice_of_its_rule_and_where_to_look") {
   const whole r = report_of({greeting, lost_task, end_of("failure")});
   const std::string wrong = answer_to(r, "What went wrong?"), now = answer_to(r, "What now?");
-  CHECK(has(wrong, "The run failed after 4 ms. digd made 1 detection (1 × orphaned event) and healed 0."));
-  CHECK(has(wrong, "The first failure that has not cleared, at 1 ms: The event \"task\" reaches nobody"));
+  CHECK(has(wrong, "The run failed after 4 ms. digd detected an orphaned event, and did not heal it."));
+  CHECK(has(wrong, "It came at 0 ms: The event \"task\" reaches nobody"));
   CHECK(has(now, "Check the names agents address"));
   CHECK(has(now, "in mode enforce it also heals"));
   CHECK(has(now, "`digctl show trace.jsonl --around task` shows it"));
+}
+
+TEST_CASE("an_answer_cuts_a_long_list_of_events_which_the_evidence_has_in_full") {
+  std::string many = lost_task;
+  const std::string ghosts = R"("ghost-of-a-long-name-1","ghost-of-a-long-name-2","ghost-of-a-long-name-3",)"
+                             R"("ghost-of-a-long-name-4","ghost-of-a-long-name-5","ghost-of-a-long-name-6")";
+  many.replace(many.find("\"ghost\""), sizeof("\"ghost\"") - 1, ghosts);
+  const whole r = report_of({greeting, many, end_of("failure")});
+  const std::string wrong = answer_to(r, "What went wrong?");
+  CHECK(has(wrong, "\"ghost-of-a-long-name-1\""));
+  CHECK_FALSE(has(wrong, "\"ghost-of-a-long-name-6\""));
+  CHECK(wrong.ends_with("\", …"));
+  CHECK(has(to_html(r.document), "ghost-of-a-long-name-6"));
+}
+
+TEST_CASE("times_in_a_report_count_from_the_first_message") {
+  const whole r = report_of({greeting, R"({"type":"time","seq":1,"ts":1780000000000})",
+                             R"({"type":"event","seq":2,"ts":1780000001250,"event":{"id":"task","recipients":["b"]}})",
+                             R"({"type":"run_ended","seq":3,"ts":1780000229000,"outcome":"failure"})"});
+  CHECK(has(answer_to(r, "What went wrong?"), "It came at 1.3 s: "));
+  CHECK(has(to_html(r.document), "orphaned event at 1.3 s"));
+  CHECK(has(to_html(r.document), "3:49: the run ended: failure"));
 }
 
 TEST_CASE("a_detection_quotes_what_its_event_says_where_the_payload_was_kept") {

@@ -11,6 +11,7 @@ export interface Entry {
 export class Entries {
   private kept: Entry[] = [];
   private base = 0; // position of the first kept entry
+  startTs = 0; // of the run's first entry, also when it is dropped
 
   get count(): number {
     return this.base + this.kept.length;
@@ -23,6 +24,7 @@ export class Entries {
   }
 
   push(entry: Entry): void {
+    if (this.count === 0) this.startTs = entry.ts;
     this.kept.push(entry);
   }
 

@@ -4,7 +4,7 @@ import type {Detection, Node} from '../model/types';
 
 export interface DetectionGroup {
   key: number; // of its first detection, so that it stays when the group grows
-  members: Detection[]; // newest first, never empty
+  members: Detection[]; // in the order of the list, never empty
 }
 
 // The agent that the rule names, else the sender of the event.
@@ -13,20 +13,28 @@ export const agentOf = (d: Detection): string | null => d.agent ?? d.event?.sour
 // Equal detections have the same rule, agent and healing. Their sentences may name different events.
 const kindOf = (d: Detection): string => JSON.stringify([d.rule, d.severity, agentOf(d), d.healed, d.healing, d.cause]);
 
-// The detections up to the position, newest first; of one rule, or of all if `rule` is empty.
-export function groupDetections(detections: readonly Detection[], at: number, rule: string): DetectionGroup[] {
+export type Order = 'newest' | 'oldest'; // which comes first
+
+// The detections up to the position; of one rule, or of all if `rule` is empty.
+export function groupDetections(
+  detections: readonly Detection[],
+  at: number,
+  rule: string,
+  order: Order = 'newest',
+): DetectionGroup[] {
   const groups = new Map<string, DetectionGroup>();
-  for (let i = detections.length - 1; i >= 0; --i) {
-    const detection = detections[i]!;
-    if (detection.at > at || (rule !== '' && detection.rule !== rule)) continue;
+  const add = (detection: Detection): void => {
+    if (detection.at > at || (rule !== '' && detection.rule !== rule)) return;
     const kind = kindOf(detection);
     const group = groups.get(kind);
     if (!group) groups.set(kind, {key: detection.key, members: [detection]});
     else {
-      group.key = detection.key;
+      group.key = Math.min(group.key, detection.key);
       group.members.push(detection);
     }
-  }
+  };
+  if (order === 'oldest') for (const detection of detections) add(detection);
+  else for (let i = detections.length - 1; i >= 0; --i) add(detections[i]!);
   return [...groups.values()];
 }
 

@@ -30,6 +30,8 @@ export function displayText(text: string): string {
   return text.replace(invisible, (c) => (c === '\n' || c === '\t' ? c : escapeCharacter(c)));
 }
 
+const FIRST_DATE_MS = 1e12; // as in report/picture/labels.cpp: a larger stamp counts as a date
+
 const codes = new Map(rules.map(({name, code}) => [name, code]));
 
 // A rule that this page does not know, from a newer daemon, is abbreviated.
@@ -40,12 +42,12 @@ export const ruleNames = rules.map(({name}) => name);
 export const plural = (n: number, singular: string, pluralForm = singular + 's'): string =>
   `${n.toLocaleString('en')} ${n === 1 ? singular : pluralForm}`;
 
-// A stamp of the run's clock: the time of day for a wall clock, else the time since the run's first stamp.
-export function stampText(ts: number, first: number): string {
-  if (first > 1e12) return new Date(ts).toISOString().slice(11, 23);
-  const ms = ts - first;
-  if (Math.abs(ms) < 1000) return `${ms} ms`;
-  if (Math.abs(ms) < 100_000) return `${(ms / 1000).toFixed(1)} s`;
+// A stamp of the run's clock: the time since the run's first message. Reports write times in the same way
+// (report/picture/labels.cpp).
+export function stampText(ts: number, start: number): string {
+  const ms = ts - start;
+  if (Math.abs(ms) < 1000) return `${Math.round(ms)} ms`;
+  if (Math.abs(ms) < 100_000) return `${(Math.round(ms / 100) / 10).toFixed(1)} s`;
   const twoDigits = (n: number): string => String(Math.floor(n)).padStart(2, '0');
   const minutes = ms / 60_000;
   const seconds = twoDigits((ms % 60_000) / 1000);
@@ -53,6 +55,10 @@ export function stampText(ts: number, first: number): string {
     ? `${Math.floor(minutes)}:${seconds}`
     : `${Math.floor(minutes / 60)}:${twoDigits(minutes % 60)}:${seconds}`;
 }
+
+// A stamp as a date; null if the run's clock does not count from 1970.
+export const dateText = (ts: number): string | null =>
+  ts < FIRST_DATE_MS ? null : new Date(ts).toISOString().replace('T', ' ').replace('Z', ' UTC');
 
 export function agoText(ms: number): string {
   if (ms < 1500) return 'now';

@@ -1,11 +1,11 @@
-// The detections of the run up to the position, newest first and equal ones together: rule, reason, agent, event, time,
-// healing with its text, outcome, judgement.
+// The detections of the run up to the position, equal ones together: rule, reason, agent, event, time, healing with its
+// text, outcome, judgement. Of a run that goes on the newest comes first; of one that had ended, the oldest.
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {outcomeAt} from '../model/state_at';
 import type {RunModel} from '../model/run_model';
 import type {Detection} from '../model/types';
 import {getJudgements, postJudgement, type Judgement} from '../net/api';
-import {agentOf, groupDetections} from '../scene/detection_groups';
+import {agentOf, groupDetections, type Order} from '../scene/detection_groups';
 import {ruleCode, ruleName, ruleNames, displayLine, displayText, stampText} from '../scene/text';
 
 const PAGE_SIZE = 100;
@@ -15,6 +15,7 @@ interface Props {
   failed(error: unknown): void;
   model: RunModel;
   at: number;
+  order: Order;
   chosen: Detection | null;
   choose(detection: Detection | null): void;
   go(at: number): void;
@@ -48,12 +49,15 @@ function useJudgements(run: string, failed: (error: unknown) => void) {
   return {judgements, judge};
 }
 
-export function Detections({run, failed, model, at, chosen, choose, go}: Props) {
+export function Detections({run, failed, model, at, order, chosen, choose, go}: Props) {
   const [rule, setRule] = useState('');
   const [limit, setLimit] = useState(PAGE_SIZE);
   const {judgements, judge} = useJudgements(run, failed);
-  const firstTs = model.entries.get(model.entries.first)?.ts ?? 0;
-  const groups = useMemo(() => groupDetections(model.detections, at, rule), [model, model.detections.length, at, rule]);
+  const firstTs = model.entries.startTs;
+  const groups = useMemo(
+    () => groupDetections(model.detections, at, rule, order),
+    [model, model.detections.length, at, rule, order],
+  );
   const matching = groups.reduce((sum, group) => sum + group.members.length, 0);
   const listed = groups.slice(0, limit);
   return (
@@ -144,7 +148,7 @@ function EqualOnes({
           <bdi>{displayLine(member.event?.id ?? 'run', 30)}</bdi> at {stampText(member.ts, firstTs)}
         </button>
       ))}
-      {members.length > MAX_EQUAL && <span class="hint">and {members.length - MAX_EQUAL} older</span>}
+      {members.length > MAX_EQUAL && <span class="hint">and {members.length - MAX_EQUAL} more</span>}
     </div>
   );
 }

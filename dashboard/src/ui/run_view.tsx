@@ -10,7 +10,7 @@ import type {RunSession} from '../run_session';
 import {findAll, witnessNodes, type Filter} from '../scene/focus';
 import {firstFailure} from '../scene/detection_groups';
 import type {Axis} from '../scene/scene';
-import {plural, ruleName, displayLine} from '../scene/text';
+import {dateText, plural, ruleName, displayLine} from '../scene/text';
 import {Answer} from './answer';
 import {CompareWith} from './compare';
 import {suspectNodes} from '../scene/suspects';
@@ -21,6 +21,7 @@ import {GraphPanel} from './graph_panel';
 import {Holds} from './holds';
 import {Inspector} from './inspector';
 import {Legend} from './legend';
+import {useNarrow} from './narrow';
 import {ReadingProgress} from './progress';
 import {Spending} from './spending';
 import {Timeline} from './timeline';
@@ -157,11 +158,28 @@ export function RunView({session, version, theme, runs, failed}: Props) {
     Home: () => go(first),
     Escape: () => choose(null),
   });
+  const isNarrow = useNarrow();
+  const answer = (
+    <Answer
+      run={session.run}
+      ended={model.ended !== null && session.isRead}
+      found={(to) => {
+        setSuspects(to);
+        const first = suspectNodes(model, to)[0];
+        if (first) chooseAndShow(first);
+      }}
+      choose={(suspect) => {
+        const node = suspectNodes(model, [suspect])[0];
+        if (node) chooseAndShow(node);
+      }}
+    />
+  );
   return (
     <>
       <main class="run" aria-label={`Run ${displayLine(session.run)}`}>
         <Title session={session} at={at} runs={runs} failed={failed} />
         <ReadingProgress session={session} />
+        {isNarrow && answer}
         <Filters
           model={model}
           filter={filter}
@@ -209,26 +227,14 @@ export function RunView({session, version, theme, runs, failed}: Props) {
         />
       </main>
       <aside class="side">
-        <Answer
-          run={session.run}
-          ended={model.ended !== null && session.isRead}
-          found={(to) => {
-            setSuspects(to);
-            const first = suspectNodes(model, to)[0];
-            if (first) chooseAndShow(first);
-          }}
-          choose={(suspect) => {
-            const node = suspectNodes(model, [suspect])[0];
-            if (node) chooseAndShow(node);
-          }}
-        />
+        {!isNarrow && answer}
         {selected && (
           <Inspector
             run={session.run}
             model={model}
             node={selected}
             at={at}
-            firstTs={model.entries.get(first)?.ts ?? 0}
+            firstTs={model.entries.startTs}
             choose={chooseAndShow}
             close={() => choose(null)}
           />
@@ -251,6 +257,7 @@ export function RunView({session, version, theme, runs, failed}: Props) {
           failed={failed}
           model={model}
           at={at}
+          order={session.endedBefore ? 'oldest' : 'newest'}
           chosen={detection}
           choose={chooseDetection}
           go={go}
@@ -265,6 +272,8 @@ const isTyping = (target: EventTarget | null): boolean =>
     ? target.type !== 'range'
     : target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement;
 
+const pillOf = (outcome: string): string => (['success', 'failure'].includes(outcome) ? outcome : 'ended');
+
 interface TitleProps {
   session: RunSession;
   at: number;
@@ -276,6 +285,7 @@ function Title({session, at, runs, failed}: TitleProps) {
   const {model, details, run} = session;
   const ended = model.ended && model.ended.at <= at ? model.ended.outcome : null;
   const labels = Object.entries(details?.labels ?? {});
+  const startDate = dateText(model.entries.startTs);
   const feed = {
     missing: '',
     connecting: 'connecting…',
@@ -288,7 +298,7 @@ function Title({session, at, runs, failed}: TitleProps) {
       <h1>
         <bdi>{displayLine(run, 100)}</bdi>
       </h1>
-      <span class={`pill ${ended ? 'ended' : 'open'}`}>{ended ? displayLine(ended) : 'open'}</span>
+      <span class={`pill ${ended === null ? 'open' : pillOf(ended)}`}>{ended ? displayLine(ended) : 'open'}</span>
       {details && (
         <span class={`mode ${details.mode}`} title="The mode of the run">
           {details.mode}
@@ -302,6 +312,11 @@ function Title({session, at, runs, failed}: TitleProps) {
         {model.counts.detections > 0 && `, ${plural(model.counts.detections, 'detection')}`}
         {model.counts.lost > 0 && `, ${plural(model.counts.lost, 'message')} lost`}
       </span>
+      {startDate !== null && (
+        <span class="started" title={startDate}>
+          from {startDate.slice(0, 19)} UTC
+        </span>
+      )}
       {labels.slice(0, 4).map(([name, value]) => (
         <span class="label" key={name}>
           <bdi>

@@ -65,7 +65,8 @@ export function Timeline(props: Props) {
 }
 
 class Scale {
-  readonly first: number;
+  readonly start: number; // of the run's clock
+  readonly first: number; // of the kept entries
   readonly last: number;
   readonly left: number;
   constructor(
@@ -73,6 +74,7 @@ class Scale {
     private readonly width: number,
   ) {
     this.left = width < 520 ? 64 : 112;
+    this.start = model.entries.startTs;
     this.first = model.entries.get(model.entries.first)?.ts ?? 0;
     this.last = Math.max(model.entries.get(model.entries.last)?.ts ?? 1, this.first + 1);
   }
@@ -173,7 +175,7 @@ function drawStamps(c: CanvasRenderingContext2D, scale: Scale, width: number, he
   for (let i = 0; i <= n; ++i) {
     const ts = scale.first + ((scale.last - scale.first) * i) / n;
     c.textAlign = i === 0 ? 'left' : i === n ? 'right' : 'center';
-    c.fillText(stampText(Math.round(ts), scale.first), scale.px(ts), height - 4);
+    c.fillText(stampText(ts, scale.start), scale.px(ts), height - 4);
   }
   c.textAlign = 'left';
 }

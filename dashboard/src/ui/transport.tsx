@@ -21,8 +21,9 @@ const Icon = ({d}: {d: string}) => (
 export function Transport({model, at, live, playing, go, goLive, play}: Props) {
   const {first, last} = model.entries;
   const entry = model.entries.get(at);
-  const start = model.entries.get(first)?.ts ?? 0;
+  const start = model.entries.startTs;
   const empty = last < first;
+  const isEnded = model.ended !== null;
   const position = entry ? `${at + 1} of ${last + 1}` : 'nothing yet';
   return (
     <div class="transport" role="group" aria-label="Time">
@@ -60,14 +61,14 @@ export function Transport({model, at, live, playing, go, goLive, play}: Props) {
         onInput={(e) => go(Number(e.currentTarget.value))}
       />
       <button
-        class={live ? 'live on' : 'live'}
+        class={live ? `live on ${isEnded ? 'ended' : ''}` : 'live'}
         aria-pressed={live}
         disabled={empty}
-        title="Follow the newest entry (L)"
+        title={isEnded ? 'Go to the end (L)' : 'Follow the newest entry (L)'}
         onClick={goLive}
       >
         <span class="dot" aria-hidden="true" />
-        Live
+        {isEnded ? 'End' : 'Live'}
       </button>
       <output>
         <span class="position">{position}</span>

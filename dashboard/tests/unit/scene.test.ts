@@ -5,7 +5,7 @@ import {RunModel} from '../../src/model/run_model';
 import {findAll, focusOf, witnessKeys} from '../../src/scene/focus';
 import {MAX_SINGLE_NODES, type View} from '../../src/scene/scene';
 import {buildScene, cellWidthFor} from '../../src/scene/sums';
-import {displayLine, displayText, fittingLine, stampText} from '../../src/scene/text';
+import {dateText, displayLine, displayText, fittingLine, stampText} from '../../src/scene/text';
 import {Script} from './frames';
 
 const viewOf = (rest: Partial<View> = {}): View => ({
@@ -140,11 +140,17 @@ describe('text', () => {
     expect(measure(fittingLine('a\u202eb\u202ec', 60, measure))).toBeLessThanOrEqual(60);
     expect(fittingLine('coder', 1, measure)).toBe('…');
   });
-  it('shows wall-clock stamps as time of day, others as elapsed time', () => {
-    expect(stampText(1_700_000_000_123, 1_700_000_000_000)).toBe('22:13:20.123');
+  it('shows every stamp as the time since the first message, as reports do', () => {
+    expect(stampText(1_700_000_000_123, 1_700_000_000_000)).toBe('123 ms');
     expect(stampText(2_500, 500)).toBe('2.0 s');
+    expect(stampText(1_250, 0)).toBe('1.3 s');
+    expect(stampText(1_450, 0)).toBe('1.5 s');
     expect(stampText(229_000, 0)).toBe('3:49');
     expect(stampText(3_725_000, 0)).toBe('1:02:05');
+  });
+  it('gives the date of a wall clock alone', () => {
+    expect(dateText(1_700_000_000_123)).toBe('2023-11-14 22:13:20.123 UTC');
+    expect(dateText(1_400)).toBeNull();
   });
 });
 

@@ -50,7 +50,7 @@ bool well_formed(std::string_view text) {
 }  // namespace
 
 TEST_CASE("the_terminal_picture_of_a_troubled_run_is_this") {
-  const std::string expected = R"(run r1  enforce · 3 agents · 2 activations · 6 events · 3 findings, 3 healed
+  const std::string expected = R"(run r1  enforce · 3 agents · 2 activations · 6 events · 3 detections, 3 healed
 
   ms                      planner                 coder                   tester
      ╷                    ╷                       ╷                       ╷
