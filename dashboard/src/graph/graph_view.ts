@@ -227,8 +227,8 @@ export class GraphView {
     const ground = this.theme.background;
     return {
       ...data,
-      color: mix(data.color, ground, 0.2),
-      ringColor: mix(data.ringColor, ground, 0.25),
+      color: mix(data.color, ground, 0.35),
+      ringColor: mix(data.ringColor, ground, 0.4),
     } as Partial<ShapeData>;
   }
 
@@ -236,7 +236,7 @@ export class GraphView {
     const focus = this.picture?.focus;
     if (!focus) return data;
     if (focus.has(data.from) && focus.has(data.to)) return {...data, zIndex: 2, size: data.size + 1};
-    return {...data, color: mix(data.color, this.theme.background, 0.16)};
+    return {...data, color: mix(data.color, this.theme.background, 0.25)};
   }
 
   private label({scene, frame, focus}: Picture): void {

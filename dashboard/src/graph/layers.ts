@@ -14,6 +14,7 @@ export interface MarkLabel {
   text: string;
   color: string;
   strong: boolean;
+  minor?: boolean; // gives way to other badges
 }
 
 const MAX_BADGES = 60;
@@ -144,13 +145,15 @@ export function drawMarks(
   c.textAlign = 'center';
   const visible = inView(frame, marks);
   if (visible.length > MAX_BADGES * 4) return;
-  let firstFreePixel = -1;
-  for (const mark of [...visible.filter((mark) => mark.strong), ...visible.filter((mark) => !mark.strong)]) {
+  const taken: {left: number; right: number}[] = [];
+  const rank = (mark: MarkLabel): number => (mark.strong ? 0 : mark.minor ? 2 : 1);
+  for (const mark of [...visible].sort((a, b) => rank(a) - rank(b))) {
     const text = displayLine(mark.text, 22);
     const badgeWidth = c.measureText(text).width + 10;
     const px = Math.min(frame.px(mark.x), frame.size.width - badgeWidth / 2 - 2);
-    if (!mark.strong && px - badgeWidth / 2 < firstFreePixel) continue;
-    firstFreePixel = mark.strong ? -1 : px + badgeWidth / 2 + 2;
+    const [left, right] = [px - badgeWidth / 2, px + badgeWidth / 2 + 2];
+    if (taken.some((other) => left < other.right && other.left < right)) continue;
+    taken.push({left, right});
     c.fillStyle = mark.color;
     c.beginPath();
     c.roundRect(px - badgeWidth / 2, 4, badgeWidth, 15, 4);

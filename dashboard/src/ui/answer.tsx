@@ -3,7 +3,7 @@
 import {useEffect, useState} from 'preact/hooks';
 import {getReport, type Report} from '../net/api';
 import type {Suspect} from '../net/attribution';
-import {displayText} from '../scene/text';
+import {displayLine, displayText} from '../scene/text';
 import {Attribution} from './attribution';
 
 const questions = ['What went wrong?', 'Who?', 'What now?'];
@@ -33,7 +33,7 @@ export function Answer({run, ended, found, choose}: Props) {
   if (!ended) return null;
   const command = report && rankingCommand(report);
   return (
-    <section class="answer" aria-label="Answer">
+    <section class={`answer ${report ? displayLine(report.run.outcome ?? '') : ''}`} aria-label="Answer">
       <h2>Answer</h2>
       {problem !== '' && <p class="hint">The report could not be read: {problem}.</p>}
       {report === null && problem === '' && <p class="hint">Reading the report…</p>}

@@ -248,7 +248,7 @@ function marksOf({model, at, axis, theme, detection: chosen, suspects}: GraphPro
     }));
   const runMarks = model.marks
     .filter((mark) => mark.at <= at)
-    .map((mark) => ({x: x(mark.column, mark.at), text: mark.text, color: theme.quiet, strong: false}));
+    .map((mark) => ({x: x(mark.column, mark.at), text: mark.text, color: theme.quiet, strong: false, minor: true}));
   const suspectMarks = suspects
     .map((node, i) => ({
       x: x(node.column, node.createdAt),

@@ -36,13 +36,18 @@ const dialogs: [string, (page: Page) => Promise<void>][] = [
 ];
 
 describe('at any width', () => {
-  for (const width of [400, 600, 768, 1024, 1180, 1440, 1920]) {
+  for (const width of [400, 600, 768, 1024, 1180, 1280, 1440, 1920]) {
     it(`${width} pixels: nothing overlaps and nothing is wider than the page`, async () => {
       const watched = await openDemo({viewport: {width, height: 800}});
       const {page} = watched;
       await page.getByText('Legend').click();
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
       expect(await overlaps(page)).toEqual([]);
+      // The whole answer is on the first screen, above the graph or beside it.
+      const answer = (await page.getByRole('region', {name: 'Answer'}).boundingBox())!;
+      const graph = (await page.locator('.stage').boundingBox())!;
+      expect(answer.y + answer.height).toBeLessThanOrEqual(800);
+      if (width <= 1180) expect(answer.y + answer.height).toBeLessThanOrEqual(graph.y);
       await keepScreenshot(page, `width-${width}`);
       watched.expectClean();
     });
@@ -62,7 +67,7 @@ describe('in both colour schemes', () => {
       expect(await lowContrasts(page)).toEqual([]);
       await keepScreenshot(page, `contrast-${colorScheme}`);
       await page.keyboard.press('Escape'); // closes the menu of agents
-      await page.locator('.card button').first().click();
+      await page.locator('.card button[aria-expanded=false]').first().click();
       for (const mode of ['off', 'observe', 'shadow', 'enforce']) {
         const option = page.locator(`.switch > .${mode}`);
         if ((await option.getAttribute('aria-checked')) !== 'true') {
@@ -135,7 +140,7 @@ describe('an ended run', () => {
     // The graph shows it: its window is no longer at the end.
     await page.getByRole('button', {name: 'Follow'}).and(page.locator('[aria-pressed=false]')).waitFor();
     await keepScreenshot(page, 'first-failure');
-    await card.locator('.equal button').first().click();
+    await card.locator('.equal button').last().click(); // the oldest comes first
     expect(await card.locator('.facts').innerText()).toBe('agent planner · event plan119');
     watched.expectClean();
   });

@@ -282,7 +282,7 @@ describe('the position in time', () => {
     await page.getByLabel('To the beginning').click();
     await page.getByText('1 of 35').waitFor();
     expect(await page.locator('.stage').getAttribute('aria-label')).toContain('1 node in view');
-    await page.getByRole('button', {name: 'Live'}).click();
+    await page.getByRole('button', {name: 'End'}).click();
     await page.getByText('35 of 35').waitFor();
     expect(await count.innerText()).toBe('9');
     watched.expectClean();
