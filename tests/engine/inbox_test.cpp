@@ -103,6 +103,36 @@ TEST_CASE("later_messages_of_a_session_wait_behind_the_one_that_is_held") {
         strings{"a 1 agent_joined", "a 2 event", "b 1 activation_started", "b 2 agent_joined", "b 3 activation_ended"});
 }
 
+TEST_CASE("a_held_message_is_not_handled_again_before_its_id_is_known") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
+  r.say(b, bob_takes_e1);
+  const session& waiting = r.in->sessions()[b];
+  const char* const bytes = waiting.held.front().frame.data();
+  CHECK((waiting.held.front().awaited == "e1" && waiting.held.front().awaits_event));
+  for (int i = 1; i <= 5; ++i) {
+    r.say(a, R"({"type":"agent_joined","seq":)" + std::to_string(i) + R"(,"agent":"ada"})");
+    CHECK(waiting.held.front().frame.data() == bytes);  // a frame that is handled is copied
+  }
+  r.say(a, R"({"type":"event","seq":6,"event":{"id":"e1","recipients":["bob"]}})");
+  CHECK(waiting.held.empty());
+}
+
+TEST_CASE("held_bytes_are_those_of_the_frames_that_wait_and_dropped_frames_come_again") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
+  r.say(b, bob_takes_e1);
+  r.say(b, R"({"type":"agent_joined","seq":2,"agent":"cy"})");
+  CHECK(r.in->sessions()[b].held_bytes > bob_takes_e1.size());
+  r.in->drop_held(b);
+  CHECK((r.in->sessions()[b].held_bytes == 0 && !r.in->next_due()));
+  r.resume(b);
+  r.say(b, bob_takes_e1);
+  r.say(a, event_e1);
+  CHECK(r.in->sessions()[b].held_bytes == 0);
+  CHECK(r.out.taken_frames == strings{"a 1 event", "b 1 activation_started"});
+}
+
 TEST_CASE("a_held_message_is_released_after_reorder_ms_and_its_input_becomes_a_placeholder") {
   live_run r;
   r.join(R"(,"session":"a","limits":{"reorder_ms":20})");
