@@ -11,6 +11,9 @@ import pytest
 from large_answers_test import ids, split
 from live import Daemon
 
+# Of the row of a message, without its frame and the name of its session (docs/archive.md).
+MAX_ROW_BYTES = 100
+
 # Names of 256 bytes, told apart by their beginning.
 LONG = {
     "plain": lambda i: f"{i:05}".ljust(256, "x"),
@@ -189,3 +192,20 @@ def test_interventions_that_go_to_a_large_roster(tmp_path, kind):
     measured = Measured(tmp_path).play(act, agents=agents, rules=rules)
     assert act.heard >= 50
     measured.check(kind, act.heard)
+
+
+@pytest.mark.parametrize("kind", ["plain", "control characters"])
+def test_small_messages_take_a_row_and_the_name_of_their_session(tmp_path, kind):
+    """The smallest messages, under a session with the longest name: the row is most of what is stored."""
+    session, count = LONG[kind](0), 3000
+
+    def act(client):
+        for _ in range(count):
+            client.tell("time")
+        client.wait_acked()
+        return []
+
+    measured = Measured(tmp_path).play(act, agents=["a"], session=session)
+    rows = count * (MAX_ROW_BYTES + len(session.encode()))
+    assert measured.grown <= 4 * sum(measured.sent) + rows
+    assert measured.grown > 4 * sum(measured.sent)  # otherwise docs/archive.md need not mention the row
