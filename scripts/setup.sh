@@ -15,6 +15,19 @@ packages=(
 say() { printf '\033[1m[%2d:%02d] %s\033[0m\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2; }
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
+# begin NAME COMMAND...: runs a command in the background. finish NAME: waits for it; if it failed, prints its output
+# and ends the script. Set-up that waits for the network fits beside a build, which needs the processor.
+declare -A begun=()
+begin() {
+  local name=$1
+  shift
+  "$@" >"$root/build/$name.log" 2>&1 &
+  begun[$name]=$!
+}
+finish() {
+  wait "${begun[$1]}" || { cat "$root/build/$1.log" >&2; die "failed in the background: $1"; }
+}
+
 # --help prints the comment at the top of the script, before anything is installed or built.
 case ${1:-} in -h | --help) awk 'NR > 1 { if (!sub(/^# ?/, "")) exit; print }' "$0"; exit ;; esac
 
@@ -36,7 +49,11 @@ install_missing() {
     sudo=sudo
   fi
   say "Installing: ${missing[*]}"
-  $sudo apt-get update -qq >&2
+  # Scripts that CI runs after each other install different packages; the lists stay fresh for all of them.
+  if [ -z "$(find "$root/build/apt-updated" -mmin -60 2>/dev/null)" ]; then
+    $sudo apt-get update -qq >&2
+    touch "$root/build/apt-updated"
+  fi
   # --no-remove: the headers of Boost 1.81 conflict with those of 1.74. Do not remove packages without being asked.
   DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends --no-remove "${missing[@]}" >&2 ||
     die "Could not install: ${missing[*]}. If another Boost is installed (libboost1.74-dev), remove it first."
@@ -59,7 +76,7 @@ current_npm() {
   if [ "$version" -ge 10 ] && [ "$version" -le "${max_npm:-$version}" ]; then
     npm "$@"
   else
-    npx --yes npm@10.9.4 "$@"
+    flock "$root/build/npx.lock" npx --yes npm@10.9.4 "$@"  # two at once would both write npx's cache
   fi
 }
 
@@ -121,22 +138,20 @@ otlp_js_environment() {
   npm_packages "$root/build/otlp-js"
 }
 
-# Installs the real Codex in the build folder, for tests/hooks/codex_test.py, and exports its path.
+# Installs the real Codex in the build folder, for tests/hooks/codex_test.py.
 codex_environment() {
   mkdir -p "$root/build/codex"
   cp "$root"/tests/hooks/codex/* "$root/build/codex/"
   max_npm=10 npm_packages "$root/build/codex"
-  export CODEX_BIN=$root/build/codex/node_modules/.bin/codex
 }
 
-# Installs the real Gemini CLI and opencode in the build folder, for tests/hooks, and exports their paths.
+# Installs the real Gemini CLI and opencode in the build folder, for tests/hooks.
 gemini_opencode_environment() {
   local folder=$root/build/gemini-opencode
   mkdir -p "$folder"
   cp "$root"/tests/hooks/gemini_opencode/* "$folder/"
   max_npm=10 npm_packages "$folder"
   rm -rf "$folder"/node_modules/opencode-linux-*  # the installed program is a copy of a file in there
-  export GEMINI_BIN=$folder/node_modules/.bin/gemini OPENCODE_BIN=$folder/node_modules/.bin/opencode
 }
 
 mkdir -p "$root/build"
