@@ -1,5 +1,7 @@
 #include "archive/entry.h"
 
+#include "base/json_writer.h"
+
 namespace digd::archive {
 
 namespace {
@@ -59,12 +61,30 @@ bool entry::shrink() {
   for (auto& row : detections) {
     if (row.json.size() <= max_shrunk_bytes) continue;
     any = true;
-    row.json = R"({"rule":")" + row.rule + R"(","severity":")" + row.severity + R"(","too_large":true})";
+    row.json.clear();
+    json_writer(row.json)
+        .open_object()
+        .key("rule")
+        .text(row.rule)
+        .key("severity")
+        .text(row.severity)
+        .key("too_large")
+        .boolean(true)
+        .close_object();
   }
   for (auto& row : interventions) {
     if (row.json.size() <= max_shrunk_bytes) continue;
     any = true;
-    row.json = R"({"type":"intervention","action":")" + row.action + R"(","too_large":true})";
+    row.json.clear();
+    json_writer(row.json)
+        .open_object()
+        .key("type")
+        .text("intervention")
+        .key("action")
+        .text(row.action)
+        .key("too_large")
+        .boolean(true)
+        .close_object();
   }
   return any;
 }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "ingest/protocol/decode.h"
 #include "ingest/protocol/encode.h"
 
@@ -16,8 +17,17 @@ std::string error_frame(ingest::decoder& decoder, const archive::stored_answer& 
   std::optional<ingest::refused_line> line = decoder.refused_line_of(answer.line);
   if (!line || line->seq != answer.seq) {
     std::string text;
-    text.append(R"({"type":"refused","seq":)").append(std::to_string(answer.seq)).append(R"(,"code":")");
-    text.append(answer.code).append(R"(","message":"the message was refused"})");
+    json_writer(text)
+        .open_object()
+        .key("type")
+        .text("refused")
+        .key("seq")
+        .integer(answer.seq)
+        .key("code")
+        .text(answer.code)
+        .key("message")
+        .text("the message was refused")
+        .close_object();
     line = decoder.refused_line_of(text);
   }
   std::string frame;
