@@ -29,11 +29,11 @@ stage stage_for(const table& data, variable target, std::vector<std::string>& re
   const std::size_t n = data.rows();
   const std::string have = "There are " + std::to_string(n) + " runs. ";
   if (n < 30) {
-    remarks.push_back(have + "Under 30 nothing can be told from chance: no answer.");
+    remarks.push_back(have + "With fewer than 30, no influence can be told from chance.");
     return stage::refused;
   }
   if (n < 100) {
-    remarks.push_back(have + "Under 100 only screening is honest: what goes with the outcome, not what causes it.");
+    remarks.push_back(have + "With fewer than 100, only screening is possible: it finds relations, not causes.");
     return stage::screening;
   }
   if (data[target].discrete) {
@@ -42,13 +42,15 @@ stage stage_for(const table& data, variable target, std::vector<std::string>& re
     std::sort(count.rbegin(), count.rend());
     const std::size_t rarer = count.size() > 1 ? count[1] : 0;
     if (n < 200 || rarer < 30) {
-      remarks.push_back(have + "An outcome of categories needs 200 runs, 30 of them in the rarer category (here " +
-                        std::to_string(rarer) + "), for more than screening.");
+      remarks.push_back(have +
+                        "For more than screening, an outcome with categories needs 200 runs, 30 of them in the rarer "
+                        "category (here " +
+                        std::to_string(rarer) + ").");
       return stage::screening;
     }
   }
   if (n < 500) {
-    remarks.push_back(have + "Under 500 which way an influence goes is not told, only that it is there.");
+    remarks.push_back(have + "With fewer than 500, influences are found, but not their directions.");
     return stage::boundary;
   }
   return stage::orientation;
@@ -80,9 +82,9 @@ class work {
     find_twins();
     out_.gate = permutation_gate(data_, target_, factors_, options_.gate);
     if (!out_.gate.open) {
-      out_.remarks.push_back("No factor goes with the outcome more than the best of " +
-                             std::to_string(factors_.size()) + " would by chance (p = " + rounded(out_.gate.p) +
-                             "): no lever is named.");
+      out_.remarks.push_back("No factor is related to the outcome more closely than the best of " +
+                             std::to_string(factors_.size()) + " would be by chance (p = " + rounded(out_.gate.p) +
+                             "), so no lever is named.");
       return std::move(out_);
     }
     if (out_.reached == stage::screening) screen();
@@ -102,7 +104,7 @@ class work {
     for (variable v : known_first()) {
       if (const double r2 = squared_correlation(e, v, target_); r2 >= options_.near_deterministic) {
         out_.restating.push_back(v);
-        out_.remarks.push_back("'" + plain(data_[v].name) + "' says the same as the outcome and is left out.");
+        out_.remarks.push_back("'" + plain(data_[v].name) + "' is equivalent to the outcome and is left out.");
         continue;
       }
       bool twin = false;
@@ -110,9 +112,9 @@ class work {
         const double r2 = squared_correlation(e, u, v);
         if (r2 < options_.near_deterministic) continue;
         out_.twins.push_back({u, v, r2});
-        out_.remarks.push_back("Warning: '" + plain(data_[v].name) + "' is all but a function of '" +
-                               plain(data_[u].name) +
-                               "'; they are one factor here, and which of the two matters cannot be told.");
+        out_.remarks.push_back(
+            "Warning: '" + plain(data_[v].name) + "' is nearly a function of '" + plain(data_[u].name) +
+            "'; they count as one factor here, because the data cannot show which of the two matters.");
         twin = true;
         break;
       }
@@ -289,9 +291,10 @@ class work {
   void rank_levers() {
     const std::vector<double> near = walk_from(target_, walk_weights(), data_.size());
     const auto consider = [&](const member& m, bool in_boundary) {
-      const double given_rest = std::min(1.0, m.p_given_rest * static_cast<double>(factors_.size()));
-      const bool stands_with_rest = in_boundary && options_.gate.cluster.empty() && given_rest <= options_.gate.level;
-      if (m.p > options_.gate.level && !stands_with_rest) return;
+      const double p_given_others = std::min(1.0, m.p_given_rest * static_cast<double>(factors_.size()));
+      const bool holds_given_others =
+          in_boundary && options_.gate.cluster.empty() && p_given_others <= options_.gate.level;
+      if (m.p > options_.gate.level && !holds_given_others) return;
       lever l;
       l.facts = m;
       l.in_boundary = in_boundary;
@@ -373,9 +376,10 @@ std::string effect_words(const table& data, variable target, variable factor) {
     high += value(order[data.rows() - 1 - i]);
   }
   const auto size = static_cast<double>(third);
-  return "From the third of runs with least " + plain(x.name) + " (up to " + figure(x.values[order[third - 1]]) +
-         ") to the third with most (from " + figure(x.values[order[data.rows() - third]]) + "), " + text +
-         " goes from " + figure(low / size) + " to " + figure(high / size) + '.';
+  return "From the third of the runs with the least " + plain(x.name) + " (up to " +
+         figure(x.values[order[third - 1]]) + ") to the third with the most (from " +
+         figure(x.values[order[data.rows() - third]]) + "), " + text + " changes from " + figure(low / size) + " to " +
+         figure(high / size) + '.';
 }
 
 }  // namespace digd::causal

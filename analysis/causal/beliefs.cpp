@@ -44,13 +44,14 @@ void require(const table& data, const std::string& from, const std::string& to, 
              std::vector<std::string>& notes) {
   const auto a = data.find(from), b = data.find(to);
   if (!a || !b || *a == *b) {
-    notes.push_back(plain(from) + " -> " + plain(to) + ": not a pair of columns here, not used");
+    notes.push_back(plain(from) + " -> " + plain(to) + ": not used, because these are not two columns of the table");
     return;
   }
   pdag g(data.size());
   for (const auto& [i, j] : into) g.direct(i, j);
   if (descendants(g, {*b})[*a]) {
-    notes.push_back(plain(from) + " -> " + plain(to) + ": closes a circle with edges required before, not used");
+    notes.push_back(plain(from) + " -> " + plain(to) +
+                    ": not used, because it closes a cycle with edges required before");
     return;
   }
   if (std::find(into.begin(), into.end(), std::pair(*a, *b)) == into.end()) into.emplace_back(*a, *b);

@@ -89,7 +89,7 @@ class drawing {
     write_text(to, margin, 30, "title", "How " + name_of(r_.target) + " comes about");
     write_text(to, margin, 50, "sub",
                std::to_string(r_.data.rows()) + " runs, " + std::string(to_string(r_.found.reached)) +
-                   "; at each edge the share of graphs that have it");
+                   "; each edge shows the share of graphs that contain it");
     for (const line& l : lines_) edge(to, l);
     for (const line& l : lines_) support(to, l);
     for (const spot& s : spots_) {
@@ -247,8 +247,8 @@ class drawing {
     write_text(to, margin, y + 18, "sub",
                "Thick border: a lever. Blue: in the Markov boundary. Green: an experiment verified it.");
     write_text(to, margin, y + 36, "sub",
-               "Dashed border: what the outcome leads to. Dotted edge: direction open. Point at a box for what to "
-               "try.");
+               "Dashed border: influenced by the outcome. Dotted edge: direction unknown. Hover over a box for what "
+               "to try.");
   }
 
   const reported& r_;

@@ -25,7 +25,7 @@ class pc {
 
   pc_result run() {
     start();
-    for (std::size_t size = 0; size <= options_.max_given && thin(size); ++size) {
+    for (std::size_t size = 0; size <= options_.max_given && remove_edges(size); ++size) {
     }
     orient();
     return {skeleton_, test_.count()};
@@ -49,7 +49,7 @@ class pc {
 
   // Removes edges by conditioning sets of one size, taken from the neighbours at the start of the round. False once no
   // variable has enough neighbours left.
-  bool thin(std::size_t size) {
+  bool remove_edges(std::size_t size) {
     std::vector<variables> before(n_);
     bool any = false;
     for (variable v = 0; v < n_; ++v) {

@@ -44,11 +44,12 @@ std::string with_scale(const std::string& name, scale s) {
 
 void worldviews_text(std::string& out, const reported& r) {
   for (const worldview_status& w : r.worldviews) {
-    out += "\nWorldview " + plain(w.name) + (w.chosen ? " (the one used)" : "");
-    out += w.refuted.empty() ? "\n" : ": lost its place, " + w.refuted + "\n";
+    out += "\nWorldview " + plain(w.name) + (w.chosen ? " (used)" : "");
+    out += w.refuted.empty() ? "\n" : ": dropped, " + w.refuted + "\n";
     for (const edge_opinion& e : w.edges) {
       out += "  " + with_scale(e.edge.from, e.from) + " -> " + with_scale(e.edge.to, e.to) + ": ";
-      out += e.known ? "support " + shown(e.support) + ", this way " + shown(e.forwards) + '\n' : "not measured\n";
+      out += e.known ? "support " + shown(e.support) + ", in this direction " + shown(e.forwards) + '\n'
+                     : "not measured\n";
     }
   }
 }
@@ -68,20 +69,20 @@ std::string analysis_text(const reported& r) {
   for (const std::string& s : a.remarks) out += s + '\n';
   levers_text(out, r);
   if (!a.boundary.empty()) {
-    out += "\nMarkov boundary: known these, no other factor helps to predict the outcome\n";
+    out += "\nMarkov boundary: if these are known, no other factor helps to predict the outcome\n";
     for (const member& m : a.boundary) member_line(out, r, m);
   }
   if (!a.downstream.empty()) {
-    out += "\nDownstream: what the outcome leads to; changing these changes nothing about it\n";
+    out += "\nDownstream: influenced by the outcome; changing these does not change it\n";
     for (const member& m : a.downstream) member_line(out, r, m);
   }
   if (!a.why.edges.empty() || !a.why.undirected.empty()) {
-    out += "\nHow it comes about\n";
+    out += "\nHow the outcome comes about\n";
     for (const auto& [from, to] : a.why.edges) out += edge_text(r, from, to, " -> ");
     for (const auto& [i, j] : a.why.undirected) out += edge_text(r, i, j, " -- ");
   }
   if (!a.open_edges.empty()) {
-    out += "\nWorth an experiment: directions that runs alone cannot tell\n";
+    out += "\nWorth an experiment: directions that runs alone cannot show\n";
     for (std::size_t i = 0; i < a.open_edges.size() && i < 5; ++i) {
       const ambiguous_edge& e = a.open_edges[i];
       out += "  " + plain(r.data[e.a].name) + " -- " + plain(r.data[e.b].name) + "  worth " + shown(e.worth) + '\n';

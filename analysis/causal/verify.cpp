@@ -99,14 +99,15 @@ std::string shown(double x) {
 
 void judge(verification& v, const verify_options& options) {
   const double moved = std::min(v.of_factor.wilcoxon_p, 1.0);
-  const double p = v.two_kinds ? v.of_outcome.sign_p : v.of_outcome.wilcoxon_p;
+  const double p = v.is_binary ? v.of_outcome.sign_p : v.of_outcome.wilcoxon_p;
   v.result = {v.factor, v.outcome, finding_kind::open, 0, p, v.of_outcome.pairs};
   const std::string did = "From A to B " + plain(v.factor) + " changed by " + shown(v.of_factor.mean_change) + " and " +
                           plain(v.outcome) + " by " + shown(v.of_outcome.mean_change) + " on average over " +
                           std::to_string(v.of_outcome.pairs) + " pairs (" + std::to_string(v.of_outcome.up) + " up, " +
                           std::to_string(v.of_outcome.down) + " down). ";
   if (moved > options.level) {
-    v.words = did + "The factor did not move enough to tell (p = " + shown(moved) + "): nothing was tried.";
+    v.words = did + "The factor did not change enough for a result (p = " + shown(moved) +
+              "): the experiment tested nothing.";
     return;
   }
   if (p <= options.level && v.of_outcome.mean_change != 0) {
@@ -118,11 +119,11 @@ void judge(verification& v, const verify_options& options) {
   }
   if (is_negligible(v.of_outcome, options.margin * v.outcome_sd, options.level)) {
     v.result.result = finding_kind::contradicted;
-    v.words = did + "Contradicted: the factor moved and the outcome did not, within " + shown(options.margin) +
+    v.words = did + "Contradicted: the factor changed and the outcome did not, within " + shown(options.margin) +
               " of its standard deviation.";
     return;
   }
-  v.words = did + "Open (p = " + shown(p) + "): more pairs are needed to tell.";
+  v.words = did + "Open (p = " + shown(p) + "): a result needs more pairs.";
 }
 
 }  // namespace
@@ -168,7 +169,7 @@ verification verify(const paired_values& a, const paired_values& b, const verify
   for (const auto& [key, x] : a.outcome) sum += x;
   for (const auto& [key, x] : a.outcome) squares += std::pow(x - sum / static_cast<double>(a.outcome.size()), 2);
   v.outcome_sd = a.outcome.size() > 1 ? std::sqrt(squares / static_cast<double>(a.outcome.size() - 1)) : 0;
-  v.two_kinds = kinds.size() <= 2;
+  v.is_binary = kinds.size() <= 2;
   judge(v, options);
   return v;
 }

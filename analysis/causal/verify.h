@@ -37,7 +37,7 @@ struct verification {
   std::string factor, outcome, paired_by;
   paired_test of_factor, of_outcome;
   double outcome_sd = 0;  // over the tasks of A
-  bool two_kinds = false;
+  bool is_binary = false;
   experiment result;
   std::string words;
 };

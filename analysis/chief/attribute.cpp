@@ -156,7 +156,7 @@ void promote(const flat_log& log, attribution& a) {
     suspect* const at = of_step[f.step];
     if (at == nullptr) continue;
     if (f.excused) {
-      at->chain.push_back({stage::deviation, f.says + "; put right at step " + std::to_string(f.excused_by), f.from});
+      at->chain.push_back({stage::deviation, f.says + "; corrected at step " + std::to_string(f.excused_by), f.from});
       continue;
     }
     if (!at->proven) at->decided_by = f.by;

@@ -121,7 +121,7 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
                   std::count_if(a.back.verdicts.begin(), a.back.verdicts.end(), [](auto& v) { return v.fails; }),
                   a.graph.step_edges.size(), a.graph.loops.size());
   out += log.framework == known_framework::none
-             ? "framework: not recognised. Only evaluators that need no framework are used: expect less, and check.\n"
+             ? "framework: not recognised. Only evaluators that need no framework are used, so check the answer.\n"
              : fmt::format("framework: {}\n", to_string(log.framework));
   out += agents_line(a) + "\n";
   for (std::size_t i = 0; i < a.ranking.size() && i < top; ++i) {

@@ -52,7 +52,7 @@ part causal_part(std::string_view analysis) {
       .title = "Causes over many runs: CAMO",
       .command = "digctl causal explain RUNS… --format json > causes.json && digctl report RUN --causes causes.json"};
   if (analysis.empty()) {
-    out.why_not = "it takes many runs, and no result of theirs was handed in (--causes).";
+    out.why_not = "it needs many runs; --causes adds a result of digctl causal explain.";
     return out;
   }
   json::error_code ec;
@@ -60,7 +60,7 @@ part causal_part(std::string_view analysis) {
   const json::object* whole = ec ? nullptr : read.if_object();
   const json::array* levers = whole == nullptr ? nullptr : list_of(*whole, "levers");
   if (levers == nullptr) {
-    out.why_not = "--causes: that is no result of digctl causal explain --format json.";
+    out.why_not = "--causes: the file is not a result of digctl causal explain --format json.";
     return out;
   }
   out.ran = true;
@@ -68,12 +68,12 @@ part causal_part(std::string_view analysis) {
   out.origins = {
       {"levers, boundary, support", "Markov boundary and structure over factors of many runs", "CAMO; docs/causal.md"},
       {"evidence class", "screened, candidate, or verified by an experiment", "docs/causal.md; docs/glossary.md"}};
-  out.blocks.push_back(
-      block::words(fmt::format("Of {} runs with {} factors each, what goes with the outcome {}; reached: {}. This run "
-                               "is one of many, or like them; nothing here "
-                               "is about it alone.",
-                               number_of(*whole, "runs"), number_of(*whole, "factors"),
-                               short_name(text_of(*whole, "outcome")), text_of(*whole, "stage"))));
+  out.blocks.push_back(block::words(
+      fmt::format("Over {} runs with {} factors each, these factors are related to the outcome {}; reached: {}. "
+                  "This run is one of these runs, or similar to them. "
+                  "Nothing here is about this run alone.",
+                  number_of(*whole, "runs"), number_of(*whole, "factors"), short_name(text_of(*whole, "outcome")),
+                  text_of(*whole, "stage"))));
   out.blocks.push_back(block::of(levers_of(*levers)));
   if (const json::array* notes = list_of(*whole, "notes"); notes != nullptr && !notes->empty()) {
     block list{.kind = block::kind::list, .text = "It says:"};

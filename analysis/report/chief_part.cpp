@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t max_suspects = 8, max_subtasks = 30, max_blamed = 3;
 
-std::string how_sure(const chief::suspect& s) {
+std::string confidence_text(const chief::suspect& s) {
   return s.proven ? "proven" : fmt::format("{:.0f} %", 100 * s.probability);
 }
 
@@ -35,8 +35,8 @@ table suspects_of(const chief::flat_log& log, const chief::attribution& a) {
     std::string because;
     for (const chief::evidence& e : s.chain) because += (because.empty() ? "" : "; ") + e.says;
     out.rows.push_back({std::to_string(i + 1), std::to_string(s.step), short_name(s.agent, 60),
-                        short_name(log.steps[s.step].event, 60), how_sure(s), std::string(to_string(s.decided_by)),
-                        short_name(because, 300)});
+                        short_name(log.steps[s.step].event, 60), confidence_text(s),
+                        std::string(to_string(s.decided_by)), short_name(because, 300)});
   }
   if (a.ranking.size() > max_suspects)
     out.left_out = fmt::format("The first {} of {} steps that can be blamed.", max_suspects, a.ranking.size());
@@ -71,7 +71,7 @@ void tell(part& out, const chief::flat_log& log, const chief::attribution& a, co
                                "step such that, had its agent done it "
                                "right, the run would have succeeded.",
                                counted(log.steps.size(), "step", "steps"), top.step,
-                               short_name(step_name(log, top.step)), short_name(top.agent), how_sure(top))));
+                               short_name(step_name(log, top.step)), short_name(top.agent), confidence_text(top))));
   if (seen.ended == run_outcome::success)
     out.blocks.push_back(
         block::remark("The run ended well. CHIEF assumes a run that failed, with one decisive error: read this as "
@@ -93,7 +93,7 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
                 const part_options& options) {
   part out{
       .id = "decisive-error", .title = "The decisive error: CHIEF", .command = "digctl attribute chief " + subject};
-  if (options.budget_seconds <= 0) out.why_not = "it was not asked for (--budget 0).";
+  if (options.budget_seconds <= 0) out.why_not = "it was not requested (--budget 0).";
   else if (seen.events > options.max_steps)
     out.why_not = fmt::format("the run has {} events, and a report goes to {}.", grouped(seen.events),
                               grouped(options.max_steps));
@@ -110,14 +110,14 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
   }
   const chief::attribution a = chief::attribute(log);
   if (a.ranking.empty()) {
-    out.why_not = "nobody to blame: no agent acts in it.";
+    out.why_not = "there is nobody to blame, because no agent acts in it.";
     return out;
   }
   out.ran = true;
   add_suspects(out, log, a, max_suspects);
   const chief::suspect& top = a.ranking[a.lead];
   out.answer = fmt::format("CHIEF holds {} of agent {} to be the decisive error ({})",
-                           short_name(step_name(log, top.step)), short_name(top.agent), how_sure(top));
+                           short_name(step_name(log, top.step)), short_name(top.agent), confidence_text(top));
   out.json = chief::to_json(log, a, max_suspects);
   const std::string paper = "CHIEF (arXiv 2602.23701), ";
   out.origins = {
@@ -132,9 +132,10 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
        "docs/chief.md, The weights"}};
   tell(out, log, a, seen);
   for (std::size_t i = 0; i < std::min(a.ranking.size(), max_blamed); ++i) {
-    out.blamed.push_back({.activation = {},
-                          .event = log.steps[a.ranking[i].step].event,
-                          .why = fmt::format("number {} of CHIEF's suspects ({})", i + 1, how_sure(a.ranking[i]))});
+    out.blamed.push_back(
+        {.activation = {},
+         .event = log.steps[a.ranking[i].step].event,
+         .why = fmt::format("number {} of CHIEF's suspects ({})", i + 1, confidence_text(a.ranking[i]))});
   }
   return out;
 }

@@ -147,7 +147,7 @@ void tell(part& out, const shapley::report& r) {
   }
   if (e.interrupted)
     out.blocks.push_back(block::remark(fmt::format(
-        "Stopped when its time was up: {} of {} samples, which the error bars reflect.", e.samples, e.wanted)));
+        "Stopped at its time limit: {} of {} samples, which the error bars reflect.", e.samples, e.wanted)));
   const picture::chart_look embedded{.embedded = true};
   out.blocks.push_back(block::of(
       figure{"Who", "Risk contribution of each agent, with 95% intervals; right, how much it varies over time.",
@@ -191,7 +191,7 @@ part shapley_part(const trace_text& trace, const observed& seen, const std::stri
            .title = "Who, when and what: Shapley values",
            .command = "digctl attribute shapley " + subject};
   const double min_seconds = 2.0 * static_cast<double>(seen.activations) * seen.replay_seconds / options.threads;
-  if (options.budget_seconds <= 0) out.why_not = "it was not asked for (--budget 0).";
+  if (options.budget_seconds <= 0) out.why_not = "it was not requested (--budget 0).";
   else if (seen.activations == 0) out.why_not = "the run has no activations.";
   else if (min_seconds > options.budget_seconds) {
     out.why_not = fmt::format(

@@ -28,7 +28,7 @@ class finder {
       c.last = last_of[run_.activations[a].agent] == a;
       c.last_to_end = a == last_to_end;
       c.excused = excused(a);
-      c.owes = c.last && owes(a);
+      c.owes_answer = c.last && owes_answer(a);
       react(a, c);
     }
   }
@@ -150,7 +150,7 @@ class finder {
     return known_[event] == 1;
   }
 
-  bool owes(std::uint32_t activation) {
+  bool owes_answer(std::uint32_t activation) {
     return std::any_of(facts_.inputs[activation].begin(), facts_.inputs[activation].end(), [&](std::uint32_t e) {
       return is_request(e) && !answered_known(e, agent_of(facts_.source[e]));
     });

@@ -14,7 +14,7 @@ struct counterpart {
   bool changed = false;             // it reacts otherwise than the activation did, or does not fail
   bool last = false;                // the agent's last activation of the run
   bool excused = false;             // the agent still waits for an answer to a request of its own
-  bool owes = false;                // an agent that asked for its input never got an answer
+  bool owes_answer = false;         // an agent that asked for its input never got an answer
   bool last_to_end = false;         // of all activations of the run
 
   // Whether the counterpart stays until the run comes to rest, and then finishes what is left.

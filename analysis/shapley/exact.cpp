@@ -74,7 +74,7 @@ void estimate_exactly(const game& game, const estimate_options& options, estimat
   const std::size_t done = in_order<part>(game, chunks, options.control, make, merge, result.problem);
   if (!result.problem.empty()) return;
   if (done < chunks) {  // some of the sets determine no value of φ
-    result.problem = "stopped before all sets were asked; exact values have no partial result";
+    result.problem = "stopped before all sets were evaluated; exact values have no partial result";
     result.interrupted = true;
     return;
   }

@@ -26,7 +26,7 @@ class declaration {
   std::string read(const std::string& line) {
     simdjson::dom::parser parser;
     object top;
-    if (parser.parse(line).get(top) != simdjson::SUCCESS) return "its answer to hello is no JSON object";
+    if (parser.parse(line).get(top) != simdjson::SUCCESS) return "its answer to hello is not a JSON object";
     std::string_view type;
     if (top["type"].get(type) != simdjson::SUCCESS || type != "game")
       return "its answer to hello has no \"type\": \"game\"";
@@ -181,7 +181,7 @@ class external_evaluator final : public evaluator {
 
   std::string read(double* out) {
     object top;
-    if (parser_.parse(answer_).get(top) != simdjson::SUCCESS) return "its answer is no JSON object";
+    if (parser_.parse(answer_).get(top) != simdjson::SUCCESS) return "its answer is not a JSON object";
     std::uint64_t id;
     if (top["id"].get(id) != simdjson::SUCCESS || id != id_) return "its answer has another id than the question";
     array risks;

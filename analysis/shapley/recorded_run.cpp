@@ -178,7 +178,7 @@ std::string recorded_run::load(std::string_view trace) {
     if (!through.line(line)) return through.problem();
     if (greets) read.take_hello(line);
   }
-  if (through.run() == nullptr) return "no trace: the file is empty";
+  if (through.run() == nullptr) return "not a trace: the file is empty";
   detections = through.counted().detections;
   return {};
 }

@@ -29,7 +29,7 @@ class partial_replay {
   double risk() {
     for (std::size_t i = 0; i < rec_.steps.size(); ++i) {
       take(rec_.steps[i]);
-      if (i == facts_.last_activity) come_to_rest(rec_.steps[i]);
+      if (i == facts_.last_activity) end_activity(rec_.steps[i]);
     }
     run_.advance(rec_.last_ts, answer_);
     count(true);
@@ -284,7 +284,7 @@ class partial_replay {
   }
 
   // No recorded activation follows. The counterparts that stayed finish, and answer the user if nothing is left.
-  void come_to_rest(const recorded_step& s) {
+  void end_activity(const recorded_step& s) {
     if (run_.terminal() || run_.ended()) return;
     bool may_answer = false, withheld = false;
     for (std::uint32_t a = 0; a < rec_.activations.size(); ++a) {
@@ -295,8 +295,8 @@ class partial_replay {
       if (!c.stays()) continue;
       if (open_[a]) end_open(a, s);
       std::size_t taken = take_up(rec_.activations[a].agent, s);
-      if (c.owes || c.changed) taken += answer_upwards(a, s);
-      may_answer |= taken > 0 || c.owes || c.changed || c.last_to_end;
+      if (c.owes_answer || c.changed) taken += answer_upwards(a, s);
+      may_answer |= taken > 0 || c.owes_answer || c.changed || c.last_to_end;
     }
     const bool answers = may_answer && run_.graph().reachable().empty();
     if (holder_.empty() || (withheld && !answers)) return;

@@ -243,7 +243,7 @@ trajectory_result read_trajectory(std::string_view text) {
   simdjson::dom::parser parser;
   const simdjson::padded_string padded(text);
   object top;
-  if (parser.parse(padded).get(top) != simdjson::SUCCESS) return {"it is no JSON object", nullptr};
+  if (parser.parse(padded).get(top) != simdjson::SUCCESS) return {"it is not a JSON object", nullptr};
   std::string_view format, scenario;
   std::uint64_t version = 0;
   if (top["format"].get(format) != simdjson::SUCCESS || format != format_name)

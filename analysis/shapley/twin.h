@@ -64,7 +64,7 @@ std::int32_t auction(std::span<const limit_order> sorted, Keeps keeps) {
   std::int32_t close = 0;
   for (std::size_t k = 0; k < sorted.size();) {
     const std::int32_t price = sorted[k].cents;
-    std::int64_t bids_here = 0;
+    std::int64_t bids_at_price = 0;
     bool any = false;
     for (; k < sorted.size() && sorted[k].cents == price; ++k) {
       if (!keeps(sorted[k])) continue;
@@ -72,14 +72,14 @@ std::int32_t auction(std::span<const limit_order> sorted, Keeps keeps) {
       if (sorted[k].sell) {
         at_most += sorted[k].lots * offer_times;
       } else {
-        bids_here += sorted[k].lots * bid_times;
+        bids_at_price += sorted[k].lots * bid_times;
       }
     }
     if (any && std::min(at_least, at_most) > best_volume) {
       best_volume = std::min(at_least, at_most);
       close = price;
     }
-    at_least -= bids_here;
+    at_least -= bids_at_price;
   }
   return close;
 }

@@ -132,8 +132,8 @@ ablation ablate_generic(const std::vector<labelled_log>& logs) {
 std::string as_table(const std::vector<ablation>& lists) {
   std::string out;
   for (const ablation& a : lists) {
-    out += fmt::format("{}: {} of {} held-out cases are right with all evaluators. Without one of them:\n", a.list,
-                       a.right, a.cases);
+    out += fmt::format("{}: {} of {} held-out cases are right with all evaluators. Without each of them in turn:\n",
+                       a.list, a.right, a.cases);
     out += fmt::format("  {:<22}{:<18}{:>8}{:>8}{:>9}{:>17}\n", "evaluator", "stage", "weight", "right", "changed",
                        "likelihood lost");
     for (const ablated& r : a.rows) {

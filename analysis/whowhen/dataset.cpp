@@ -105,7 +105,7 @@ bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std
     if (at->is_regular_file(failed) && at->path().extension() == ".json") files.push_back(at->path());
   }
   if (failed || files.empty()) {
-    why = failed ? failed.message() : "no *.json in it";
+    why = failed ? failed.message() : "it contains no *.json";
     return false;
   }
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {

@@ -30,9 +30,9 @@ class structure_writer {
     workers_ = 2 + random_.below(3);
     culprit_ = random_.below(workers_);
     variant_ = random_.below(2);
-    joins_one_by_one_ = random_.chance(50);
+    joins_in_turn_ = random_.chance(50);
     has_writer_ = random_.chance(50);
-    helped_ = random_.below(workers_ + 1);  // the worker that asks the helper; beyond the last: none
+    asking_worker_ = random_.below(workers_ + 1);  // the worker that asks the helper; beyond the last: none
   }
 
   planted_trace write() {
@@ -110,7 +110,7 @@ class structure_writer {
   void work(std::size_t i) {
     std::vector<std::string> inputs{part(i)};
     if (is(rule_id::cross_lineage_aggregation, i)) inputs.emplace_back("answer1");
-    if (is(rule_id::excessive_rerouting, i)) return hand_on(i);
+    if (is(rule_id::excessive_rerouting, i)) return pass_task_on(i);
     if (is(rule_id::orphaned_event, i) && variant_ == 0) {
       plant(act(worker(i), inputs, {R"("discard")"}, {}), worker(i));
       now_ += 6000;
@@ -118,7 +118,7 @@ class structure_writer {
     }
     if (is(rule_id::deadlock, i)) return stop(i, inputs);
     if (random_.chance(20)) act(worker(i), inputs, {}, {}, true);  // a failed attempt that is repeated
-    if (i == helped_ && !is(rule_id::cross_lineage_aggregation)) {
+    if (i == asking_worker_ && !is(rule_id::cross_lineage_aggregation)) {
       act(worker(i), inputs, {R"("wait")"}, {{"question", {"helper"}, ""}});
       act("helper", {"question"}, {}, {{"advice", {worker(i)}, ""}});
       inputs.emplace_back("advice");
@@ -134,13 +134,13 @@ class structure_writer {
       results_.emplace_back("again");
     }
     if (is(rule_id::early_termination, i) && i + 1 < workers_) early();
-    if (joins_one_by_one_ && !out_of_order_ && i + 1 < workers_) {
+    if (joins_in_turn_ && !out_of_order_ && i + 1 < workers_) {
       act("planner", {result(i)}, {R"("wait")"}, {});
     }
   }
 
   // A part is handed on from agent to agent; the third hand-over is one too many.
-  void hand_on(std::size_t i) {
+  void pass_task_on(std::size_t i) {
     const std::vector<std::string> ring{worker(i), "spare", "editor", "helper"};
     std::string at;
     for (std::size_t k = 0; k + 1 < ring.size(); ++k) {
@@ -201,8 +201,8 @@ class structure_writer {
 
   std::optional<rule_id> rule_;
   dice random_;
-  std::size_t workers_, culprit_, variant_, helped_;
-  bool joins_one_by_one_ = false, has_writer_ = false, out_of_order_ = false, stopped_ = false;
+  std::size_t workers_, culprit_, variant_, asking_worker_;
+  bool joins_in_turn_ = false, has_writer_ = false, out_of_order_ = false, stopped_ = false;
   std::vector<std::string> results_;
   std::size_t seq_ = 0, activations_ = 0;
   long now_ = 0;

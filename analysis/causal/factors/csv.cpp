@@ -56,7 +56,7 @@ void add_categories(table& into, const raw_column& raw) {
 void add_column(csv_result& into, const raw_column& raw) {
   const std::set<std::string> distinct(raw.cells.begin(), raw.cells.end());
   if (distinct.size() < 2) {
-    into.notes.push_back(plain(raw.name) + ": dropped, it never changes");
+    into.notes.push_back(plain(raw.name) + ": dropped, because it never changes");
     return;
   }
   std::vector<double> numbers(raw.cells.size());
@@ -67,8 +67,8 @@ void add_column(csv_result& into, const raw_column& raw) {
   const bool tells_rows_apart =
       !complete && !raw.asked_discrete && distinct.size() > 2 && distinct.size() * 3 > raw.cells.size();
   if (tells_rows_apart) {
-    into.notes.push_back(plain(raw.name) + ": no factor, it tells rows apart (" + std::to_string(distinct.size()) +
-                         " values); use it to pair or cluster");
+    into.notes.push_back(plain(raw.name) + ": not a factor, because it differs in nearly every row (" +
+                         std::to_string(distinct.size()) + " values); use it to pair or cluster");
     return;
   }
   if (distinct.size() > column::max_levels) {

@@ -49,7 +49,7 @@ class parser {
     return at_;
   }
 
-  bool eat(std::string_view token) {
+  bool accept(std::string_view token) {
     skip();
     if (!text_.substr(at_).starts_with(token)) return false;
     at_ += token.size();
@@ -76,7 +76,7 @@ class parser {
         {"<", [](double a, double b) -> double { return a < b; }},
         {">", [](double a, double b) -> double { return a > b; }}};
     for (const auto& [token, operation] : known) {
-      if (eat(token)) return both(std::move(left), sum(depth), operation);
+      if (accept(token)) return both(std::move(left), sum(depth), operation);
     }
     return left;
   }
@@ -84,8 +84,8 @@ class parser {
   value_of sum(std::size_t depth) {
     value_of left = product(depth);
     while (why_.empty()) {
-      if (eat("+")) left = both(std::move(left), product(depth), [](double a, double b) { return a + b; });
-      else if (eat("-")) left = both(std::move(left), product(depth), [](double a, double b) { return a - b; });
+      if (accept("+")) left = both(std::move(left), product(depth), [](double a, double b) { return a + b; });
+      else if (accept("-")) left = both(std::move(left), product(depth), [](double a, double b) { return a - b; });
       else break;
     }
     return left;
@@ -94,8 +94,8 @@ class parser {
   value_of product(std::size_t depth) {
     value_of left = power(depth);
     while (why_.empty()) {
-      if (eat("*")) left = both(std::move(left), power(depth), [](double a, double b) { return a * b; });
-      else if (eat("/"))
+      if (accept("*")) left = both(std::move(left), power(depth), [](double a, double b) { return a * b; });
+      else if (accept("/"))
         left = both(std::move(left), power(depth), [](double a, double b) { return b == 0 ? 0 : a / b; });
       else break;
     }
@@ -104,12 +104,12 @@ class parser {
 
   value_of power(std::size_t depth) {
     if (depth > max_depth) return fail("nested too deep");
-    if (eat("-")) {
+    if (accept("-")) {
       return both([](const run_facts&) { return std::optional<double>(0.0); }, power(depth + 1),
                   [](double a, double b) { return a - b; });
     }
     value_of base = atom(depth + 1);
-    if (!eat("^")) return base;
+    if (!accept("^")) return base;
     return both(std::move(base), power(depth + 1), [](double a, double b) { return std::pow(a, b); });
   }
 
@@ -117,20 +117,21 @@ class parser {
 
   value_of atom(std::size_t depth) {
     skip();
-    if (eat("(")) {
+    if (accept("(")) {
       value_of inner = comparison(depth);
-      return eat(")") ? inner : fail("a ) is missing");
+      return accept(")") ? inner : fail("a ) is missing");
     }
     if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.'))
       return constant();
     const std::string name = word();
     if (name.empty()) return fail("a number, a name or a ( is expected");
-    if ((name == "label" || name == "metric") && eat(".")) return field(name == "label");
-    if (eat("(")) return call(name, depth);
+    if ((name == "label" || name == "metric") && accept(".")) return field(name == "label");
+    if (accept("(")) return call(name, depth);
     if (const builtin_factor* known = find_builtin(name)) {
       return [known](const run_facts& f) { return std::optional<double>(known->of(f)); };
     }
-    if (find_series(name)) return fail("'" + name + "' is a series: say what of it, such as mean(" + name + ")");
+    if (find_series(name))
+      return fail("'" + name + "' is a series: reduce it to a number, for example mean(" + name + ")");
     return fail("'" + name + "' is not known");
   }
 
@@ -150,7 +151,7 @@ class parser {
   }
 
   std::optional<std::string> quoted() {
-    if (!eat("\"")) return {};
+    if (!accept("\"")) return {};
     const std::size_t end = text_.find('"', at_);
     if (end == std::string_view::npos) return {};
     std::string out(text_.substr(at_, end - at_));
@@ -180,12 +181,12 @@ class parser {
 
   value_of call(const std::string& name, std::size_t depth) {
     if (const graph_measure of = find_graph_measure(name)) {
-      if (!eat(")")) return fail("'" + name + "' takes no argument");
+      if (!accept(")")) return fail("'" + name + "' takes no argument");
       return [of](const run_facts& f) { return std::optional<double>(finite(of(f))); };
     }
     if (name == "share") {
       const std::optional<std::string> agent = quoted();
-      if (!agent || !eat(")")) return fail("share takes an agent's name in quotes");
+      if (!agent || !accept(")")) return fail("share takes an agent's name in quotes");
       return
           [agent_name = *agent](const run_facts& f) { return std::optional<double>(activation_share(f, agent_name)); };
     }
@@ -200,13 +201,13 @@ class parser {
   value_of measured(const measure& of, series_maker make) {
     double argument = 0;
     if (of.takes_argument) {
-      if (!eat(",")) return fail("a number after the series is missing");
+      if (!accept(",")) return fail("a number after the series is missing");
       skip();
       const value_of number = constant();
       if (!why_.empty()) return number;
       argument = number(run_facts{}).value_or(0);
     }
-    if (!eat(")")) return fail("a ) is missing");
+    if (!accept(")")) return fail("a ) is missing");
     return [of = of.of, make, argument](const run_facts& f) {
       return std::optional<double>(finite(of(make(f), argument)));
     };
@@ -215,9 +216,9 @@ class parser {
   value_of function(const std::string& name, std::size_t depth) {
     std::vector<value_of> arguments;
     do arguments.push_back(comparison(depth + 1));
-    while (why_.empty() && eat(","));
+    while (why_.empty() && accept(","));
     if (!why_.empty()) return arguments.front();
-    if (!eat(")")) return fail("a ) is missing");
+    if (!accept(")")) return fail("a ) is missing");
     using unary = double (*)(double);
     static constexpr std::pair<std::string_view, unary> singles[] = {
         {"abs", [](double x) { return std::abs(x); }},
@@ -243,7 +244,7 @@ class parser {
         return *condition != 0 ? a(f) : b(f);
       };
     }
-    return fail("'" + name + "' is no function of " + std::to_string(arguments.size()) + " numbers");
+    return fail("'" + name + "' is not a function of " + std::to_string(arguments.size()) + " numbers");
   }
 
   std::string_view text_;

@@ -29,14 +29,14 @@ bool is_archive(const fs::path& path) {
   return in && std::string_view(head, sizeof head) == "SQLite format 3";
 }
 
-void hand_on(run_reader& reader, const std::string& name, std::vector<std::string>& notes,
-             const std::function<void(run_facts&&)>& to) {
+void read_trace_into(run_reader& reader, const std::string& name, std::vector<std::string>& notes,
+                     const std::function<void(run_facts&&)>& to) {
   if (!reader.problem().empty()) {
     notes.push_back(plain(name) + ": left out, " + reader.problem());
     return;
   }
   run_facts facts = reader.take();
-  if (facts.run.empty()) notes.push_back(plain(name) + ": left out, no run in it");
+  if (facts.run.empty()) notes.push_back(plain(name) + ": left out, because it has no run");
   else to(std::move(facts));
 }
 
@@ -57,7 +57,7 @@ std::string read_archive(const fs::path& path, const run_window& window, std::ve
     });
     if (!read) return plain(path.string()) + ": " + read.error().message();
     if (going) lines.finish();
-    hand_on(reader, run.run, notes, to);
+    read_trace_into(reader, run.run, notes, to);
   }
   return {};
 }
@@ -70,7 +70,7 @@ std::string read_trace(const fs::path& path, const run_window& window, std::vect
   std::string line;
   while (std::getline(in, line) && reader.line(line)) {
   }
-  hand_on(reader, path.filename().string(), notes, to);
+  read_trace_into(reader, path.filename().string(), notes, to);
   return {};
 }
 
@@ -182,14 +182,14 @@ class builder {
     for (std::size_t k = 0; k < builtin_.size(); ++k) number(builtin_names_[k], builtin_[k], false);
     if (unchanging_ > 0) {
       note(std::to_string(unchanging_) + " of " + std::to_string(builtin_.size()) +
-           " built-in factors: dropped, they never change");
+           " built-in factors: dropped, because they never change");
     }
     add_labels();
     for (std::size_t k = 0; k < user_.size(); ++k) number(user_[k].name, user_values_[k], true);
     add_metrics();
     if (std::set<int>(success_.begin(), success_.end()).size() > 1)
       out_.data.add_discrete("success", success_, {"no", "yes"});
-    else note("success: dropped, it never changes");
+    else note("success: dropped, because it never changes");
     return std::move(out_);
   }
 
@@ -219,7 +219,7 @@ class builder {
       for (double x : values) codes.push_back(x == *distinct.rbegin());
       out_.data.add_discrete(name, codes, {number_text(*distinct.begin()), number_text(*distinct.rbegin())});
     } else if (say) {
-      note(plain(name) + ": dropped, it never changes");
+      note(plain(name) + ": dropped, because it never changes");
     } else {
       ++unchanging_;
     }
@@ -245,8 +245,8 @@ class builder {
     if (numbers.size() == values.size() && distinct.size() > 2)
       return number("label." + name, std::move(numbers), true);
     if (distinct.size() > column::max_levels || distinct.size() * 3 > values.size()) {
-      return note(plain("label." + name) + ": no factor, it tells runs apart (" + std::to_string(distinct.size()) +
-                  " values); use it to pair or cluster");
+      return note(plain("label." + name) + ": not a factor, because it differs in nearly every run (" +
+                  std::to_string(distinct.size()) + " values); use it to pair or cluster");
     }
     const std::vector<std::string> levels(distinct.begin(), distinct.end());
     std::vector<int> codes;

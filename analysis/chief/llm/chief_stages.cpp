@@ -184,7 +184,7 @@ class stages {
       }
     } else {
       if (reply) notes_.push_back("attribution: no step of the log is named; the deterministic ranking stands in");
-      r.stood_in = true;
+      r.is_deterministic = true;
       for (const suspect& s : found_.ranking) r.steps.push_back(s.step);
       if (!found_.ranking.empty()) r.agent = found_.ranking.front().agent;
     }

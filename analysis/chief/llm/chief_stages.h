@@ -2,7 +2,7 @@
 // one prompt a stage.
 //
 // If a reply is missing or does not fit the log, the result of the deterministic method replaces that stage and a note
-// reports it. If the last stage fails, the deterministic ranking becomes the ruling (`ruling::stood_in`).
+// reports it. If the last stage fails, the deterministic ranking becomes the ruling (`ruling::is_deterministic`).
 //
 // The paper's retrieval of solved examples (section 4.1.1) is left out: there is no knowledge base here.
 #pragma once

@@ -122,12 +122,12 @@ boost::system::result<std::string> endpoint::ask(const std::vector<message>& mes
       (options_.max_tokens_in_all && used_.tokens() >= options_.max_tokens_in_all)) {
     return make_error_code(llm_errc::over_budget);
   }
-  auto answer = try_again_and_again(body);
+  auto answer = send_with_retries(body);
   if (!answer) ++used_.failed;
   return answer;
 }
 
-boost::system::result<std::string> endpoint::try_again_and_again(const std::string& body) {
+boost::system::result<std::string> endpoint::send_with_retries(const std::string& body) {
   llm_errc failure = llm_errc::unreachable;
   std::int64_t pause = options_.backoff_ms;
   for (std::size_t round = 0; round < options_.tries; ++round) {

@@ -83,7 +83,7 @@ class endpoint {
 
  private:
   struct response;
-  boost::system::result<std::string> try_again_and_again(const std::string& body);
+  boost::system::result<std::string> send_with_retries(const std::string& body);
   llm_errc send(const std::string& body, response&);
   std::string route(net::http_peer&, net::http_request&) const;
   llm_errc read(response&, std::string& text);

@@ -16,7 +16,7 @@ struct ruling {
   std::vector<std::size_t> steps;  // most suspect first; empty: none found
   std::string reason;
   std::vector<std::string> notes;   // decisions of stages, and failures with their substitutes
-  bool stood_in = false;            // the model gave no ruling; this is the deterministic method's
+  bool is_deterministic = false;    // the model gave no ruling; this is the deterministic method's
   boost::system::error_code error;  // why there is no ruling
   std::string detail;
 };

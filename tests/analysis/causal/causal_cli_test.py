@@ -322,7 +322,7 @@ def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
         (["explain", "CSV", "--rates"], "a table already"),
         (["explain", "RAGGED"], "row 3 has 1 cells"),
         (["explain", "TWICE"], "two columns are called a"),
-        (["explain", "NOTADB"], "no run that has ended"),
+        (["explain", "NOTADB"], "no run has ended"),
         (["factors"], "name an archive"),
         (["factors", "RUNS", "--factor", "x = nothing"], "is not known"),
         (["verify", "RUNS", "RUNS"], "--do"),

@@ -89,7 +89,7 @@ def test_each_built_in_factor_is_a_column_or_counted_as_dropped(digctl, few, tmp
     assert columns and all(len({row[name] for row in rows}) > 1 for name in columns)
     dropped = len(names) - len(columns)
     assert dropped > 0
-    assert f"{dropped} of {len(names)} built-in factors: dropped, they never change" in got.stderr
+    assert f"{dropped} of {len(names)} built-in factors: dropped, because they never change" in got.stderr
 
 
 def test_rates_and_prefix_windows_change_the_table(digctl, few):
@@ -105,7 +105,7 @@ def test_rates_and_prefix_windows_change_the_table(digctl, few):
 
 def test_the_outcome_is_of_the_whole_run_and_its_parts_are_not_factors(digctl, runs):
     report = explained(digctl, runs, "--target", "failures", "--rates")
-    assert any(n.startswith("left out, as parts or consequences of failures") for n in report["notes"])
+    assert any(n.startswith("left out, because they are parts or consequences of failures") for n in report["notes"])
     assert not {m["factor"] for m in report["boundary"]} & {
         "firings_per_activation",
         "fired_orphaned_event_per_activation",

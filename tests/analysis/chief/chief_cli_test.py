@@ -466,7 +466,7 @@ def test_training_writes_every_evaluators_weight_and_no_text_of_the_logs(digctl,
 def test_bad_folders_are_refused(digctl, logs, tmp_path, command):
     refused(digctl(*command, tmp_path / "none"), "none", "No such file")
     (tmp_path / "empty").mkdir()
-    refused(digctl(*command, tmp_path / "empty"), "no *.json in it")
+    refused(digctl(*command, tmp_path / "empty"), "it contains no *.json")
     unlabelled = boats()
     del unlabelled["mistake_agent"]
     (logs / "Plain" / "5.json").write_text(json.dumps(unlabelled))

@@ -156,7 +156,7 @@ TEST_CASE("chief_asks_its_stages_in_order_and_passes_results_on") {
   REQUIRE(graph.graph.subtasks.size() == 2);
   CHECK(graph.graph.subtasks[1].steps == std::vector<std::size_t>{2, 3});
   CHECK(r.notes.back() == "decided by: local");
-  CHECK_FALSE(r.stood_in);
+  CHECK_FALSE(r.is_deterministic);
 }
 
 TEST_CASE("chief_uses_deterministic_results_where_the_model_fails") {
@@ -167,7 +167,7 @@ TEST_CASE("chief_uses_deterministic_results_where_the_model_fails") {
   REQUIRE_FALSE(r.steps.empty());
   CHECK(r.agent == attribute(small()).ranking.front().agent);
   CHECK(r.notes.size() == 7);
-  CHECK(r.stood_in);  // marked, so that it does not pass for a ruling of the model
+  CHECK(r.is_deterministic);  // marked, so that it does not pass for a ruling of the model
 }
 
 TEST_CASE("chief_refuses_subtasks_with_gaps") {

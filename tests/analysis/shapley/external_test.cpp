@@ -68,12 +68,12 @@ TEST_CASE("a_silent_simulator_is_restarted_after_the_timeout") {
 
 TEST_CASE("a_simulator_that_keeps_failing_is_given_up_with_the_reason") {
   CHECK(problem_with("dies-always") == "the simulator failed 4 times: it has ended");
-  CHECK(problem_with("garbage") == "the simulator failed 4 times: its answer is no JSON object");
+  CHECK(problem_with("garbage") == "the simulator failed 4 times: its answer is not a JSON object");
   CHECK(problem_with("wrong-id") == "the simulator failed 4 times: its answer has another id than the question");
   CHECK(problem_with("too-few") == "the simulator failed 4 times: risks: 1 numbers for 2 sets");
   CHECK(problem_with("no-number") == "the simulator failed 4 times: risks[0]: a finite number");
   CHECK(problem_with("not-finite").find("the simulator failed 4 times: ") == 0);
-  CHECK(problem_with("no-game") == "the simulator: its answer to hello is no JSON object");
+  CHECK(problem_with("no-game") == "the simulator: its answer to hello is not a JSON object");
   const std::string file = scratch_file();
   CHECK(problem_with("changes " + file).find("another number of players") != std::string::npos);
   std::filesystem::remove(file);

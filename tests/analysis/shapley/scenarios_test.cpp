@@ -156,7 +156,7 @@ TEST_CASE("an_invalid_trajectory_is_refused_with_its_field") {
   CHECK(problem_of(econ, "\"steps\":4", "\"steps\":5").find("one row a step") != std::string::npos);
   CHECK(problem_of(econ, "\"steps\":4", "\"steps\":3") == "steps: 4 to 100000");
   CHECK(problem_of(econ, "econagent", "elsewhere") == "scenario: econagent, twinmarket or socialnetwork is expected");
-  CHECK(read_trajectory("[]").problem == "it is no JSON object");
+  CHECK(read_trajectory("[]").problem == "it is not a JSON object");
   const std::string social = generate({"socialnetwork", 3, 4, 2, 1}, true).json;
   CHECK(problem_of(social, "\"belief\":[", "\"belief\":[7,").find("belief") == 0);
 }

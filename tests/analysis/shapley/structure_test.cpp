@@ -202,7 +202,7 @@ TEST_CASE("an_activation_marked_as_null_has_no_influence") {
 }
 
 TEST_CASE("a_text_that_is_no_trace_is_refused") {
-  CHECK(make_structure_game("", {}).problem == "no trace: the file is empty");
+  CHECK(make_structure_game("", {}).problem == "not a trace: the file is empty");
   CHECK(make_structure_game("{}\n", {}).problem.find("line 1") == 0);
   CHECK(make_structure_game(hand_trace.substr(0, hand_trace.find('\n') + 1), {}).problem ==
         "the run has no activations");
