@@ -100,7 +100,7 @@ const std::array<attachable, 4>& programs() {
         .has_http = true,
         .timeout = 0,
         .works = "see, report, inject (prompts, results) and give back (denied calls) work",
-        .older = "Old versions call no hook after a tool: then subagents seem to stay at work"}}};
+        .older = "Old versions call no hook after a tool: then subagents seem to work forever"}}};
   return list;
 }
 
@@ -156,13 +156,13 @@ bool report_version(const attachable& program) {
   const std::string tried = std::to_string(program.tried[0]) + '.' + std::to_string(program.tried[1]) + '.' +
                             std::to_string(program.tried[2]);
   if (is == version{}) {
-    std::cerr << program.settings.title << " is not on the PATH, so its version is unknown. digd was tried with "
+    std::cerr << program.settings.title << " is not on the PATH, so its version is unknown. digd was tested with "
               << tried << ".\n";
     return false;
   }
   if (is < program.tried) {
     std::cerr << program.settings.title << ' ' << printable(text) << " is older than " << tried
-              << ", with which digd was tried. " << program.older << ".\n";
+              << ", with which digd was tested. " << program.older << ".\n";
     return false;
   }
   std::cerr << program.settings.title << ' ' << printable(text) << ": " << program.works << ".\n";
@@ -204,11 +204,11 @@ std::optional<json::object> read_settings(const fs::path& path) {
   json::error_code ec;
   const json::value value = json::parse(*text, ec);
   if (ec || !value.is_object()) {
-    complain("attach", shown(path) + " is no JSON object; repair it first. Nothing was changed");
+    complain("attach", shown(path) + " is not a JSON object; repair it first. Nothing was changed");
     return {};
   }
   if (const json::value* hooks = value.get_object().if_contains("hooks"); hooks != nullptr && !hooks->is_object()) {
-    complain("attach", shown(path) + ": `hooks` is no object; repair it first. Nothing was changed");
+    complain("attach", shown(path) + ": `hooks` is not an object; repair it first. Nothing was changed");
     return {};
   }
   return value.get_object();
@@ -263,7 +263,7 @@ int check(const attach_options& options, const fs::path& path) {
 
 // The plugin is a file of its own: nothing is merged.
 int attach_plugin(const attach_options& options, const daemon_end& daemon, const fs::path& path) {
-  if (daemon.to.local) return complain("attach", "the plugin reaches digd by an address; name one with --to HOST:PORT");
+  if (daemon.to.local) return complain("attach", "the plugin needs an address of digd; pass --to HOST:PORT");
   std::error_code ec;
   const std::string before = text_in(path);
   if (fs::exists(path, ec) && !is_opencode_plugin(before)) {
@@ -340,17 +340,16 @@ void add_attach(CLI::App& app, int& status) {
   sub->add_option("PROGRAM", options->program, "the coding agent")
       ->required()
       ->check(CLI::IsMember({"claude-code", "codex", "gemini", "opencode"}));
-  sub->add_option("MODE", options->mode, "shadow: digd reports what it would do. enforce: it does it")
+  sub->add_option("MODE", options->mode, "shadow: digd reports what it would do. enforce: digd does it")
       ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}))
       ->capture_default_str();
   auto* project = sub->add_flag("--project", options->project, "the settings of the project in this folder");
   sub->add_flag("--user", options->user, "the settings of the user (default)")->excludes(project);
   sub->add_flag("--remove", options->remove, "removes digd's hooks");
-  sub->add_flag("--check", options->check,
-                "changes nothing; says whether the hooks, the version and the daemon are there");
+  sub->add_flag("--check", options->check, "changes nothing; checks for the hooks, the version and the daemon");
   sub->add_flag("--command", options->command,
                 "hooks that start `digctl hook`: for hosts without HTTP hooks, and for usage");
-  sub->add_flag("--dry-run", options->dry_run, "shows the change and makes none");
+  sub->add_flag("--dry-run", options->dry_run, "only shows the change");
   add_daemon_options(*sub, options->daemon);
   sub->footer("With DIGD_TOKEN or --token-file, the hooks send the token from the environment's DIGD_TOKEN.");
   sub->callback([options, &status] { status = attach(*options); });

@@ -9,7 +9,7 @@ namespace digd::cli {
 inline CLI::App& attribute_methods(CLI::App& app) {
   const auto named = app.get_subcommands([](const CLI::App* sub) { return sub->get_name() == "attribute"; });
   if (!named.empty()) return *named.front();
-  CLI::App* added = app.add_subcommand("attribute", "Says who and what made a run fail");
+  CLI::App* added = app.add_subcommand("attribute", "Names the agent and the step that made a run fail");
   added->require_subcommand(1);
   return *added;
 }

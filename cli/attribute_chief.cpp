@@ -24,7 +24,7 @@ namespace {
 struct attribute_options {
   std::string text, format = "table";
   std::string judge = "chief-llm";
-  bool judge_named = false;
+  bool judge_option_given = false;
   bool is_brief = false;
   std::size_t top = 5;
   llm_options llm;
@@ -80,7 +80,7 @@ void print(const attribute_options& options, const chief::flat_log& log, const c
                                               {"agent", r.agent},
                                               {"ranking", std::move(ranking)},
                                               {"reason", r.reason},
-                                              {"stood_in", r.stood_in},
+                                              {"stood_in", r.is_deterministic},
                                               {"notes", std::move(notes)},
                                               {"graph", graph_of(options, log, graph)}})
               << '\n';
@@ -124,8 +124,8 @@ bool blames_nobody_for_success(const report::conclusion& c) {
 int attribute(const attribute_options& options) {
   whowhen::labelled_log run;
   std::string why;
-  if (options.judge_named && !options.llm.wanted())
-    return complain(options, "--judge: only with --llm URL, or --dry-run");
+  if (options.judge_option_given && !options.llm.wanted())
+    return complain(options, "--judge needs --llm URL or --dry-run");
   report::run_facts facts;
   if (!read_run(options, run, facts, why)) return complain(options, why);
   if (run.log.left_out > 0) {
@@ -135,7 +135,7 @@ int attribute(const attribute_options& options) {
   if (options.llm.wanted()) return ask_model(options, run);
   const chief::attribution a =
       show_while({.name = "finding the decisive error"}, [&] { return chief::attribute(run.log); });
-  if (a.ranking.empty()) return complain(options, "nobody to blame: no agent acts in it");
+  if (a.ranking.empty()) return complain(options, "there is nobody to blame, because no agent acts in this run");
   const report::conclusion conclusion = concluded(run, facts, a);
   if (options.format == "json") {
     const auto extent = options.is_brief ? chief::json_extent::without_graph : chief::json_extent::whole;
@@ -166,25 +166,25 @@ void add_attribute_chief(CLI::App& app, int& status) {
       "chief", "the agent and step of the decisive error, with the chain of evidence");
   sub->add_option(
          "FILE|RUN", options->text,
-         "a Who&When log (JSON) or a trace (JSON lines), - for standard input; if there is no such file, the id of a "
+         "a Who&When log (JSON) or a trace (JSON lines), - for standard input; without such a file, the id of a "
          "run that the daemon saw")
       ->required();
   sub->add_option("--top", options->top, "how many suspects to name")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->add_option("--format", options->format, "table for people, json for machines: the whole graph too")
+  sub->add_option("--format", options->format, "table for people; json for machines, with the whole graph")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
   sub->add_flag("--brief", options->is_brief, "with --format json: without the graph");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);
-  CLI::Option* judge = sub->add_option("--judge", options->judge, "with --llm: which way of asking")
+  CLI::Option* judge = sub->add_option("--judge", options->judge, "with --llm: the method of asking the model")
                            ->check(CLI::IsMember(llm_methods))
                            ->capture_default_str()
                            ->group("With a model");
   add_llm_options(*sub, options->llm);
   sub->callback([options, judge, &status] {
-    options->judge_named = judge->count() > 0;
+    options->judge_option_given = judge->count() > 0;
     status = attribute(*options);
   });
 }

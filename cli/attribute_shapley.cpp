@@ -147,7 +147,7 @@ std::string verdict_json(const verdicts::conclusion& c) {
 
 int attribute(shapley_options& o) {
   if (o.source.empty() == o.simulator.empty())
-    return complain("name a run, a trace or a trajectory file, or --simulator, and not both");
+    return complain("name either a run, trace or trajectory file, or --simulator");
   o.options.estimator = *estimator_from(o.estimator);
   o.options.control = control_of(o);
   const opened game = open_game(o);
@@ -179,7 +179,8 @@ int attribute(shapley_options& o) {
         o.quiet);
     if (!r.faithful->problem.empty()) return complain(r.faithful->problem);
   }
-  if (!o.plots.empty() && !ranked) std::cerr << "digctl attribute shapley: no plots: there is nothing to attribute\n";
+  if (!o.plots.empty() && !ranked)
+    std::cerr << "digctl attribute shapley: made no plots, because there is nothing to attribute\n";
   if (!o.plots.empty() && ranked) {
     if (std::string why = write_plots(r, o.plots); !why.empty()) return complain(why);
   }
@@ -233,17 +234,20 @@ int run_study(shapley_options& o, study study) {
   o.study.control = control_of(o);
   std::cout << show_while(
       {.name = "measuring"}, [&] { return study(cases, o); }, o.quiet);
-  if (stop_asked) std::cout << "INTERRUPTED: fewer runs than asked for\n";
+  if (stop_asked) std::cout << "INTERRUPTED: fewer runs than requested\n";
   return done;
 }
 
 void add_common(CLI::App& app, const options& o) {
   app.add_option("--threads", o->threads, "at once; the result does not depend on it. 0: one a core")
       ->check(CLI::Range(0, 256));
-  app.add_flag("-q,--quiet", o->quiet, "no progress, no times");
-  app.add_option("--failure-weight", o->structure.failure_weight, "of a failure rule's firing")->capture_default_str();
-  app.add_option("--warning-weight", o->structure.warning_weight, "of a warning's firing")->capture_default_str();
-  app.add_option("--unresolved-weight", o->structure.unresolved_weight, "of an event of reachable work at the end")
+  app.add_flag("-q,--quiet", o->quiet, "print no progress and no times");
+  app.add_option("--failure-weight", o->structure.failure_weight, "weight of a failure rule's firing")
+      ->capture_default_str();
+  app.add_option("--warning-weight", o->structure.warning_weight, "weight of a warning's firing")
+      ->capture_default_str();
+  app.add_option("--unresolved-weight", o->structure.unresolved_weight,
+                 "weight of an event of reachable work at the end")
       ->capture_default_str();
 }
 
@@ -255,10 +259,10 @@ void add_study(CLI::App& app, const options& o, int& status, const char* name, c
   sub->add_option("--runs", o->study.runs, "seeds of trajectory and sampling")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  sub->add_option("-M,--samples", o->options.samples, "permutations, where the table has one number of them")
+  sub->add_option("-M,--samples", o->options.samples, "permutations, for tables with one number of them")
       ->check(CLI::Range(1, 10'000'000));
   sub->add_option("--reference", o->study.reference_samples,
-                  "permutations for the truth where there are too many players")
+                  "permutations for the reference values, if there are too many players for exact ones")
       ->capture_default_str();
   CLI::Option* sizes = sub->add_option("--sizes", "small: 4 × 5; paper: 10 × 34, 10 × 27, 20 × 21")
                            ->check(CLI::IsMember({"small", "paper"}));
@@ -287,9 +291,9 @@ void add_studies(CLI::App& app, const options& o, int& status) {
         return metrics_table(c, o.options.samples, o.study);
       },
       true);
-  CLI::App* speed = app.add_subcommand("speed", "how fast it is here");
+  CLI::App* speed = app.add_subcommand("speed", "measures the speed on this machine");
   add_common(*speed, o);
-  speed->add_flag("--large", o->large, "socialnetwork with 100,000 players too");
+  speed->add_flag("--large", o->large, "also socialnetwork with 100,000 players");
   speed->callback([o, &status] {
     if (o->threads == 0) o->threads = 1;
     std::cout << speed_table(o->large, control_of(*o));
@@ -313,35 +317,37 @@ void add_attribute_shapley(CLI::App& app, int& status) {
       "SOURCE", o->source,
       "a run of a daemon or archive, a trace (JSON lines), or a scenario's trajectory; - for standard input");
   sub->add_option("--simulator", o->simulator, "a command that answers sets with risks, instead of a file");
-  sub->add_option("--timeout-ms", o->external.timeout_ms, "for one answer of the simulator")
+  sub->add_option("--timeout-ms", o->external.timeout_ms, "time limit of one answer of the simulator")
       ->check(CLI::Range(1, 86'400'000))
       ->capture_default_str();
-  sub->add_option("--batch", o->external.batch, "most sets in one question to the simulator")
+  sub->add_option("--batch", o->external.batch, "the maximum number of sets in one question to the simulator")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  sub->add_option("--estimator", o->estimator, "auto: exact if cheap, else the best for the game")
+  sub->add_option("--estimator", o->estimator, "auto: exact if that is cheap, otherwise the best for the game")
       ->check(CLI::IsMember({"auto", "exact", "permutation", "antithetic", "owen", "leverage"}))
       ->capture_default_str();
-  sub->add_option("-M,--samples", o->options.samples, "permutations, or what costs as much")
+  sub->add_option("-M,--samples", o->options.samples, "permutations, or samples of the same cost")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
-  sub->add_option("--seed", o->options.seed, "of the sampling")->capture_default_str();
+  sub->add_option("--seed", o->options.seed, "seed of the sampling")->capture_default_str();
   sub->add_option("-Q,--share", o->q, "q: the share of the threshold that counts as formed")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  sub->add_option("--threshold", o->threshold, "ρ, instead of the trajectory's; a trace has none, its risk counts");
-  sub->add_option("--steps", o->structure.steps, "a trace's time is cut into so many")
+  sub->add_option("--threshold", o->threshold, "ρ, instead of the trajectory's; a trace has none, so its risk is used");
+  sub->add_option("--steps", o->structure.steps, "the number of steps into which a trace's time is divided")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
   sub->add_flag("--faithfulness", o->faithful, "the risk drop after deleting the top actions");
   sub->add_option("--format", o->format, "table for people, json for machines")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  sub->add_option("--top", o->most, "rows of each table")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  sub->add_option("--top", o->most, "the number of rows in each table")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   sub->add_option("-o,--output", o->out, "file; - for standard output")->capture_default_str();
   sub->add_option("--plots", o->plots, "a folder for when.svg, who.svg, what.svg");
-  sub->add_option("--cache", o->cache_folder, "where results are kept; the user's cache folder if not given");
-  sub->add_flag("--no-cache", o->no_cache, "compute, and keep nothing");
+  sub->add_option("--cache", o->cache_folder, "the folder that keeps results; default: the user's cache folder");
+  sub->add_flag("--no-cache", o->no_cache, "compute again, and keep nothing");
   add_daemon_options(*sub, o->daemon);
   add_data_dir_option(*sub, o->daemon);
   add_common(*sub, o);
@@ -350,10 +356,10 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   make->add_option("SCENARIO", o->scenario.scenario)
       ->required()
       ->check(CLI::IsMember({"econagent", "twinmarket", "socialnetwork"}));
-  CLI::Option* agents = make->add_option("--agents", o->scenario.agents, "the paper's number if not given")
-                            ->check(CLI::Range(2, 1'000'000));
+  CLI::Option* agents =
+      make->add_option("--agents", o->scenario.agents, "default: the paper's number")->check(CLI::Range(2, 1'000'000));
   CLI::Option* steps = make->add_option("--steps", o->scenario.steps, "likewise")->check(CLI::Range(4, 100'000));
-  make->add_option("--views", o->scenario.views, "posts seen at most, an agent and step")
+  make->add_option("--views", o->scenario.views, "the maximum number of posts that an agent sees in a step")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   make->add_option("--seed", o->scenario.seed)->capture_default_str();

@@ -63,7 +63,7 @@ int restore(const backup_options& options) {
 CLI::App* add(CLI::App& app, const char* name, const char* what, const std::shared_ptr<backup_options>& options) {
   CLI::App* sub = app.add_subcommand(name, what);
   sub->add_option("FILE", options->file, "the copy")->required();
-  sub->add_option("--data-dir", options->data_dir, "the daemon's folder, with digd.sqlite")->required();
+  sub->add_option("--data-dir", options->data_dir, "the daemon's folder, which contains digd.sqlite")->required();
   return sub;
 }
 
@@ -81,8 +81,8 @@ void add_backup(CLI::App& app, int& status) {
 void add_restore(CLI::App& app, int& status) {
   auto options = std::make_shared<backup_options>();
   CLI::App* sub = add(app, "restore", "Puts a copy of `digctl backup` in the folder of a stopped daemon", options);
-  sub->add_flag("--replace", options->replace, "rename the archive that is there");
-  sub->footer("The copy itself stays as it is.");
+  sub->add_flag("--replace", options->replace, "rename an existing archive");
+  sub->footer("The copy itself does not change.");
   sub->callback([options, &status] { status = restore(*options); });
 }
 

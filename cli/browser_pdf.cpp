@@ -78,7 +78,7 @@ std::string find_browser() {
 std::string print_pdf(const std::string& html, const std::string& pdf) {
   const std::string browser = find_browser();
   if (browser.empty())
-    return "pdf needs Chromium: install it, name it in DIGD_BROWSER, or take --format html and print that";
+    return "pdf needs Chromium: install it, name it in DIGD_BROWSER, or use --format html and print that";
   const scratch_folder scratch;
   if (scratch.path().empty()) return std::string("no temporary folder: ") + std::strerror(errno);
   const fs::path page = scratch.path() / "report.html", made = scratch.path() / "report.pdf";

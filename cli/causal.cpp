@@ -55,17 +55,17 @@ struct causal_options {
 
 // Takes one value at a time, so that paths may follow.
 void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& to, const std::string& text) {
-  app.add_option(name, to, text + "; may be given again")->allow_extra_args(false);
+  app.add_option(name, to, text + "; may be repeated")->allow_extra_args(false);
 }
 
 void add_source(CLI::App& app, source_options& from) {
   add_list(app, "--factor", from.factors, "a factor of your own, NAME=EXPRESSION");
-  add_list(app, "--factors", from.factor_files, "a file of such lines");
+  add_list(app, "--factors", from.factor_files, "a file with one NAME=EXPRESSION a line");
   app.add_flag("--rates", from.rates,
-               "counts by activation (but for the outcome), so that long runs compare with short ones");
-  app.add_option("--first-ms", from.first_ms, "only the first so many milliseconds of each run; 0: all")
+               "divide counts by activations (except the outcome), so that long and short runs compare");
+  app.add_option("--first-ms", from.first_ms, "only the first N milliseconds of each run; 0: all")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--first-messages", from.first_messages, "only the first so many messages of each run; 0: all");
+  app.add_option("--first-messages", from.first_messages, "only the first N messages of each run; 0: all");
 }
 
 // The runs of a fleet in the place of paths.
@@ -114,7 +114,7 @@ class loader {
     std::unique_ptr<fleet_archive> archive;
     if (std::string why = name_fleet(from_, paths, archive); !why.empty()) return why;
     if (!from_.csv.empty()) {
-      if (!paths.empty()) return "name runs or --csv, not both";
+      if (!paths.empty()) return "name either runs or --csv";
       return load_csv(from_.csv, out);
     }
     if (paths.size() == 1 && is_csv(paths[0])) return load_csv(paths[0], out);
@@ -173,9 +173,9 @@ class loader {
 
   static std::string check(const factor_rows& out) {
     if (!out.problem.empty()) return out.problem;
-    if (out.data.size() > max_columns) return "more than 500 columns; leave out what cannot matter";
-    if (out.data.rows() > max_rows) return "more than 65535 runs; take a sample of them";
-    return out.data.rows() == 0 ? "no run that has ended" : "";
+    if (out.data.size() > max_columns) return "more than 500 columns; leave some out with --without";
+    if (out.data.rows() > max_rows) return "more than 65535 runs; use a sample of them";
+    return out.data.rows() == 0 ? "no run has ended" : "";
   }
 
   const source_options& from_;
@@ -221,7 +221,8 @@ void leave_out(factor_rows& rows, const causal_options& options) {
     else if (name == options.target || !is_unwanted) kept.push_back(v);
   }
   if (!bound.empty())
-    rows.notes.push_back("left out, as parts or consequences of " + plain(options.target) + " by definition: " + bound);
+    rows.notes.push_back("left out, because they are parts or consequences of " + plain(options.target) +
+                         " by definition: " + bound);
   for (const auto& [option, names] :
        {std::pair("--without", &options.without), {"--setting", &options.settings}, {"--outcome", &options.outcomes}}) {
     for (const std::string& n : *names) {
@@ -263,8 +264,9 @@ std::string report_as(const std::string& format, const reported& reporteds) {
 // Checks that the table has the columns that the options name.
 std::string misfit(const table& data, const causal_options& options) {
   if (options.score == "bde" && !data.all_discrete())
-    return "--score bde: BDe needs categories only, and this table has numbers; bic takes both";
-  if (options.score != "automatic" && options.structure == "pc") return "--score: PC tests, it does not score";
+    return "--score bde: BDe needs categories, and this table has numbers; bic accepts both";
+  if (options.score != "automatic" && options.structure == "pc")
+    return "--score does not apply: PC uses tests, not scores";
   return {};
 }
 
@@ -358,7 +360,8 @@ std::string side(const std::string& path, const causal_options& options, std::st
       if (pair_by.empty() && complete) pair_by = name;
     }
   }
-  if (pair_by.empty()) return "the runs have neither a label task nor seed: name the label to pair by (--pair-by)";
+  if (pair_by.empty())
+    return "the runs have neither the label task nor seed; name the label that pairs them with --pair-by";
   for (std::size_t r = 0; r < read.labels.size(); ++r) {
     const auto key = read.labels[r].find(pair_by);
     if (key == read.labels[r].end()) continue;
@@ -399,7 +402,8 @@ void add_output(CLI::App& app, causal_options& options, std::vector<std::string>
 }
 
 CLI::App* add_explain(CLI::App& causal, causal_options& options) {
-  CLI::App* sub = causal.add_subcommand("explain", "Names what brings an outcome about, and what to try");
+  CLI::App* sub =
+      causal.add_subcommand("explain", "Finds the factors that influence an outcome, and suggests what to change");
   sub->add_option("RUNS", options.from.paths,
                   "archives, traces, folders of them (a data directory too); or one factor table (.csv)");
   sub->add_option("--csv", options.from.csv, "a factor table instead of runs; - for standard input");
@@ -410,29 +414,31 @@ CLI::App* add_explain(CLI::App& causal, causal_options& options) {
              "text for people, json for machines, svg or dot (Graphviz): the explanation as a picture");
   sub->add_option("--target", options.target, "the outcome: success, failures, duration_ms, metric.X, any column")
       ->capture_default_str();
-  sub->add_option("--learner", options.text, "of the Markov boundary")
+  sub->add_option("--learner", options.text, "level of the tests for the Markov boundary")
       ->check(CLI::IsMember({"averaged", "iamb", "hiton", "add-prune"}))
       ->capture_default_str();
-  sub->add_option("--structure", options.structure, "graphs drawn and averaged, or one by tabu search or PC-stable")
+  sub->add_option("--structure", options.structure,
+                  "average over sampled graphs, or one graph by tabu search or PC-stable")
       ->check(CLI::IsMember({"averaged", "tabu", "pc"}))
       ->capture_default_str();
-  sub->add_option("--score", options.score, "of graphs; automatic: BDe for categories, BIC where there are numbers")
+  sub->add_option("--score", options.score,
+                  "score of graphs; automatic: BDe for categories only, BIC if there are numbers")
       ->check(CLI::IsMember({"automatic", "bde", "bic"}))
       ->capture_default_str();
   add_list(*sub, "--setting", options.settings, "a column that was fixed before the run");
   add_list(*sub, "--outcome", options.outcomes, "a column that is known only after the run");
   add_list(*sub, "--without", options.without, "a column to leave out");
-  add_list(*sub, "--discrete", options.from.discrete, "a column of a CSV that holds categories");
-  add_list(*sub, "--cluster", options.clusters, "a label: runs with the same value are permuted among themselves only");
+  add_list(*sub, "--discrete", options.from.discrete, "a column of a CSV that has categories");
+  add_list(*sub, "--cluster", options.clusters, "a label: outcomes are shuffled only among runs with the same value");
   add_list(*sub, "--worldview", options.from.views, "a YAML file of hypotheses");
-  sub->add_option("--experiments", options.experiments, "results of verify (YAML)");
-  sub->add_option("--permutations", options.permutations, "of the outcome, for the gate")
+  sub->add_option("--experiments", options.experiments, "a file of results from `digctl causal verify` (YAML)");
+  sub->add_option("--permutations", options.permutations, "shuffles of the outcome, for the gate")
       ->check(CLI::Range(99, 99'999))
       ->capture_default_str();
   sub->add_option("--bootstrap", options.bootstrap,
-                  "support from graphs of so many resamples (tabu, or pc if that is the structure); 0: no")
+                  "compute support from graphs of N resamples (by tabu, or by pc if that is the structure); 0: none")
       ->check(CLI::Range(0, 10'000));
-  sub->add_option("--seed", options.seed, "same seed, same bytes")->capture_default_str();
+  sub->add_option("--seed", options.seed, "seed; the same seed gives the same bytes")->capture_default_str();
   return sub;
 }
 
@@ -440,27 +446,28 @@ CLI::App* add_explain(CLI::App& causal, causal_options& options) {
 
 void add_causal(CLI::App& app, int& status) {
   auto options = std::make_shared<causal_options>();
-  CLI::App* causal = app.add_subcommand("causal", "What makes runs fail: causes over many recorded runs");
+  CLI::App* causal = app.add_subcommand("causal", "Finds causes of failure over many recorded runs");
   causal->require_subcommand(1);
   add_explain(*causal, *options)->callback([options, &status] { status = run_explain(*options); });
 
-  CLI::App* factors = causal->add_subcommand("factors", "Writes the factor table, a row a run, as CSV");
+  CLI::App* factors = causal->add_subcommand("factors", "Writes the factor table as CSV, with a row for each run");
   factors->add_option("RUNS", options->from.paths, "archives, traces, folders of them (a data directory too)");
   add_source(*factors, options->from);
   add_fleet_options(*factors, options->from.fleet);
   add_metrics(*factors, options->from);
-  factors->add_flag("--list", options->list, "the built-in factors and what they mean");
+  factors->add_flag("--list", options->list, "list the built-in factors with their meaning");
   factors->add_option("--csv,-o,--output", options->out, "a file; - for standard output")->capture_default_str();
   factors->callback([options, &status] { status = run_factors(*options); });
 
-  CLI::App* verify = causal->add_subcommand("verify", "Did changing a factor change the outcome? Paired runs A and B");
-  verify->add_option("A-B", options->from.paths, "the runs as they were, and with the factor changed")
+  CLI::App* verify =
+      causal->add_subcommand("verify", "Tests with paired runs A and B whether a changed factor changed the outcome");
+  verify->add_option("A-B", options->from.paths, "the runs before and after the factor was changed")
       ->required()
       ->expected(2);
   verify->add_option("--do", options->factor, "the factor that was changed")->required();
   verify->add_option("--target", options->target, "the outcome")->capture_default_str();
-  verify->add_option("--pair-by", options->pair_by, "the label that pairs; default task, else seed");
-  verify->add_option("--experiments", options->experiments, "a YAML file that the result is added to");
+  verify->add_option("--pair-by", options->pair_by, "the label that pairs runs; default: task, otherwise seed");
+  verify->add_option("--experiments", options->experiments, "add the result to this YAML file");
   add_source(*verify, options->from);
   add_output(*verify, *options, {"text", "json"});
   verify->callback([options, &status] { status = run_verify(*options); });
@@ -469,8 +476,8 @@ void add_causal(CLI::App& app, int& status) {
   eval->add_option("DIR", options->from.paths, "a folder of NAME.adj and NAME_ROWS_SLICE.txt or .csv")
       ->required()
       ->expected(1);
-  eval->add_flag("--compare", options->compare, "the other learners too");
-  eval->add_option("--seed", options->seed, "same seed, same bytes")->capture_default_str();
+  eval->add_flag("--compare", options->compare, "also measure the other learners");
+  eval->add_option("--seed", options->seed, "seed; the same seed gives the same bytes")->capture_default_str();
   add_output(*eval, *options, {"text", "json"});
   eval->callback([options, &status] { status = run_eval(*options); });
 }

@@ -74,7 +74,7 @@ checked_run check_run(const std::string& name, const check_options& options, pro
   ingest::replay through(run_policy{}, to);
   std::string problem = input->lines([&](std::string_view line) { return through.line(line); });
   if (problem.empty()) problem = through.problem();
-  if (problem.empty() && through.run() == nullptr) problem = "no trace: it is empty";
+  if (problem.empty() && through.run() == nullptr) problem = "not a trace: the file is empty";
   if (run.error.empty()) run.error = problem;
   if (run.error.empty()) compare(run, options.expect);
   return run;
@@ -171,7 +171,7 @@ void add_check(CLI::App& app, int& status) {
   sub->footer("Exit status: 0 as expected, 1 not as expected, 2 a run that cannot be read or has refused messages.");
   sub->callback([options, &status] {
     const bool has_none = std::find(options->expect.begin(), options->expect.end(), none) != options->expect.end();
-    if (has_none && options->expect.size() > 1) throw CLI::ValidationError("--expect", "none stands alone");
+    if (has_none && options->expect.size() > 1) throw CLI::ValidationError("--expect", "none excludes other rules");
     status = check(*options);
   });
 }

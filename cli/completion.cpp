@@ -252,7 +252,7 @@ void print_man(const CLI::App& root) {
 
 void add_completion(CLI::App& app, int& status) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* sub = app.add_subcommand("completion", "Prints what completes the command line in a shell");
+  CLI::App* sub = app.add_subcommand("completion", "Prints a shell's completion script, or the manual page");
   sub->group("");  // not in --help
   sub->add_option("SHELL", *shell, "bash, zsh, fish, or man")
       ->required()

@@ -127,7 +127,8 @@ std::string apply_edit(const config_edit& edit, std::string& toml_text) {
   if (after) erase(edit, *after);
   erase(edit, rest);
   if (!is_there || *after != rest) {
-    return "[rules." + edit.rule + "] cannot be changed in place; write by hand: " + edit.key + " = " + edit.literal;
+    return "[rules." + edit.rule + "] cannot be edited automatically; write by hand: " + edit.key + " = " +
+           edit.literal;
   }
   toml_text = std::move(changed);
   return {};

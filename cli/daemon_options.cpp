@@ -36,16 +36,16 @@ void add_daemon_options(CLI::App& app, daemon_options& options) {
       ->envname("DIGD_URL")
       ->capture_default_str();
   app.add_option("--token-file", options.token_file,
-                 "a file with the daemon's token; else the environment's DIGD_TOKEN");
+                 "a file with the daemon's token; default: the variable DIGD_TOKEN");
   app.add_option("--ca", options.authority,
-                 "with TLS: who signs the daemon's certificate, PEM; else whom the system trusts");
+                 "with TLS: the authority of the daemon's certificate (PEM); default: the system's");
   app.add_option("--timeout", options.timeout_s, "seconds to wait for an answer or a connection")
       ->check(CLI::Range(0.01, 86'400.0))
       ->capture_default_str();
 }
 
 void add_data_dir_option(CLI::App& app, daemon_options& options) {
-  app.add_option("--data-dir", options.data_dir, "read the archive in this folder of a daemon's, and ask no daemon");
+  app.add_option("--data-dir", options.data_dir, "read the archive in this folder of a daemon, and ask no daemon");
   add_fleet_options(app, options.fleet);
 }
 

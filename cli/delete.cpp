@@ -47,7 +47,7 @@ int remove(const delete_options& options) {
 
 void add_delete(CLI::App& app, int& status) {
   auto options = std::make_shared<delete_options>();
-  CLI::App* sub = app.add_subcommand("delete", "Deletes a run permanently: nothing of it stays in the archive");
+  CLI::App* sub = app.add_subcommand("delete", "Deletes a run permanently from the archive");
   sub->add_option("RUN", options->run, "the run's id")->required();
   sub->add_flag("-y,--yes", options->yes, "skip the confirmation; required without a terminal");
   add_daemon_options(*sub, options->daemon);

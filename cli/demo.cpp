@@ -229,19 +229,19 @@ std::string default_python() {
 
 void add_demo(CLI::App& app, int& status) {
   auto options = std::make_shared<demo_options>();
-  CLI::App* sub = app.add_subcommand("demo", "Starts a private daemon and shows it at work, until Ctrl-C");
+  CLI::App* sub = app.add_subcommand("demo", "Starts a private daemon and plays a scripted team, until Ctrl-C");
   std::vector<std::string> frameworks;
   for (const demo_example& known : demo_examples()) frameworks.emplace_back(known.framework);
   sub->add_option("--attach", options->attach,
                   "write an example for this framework into the current folder, and run it twice: without and with "
                   "healing. Default: play a scripted team")
       ->check(CLI::IsMember(frameworks));
-  sub->add_option("--speed", options->speed, "of the scripted team: 2 is twice as fast as real time")
+  sub->add_option("--speed", options->speed, "speed of the scripted team: 2 is twice as fast as real time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   options->python = default_python();
-  sub->add_option("--python", options->python, "the interpreter for --attach; default: DIGD_PYTHON, else python3");
-  sub->add_option("--listen", options->listen, "where the private daemon listens; port 0: any free port")
+  sub->add_option("--python", options->python, "the interpreter for --attach; default: DIGD_PYTHON, otherwise python3");
+  sub->add_option("--listen", options->listen, "the address of the private daemon; port 0: any free port")
       ->capture_default_str();
   sub->add_flag("--no-open", options->no_open, "do not open the page in a browser");
   sub->add_flag("--exit", options->exits, "stop after the demonstration instead of waiting for Ctrl-C");

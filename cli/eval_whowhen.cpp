@@ -116,14 +116,14 @@ whowhen::answer judge(const labelled_log& l, const std::string& method, chief::l
   a.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   a.tokens = model.used().tokens() - before.tokens();
   a.cost = model.used().cost - before.cost;
-  if (ruling.error || ruling.stood_in) {  // the answer comes from another method
+  if (ruling.error || ruling.is_deterministic) {  // the answer comes from another method
     a.failed = true;
     a.agent.clear();
     a.steps.clear();
   }
   std::string problem = ruling.error ? ruling.error.message() + (ruling.detail.empty() ? "" : ": " + ruling.detail)
-                        : ruling.stood_in && !ruling.notes.empty() ? ruling.notes.back()
-                                                                   : std::string();
+                        : ruling.is_deterministic && !ruling.notes.empty() ? ruling.notes.back()
+                                                                           : std::string();
   const auto held = progress.pause();
   if (a.failed && !options.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + problem) << '\n';
   if (hopeless(ruling.error)) why = std::move(problem);
@@ -174,7 +174,7 @@ std::string measure(trial& t, const eval_options& options, chief::llm::endpoint*
       }
       const auto held = shown_progress.pause();
       std::cerr
-          << "The committed weights were trained on logs, and these figures say nothing about those logs. Use --cv.\n";
+          << "The committed weights were trained on such logs, so these figures say nothing about those. Use --cv.\n";
     } else if (why = judge_all(t, method, *model, options, r); !why.empty()) {
       return method + ": " + printable(why) + "; nothing is measured";
     }
@@ -224,7 +224,7 @@ int eval_frameworks(const eval_options& options) {
     std::cout << printable_lines(whowhen::as_table({ablation}));
     return done;
   }
-  if (options.prior && options.format == "json") return complain("eval frameworks", "--prior prints tables alone");
+  if (options.prior && options.format == "json") return complain("eval frameworks", "--prior prints only tables");
   const whowhen::transfer t =
       show_while({.name = "measuring"}, [&] { return whowhen::leave_one_framework_out(std::move(logs)); });
   std::cout << (options.format == "json" ? whowhen::as_json(t) + "\n" : printable_lines(whowhen::as_table(t)));
@@ -308,40 +308,41 @@ void add_output(CLI::App& app, eval_options& options) {
 
 void add_eval(CLI::App& app, int& status) {
   auto options = std::make_shared<eval_options>();
-  CLI::App* eval = app.add_subcommand("eval", "Measures attribution where the truth is known");
+  CLI::App* eval = app.add_subcommand("eval", "Measures attribution on logs with known answers");
   eval->require_subcommand(1);
 
   CLI::App* logs = eval->add_subcommand("whowhen", "on Who&When logs, or others of that form");
   logs->add_option("DIR", options->folder, "folder of subsets (folders of *.json)")->required();
   std::vector<std::string> methods{"chief"};
   methods.insert(methods.end(), llm_methods.begin(), llm_methods.end());
-  logs->add_option("--method", options->methods, "which to measure; those but chief ask a model")
+  logs->add_option("--method", options->methods, "the methods to measure; all except chief ask a model")
       ->check(CLI::IsMember(methods))
       ->capture_default_str();
-  logs->add_flag("--cv", options->cv,
-                 "train the default without the question it is asked about, one question at a time");
+  logs->add_flag("--cv", options->cv, "cross-validate: for each question, train without its logs");
   logs->add_option("--sample", options->sample,
-                   "answer and score only this many logs, evenly spaced; training uses the others too; 0: all")
+                   "answer and score only this many logs, evenly spaced; training uses all; 0: all")
       ->capture_default_str();
-  logs->add_flag("--nested", options->nested, "--cv, and with the penalties chosen on the rest alone as well");
+  logs->add_flag("--nested", options->nested, "as --cv, and also choose the penalties without the question");
   logs->add_option(
       "--reliability", options->reliability,
       "with --cv or --nested: write a reliability diagram (SVG) to this file, and its table to standard error");
   logs->add_flag("--ablate", options->ablate,
-                 "instead, leave out each evaluator of the known frameworks in turn; cross-validated by question");
+                 "instead, leave out each evaluator of the known frameworks in turn, cross-validated by question");
   add_output(*logs, *options);
   add_llm_options(*logs, options->llm);
   logs->callback([options, &status] { status = eval_whowhen(*options); });
 
   CLI::App* frameworks = eval->add_subcommand(
-      "frameworks", "chief on frameworks that were left out of training: those in DIR, and three simulated ones");
+      "frameworks",
+      "measure chief on frameworks that were left out of training: those in DIR, and three simulated ones");
   frameworks
       ->add_option("DIR", options->folder, "folder of at most two subsets of Who&When logs, each of one framework")
       ->required();
-  frameworks->add_option("--runs", options->framework_runs, "simulated runs of each framework")
+  frameworks->add_option("--runs", options->framework_runs, "the number of simulated runs of each framework")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  frameworks->add_option("--seed", options->seed, "of the first; the next has the next")->capture_default_str();
+  frameworks->add_option("--seed", options->seed, "seed of the first run; each further run has the next number")
+      ->capture_default_str();
   CLI::Option* ablate = frameworks->add_flag(
       "--ablate", options->ablate, "instead, leave out each generic evaluator in turn; cross-validated by framework");
   frameworks
@@ -356,14 +357,15 @@ void add_eval(CLI::App& app, int& status) {
   frameworks->callback([options, &status] { status = eval_frameworks(*options); });
 
   CLI::App* planted = eval->add_subcommand(
-      "planted", "on simulated runs with one planted fault each: chief at a desk, the structure game");
+      "planted", "measure on simulated runs with one planted fault each: chief at a desk, the structure game");
   planted->add_option("--runs", options->runs, "how many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   planted
       ->add_option("--structure-runs", options->structure_runs,
-                   "of the runs, the first so many also measure the structure game: one of each rule and a clean one")
+                   "measure the structure game on the first N runs, too: one of each rule and a clean one")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
-  planted->add_option("--seed", options->seed, "of the first; the next has the next")->capture_default_str();
+  planted->add_option("--seed", options->seed, "seed of the first run; each further run has the next number")
+      ->capture_default_str();
   add_output(*planted, *options);
   planted->callback([options, &status] { status = eval_planted(*options); });
 

@@ -67,10 +67,10 @@ int write(const export_options& options) {
 
 void add_export(CLI::App& app, int& status) {
   auto options = std::make_shared<export_options>();
-  CLI::App* sub = app.add_subcommand("export", "Writes a run that the daemon saw: as a trace to replay, or its graph");
+  CLI::App* sub = app.add_subcommand("export", "Writes a run of the daemon as a trace to replay, or as a graph");
   sub->add_option("RUN", options->run, "the run's id")->required();
   sub->add_option("--format", options->format,
-                  "trace: what `digctl replay` answers as the daemon did; else the recorded graph")
+                  "trace: `digctl replay` answers it as the daemon did; otherwise the recorded graph")
       ->check(CLI::IsMember({"trace", "json", "dot", "graphml", "dig.graph.v2"}))
       ->capture_default_str();
   sub->add_option("-o,--output", options->out, "the file to write; - for standard output")->capture_default_str();

@@ -175,7 +175,7 @@ std::vector<feed_line> feed_lines(const json::object& frame) {
     const bool unjudged = policy == "observe";
     out.push_back(
         {policy == "resume"
-             ? "judging has begun again after the limit " + name(l, "limit") + ", with an empty graph"
+             ? "judging has resumed after the limit " + name(l, "limit") + ", with an empty graph"
              : "the limit " + name(l, "limit") + " was hit: " +
                    (unjudged ? "judging stopped, events are delivered unchanged" : "pending events are forgotten"),
          tone::warning});

@@ -97,7 +97,7 @@ std::string read_runs(run_source& from, std::int64_t since_ms, past_runs& into) 
 std::string as_toml(const std::vector<stored::limit_suggestion>& limits, const suggest_options& options,
                     std::size_t runs) {
   std::string out = fmt::format(
-      "# {} times what {} % of {} runs of the last {} stayed at or below.\n"
+      "# {} times the value that {} % of {} runs of the last {} did not exceed.\n"
       "# Beside each limit: how many of these runs it would have stopped, and the greatest value.\n",
       number(options.margin), number(options.percentile), runs, options.since);
   std::string_view guard;
@@ -157,10 +157,11 @@ void add_guards(CLI::App& app, int& status) {
   auto options = std::make_shared<suggest_options>();
   CLI::App* sub = guards->add_subcommand("suggest", "Proposes limits from past runs, as a part of the configuration");
   sub->add_option("--since", options->since, "runs opened within this time: 36h, 14d, 4w")->capture_default_str();
-  sub->add_option("--percentile", options->percentile, "so many percent of the runs are the measure")
+  sub->add_option("--percentile", options->percentile,
+                  "the measure is the value that this percentage of the runs did not exceed")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
-  sub->add_option("--margin", options->margin, "the limit is so many times what they reached")
+  sub->add_option("--margin", options->margin, "the limit is this many times the measure")
       ->check(CLI::Range(1.0, 100.0))
       ->capture_default_str();
   sub->add_option("--format", options->format, "toml for the configuration, json for machines")

@@ -23,9 +23,9 @@ int check(const daemon_options& options) {
 
 void add_health(CLI::App& app, int& status) {
   auto options = std::make_shared<daemon_options>();
-  CLI::App* sub = app.add_subcommand("health", "Asks a daemon whether it is well; needs no token");
+  CLI::App* sub = app.add_subcommand("health", "Checks the health of a daemon; needs no token");
   add_daemon_options(*sub, *options);
-  sub->footer("Exit status: 0 well, 1 not well, 2 no answer.");
+  sub->footer("Exit status: 0 healthy, 1 not healthy, 2 no answer.");
   sub->callback([options, &status] { status = check(*options); });
 }
 

@@ -101,9 +101,10 @@ int list(const hold_options& options) {
   const json::value body = json::parse(answer.body, ec, {}, lenient);
   const json::value* holds = ec || !body.is_object() ? nullptr : member(body.get_object(), {"holds"});
   if (holds == nullptr || !holds->is_array()) {
-    return complain("hold list", "the answer has no list of holds: the daemon is older than this digctl, or no digd");
+    return complain("hold list",
+                    "the answer has no list of holds: the daemon is older than this digctl, or is not digd");
   }
-  table rows({"run", "hold", "since", "until, then", "from", "to", "cost", "reason"}, look_of(options.terminal));
+  table rows({"run", "hold", "since", "until, then", "from", "to", "cost", "reason"}, table_look(options.terminal));
   json_records records(options.format);
   for (const json::value& hold : holds->get_array()) {
     if (!hold.is_object()) continue;
@@ -148,7 +149,7 @@ void add_decision(CLI::App& hold, int& status, const std::string& decision, cons
   CLI::App* sub = hold.add_subcommand(decision, description);
   sub->add_option("RUN", options->run, "the run's id")->required();
   sub->add_option("HOLD", options->hold, "the hold, as `digctl hold list` shows it: hold:1")->required();
-  sub->add_option("--text", options->text, "what the agent reads with the event");
+  sub->add_option("--text", options->text, "a text for the agent, sent with the event");
   sub->add_option("--by", options->by, "your name, kept with the decision; with tokens, the token's name counts");
   add_daemon_options(*sub, options->daemon);
   sub->callback([options, &status] { status = decide(*options); });
@@ -157,10 +158,10 @@ void add_decision(CLI::App& hold, int& status, const std::string& decision, cons
 }  // namespace
 
 void add_hold(CLI::App& app, int& status) {
-  CLI::App* hold = app.add_subcommand("hold", "Events that wait for a person: lists them, releases or returns them");
+  CLI::App* hold = app.add_subcommand("hold", "Lists, releases or returns events that wait for a person");
   hold->require_subcommand(1);
   auto options = std::make_shared<hold_options>();
-  CLI::App* sub = hold->add_subcommand("list", "Lists the events that wait, of one run or of all open runs");
+  CLI::App* sub = hold->add_subcommand("list", "Lists waiting events of one run or of all open runs");
   sub->add_option("RUN", options->run, "the run's id; without it, all open runs");
   sub->add_option("--format", options->format, "table for people; json, or jsonl: each as in /v1/holds")
       ->check(CLI::IsMember({"table", "json", "jsonl"}))
@@ -168,8 +169,8 @@ void add_hold(CLI::App& app, int& status) {
   add_daemon_options(*sub, options->daemon);
   add_terminal_options(*sub, options->terminal);
   sub->callback([options, &status] { status = list(*options); });
-  add_decision(*hold, status, "release", "Delivers an event that waits");
-  add_decision(*hold, status, "return", "Gives an event that waits back to its sender");
+  add_decision(*hold, status, "release", "Delivers a waiting event");
+  add_decision(*hold, status, "return", "Returns a waiting event to its sender");
 }
 
 }  // namespace digd::cli

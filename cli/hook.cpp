@@ -38,7 +38,7 @@ struct hook_options {
 };
 
 int fail_open(const std::string& why) {
-  std::cerr << "digctl hook: " << why << "; the agent goes on without digd\n";
+  std::cerr << "digctl hook: " << why << "; the agent continues without digd\n";
   return done;
 }
 
@@ -110,7 +110,7 @@ int pass_on(const hook_options& options) {
   if (!text) return fail_open("the call " + why);
   json::error_code ec;
   json::value call = json::parse(*text, ec);
-  if (ec || !call.is_object()) return fail_open("the call is no JSON object");
+  if (ec || !call.is_object()) return fail_open("the call is not a JSON object");
   if (json::object added = additions_to(call.get_object(), options.program); !added.empty())
     call.get_object()["digd"] = std::move(added);
   auto daemon = http_to("hook", options.daemon);
@@ -134,13 +134,13 @@ void add_hook(CLI::App& app, int& status) {
       ->required()
       ->check(CLI::IsMember(hooks::dialect_names()));
   sub->add_option("CALL", options->call, "the call, if it does not come on standard input (`notify` of Codex)");
-  sub->add_option("--mode", options->mode, "how far digd goes with this session")
+  sub->add_option("--mode", options->mode, "the mode of this session")
       ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);
   options->daemon.timeout_s = 5;
   sub->footer(
-      "Reads the call on standard input, or takes it as CALL. If no daemon answers, the agent goes on as without "
+      "Reads the call on standard input, or takes it as CALL. If no daemon answers, the agent continues as without "
       "digd.");
   sub->callback([options, &status] { status = pass_on(*options); });
 }

@@ -87,7 +87,7 @@ class import_run {
       if (!collect(given, sources, why)) complain(given, why);
     }
     if (sources.empty()) return wrong_use;
-    if (several && named_) return complain_of_use("--run names one run; several logs are several runs");
+    if (several && named_) return complain_of_use("--run names one run, and several logs make several runs");
     std::error_code none;
     const bool into_folder = fs::is_directory(options_.out, none) || options_.out.ends_with('/');
     if (several && !into_folder) {
@@ -95,7 +95,7 @@ class import_run {
         return complain_of_use("several logs make several traces: name a folder for them with -o FOLDER");
       fs::create_directories(options_.out, none);
       if (!fs::is_directory(options_.out, none)) {
-        return complain_of_use(shown(options_.out) + " is no folder; several logs make several traces");
+        return complain_of_use(shown(options_.out) + " is not a folder; several logs make several traces");
       }
     }
     progress_.begin({.name = "importing", .total = sources.size() > 1 ? sources.size() : 0, .unit = "logs"});
@@ -168,7 +168,7 @@ void add_common(CLI::App& app, import_options& options) {
   app.add_option("-o,--output", options.out,
                  "the trace file, or a folder for the traces of several logs; - for standard output")
       ->capture_default_str();
-  app.add_flag("-q,--quiet", options.quiet, "no report on standard error, only what failed");
+  app.add_flag("-q,--quiet", options.quiet, "no report on standard error except failures");
 }
 
 }  // namespace
@@ -182,11 +182,12 @@ void add_import(CLI::App& app, int& status) {
 
   CLI::App* whowhen = sub->add_subcommand("whowhen", "Who&When failure logs, both subsets");
   add_common(*whowhen, *options);
-  whowhen->add_option("--run", options->whowhen.run, "the run's id, instead of one made from the log's");
-  whowhen->add_option("--step-ms", options->whowhen.step_ms, "how long a step lasts; the logs have no times")
+  whowhen->add_option("--run", options->whowhen.run, "the run's id; default: made from the log's");
+  whowhen->add_option("--step-ms", options->whowhen.step_ms, "the duration of a step, because the logs have no times")
       ->check(CLI::Range(1, 60'000))
       ->capture_default_str();
-  whowhen->add_option("--quiet-ms", options->whowhen.quiet_ms, "the silence after a log without an answer; 0: none")
+  whowhen
+      ->add_option("--quiet-ms", options->whowhen.quiet_ms, "the silence added after a log without an answer; 0: none")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   whowhen->callback([options, &status] {
@@ -199,7 +200,7 @@ void add_import(CLI::App& app, int& status) {
 
   CLI::App* graph = sub->add_subcommand("dig-graph", "graphs of the paper's Python library (dig.graph.v2)");
   add_common(*graph, *options);
-  graph->add_option("--run", options->dig_graph.run, "the run's id, instead of one made from the graph's");
+  graph->add_option("--run", options->dig_graph.run, "the run's id; default: made from the graph's");
   graph->callback([options, &status] {
     status =
         import_run("dig-graph", *options,
@@ -213,12 +214,14 @@ void add_import(CLI::App& app, int& status) {
     const auto from = static_cast<importers::framework>(i);
     CLI::App* trajectory = sub->add_subcommand(std::string(name), "trajectories of this framework");
     add_common(*trajectory, *options);
-    trajectory->add_option("--run", options->trajectory.run, "the run's id, instead of one made from the file");
-    trajectory->add_option("--step-ms", options->trajectory.step_ms, "the time of one turn; no times are read")
+    trajectory->add_option("--run", options->trajectory.run, "the run's id; default: made from the file's name");
+    trajectory
+        ->add_option("--step-ms", options->trajectory.step_ms, "the duration of one turn, because no times are read")
         ->check(CLI::Range(1, 60'000))
         ->capture_default_str();
     trajectory
-        ->add_option("--quiet-ms", options->trajectory.quiet_ms, "the silence after a run without an answer; 0: none")
+        ->add_option("--quiet-ms", options->trajectory.quiet_ms,
+                     "the silence added after a run without an answer; 0: none")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     trajectory->callback([options, &status, from, name] {

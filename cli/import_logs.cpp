@@ -43,7 +43,7 @@ class log_import {
     std::error_code ec;
     fs::create_directories(options_.out, ec);
     if (!fs::is_directory(options_.out, ec)) {
-      complain(shown(options_.out) + ": no folder");
+      complain(shown(options_.out) + ": not a folder");
       return wrong_use;
     }
     const std::size_t wanted = std::clamp(std::thread::hardware_concurrency(), 1u, max_threads);
@@ -118,12 +118,12 @@ void add_import_logs(CLI::App& import, int& status) {
                                           "session logs of " + std::string(program.title) + ", with their subagents'");
     sub->add_option("PATH", options->paths, "logs, or folders of them such as " + std::string(program.place))
         ->required();
-    sub->add_option("-o,--output", options->out, "the folder for the traces, one a run")->required();
+    sub->add_option("-o,--output", options->out, "the folder for the traces, one for each run")->required();
     sub->add_option("--max-repeats", options->guards.max_repeats, "the guard repetition judges the traces; 0: no")
         ->check(CLI::Range(std::size_t{0}, max_limit));
     sub->add_option("--max-outputs", options->guards.max_outputs, "the guard fan_out judges the traces; 0: no")
         ->check(CLI::Range(std::size_t{0}, max_limit));
-    sub->add_flag("-q,--quiet", options->quiet, "no report on standard error, only what failed");
+    sub->add_flag("-q,--quiet", options->quiet, "no report on standard error except failures");
     sub->callback([options, &status, &program] { status = log_import(program, *options).run(); });
   }
 }

@@ -40,7 +40,7 @@ bool read_all(const otlp_options& options, std::vector<otlp::span>& spans, progr
       if (result.rejected > 0) {
         const auto held = progress.pause();
         std::cerr << "digctl import otlp: " << shown(file) << ": " << result.rejected
-                  << " spans are none; the first: " << result.why << '\n';
+                  << " spans are not valid; the first: " << result.why << '\n';
       }
     }
     progress.add();
@@ -96,8 +96,8 @@ void add_import_otlp(CLI::App& import, int& status) {
   sub->add_option("-o,--output", options->out,
                   "the trace file, or a folder for the traces of several runs; - for standard output")
       ->capture_default_str();
-  sub->add_flag("-q,--quiet", options->quiet, "no report on standard error, only what failed");
-  sub->add_option("--run", options->options.run, "the run's id, instead of one made from the trace's")
+  sub->add_flag("-q,--quiet", options->quiet, "no report on standard error except failures");
+  sub->add_option("--run", options->options.run, "the run's id; default: made from the trace's")
       ->check([](const std::string& id) {
         return id.empty() || id.size() > 256 || id.find('/') != std::string::npos
                    ? "expected 1 to 256 bytes without a slash"

@@ -17,44 +17,47 @@ namespace llm = chief::llm;
 void add_llm_options(CLI::App& app, llm_options& options) {
   const std::string group = "With a model";
   app.add_option("--llm", options.url, "an OpenAI-compatible endpoint, such as https://host/v1")->group(group);
-  app.add_option("--model", options.model, "the model's name there")->group(group);
-  app.add_option("--llm-key-file", options.key_file, "file with the key; else DIGD_LLM_KEY or OPENAI_API_KEY")
+  app.add_option("--model", options.model, "the model's name at the endpoint")->group(group);
+  app.add_option("--llm-key-file", options.key_file,
+                 "file with the key; default: DIGD_LLM_KEY, otherwise OPENAI_API_KEY")
       ->group(group);
   app.add_flag("--with-answer", options.with_answer, "tell the model the right answer, if the log has it")
       ->group(group);
   app.add_flag("--dry-run", options.dry_run, "send nothing: print the prompts, estimate tokens and cost")->group(group);
   app.add_option("--llm-ca", options.authority,
-                 "with TLS: who signs the endpoint's certificate, PEM; else whom the system trusts")
+                 "with TLS: the authority of the endpoint's certificate (PEM); default: the system's")
       ->group(group);
-  app.add_option("--llm-cache", options.cache, "folder for the answers; the same prompt is not paid for twice")
+  app.add_option("--llm-cache", options.cache, "folder that caches answers, so that no prompt is paid for twice")
       ->group(group);
-  app.add_option("--llm-rate", options.per_minute, "most requests a minute; 0: no limit")
+  app.add_option("--llm-rate", options.per_minute, "maximum number of requests a minute; 0: no limit")
       ->check(CLI::NonNegativeNumber)
       ->group(group);
   app.add_option("--llm-tries", options.tries, "of one request")
       ->check(CLI::Range(1, 20))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--llm-timeout", options.timeout_s, "seconds a request may take")
+  app.add_option("--llm-timeout", options.timeout_s, "time limit of a request, in seconds")
       ->check(CLI::Range(1, 3'600))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--llm-max-requests", options.max_requests, "stop after so many")->capture_default_str()->group(group);
-  app.add_option("--llm-max-tokens", options.max_tokens, "stop after so many, read and written; 0: no limit")
+  app.add_option("--llm-max-requests", options.max_requests, "stop after this many requests")
+      ->capture_default_str()
       ->group(group);
-  app.add_option("--llm-context", options.context_bytes, "most bytes of steps in one prompt")
+  app.add_option("--llm-max-tokens", options.max_tokens, "stop after this many tokens, read and written; 0: no limit")
+      ->group(group);
+  app.add_option("--llm-context", options.context_bytes, "maximum bytes of steps in one prompt")
       ->check(CLI::Range(1'000, 100'000'000))
       ->capture_default_str()
       ->group(group);
-  app.add_option("--llm-answer-tokens", options.answer_tokens, "most tokens of one answer")
+  app.add_option("--llm-answer-tokens", options.answer_tokens, "maximum tokens of one answer")
       ->check(CLI::Range(16, 1'000'000))
       ->capture_default_str()
       ->group(group);
   app.add_option("--llm-temperature", options.temperature, "below 0: not sent")->capture_default_str()->group(group);
-  app.add_option("--price-in", options.price_in, "of a million tokens read")
+  app.add_option("--price-in", options.price_in, "price of a million tokens read")
       ->check(CLI::NonNegativeNumber)
       ->group(group);
-  app.add_option("--price-out", options.price_out, "of a million tokens written")
+  app.add_option("--price-out", options.price_out, "price of a million tokens written")
       ->check(CLI::NonNegativeNumber)
       ->group(group);
 }
@@ -94,7 +97,7 @@ std::unique_ptr<llm::endpoint> open_endpoint(const llm_options& options, std::st
   }
   // Only the endpoint may see the key. Without TLS, others can read it on the way to another machine.
   if (!options.dry_run && !to.key.empty() && !url.tls && !url.is_loopback()) {
-    why = "--llm: over http:// the key could be read on the way; use https://, or give no key";
+    why = "--llm: http:// would send the key unencrypted; use https://, or give no key";
     return nullptr;
   }
   to.url = options.url;
@@ -136,7 +139,8 @@ std::string describe(const llm::usage& u, bool estimated) {
   return fmt::format(
       "{}{} requests ({} retried, {} failed), {} answers from the cache, {} + {} tokens{}, cost {:.4f}",
       estimated ? "estimate: " : "", u.requests, u.retried, u.failed, u.cached, u.tokens_in, u.tokens_out,
-      u.estimated ? fmt::format(" ({} answers without a count: four bytes a token)", u.estimated) : "", u.cost);
+      u.estimated ? fmt::format(" ({} answers without a count, estimated at four bytes a token)", u.estimated) : "",
+      u.cost);
 }
 
 }  // namespace digd::cli

@@ -56,12 +56,12 @@ void add_to_group(CLI::App& app, const std::string& heading, int& status,
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"digctl: replay, import and look at what digd watches"};
+  CLI::App app{"digctl: shows, replays and imports the runs that digd watches"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "digctl " DIGD_VERSION);
   app.footer(
-      "Machine formats go to standard output, all else to standard error.\n"
-      "Exit status: 0 done, 1 found what it was asked to find, 2 wrong use or bad input.");
+      "Machine formats go to standard output, everything else to standard error.\n"
+      "Exit status: 0 success, 1 a check found what it looks for, 2 wrong usage or bad input.");
   digd::cli::add_common_fleet_options(app);
   app.parse_complete_callback([&app] {
     const CLI::App* chosen = &app;

@@ -26,10 +26,10 @@ struct mode_options {
 
 const char* in_words(mode m) {
   switch (m) {
-    case mode::off: return "nothing is judged; every event is delivered as it is";
-    case mode::observe: return "detections are kept and shown, and nothing else is done about them";
-    case mode::shadow: return "detections are kept with what would have been done; nothing is done";
-    case mode::enforce: return "rules heal, as far as each run's own mode and its rules' modes let them";
+    case mode::off: return "digd judges nothing and delivers every event unchanged";
+    case mode::observe: return "digd records and shows detections, and does nothing else";
+    case mode::shadow: return "digd records detections and what it would have done, and does nothing else";
+    case mode::enforce: return "digd heals where the modes of the run and the rule allow it";
   }
   return "";
 }
@@ -44,7 +44,7 @@ std::optional<json::object> answer_of(const net::http_client& daemon, const std:
   json::error_code ec;
   const json::value value = json::parse(answer.body, ec);
   if (ec || !value.is_object()) {
-    complain("mode", "the answer is no JSON object; is that digd?");
+    complain("mode", "the answer is not a JSON object; is that digd?");
     return {};
   }
   return value.get_object();
@@ -132,7 +132,7 @@ int show(const net::http_client& daemon, const mode_options& options) {
     }
   }
   summary.print();
-  if (!problem.empty()) std::cerr << "What shadow would have done is not known: " << problem << ".\n";
+  if (!problem.empty()) std::cerr << "Cannot find what shadow would have done: " << problem << ".\n";
   return done;
 }
 
@@ -146,11 +146,11 @@ int switch_or_show(const mode_options& options) {
 
 void add_mode(CLI::App& app, int& status) {
   auto options = std::make_shared<mode_options>();
-  CLI::App* sub = app.add_subcommand("mode", "Shows or sets the operator's switch: how far any rule of any run may go");
+  CLI::App* sub = app.add_subcommand("mode", "Shows or sets the operator's switch, which limits the mode of all runs");
   sub->add_option("MODE", options->mode,
                   "off, observe, shadow or enforce; default: show it, and what shadow would have done")
       ->check(CLI::IsMember({"off", "observe", "shadow", "enforce"}));
-  sub->add_option("--runs", options->runs, "how many of the latest runs to check for what shadow would have done")
+  sub->add_option("--runs", options->runs, "the number of latest runs to check for what shadow would have done")
       ->check(CLI::Range(0, 1'000))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);

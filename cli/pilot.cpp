@@ -118,7 +118,7 @@ std::string shell_word(const std::string& text) {
   return out + '\'';
 }
 
-std::string how_they_ended(const json::object& sum) {
+std::string outcomes_text(const json::object& sum) {
   const json::object& ended = object_in(sum, "ended");
   const std::pair<const char*, const char*> words[] = {{"success", "success"},
                                                        {"failure", "failure"},
@@ -146,7 +146,7 @@ class report {
     print_precision();
     if (const json::value* left = pilot_.if_contains("left_out");
         left != nullptr && left->is_bool() && left->get_bool()) {
-      line("There was more than can be shown; ask for a shorter time with --since.");
+      line("The answer is cut; request a shorter time with --since.");
     }
   }
 
@@ -178,9 +178,9 @@ class report {
          counted(total, "run") + " and did intervene in " + std::to_string(count_in(intervened, "did")) + ".");
     const std::int64_t badly = count_in(intervened, "ended_badly");
     line("Of these " + counted(touched, "run") + ", " + std::to_string(badly) + " ended badly anyway (" +
-         how_they_ended(intervened) + ").");
+         outcomes_text(intervened) + ").");
     std::cout << '\n';
-    table sums({"rule", "runs", "would", "did"}, look_of(options_.terminal));
+    table sums({"rule", "runs", "would", "did"}, table_look(options_.terminal));
     for (const json::value& item : array_in(pilot_, "rules")) {
       if (!item.is_object()) continue;
       const json::object& rule = item.get_object();
@@ -206,7 +206,7 @@ class report {
               << toned(picture::safe(name), did > 0 ? table::tone::good : table::tone::warning)
               << (where.empty() ? "" : "   " + picture::safe(where)) << '\n';
     line("In " + counted(count_in(place, "runs"), "run") + ": would have intervened " + times(would) + ", did " +
-             times(did) + ". Ended: " + how_they_ended(place) + ".",
+             times(did) + ". Ended: " + outcomes_text(place) + ".",
          2);
     for (const json::value& item : array_in(place, "examples")) {
       if (item.is_object()) print_example(item.get_object());
@@ -228,7 +228,7 @@ class report {
     const std::int64_t right = count_in(judged, "right"), wrong = count_in(judged, "wrong");
     if (right + wrong > 0) line("Judged: " + std::to_string(right) + " right, " + std::to_string(wrong) + " wrong.", 2);
     if (const std::string word = shell_word(name); !word.empty()) {
-      std::cout << "  " << toned("If this is fine: digctl pilot --fine " + word, table::tone::quiet) << '\n';
+      std::cout << "  " << toned("To silence this: digctl pilot --fine " + word, table::tone::quiet) << '\n';
     }
   }
 
@@ -247,7 +247,7 @@ class report {
     std::cout << '\n';
     line("Canary: " + counted(count_in(enforced, "runs"), "run") + " enforced, " +
          counted(count_in(shadowed, "runs"), "run") + " in shadow.");
-    table rows({"", "enforce", "shadow", "difference"}, look_of(options_.terminal));
+    table rows({"", "enforce", "shadow", "difference"}, table_look(options_.terminal));
     const auto row = [&](const std::string& title, const json::object& a, const json::object& b, const json::object& d,
                          bool as_share) {
       rows.add({{title}, {shown(a, as_share)}, {shown(b, as_share)}, {shown(d, as_share)}});
@@ -276,7 +276,7 @@ class report {
     if (weeks.empty()) return;
     std::cout << '\n';
     line("Judged by people, by the week in which the detection came:");
-    table rows({"rule", "week of", "right", "wrong", "precision"}, look_of(options_.terminal));
+    table rows({"rule", "week of", "right", "wrong", "precision"}, table_look(options_.terminal));
     for (const json::value& item : weeks) {
       if (!item.is_object()) continue;
       const json::object& week = item.get_object();
@@ -415,7 +415,7 @@ int print_silencing(const pilot_options& options) {
   const auto source = open_source("pilot", options.daemon, opened_since(options.since));
   const std::string why = source ? ask(options.since, *source, pilot) : "";
   if (!source) return wrong_use;
-  if (!why.empty()) std::cerr << "digctl pilot: how much this silences is not known: " << why << '\n';
+  if (!why.empty()) std::cerr << "digctl pilot: cannot find how much this silences: " << why << '\n';
   const silenced sum = silenced_by(*fine, pilot);
   if (options.format == "json") {
     std::string out;
@@ -466,16 +466,15 @@ int pilot(const pilot_options& options) {
 void add_pilot(CLI::App& app, int& status) {
   auto options = std::make_shared<pilot_options>();
   CLI::App* sub = app.add_subcommand(
-      "pilot", "Says over many runs what digd did, or would have done in shadow, and what silences it");
-  sub->add_option("--since", options->since, "runs opened so long ago or later: 90m, 36h, 7d, 4w")
-      ->capture_default_str();
+      "pilot", "Shows what digd did over many runs, or would have done in shadow, and silences places");
+  sub->add_option("--since", options->since, "runs opened within this time: 90m, 36h, 7d, 4w")->capture_default_str();
   sub->add_option("--format", options->format, "text for people; json: as /v1/pilot")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   sub->add_option("--fine", options->fine,
-                  "RULE@AGENT, or RULE: print the settings that silence this, which is fine; may be repeated")
+                  "RULE@AGENT, or RULE: print the settings that silence these detections; may be repeated")
       ->allow_extra_args(false);
-  sub->add_option("--write", options->write, "with --fine: put the settings into this configuration file too");
+  sub->add_option("--write", options->write, "with --fine: also write the settings into this configuration file");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);
   add_terminal_options(*sub, options->terminal);

@@ -47,8 +47,8 @@ class printer {
  public:
   explicit printer(const replay_options& options)
       : options_(options),
-        table_({"time", "seq", "rule", "event", "agent", "healing", "why"}, look_of(options.terminal)),
-        frames_(options.format, look_of(options.terminal), pace::complete),
+        table_({"time", "seq", "rule", "event", "agent", "healing", "why"}, table_look(options.terminal)),
+        frames_(options.format, table_look(options.terminal), pace::complete),
         records_(options.format) {}
 
   // `shown` outlives the replay.
@@ -148,12 +148,12 @@ std::string check_fail_on(const std::string& text) {
 
 void add_replay(CLI::App& app, int& status) {
   auto options = std::make_shared<replay_options>();
-  CLI::App* sub = app.add_subcommand("replay", "Runs a trace through the engine and prints what it answers");
+  CLI::App* sub = app.add_subcommand("replay", "Runs a trace through the engine and prints its answers");
   sub->add_option("TRACE", options->trace, "trace file (JSON lines); - for standard input")->required();
-  sub->add_option("--format", options->format, "table for people; for machines json, or jsonl: a line each")
+  sub->add_option("--format", options->format, "table for people; for machines json, or jsonl with a line for each")
       ->check(CLI::IsMember({"table", "json", "jsonl"}))
       ->capture_default_str();
-  sub->add_option("--output", options->output, "detections, or messages: everything that a client would be sent")
+  sub->add_option("--output", options->output, "detections, or messages: everything that digd would send to a client")
       ->check(CLI::IsMember({"detections", "messages"}))
       ->capture_default_str();
   sub->add_option("--fail-on", options->fail_on, "exit 1 on a detection: any, failure, warning, or a rule's name")

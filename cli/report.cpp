@@ -144,24 +144,26 @@ int write(report_options& options) {
 
 void add_report(CLI::App& app, int& status) {
   auto options = std::make_shared<report_options>();
-  CLI::App* sub = app.add_subcommand(
-      "report", "Writes what happened in a run, who was responsible, and how that is known: one page");
+  CLI::App* sub =
+      app.add_subcommand("report", "Writes one page: what happened in a run, who was responsible, and the evidence");
   sub->add_option(
          "TRACE|RUN", options->source,
          "trace file (JSON lines), - for standard input; if there is no such file, the id of a run that the daemon saw")
       ->required();
   sub->add_option("--format", options->format,
-                  "html: one page with pictures that needs nothing else; md; json: all numbers; pdf: by Chromium")
+                  "html: one page with its pictures; md; json: all numbers; pdf: made by Chromium")
       ->check(CLI::IsMember({"html", "md", "json", "pdf"}))
       ->default_val("html");
   sub->add_option("-o,--output", options->out, "the file to write; - for standard output")->capture_default_str();
-  sub->add_option("--budget", options->budget_seconds, "seconds for attribution at most; 0: only what was observed")
+  sub->add_option("--budget", options->budget_seconds,
+                  "time limit for attribution, in seconds; 0: only what was observed")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  sub->add_option("--causes", options->causes, "a result of `digctl causal explain --format json`, to be told too");
-  sub->add_option("--threads", options->threads, "of attribution; the result does not depend on it. 0: one a core")
+  sub->add_option("--causes", options->causes, "add this result of `digctl causal explain --format json`");
+  sub->add_option("--threads", options->threads,
+                  "threads for attribution; the result does not depend on it. 0: one for each core")
       ->check(CLI::Range(0, 256));
-  sub->add_option("--seed", options->seed, "of the sampling")->capture_default_str();
+  sub->add_option("--seed", options->seed, "seed of the sampling")->capture_default_str();
   sub->add_flag("-q,--quiet", options->quiet, "no progress");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);

@@ -55,7 +55,7 @@ void add_rerun(CLI::App& app, int& status) {
   auto options = std::make_shared<rerun_options>();
   options->python = rerun_interpreter();
   CLI::App* sub = app.add_subcommand(
-      "rerun", "Runs a LangGraph thread again from before a step, with a hint and without: does the outcome flip?");
+      "rerun", "Reruns a LangGraph thread from before a step, with and without a hint, and compares the outcomes");
   sub->add_option("RUN", options->run, "the id of the thread in the graph's checkpointer")->required();
   sub->add_option("--from", options->step,
                   "the suspected step: its number, its node, or NODE:N for the N-th time that the node acts")
@@ -66,7 +66,8 @@ void add_rerun(CLI::App& app, int& status) {
   sub->add_option("--graph", options->graph,
                   "FILE.py:NAME of the compiled graph with its checkpointer, or of a function that returns it")
       ->required();
-  sub->add_option("--check", options->check, "FILE.py:NAME of a function: whether final values are a success")
+  sub->add_option("--check", options->check,
+                  "FILE.py:NAME of a function that decides whether final values are a success")
       ->required();
   sub->add_option("-n", options->repetitions, "reruns of each kind; each executes the nodes again")
       ->check(CLI::Range(1, 1000))

@@ -92,7 +92,7 @@ void print_json(const std::vector<const rule*>& rules) {
 }  // namespace
 
 void add_rules(CLI::App& app, int& status) {
-  CLI::App* sub = app.add_subcommand("rules", "Explains the rules, their options and what they say to agents");
+  CLI::App* sub = app.add_subcommand("rules", "Explains the rules, their options and their texts for agents");
   const auto format = std::make_shared<std::string>("text");
   sub->add_option("--format", *format, "text for people, json for programs: one object for each rule")
       ->check(CLI::IsMember({"text", "json"}))

@@ -26,7 +26,7 @@ constexpr std::size_t page = 200;
 std::string parse(const std::string& text, json::object& into) {
   json::error_code ec;
   json::value value = json::parse(text, ec);
-  if (ec || !value.is_object()) return "the answer is no JSON object; is that digd?";
+  if (ec || !value.is_object()) return "the answer is not a JSON object; is that digd?";
   into = std::move(value.get_object());
   return {};
 }

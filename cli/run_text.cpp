@@ -11,7 +11,7 @@ std::optional<run_text> read_run_text(const std::string& command, const std::str
                                       bool is_quiet) {
   const auto input = trace_input::open(command, given_text, options);
   if (!input) {
-    why = "the run cannot be looked up";
+    why = "the run cannot be found";
     return std::nullopt;
   }
   progress shown_progress(is_quiet);

@@ -83,7 +83,8 @@ int list(const runs_options& options) {
   const auto source = open_source("runs", options.daemon, {.limit = options.limit});
   if (!source) return wrong_use;
   json_records records(options.format);
-  table rows({"opened", "state", "mode", "messages", "detections", "healed", "size", "run"}, look_of(options.terminal));
+  table rows({"opened", "state", "mode", "messages", "detections", "healed", "size", "run"},
+             table_look(options.terminal));
   std::size_t count = 0;
   progress shown_progress;
   shown_progress.begin({.name = "reading the list", .unit = "runs"});
@@ -116,7 +117,8 @@ void add_runs(CLI::App& app, int& status) {
   sub->add_option("--format", options->format, "table for people; json, or jsonl: each as in /v1/runs")
       ->check(CLI::IsMember({"table", "json", "jsonl"}))
       ->capture_default_str();
-  sub->add_option("--limit", options->limit, "at most this many; default: all")->check(CLI::Range(1, 1'000'000'000));
+  sub->add_option("--limit", options->limit, "maximum number of runs; default: all")
+      ->check(CLI::Range(1, 1'000'000'000));
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);
   add_terminal_options(*sub, options->terminal);

@@ -29,7 +29,7 @@ struct send_options {
 void report(const net::play_counts& c) {
   std::cerr << c.messages << " messages, " << c.verdicts << " verdicts, " << c.interventions << " interventions, "
             << c.errors << " errors; " << c.acked << " acked";
-  if (c.known > 0) std::cerr << ", " << c.known << " were there before";
+  if (c.known > 0) std::cerr << ", " << c.known << " were already there";
   if (c.reconnects > 0) std::cerr << ", " << c.reconnects << (c.reconnects == 1 ? " reconnect" : " reconnects");
   if (c.lost_answers > 0)
     std::cerr << "; " << c.lost_answers << " answers were lost with a connection (delivered as is)";
@@ -50,7 +50,7 @@ int send(const send_options& options) {
   std::ifstream file;
   if (options.trace != "-") file.open(options.trace, std::ios::binary);
   std::istream& in = options.trace == "-" ? std::cin : file;
-  frame_printer print(options.format, look_of(options.terminal), pace::live);
+  frame_printer print(options.format, table_look(options.terminal), pace::live);
   refused_lines refusals;
   std::error_code none;
   const bool is_file = options.trace != "-" && std::filesystem::is_regular_file(options.trace, none);
@@ -101,9 +101,9 @@ void add_send(CLI::App& app, int& status) {
   auto options = std::make_shared<send_options>();
   CLI::App* sub = app.add_subcommand("send", "Plays a trace to a daemon and prints what it answers");
   sub->add_option("TRACE", options->trace, "trace file (JSON lines); - for standard input")->required();
-  sub->add_option("--run", options->run, "play it as this run, not under the trace's name");
+  sub->add_option("--run", options->run, "the run's id; default: the trace's");
   sub->add_option("--speed", options->speed,
-                  "1: in real time, as the messages' ts say; 10: ten times as fast; default: as fast as it goes")
+                  "1: in real time, by the messages' ts; 10: ten times as fast; default: as fast as possible")
       ->check(CLI::PositiveNumber);
   sub->add_option("--format", options->format,
                   "table for people; json, or jsonl: the frames, as `replay --output messages` prints them")

@@ -49,7 +49,7 @@ std::optional<picture::model> record(const show_options& options) {
 
 int show(show_options& options) {
   if (options.svg && options.dot) {
-    std::cerr << "digctl show: --svg or --dot, not both\n";
+    std::cerr << "digctl show: use either --svg or --dot\n";
     return wrong_use;
   }
   options.part.fyi = !options.no_fyi;
@@ -87,28 +87,28 @@ std::string check_rule(const std::string& name) {
 
 void add_show(CLI::App& app, int& status) {
   auto options = std::make_shared<show_options>();
-  CLI::App* sub = app.add_subcommand("show", "Draws a run: who did what, when, with which events, and what went wrong");
+  CLI::App* sub = app.add_subcommand("show", "Draws a run: agents, their activations over time, events and detections");
   sub->add_option(
          "TRACE|RUN", options->text,
          "trace file (JSON lines), - for standard input; if there is no such file, the id of a run that the daemon saw")
       ->required();
-  sub->add_flag("--svg", options->svg, "a picture for browsers and papers instead of text");
+  sub->add_flag("--svg", options->svg, "an SVG picture instead of text");
   sub->add_flag("--dot", options->dot, "the graph for Graphviz");
   sub->add_option("-o,--output", options->out, "the file to write; - for standard output")->capture_default_str();
   sub->add_option("--agent", options->part.agents, "only nodes of this agent; may be repeated")
       ->expected(1)
       ->take_all();
   sub->add_option("--around", options->part.around, "only nodes near this event");
-  sub->add_option("--rule", options->rule, "only nodes near this rule's findings")
+  sub->add_option("--rule", options->rule, "only nodes near this rule's detections")
       ->check(CLI::Validator(check_rule, "RULE"));
-  sub->add_option("--after", options->part.from, "from this time on (ms, as in the trace)");
+  sub->add_option("--after", options->part.from, "from this time (ms, as in the trace)");
   sub->add_option("--before", options->part.to, "up to this time (ms, as in the trace)");
   sub->add_flag("--no-fyi", options->no_fyi, "without fyi events");
   sub->add_option("--limit", options->part.limit,
-                  "activations and events at most; of a longer run the part with the first finding")
+                  "maximum number of activations and events; a longer run is cut to the part with the first detection")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->add_flag("--text", options->words, "with the first words of payloads");
+  sub->add_flag("--text", options->words, "show the first words of payloads");
   sub->add_flag("--no-legend", options->no_legend, "without the legend");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);

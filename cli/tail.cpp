@@ -79,7 +79,7 @@ class feed_printer {
       before += picture::safe({run->get_string().data(), run->get_string().size()}) + "  ";
     }
     const std::string indent(std::min<std::size_t>(picture::width_of(before), 24), ' ');
-    const table::look look = look_of(options_.terminal);
+    const table::look look = table_look(options_.terminal);
     for (const feed_line& line : feed_lines(frame)) {
       const std::size_t room = look.width > indent.size() + 24 ? look.width - indent.size() : 0;
       const auto wrapped = room == 0 ? std::vector{line.text} : picture::wrapped(line.text, room);
@@ -111,7 +111,7 @@ class follower {
         lost = 0;
         pause = min_pause;
       }
-      if (lost >= options_.tries) return complain("tail", "the daemon does not come back: " + why);
+      if (lost >= options_.tries) return complain("tail", "the daemon is still unreachable: " + why);
       if (lost == 0) std::cerr << "digctl tail: " << why << "; reconnecting\n";
       std::this_thread::sleep_for(pause);
       pause = std::min(pause * 2, max_pause);
@@ -266,20 +266,20 @@ int tail(const tail_options& options) {
 
 void add_tail(CLI::App& app, int& status) {
   auto options = std::make_shared<tail_options>();
-  CLI::App* sub = app.add_subcommand("tail", "Shows what happens as it happens: messages, detections, healings");
+  CLI::App* sub = app.add_subcommand("tail", "Follows runs live: messages, detections, healings");
   sub->add_option("RUN", options->run, "the run's id, which need not exist yet; default: all runs");
-  sub->add_flag("--jsonl", options->lines, "the feed's frames, a line each (docs/feed.md)");
+  sub->add_flag("--jsonl", options->lines, "the feed's frames, one a line (docs/feed.md)");
   sub->add_option("--since", options->since,
-                  "begin after the entry of that seq; 0: with all that the archive has; default: now")
+                  "begin after this seq of the feed; 0: at the beginning of the archive; default: now")
       ->check(CLI::NonNegativeNumber);
   sub->add_flag("--payloads", options->payloads, "with payloads");
-  sub->add_option("--tries", options->tries, "attempts to reconnect before giving up; pauses grow up to 5 s")
+  sub->add_option("--tries", options->tries, "attempts to reconnect before digctl gives up; pauses grow to 5 s")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   add_daemon_options(*sub, options->daemon);
   add_fleet_options(*sub, options->daemon.fleet);
   add_terminal_options(*sub, options->terminal);
-  sub->footer("A lost connection is made again, and nothing is missed or told twice. Ends with Ctrl-C.");
+  sub->footer("After a lost connection, digctl reconnects, misses nothing and repeats nothing. Ends with Ctrl-C.");
   sub->callback([options, &status] { status = tail(*options); });
 }
 

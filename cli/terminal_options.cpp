@@ -36,12 +36,12 @@ bool terminal_options::colored() const {
   return on_terminal() && from_environment("NO_COLOR").empty() && from_environment("TERM") != "dumb";
 }
 
-table::look look_of(const terminal_options& terminal) {
+table::look table_look(const terminal_options& terminal) {
   return {terminal.on_terminal() || terminal.width != 0 ? terminal.columns() : 0, terminal.colored()};
 }
 
 void add_terminal_options(CLI::App& app, terminal_options& to) {
-  app.add_option("--width", to.width, "columns to use; default: those of the terminal, 120 where there is none")
+  app.add_option("--width", to.width, "the width in columns; default: that of the terminal, otherwise 120")
       ->check(CLI::Range(40, 2000));
   app.add_option("--color", to.color, "auto (on a terminal, unless NO_COLOR is set), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))

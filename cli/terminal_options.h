@@ -22,7 +22,7 @@ struct terminal_options {
 };
 
 // For tables: they wrap on a terminal, or if a width is given.
-table::look look_of(const terminal_options& terminal);
+table::look table_look(const terminal_options& terminal);
 
 void add_terminal_options(CLI::App& app, terminal_options& to);
 

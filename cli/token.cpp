@@ -58,7 +58,7 @@ bool append(const std::string& file, const std::string& entry) {
 int make_token(const token_options& asked) {
   const std::optional<net::new_token> token = net::make_token();
   if (!token) {
-    std::cerr << "digctl: the system gives no random numbers\n";
+    std::cerr << "digctl: the system has no random numbers\n";
     return wrong_use;
   }
   const std::string entry = entry_of(asked, *token);
@@ -79,27 +79,28 @@ int make_token(const token_options& asked) {
 void add_token(CLI::App& app, int& status) {
   CLI::App* sub = app.add_subcommand("token", "Makes a bearer token; digd keeps only its SHA-256");
   const auto asked = std::make_shared<token_options>();
-  sub->add_option("NAME", asked->name, "what logs call it: 1 to 64 bytes")
+  sub->add_option("NAME", asked->name, "the token's name in logs: 1 to 64 bytes")
       ->required()
       ->check([](const std::string& given) {
         return given.size() <= 64 && !given.empty() ? "" : "expected 1 to 64 bytes";
       });
-  sub->add_option("--rights", asked->rights, "what it may: ingest, watch, read, operate; several with commas")
+  sub->add_option("--rights", asked->rights, "rights: ingest, watch, read, operate; several with commas")
       ->required()
       ->delimiter(',')
       ->check(CLI::IsMember({"ingest", "watch", "read", "operate"}));
-  sub->add_option("--runs", asked->runs,
-                  "only runs whose id begins so; may be given more than once. Left out: all runs")
+  sub->add_option("--runs", asked->runs, "only runs whose id begins with this; may be repeated. Default: all runs")
       ->delimiter(',');
-  sub->add_option("--rate", asked->rate, "messages a second over all its connections. Left out: no limit")
+  sub->add_option("--rate", asked->rate, "messages a second over all its connections. Default: no limit")
       ->check(CLI::Range(1, 10'000'000));
-  sub->add_option("--byte-rate", asked->byte_rate, "the same in bytes")
+  sub->add_option("--byte-rate", asked->byte_rate, "bytes a second over all its connections. Default: no limit")
       ->check(CLI::Range(std::int64_t{1'000}, std::int64_t{10'000'000'000}));
-  sub->add_option("--max-connections", asked->max_connections, "sessions and readers of the feed at once")
+  sub->add_option("--max-connections", asked->max_connections,
+                  "maximum number of open sessions and readers of the feed. Default: no limit")
       ->check(CLI::Range(1, 1'000'000));
-  sub->add_option("--max-runs", asked->max_runs, "runs that it opened and that have not ended")
+  sub->add_option("--max-runs", asked->max_runs,
+                  "maximum number of runs that it opened and that have not ended. Default: no limit")
       ->check(CLI::Range(1, 10'000'000));
-  sub->add_option("--append", asked->file, "the tokens file to add it to");
+  sub->add_option("--append", asked->file, "add the token to this file");
   sub->callback([&status, asked] { status = make_token(*asked); });
 }
 

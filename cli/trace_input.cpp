@@ -75,7 +75,7 @@ std::string trace_input::file_lines(const each_line& each) {
     any = any || line.find_first_not_of(" \t\r") != std::string::npos;
     if (!each(line)) break;
   }
-  return any ? std::string() : "no trace: the file is empty";
+  return any ? std::string() : "not a trace: the file is empty";
 }
 
 std::string trace_input::run_lines(const each_line& each) {

@@ -1,4 +1,4 @@
-"""How digctl finds its daemon: addresses, tokens, and servers that are no digd."""
+"""How digctl finds its daemon: addresses, tokens, and servers that are not digd."""
 
 import socket
 import sys
