@@ -62,7 +62,7 @@ open_trouble copy_checked(const std::string& from, const std::string& to, backup
   }
   connection copy;
   if (open_trouble found = open_source(copy, to)) return found;
-  if (open_trouble found = look_for_damage(copy, INT64_MAX)) return found;
+  if (open_trouble found = find_damage(copy, INT64_MAX)) return found;
   if (open_trouble found = count_rows(copy, into)) return found;
   std::error_code ec;
   into.bytes = fs::file_size(to, ec);

@@ -83,8 +83,8 @@ open_trouble open_to_read(connection& db, const std::string& path, const std::st
   if (failure why = db.query("PRAGMA user_version", version)) return why;
   if (version == schema_version) return {};
   return {archive_error::older_schema, "the file has schema version " + std::to_string(version) +
-                                           ", and is read from version " + std::to_string(schema_version) +
-                                           " on: start digd on it once, which brings it up to date"};
+                                           ", and programs that only read need " + std::to_string(schema_version) +
+                                           ": start digd on it once to migrate it"};
 }
 
 namespace {
@@ -130,7 +130,7 @@ open_trouble migrate(connection& db, bool is_new, const std::function<void(int f
   return {};
 }
 
-open_trouble look_for_damage(connection& db, std::int64_t check_bytes) {
+open_trouble find_damage(connection& db, std::int64_t check_bytes) {
   std::int64_t tables = 0, pages = 0, bytes_a_page = 0;
   failure why = db.query(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "

@@ -44,6 +44,6 @@ open_trouble migrate(connection& db, bool is_new, const std::function<void(int f
 
 // Looks for missing tables, and runs SQLite's quick check on files of up to `check_bytes`. SQLite itself notices a file
 // that was cut short.
-open_trouble look_for_damage(connection& db, std::int64_t check_bytes);
+open_trouble find_damage(connection& db, std::int64_t check_bytes);
 
 }  // namespace digd::archive

@@ -19,7 +19,7 @@ const char* describe(int primary) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return "another program is writing to the file";
     case SQLITE_CORRUPT: return "the file is damaged";
-    case SQLITE_NOTADB: return "the file is no SQLite database, or its beginning is damaged";
+    case SQLITE_NOTADB: return "the file is not an SQLite database, or its beginning is damaged";
     case SQLITE_CANTOPEN: return "the file cannot be opened";
     case SQLITE_PERM:
     case SQLITE_AUTH: return "access to the file is denied";

@@ -63,7 +63,7 @@ open_trouble store::open(const settings& settings) {
   make_private(settings.path);
   if (failure why = db_.execute(settings_sql)) return why;
   if (auto found = migrate(db_, is_new, settings.on_migration)) return found;
-  if (auto found = look_for_damage(db_, settings.check_bytes)) return found;
+  if (auto found = find_damage(db_, settings.check_bytes)) return found;
   // The CHECK on `kind` serves other programs and the search for damage. SQLite evaluates its list for each row, which
   // is slow; digd's kinds come from an enumeration.
   if (failure why = db_.execute("PRAGMA ignore_check_constraints = ON")) return why;

@@ -299,9 +299,9 @@ void writer::backoff() {
   pause(milliseconds(std::min<std::uint64_t>(doubled, options_.max_retry_ms)));
 }
 
-bool writer::pause(microseconds how_long) {
+bool writer::pause(microseconds duration) {
   std::unique_lock guard(mutex_);
-  return wake_.wait_for(guard, how_long, [this] { return stopping_; });
+  return wake_.wait_for(guard, duration, [this] { return stopping_; });
 }
 
 void writer::set_trouble(std::string& trouble, std::string words) {

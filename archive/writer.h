@@ -49,7 +49,7 @@ class writer {
   void run_gone(std::uint64_t run_number);
   void scrub_log();
   void backoff();
-  bool pause(std::chrono::microseconds how_long);  // true: `stop` was called
+  bool pause(std::chrono::microseconds duration);  // true: `stop` was called
   void set_trouble(std::string& trouble, std::string words);
   std::string health_locked() const;
   std::string hang() const;  // the disk does not answer; empty: it does, or nothing waits for it

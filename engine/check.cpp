@@ -20,7 +20,7 @@ class checker {
   checker(const graph::graph& g, const limits& l) : graph_(g), limits_(l) {}
 
   refusal_note check(const message& m) {
-    many_drafts_ = m.events.size() > 1;
+    has_several_events_ = m.events.size() > 1;
     switch (m.type) {
       case message_type::agent_joined: name(m.agent); break;
       case message_type::agent_left: break;
@@ -81,7 +81,7 @@ class checker {
     if (known != graph::nobody && !graph_.event(known).placeholder) {
       refuse(refusal::duplicate_event, "id", "event " + quoted_briefly(e.id) + " is known already");
     }
-    if (many_drafts_ && !drafts_.insert(e.id).second) {
+    if (has_several_events_ && !drafts_.insert(e.id).second) {
       refuse(refusal::duplicate_event, "id", "event " + quoted_briefly(e.id) + " stands twice in this message");
     } else if (known == graph::nobody) {
       ++added_;
@@ -155,7 +155,7 @@ class checker {
   const graph::graph& graph_;
   const limits& limits_;
   boost::unordered_flat_set<std::string_view> new_names_;
-  bool many_drafts_ = false;
+  bool has_several_events_ = false;
   boost::unordered_flat_set<std::string_view> drafts_;  // ids of the message, if it has several
   std::size_t added_ = 0;                               // events that the message adds, including placeholders
 };

@@ -123,7 +123,7 @@ void answer(std::string_view message, const api_call& api, respond_with respond)
   if (message.size() > max_message_bytes) return respond(failure(nullptr, invalid_request, "the message is too long"));
   json::error_code ec;
   const json::value value = json::parse({message.data(), message.size()}, ec);
-  if (ec) return respond(failure(nullptr, parse_error, "the message is no JSON"));
+  if (ec) return respond(failure(nullptr, parse_error, "the message is not JSON"));
   const json::object* request = value.if_object();
   if (request == nullptr) return respond(failure(nullptr, invalid_request, "expected one JSON-RPC message"));
   const json::value* given = request->if_contains("id");

@@ -96,7 +96,7 @@ void ask(const api_call& api, api_request&& request, const finish& done, const w
     if (!answer.good()) return done({error_text(answer), true});
     json::error_code ec;
     const json::value body = json::parse(answer.body, ec);
-    if (ec || !body.is_object()) return done({"digd's answer is no JSON object", true});
+    if (ec || !body.is_object()) return done({"digd's answer is not a JSON object", true});
     then(body);
   });
 }
@@ -180,7 +180,7 @@ void list_detections(argument_reader& from, const api_call& api, const finish& d
   });
 }
 
-void who_caused(argument_reader& from, const api_call& api, const finish& done) {
+void find_cause(argument_reader& from, const api_call& api, const finish& done) {
   const std::string run = from.text("run");
   if (!from.error().empty()) return done({from.error(), true});
   ask(api, {"GET", run_target(run, "/report?format=json"), {}}, done, [done](const json::value& body) {
@@ -280,7 +280,7 @@ constexpr tool tools[] = {
      "Says where the first failure of a run came from, and which agents have findings, most first.",
      {run_parameter},
      false,
-     who_caused},
+     find_cause},
     {"compare_runs",
      "Sets two runs side by side: outcome, labels, messages and detections by rule.",
      {parameter{"first", "string", "The id of one run."}, parameter{"second", "string", "The id of the other run."}},

@@ -80,8 +80,8 @@ std::string server_address::shown() const {
 
 std::optional<server_address> parse_address(std::string_view text, std::string& why) {
   server_address to;
-  why =
-      harmless(text) + " is no address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH";
+  why = harmless(text) +
+        " is not an address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH";
   if (text.starts_with("unix:")) {
     to.local = true;
     to.host = "localhost";
@@ -211,7 +211,7 @@ std::string client::refused(const server_address& to, error_code ec, const webso
   const std::string who = to.shown();
   if (ec != websocket::error::upgrade_declined) return who + " does not speak WebSocket: " + ec.message();
   const unsigned status = response.result_int();
-  if (status == 401) return who + " wants a token; give it with " + to.program.token_option;
+  if (status == 401) return who + " requires a token; pass it with " + to.program.token_option;
   if (const std::string message = error_message(response.body()); !message.empty())
     return who + " refused: " + harmless(message);
   return who + " refused: " + std::to_string(status) + " " +
@@ -239,7 +239,7 @@ std::string client::open(const server_address& to, std::string_view target, std:
   });
   if (!run_until(io_, upgrading->ready, until)) {
     abort();
-    return to.shown() + " took the connection but does not answer";
+    return to.shown() + " accepted the connection but does not answer";
   }
   if (upgrading->ec) return refused(to, upgrading->ec, upgrading->response);
   const auto seq = upgrading->response["Digd-Seq"];

@@ -1,7 +1,7 @@
 // Frames of a daemon, as its clients read them: the trace player of digctl, and clients/cpp.
 //
 // Ownership: a frame owns everything it has. Thread: pure functions. Bounds: those of the frame; nesting at most 32.
-// Failure: nullopt if the text is no JSON object. Members that are missing or of another type keep their defaults,
+// Failure: nullopt if the text is not a JSON object. Members that are missing or of another type keep their defaults,
 // because a newer daemon may send frames that this client does not know.
 #pragma once
 

@@ -24,7 +24,7 @@ std::string failure_of(const http_outcome& outcome, const server_address& to) {
   if (!connected) return no_connection(to, outcome.ec);
   if (!outcome.timed_out) return to.shown() + " broke off its answer (" + outcome.ec.message() + "); try again";
   return to.shown() + (outcome.step == http_step::body ? " stopped in the middle of its answer"
-                                                       : " took the connection but does not answer");
+                                                       : " accepted the connection but does not answer");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ struct new_token {
   std::string sha256;  // of the secret, in hex: for the tokens file
 };
 
-// nullopt: the system gives no random numbers.
+// nullopt: the system has no random numbers.
 std::optional<new_token> make_token();
 
 }  // namespace digd::net

@@ -44,7 +44,7 @@ bool trace_player::fail(std::string text) {
   return false;
 }
 
-void trace_player::fail_for_good(std::string text) {
+void trace_player::fail_permanently(std::string text) {
   final_ = true;
   fail(std::move(text));
 }
@@ -263,7 +263,7 @@ bool trace_player::recover() {
   progress_ = progress;
   std::chrono::milliseconds pause = options_.backoff * (1 << std::min(fruitless_, 4u));
   if (fruitless_ >= options_.tries) {
-    return fail("the connection is lost again and again after " + std::to_string(counts_.acked) + " acked messages");
+    return fail("the connection is lost repeatedly after " + std::to_string(counts_.acked) + " acked messages");
   }
   for (session_state& s : sessions_) {
     if (s.socket && !s.socket->is_open() && to_.notice) {
@@ -281,8 +281,8 @@ bool trace_player::recover() {
     if (final_) return false;
     if (attempt >= options_.tries) {
       const std::string why = std::exchange(problem_, {});
-      return fail("the connection is lost and could not be made again in " + std::to_string(attempt) + " tries" +
-                  (why.empty() ? "" : "; at last: " + why));
+      return fail("the connection is lost, and reconnecting failed for " + std::to_string(attempt) + " tries" +
+                  (why.empty() ? "" : "; last error: " + why));
     }
   }
   ++counts_.reconnects;
@@ -314,7 +314,7 @@ trace_player::step_result trace_player::wait(session_state& s, const Ready& read
     if (ready()) return step_result::answered;
     if (!s.socket->is_open()) {
       if (s.socket->close_code() != 4400 && s.socket->close_code() != 4409) return step_result::lost;
-      fail_for_good(called(s) + s.socket->why_closed());
+      fail_permanently(called(s) + s.socket->why_closed());
       return step_result::failed;
     }
     if (clock::now() >= patience) {
@@ -351,7 +351,7 @@ void trace_player::hear() {
 void trace_player::hear_frame(session_state& s, const std::string& text) {
   const std::optional<daemon_frame> frame = read_daemon_frame(text);
   if (!frame) {
-    fail(called(s) + "the daemon sent what is no JSON object: " + digd::quoted(text.substr(0, 200)));
+    fail(called(s) + "the daemon sent something that is not a JSON object: " + digd::quoted(text.substr(0, 200)));
     return;
   }
   switch (frame->kind) {
@@ -377,8 +377,8 @@ void trace_player::hear_welcome(session_state& s, const daemon_frame& welcome) {
   const std::uint64_t acked = welcome.acked_seq;
   if (s.used != 0 && acked > s.acked) counts_.acked += acked - s.acked;
   if (acked < s.acked) {
-    fail_for_good(called(s) + "the daemon knows " + std::to_string(acked) + " of the " + std::to_string(s.acked) +
-                  " messages that it had acked; is its data directory another one?");
+    fail_permanently(called(s) + "the daemon knows " + std::to_string(acked) + " of the " + std::to_string(s.acked) +
+                     " messages that it had acked; does it use another data directory?");
     return;
   }
   s.acked = acked;
@@ -391,8 +391,8 @@ void trace_player::hear_welcome(session_state& s, const daemon_frame& welcome) {
 bool trace_player::hear_answer(session_state& s, const daemon_frame& answer) {
   const bool is_error = answer.kind == daemon_frame_kind::error;
   if (answer.fatal) {
-    fail_for_good(called(s) + "the daemon refused: " + answer.code + ": " + digd::quoted(answer.message) +
-                  (answer.code == "hello_conflict" ? "; --run NAME plays the trace as another run" : ""));
+    fail_permanently(called(s) + "the daemon refused: " + answer.code + ": " + digd::quoted(answer.message) +
+                     (answer.code == "hello_conflict" ? "; --run NAME plays the trace as another run" : ""));
     return false;
   }
   if (is_error && answer.code == "bad_seq") {

@@ -125,7 +125,7 @@ class trace_player {
   void hand_on(const session_state& s, std::string_view frame);
   bool is_news(session_state& s, const std::string& id);
   bool fail(std::string text);
-  void fail_for_good(std::string text);  // reconnecting would not help
+  void fail_permanently(std::string text);  // reconnecting would not help
   std::string called(const session_state& s) const;
 
   play_options options_;

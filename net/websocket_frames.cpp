@@ -133,7 +133,7 @@ websocket_reader::progress websocket_reader::read_header() {
   if (is_control(frame_.opcode)) {
     if (there < whole + frame_.left) return progress::needs_more;  // handle it when it is complete: at most 131 bytes
   } else {
-    if (is_beyond_all_bounds(frame_.left)) {
+    if (exceeds_closing_limit(frame_.left)) {
       broken(too_big, "the message is too large");
       return progress::broken;
     }
@@ -197,7 +197,7 @@ websocket_event websocket_reader::take_whole() {
   return message_of({at, bytes});
 }
 
-bool websocket_reader::is_beyond_all_bounds(std::uint64_t more) const {
+bool websocket_reader::exceeds_closing_limit(std::uint64_t more) const {
   const std::size_t most = std::numeric_limits<std::size_t>::max() / too_large_factor;
   const std::size_t bound = std::min(message_bytes_, most) * too_large_factor;
   const std::size_t so_far = message_.size() + dropped_;

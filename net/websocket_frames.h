@@ -80,7 +80,7 @@ class websocket_reader {
   bool check_header(std::uint8_t first, std::uint8_t second);
   websocket_event take_control();
   websocket_event take_whole();
-  bool is_beyond_all_bounds(std::uint64_t more) const;
+  bool exceeds_closing_limit(std::uint64_t more) const;
   void take_part();
   websocket_event finish_message();
   websocket_event message_of(std::string_view text);

@@ -101,7 +101,7 @@ block folded(std::string summary, std::vector<block> inside) {
   return {.kind = block::kind::details, .text = std::move(summary), .inside = std::move(inside)};
 }
 
-section what_section(const gathered& from, const conclusion& who, const std::string& subject,
+section failure_section(const gathered& from, const conclusion& who, const std::string& subject,
                      const graph_bounds& most) {
   const observed& seen = from.seen;
   section out{.id = "what", .title = "What happened", .blocks = course_blocks(seen)};
@@ -134,7 +134,7 @@ table suspect_table(const part& of) {
   return out;
 }
 
-section who_section(const observed& seen, const std::vector<part>& parts, const conclusion& who) {
+section responsible_section(const observed& seen, const std::vector<part>& parts, const conclusion& who) {
   section out{.id = "who", .title = "Who", .blocks = {}};
   const bool asks = who.verdict == conclusion::kind::suspect || who.verdict == conclusion::kind::nobody;
   for (const part& p : parts) {
@@ -306,11 +306,11 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
   for (const rule_facts& r : seen.rules) cleared += r.outcomes[static_cast<std::size_t>(outcome_kind::cleared)];
   out.failed = seen.found > cleared || seen.ended == run_outcome::failure || seen.ended == run_outcome::aborted;
   out.facts = facts_of(seen);
-  out.sections.push_back(what_section(from, who, subject, drawn));
+  out.sections.push_back(failure_section(from, who, subject, drawn));
   if (std::vector<block> used = usage_blocks(seen.usage); !used.empty()) {
     out.sections.push_back({.id = "used", .title = "What it used", .blocks = std::move(used)});
   }
-  out.sections.push_back(who_section(seen, parts, who));
+  out.sections.push_back(responsible_section(seen, parts, who));
   out.sections.push_back(why_section(from));
   out.sections.push_back(done_section(seen));
   out.sections.push_back(sure_section(seen, parts, who));

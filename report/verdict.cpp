@@ -86,7 +86,7 @@ std::string brief_reason(const std::string& reason) {
   return end == 0 ? short_name(reason, most) : reason.substr(0, end) + ", …";
 }
 
-std::string what_went_wrong(const observed& seen) {
+std::string failure_text(const observed& seen) {
   if (seen.found == 0) return without_detections(seen);
   if (cleared(seen) >= seen.found && !ended_badly(seen)) {
     return fmt::format("Nothing that lasted. {}; digd healed {}, and each cleared.", ending(seen),
@@ -118,7 +118,7 @@ std::string about(const detection& d, const std::string& subject) {
   return fmt::format("`digctl show {} --around {}` shows it", subject, short_name(*d.event, 60));
 }
 
-std::string what_now(const observed& seen, const conclusion& who, const std::string& subject) {
+std::string advice_text(const observed& seen, const conclusion& who, const std::string& subject) {
   if (const reported_detection* first = first_uncleared(seen)) {
     const detection& d = first->detection;
     std::string out = sentence(rule_of(d.rule).doc.advice);
@@ -167,7 +167,7 @@ std::string detections_by_rule(const observed& seen) {
 
 std::vector<answer_line> answers_of(const observed& seen, const conclusion& who, const std::string& subject) {
   return {
-      {"What went wrong?", what_went_wrong(seen)}, {"Who?", who.words}, {"What now?", what_now(seen, who, subject)}};
+      {"What went wrong?", failure_text(seen)}, {"Who?", who.words}, {"What now?", advice_text(seen, who, subject)}};
 }
 
 }  // namespace digd::report

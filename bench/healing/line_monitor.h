@@ -15,7 +15,7 @@ class line_monitor final : public monitor {
  public:
   line_monitor(std::istream& from, std::ostream& to, std::string run, regime asks);
   void open(const std::vector<std::string>& agents, const parameters& parameters) override;
-  instruction hear(const report& report) override;  // throws if there is no valid answer
+  instruction hear(const report& report) override;  // throws if the answer is not valid
 
  private:
   std::istream& from_;

@@ -3,7 +3,7 @@
 // It keeps these rules of docs/protocol.md:
 //   - Sequence numbers have no gaps, and the client is never more than `credits` messages ahead of the last ack.
 //   - After a connection the client resumes from `acked_seq` + 1.
-//   - After the deadline, and without a connection, events go out unchanged. A message that was not sent yet is
+//   - After the deadline, and without a connection, events are delivered unchanged. A message that was not sent yet is
 //     marked `as_is`; for one that was sent, a `delivery` follows.
 // - A second verdict on an event is ignored. The handler gets each intervention once.
 //
@@ -67,7 +67,7 @@ class conversation {
   // Settles the ticket as is if its deadline has passed.
   void expire(const std::shared_ptr<ticket>& waiting, time_point now);
 
-  // The connection is lost, or an attempt failed. Waiting events go out unchanged.
+  // The connection is lost, or an attempt failed. Waiting events are delivered unchanged.
   void disconnect(time_point now);
   // A verdict or an intervention was not carried out. Returns true once: now the run follows no more verdicts.
   bool add_failed_healing();
@@ -75,7 +75,7 @@ class conversation {
   // If set, events no longer wait, for this reason.
   const std::string& no_hold_reason() const { return no_hold_reason_; }
 
-  // No connection will follow. From now on events go out unchanged, for this reason.
+  // No connection will follow. From now on events are delivered unchanged, for this reason.
   void close(std::string_view reason);
 
   void receive(const net::daemon_frame& frame, time_point now);

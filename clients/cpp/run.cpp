@@ -123,7 +123,7 @@ class run::connection {
   conversation conversation_;
   bool is_unheld_ = false;  // logged
   std::atomic<bool> stopping_ = false;
-  std::atomic<bool> is_woken_ = false;
+  std::atomic<bool> wake_posted_ = false;
 
   // Of the socket's thread.
   boost::asio::io_context io_;
@@ -230,8 +230,8 @@ std::string run::connection::redacted(reported_part part, std::string_view text)
 
 // It sends only while the connection is up. At most one handler waits for its thread.
 void run::connection::wake_socket() {
-  if (conversation_.state() != connection_state::up || is_woken_.exchange(true)) return;
-  boost::asio::post(io_, [this] { is_woken_ = false; });
+  if (conversation_.state() != connection_state::up || wake_posted_.exchange(true)) return;
+  boost::asio::post(io_, [this] { wake_posted_ = false; });
 }
 
 bool run::connection::flush(milliseconds within, bool at_end) {
@@ -241,8 +241,8 @@ bool run::connection::flush(milliseconds within, bool at_end) {
     const connection_state state = conversation_.state();
     const bool was_connected = conversation_.counters().connections > 0;
     if (state == connection_state::closed || (state == connection_state::down && !was_connected)) break;
-    const bool is_worth_it = state == connection_state::up || (was_connected && !at_end);
-    const time_point until = begun + (is_worth_it ? within : std::min(within, max_first_connection));
+    const bool may_connect_in_time = state == connection_state::up || (was_connected && !at_end);
+    const time_point until = begun + (may_connect_in_time ? within : std::min(within, max_first_connection));
     if (steady_clock::now() >= until) break;
     changed_.wait_until(lock, until);
   }
@@ -319,7 +319,7 @@ void run::connection::hear(net::websocket_client& socket) {
     }
     if (error && logged_errors_.size() < max_logged_errors && logged_errors_.insert(frame->code).second) {
       log("the daemon refused " + std::string(frame->fatal ? "this client" : "a message") + " (" +
-          quoted(std::string_view(*error).substr(0, 500)) + "); events go out unchanged");
+          quoted(std::string_view(*error).substr(0, 500)) + "); events are delivered unchanged");
     }
   }
 }

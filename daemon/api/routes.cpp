@@ -88,7 +88,7 @@ std::optional<http_response> take_switch(const call& in, std::string_view name, 
 http_response too_many_of_token(call& in) {
   in.services.admission.connections.refused_of_token.fetch_add(1);
   return respond_error(http::status::too_many_requests, "over_limit",
-                       "the token " + digd::quoted(in.grant->name()) + " has as many connections as it may have");
+                       "the token " + digd::quoted(in.grant->name()) + " has reached its max_connections");
 }
 
 routed open_ingest(call& in) {
@@ -116,7 +116,7 @@ routed open_feed(call& in) {
   if (auto no = take_switch(in, "batch", to.request.batch)) return std::move(*no);
   if (in.services.feed == nullptr) return archive_off();
   to.request.place = in.services.feed->take_place(client_of(in));
-  if (!to.request.place) return busy("the feed has as many readers as it takes, of all or of this client");
+  if (!to.request.place) return busy("the feed, or this client, has its maximum number of readers");
   if (in.grant && !(to.request.counted = in.grant->take_connection())) return too_many_of_token(in);
   return to;
 }
@@ -276,7 +276,8 @@ std::string archive_reader_metrics(const archive_access& archive) {
 
 routed get_metrics(call& in) {
   if (in.grant && !in.grant->covers_all_runs()) {  // the counts are about all runs
-    return respond_error(http::status::forbidden, "forbidden", "the token is for some runs, and this is about all");
+    return respond_error(http::status::forbidden, "forbidden",
+                         "the token is for some runs, and this request is about all runs");
   }
   http_response response = metrics(in.services.metrics);
   if (in.services.archive != nullptr) response.body() += archive_reader_metrics(*in.services.archive);
@@ -362,7 +363,7 @@ std::optional<http_response> refuse_unauthorized(const route_entry& entry, call&
   if (decision.refused) return refuse_access(in, *decision.refused);
   // A token for some runs may not change what concerns all.
   if (in.grant && changes && !is_run && !in.grant->covers_all_runs()) {
-    return refuse_access(in, "the token is for some runs, and this is about all");
+    return refuse_access(in, "the token is for some runs, and this request is about all runs");
   }
   return std::nullopt;
 }

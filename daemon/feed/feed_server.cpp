@@ -114,7 +114,7 @@ void feed_server::wake() {
 }
 
 void feed_server::pump_soon() {
-  if (!woken_.exchange(true)) boost::asio::post(context_, [this] { pump(); });
+  if (!pump_posted_.exchange(true)) boost::asio::post(context_, [this] { pump(); });
 }
 
 void feed_server::forget(std::uint64_t run_number) {
@@ -134,7 +134,7 @@ void feed_server::forget(std::uint64_t run_number) {
 
 // Reads one piece of the tail and serves each reader once. Posts itself again while there is more to do.
 void feed_server::pump() {
-  woken_.store(false);
+  pump_posted_.store(false);
   if (readers_.empty() || stopping_ || !open_archive()) return;
   bool more = tail_known_ && read_tail();
   for (const auto& reader : std::vector(readers_)) more = serve(*reader) || more;

@@ -94,7 +94,7 @@ class feed_server {
   std::int64_t shared_from_ = 0;  // the shared tail begins after this entry
   std::int64_t tail_ = 0;         // and ends with this entry
   bool tail_known_ = false;
-  std::atomic<bool> woken_{false};
+  std::atomic<bool> pump_posted_{false};
   bool stopping_ = false;
   counters counted_;
   client_slots places_{max_readers, max_readers_of_client};

@@ -107,9 +107,9 @@ void publisher::set_problem(const std::string& problem) {
   }
 }
 
-void publisher::pause(std::chrono::milliseconds how_long) {
+void publisher::pause(std::chrono::milliseconds duration) {
   std::unique_lock lock(mutex_);
-  wake_.wait_for(lock, how_long, [this] { return stopping_.load(); });
+  wake_.wait_for(lock, duration, [this] { return stopping_.load(); });
 }
 
 // ---- its thread

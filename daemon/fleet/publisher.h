@@ -58,7 +58,7 @@ class publisher {
   std::string shorten(archive::streamed_entry& entry);
   void find_deleted_runs();
   void set_problem(const std::string& problem);
-  void pause(std::chrono::milliseconds how_long);
+  void pause(std::chrono::milliseconds duration);
   bool is_stopping() const { return stopping_.load(); }
 
   const fleet_settings settings_;

@@ -151,7 +151,7 @@ void http_connection::on_failed_read(error_code ec) {
       ec == http::error::partial_message) {
     return abort();
   }
-  refuse(respond_error(http::status::bad_request, "bad_request", "this is no HTTP request"));
+  refuse(respond_error(http::status::bad_request, "bad_request", "this is not an HTTP request"));
 }
 
 void http_connection::serve(net::upgrade_request&& request, std::string_view body) {
@@ -170,7 +170,7 @@ void http_connection::serve_deferred(const deferred_response& deferred) {
   deadline_.expires_after(max_response_time);
   deadline_.async_wait([self = shared_from_this()](error_code ec) {
     if (ec || self->answered_ || self->closed_) return;
-    self->refuse(busy("the answer takes too long; what was asked for may still happen"));
+    self->refuse(busy("the answer takes too long; digd may still carry out the request"));
   });
   deferred.start(
       [lent = std::make_shared<lent_connection>(home_.context, shared_from_this())](http_response&& response) {

@@ -129,7 +129,7 @@ void listener::adopt(int socket) {
     throw cannot_use(e.what());
   }
   if (!is_local(bound_) && !authorizer_.has_tokens()) {
-    throw cannot_use("the socket that was handed over, " + digd::quoted(to_string(bound_)) +
+    throw cannot_use("the socket that systemd passed, " + digd::quoted(to_string(bound_)) +
                      ", can be reached from other machines, and no tokens are configured");
   }
   const auto executor = threads_.front().context().get_executor();

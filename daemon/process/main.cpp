@@ -74,17 +74,18 @@ next_step parse_arguments(app& a) {
   CLI::App cli("digd watches multi-agent systems of language-model agents at run time and heals what goes wrong.",
                "digd");
   cli.add_option("--config", a.source.file, "configuration, TOML; config/digd.toml explains every option");
-  cli.add_option("--listen", a.source.listen, "where to listen: 127.0.0.1:7344, [::1]:7344 or unix:/path; port 0: any");
-  cli.add_option("--data-dir", a.source.data_dir, "where the archive is kept");
+  cli.add_option("--listen", a.source.listen,
+                 "the address to listen on: 127.0.0.1:7344, [::1]:7344 or unix:/path; port 0: any");
+  cli.add_option("--data-dir", a.source.data_dir, "the folder of the archive");
   cli.add_flag("--check-config", a.only_check,
-               "check the configuration, print the effective configuration or what is wrong, and exit");
+               "check the configuration, print the effective configuration or the errors, and exit");
   bool print_config = false, print_schema = false;
   cli.add_flag("--print-config", print_config, "print the default configuration with its explanations, and exit");
   cli.add_flag("--print-schema", print_schema, "print the JSON schema of the configuration, and exit");
   cli.set_version_flag("--version", "digd " DIGD_VERSION);
   new_setup setup;
   CLI::App* init = cli.add_subcommand("init", "Write a configuration, a token and a systemd user unit, and exit");
-  init->add_option("FOLDER", setup.folder, "where to write them")->required();
+  init->add_option("FOLDER", setup.folder, "the folder to write them into")->required();
   init->add_option("--listen", setup.listen, "the address for the configuration")->capture_default_str();
   try {
     cli.parse(a.argc, a.argv);
@@ -92,7 +93,7 @@ next_step parse_arguments(app& a) {
     cli.exit(e);
     return next_step::stop;
   } catch (const CLI::ParseError& e) {
-    throw wrong_use(std::string(e.what()) + "\ndigd --help tells how it is used");
+    throw wrong_use(std::string(e.what()) + "\ndigd --help explains the options");
   }
   if (init->parsed()) {
     listen_address where;
@@ -208,7 +209,7 @@ next_step recover(app& a) {
 
 next_step listen(app& a) {
   const std::vector<int>& handed_over = a.manager.sockets();
-  if (handed_over.size() > 1) throw cannot_use("one socket can be handed over, not several");
+  if (handed_over.size() > 1) throw cannot_use("systemd must pass one socket, not several");
   if (handed_over.empty()) {
     a.daemon->listen(a.where);
   } else {

@@ -85,7 +85,7 @@ std::string write_setup(const new_setup& wanted, std::ostream& out) {
   const fs::path config = folder / "digd.toml";
   const fs::path program = fs::read_symlink("/proc/self/exe", ec);
   const auto token = net::make_token();
-  if (!token) return "the system gives no random numbers";
+  if (!token) return "the system has no random numbers";
   const std::vector<std::pair<fs::path, std::string>> files{{config, config_text(folder, wanted.listen)},
                                                             {folder / "tokens.toml", tokens_text(*token)},
                                                             {folder / "token", token->secret + '\n'},
@@ -101,7 +101,7 @@ std::string write_setup(const new_setup& wanted, std::ostream& out) {
     out << "wrote " << path.string() << '\n';
   }
   out << "\nStart digd:       digd --config " << config.string() << "\n  or as a unit:   systemctl --user enable --now "
-      << (folder / "digd.service").string() << "\nSee what it does: digctl runs --to " << wanted.listen
+      << (folder / "digd.service").string() << "\nList its runs:    digctl runs --to " << wanted.listen
       << " --token-file " << (folder / "token").string() << "\nAttach a client:  DIGD_URL=" << wanted.listen
       << " DIGD_TOKEN=$(cat " << (folder / "token").string() << ") python your_system.py\n";
   return {};

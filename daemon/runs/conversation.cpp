@@ -113,7 +113,7 @@ bool conversation::on_text(std::string_view frame, time_point read_at) {
 }
 
 bool conversation::on_binary(time_point read_at) {
-  // A binary frame is no JSON: it uses up the next seq, like text that is no JSON.
+  // A binary frame is not JSON: it uses up the next seq, like text that is not JSON.
   return on_text({}, read_at);
 }
 
@@ -230,7 +230,7 @@ void conversation::watch_quiet() {
     self->home_.counts().quiet_sessions.add();
     if (const auto session = self->session_.lock()) {
       session->close(close_code::quiet,
-                     "no message for " + std::to_string(self->max_quiet_.count()) + " ms; come back when there is one");
+                     "no message for " + std::to_string(self->max_quiet_.count()) + " ms; reconnect when there is one");
     }
   });
 }
@@ -300,7 +300,7 @@ std::uint64_t conversation::credits() const {
 bool conversation::is_unauthorized() {
   if (!grant_ || !grant_->is_revoked()) return false;
   refusal_note note;
-  note.consider(refusal::unauthorized, "", "the token " + digd::quoted(grant_->name()) + " holds no more");
+  note.consider(refusal::unauthorized, "", "the token " + digd::quoted(grant_->name()) + " is no longer valid");
   refuse(note);
   return true;
 }

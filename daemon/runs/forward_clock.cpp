@@ -10,8 +10,9 @@ milliseconds forward_clock::now() {
   const auto steady = duration_cast<std::chrono::milliseconds>(steady_clock::now().time_since_epoch()).count();
   const milliseconds result = at(unix_ms(), steady, set_back_ms);
   if (set_back_ms > 0) {
-    spdlog::warn("clock_set_back by_ms={} hint=\"stamps go on from before; they agree with the clock after a restart\"",
-                 set_back_ms);
+    spdlog::warn(
+        "clock_set_back by_ms={} hint=\"stamps continue from before; they agree with the clock after a restart\"",
+        set_back_ms);
   }
   return result;
 }

@@ -45,7 +45,8 @@ void registry::open(join_request&& request) {
   const auto cause = services.overload.cause_of(overload_action::no_new_runs);
   if (cause && services.overload.is_on_for(overload_action::no_new_runs, token)) {
     owner_.counts().runs_refused.add();
-    return refuse(request, "run", "the daemon opens no runs now: it is short of " + std::string(to_string(*cause)));
+    return refuse(request, "run",
+                  "the daemon opens no runs now, because it is short of " + std::string(to_string(*cause)));
   }
   if (services.counts.open.load() >= settings->runs) {
     owner_.counts().runs_refused.add();
@@ -54,7 +55,7 @@ void registry::open(join_request&& request) {
   ticket_ptr counted;
   if (request.grant && !(counted = request.grant->take_run())) {
     owner_.counts().runs_of_token_refused.add();
-    return refuse(request, "run", "the token has as many open runs as it may have (max_runs)");
+    return refuse(request, "run", "the token has reached its max_runs of open runs");
   }
   const std::uint64_t number = services.next_run_number();
   const hello first = request.greeting;

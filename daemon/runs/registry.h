@@ -35,8 +35,8 @@ class registry {
   std::shared_ptr<run_host> find(std::uint64_t number) const;
   std::shared_ptr<run_host> find(const std::string& name) const;  // in memory; null: none
   template <class Each>
-  void each(Each do_it) {
-    for (const auto& [name, host] : by_name_) do_it(*host);
+  void each(Each visit) {
+    for (const auto& [name, host] : by_name_) visit(*host);
   }
 
   // ---- recovery. The first two before the thread starts.

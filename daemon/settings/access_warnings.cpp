@@ -25,8 +25,9 @@ std::vector<std::string> access_warnings(const config& c) {
     listen_address where;
     std::string ignored;
     if (!parse_address(address, where, ignored) || is_local(where) || !c.tls.certificate.empty()) continue;
-    texts.push_back("digd listens on " + digd::quoted(address) +
-                    " without TLS: others on the way can read tokens and messages; set tls.certificate and tls.key");
+    texts.push_back(
+        "digd listens on " + digd::quoted(address) +
+        " without TLS: anyone on the network path can read tokens and messages; set tls.certificate and tls.key");
   }
   std::vector<std::pair<std::string, std::string>> secrets = {{"tls.key", c.tls.key},
                                                               {"fleet.credentials", c.fleet.credentials}};

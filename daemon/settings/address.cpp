@@ -38,7 +38,7 @@ bool parse_address(std::string_view text, listen_address& out, std::string& why)
   std::uint16_t port = 0;
   std::string host(text.substr(0, colon == text.npos ? 0 : colon));
   if (colon == text.npos || !parse_port(text.substr(colon + 1), port)) {
-    why = digd::quoted(text) + " is no address; it is written 127.0.0.1:7344, [::1]:7344 or unix:/path";
+    why = digd::quoted(text) + " is not an address; expected 127.0.0.1:7344, [::1]:7344 or unix:/path";
     return false;
   }
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
@@ -46,7 +46,7 @@ bool parse_address(std::string_view text, listen_address& out, std::string& why)
   boost::system::error_code ec;
   const auto ip = boost::asio::ip::make_address(host, ec);
   if (ec) {
-    why = digd::quoted(host) + " is no IP address; names are not looked up";
+    why = digd::quoted(host) + " is not an IP address; digd does not look up names";
     return false;
   }
   out = tcp_address{ip, port};
@@ -62,7 +62,7 @@ std::string to_string(const listen_address& where) {
 
 listen_address name_of(int socket) {
   const auto fail = [](const char* why) {
-    throw std::runtime_error(std::string("the socket that was handed over ") + why);
+    throw std::runtime_error(std::string("the socket that systemd passed ") + why);
   };
   int value = 0;
   socklen_t size = sizeof value;

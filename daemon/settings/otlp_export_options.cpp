@@ -63,9 +63,9 @@ std::string check_otlp_export(const config& c) {
   if (s.url.empty()) return {};
   net::http_url where;
   if (const std::string wrong = net::parse_http_url(s.url, where); !wrong.empty()) return "otlp_export.url: " + wrong;
-  if (!c.archive) return "otlp_export.url: the export reads the archive, and it is off; set archive = true";
+  if (!c.archive) return "otlp_export.url: the export needs the archive, which is off; set archive = true";
   if (!s.headers_file.empty() && !s.headers_env.empty())
-    return "otlp_export: has both headers_file and headers_env; give one";
+    return "otlp_export: has both headers_file and headers_env; set only one";
   if (!s.ca_file.empty() && !where.tls) return "otlp_export.ca_file: the url is not https";
   net::http_url page;
   if (!s.dashboard.empty()) {

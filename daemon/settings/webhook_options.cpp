@@ -203,9 +203,9 @@ std::string check_webhook(const webhook_settings& settings) {
   const std::string which = "the webhook " + digd::quoted(settings.name) + ' ';
   if (settings.url.empty()) return which + "needs a `url`";
   if (!settings.secret_file.empty() && !settings.secret_env.empty())
-    return which + "has both secret_file and secret_env; give one";
+    return which + "has both secret_file and secret_env; set only one";
   if (settings.format == "generic" && settings.secret_file.empty() && settings.secret_env.empty()) {
-    return which + "needs secret_file or secret_env, so that its receiver can tell who calls";
+    return which + "needs secret_file or secret_env, so that its receiver can check the sender";
   }
   if (settings.format == "pagerduty" && settings.secret_file.empty() && settings.secret_env.empty()) {
     return which + "needs secret_file or secret_env with the routing key of PagerDuty";
@@ -221,7 +221,7 @@ std::string check_webhook(const webhook_settings& settings) {
 
 std::string check_webhooks(const config& c) {
   if (c.webhooks.empty()) return {};
-  if (!c.archive) return "webhook: webhooks are read from the archive, and it is off; set archive = true";
+  if (!c.archive) return "webhook: webhooks need the archive, which is off; set archive = true";
   if (c.webhooks.size() > max_webhooks) return "webhook: there may be " + std::to_string(max_webhooks) + " at most";
   std::set<std::string> names;
   for (const webhook_settings& settings : c.webhooks) {
@@ -237,7 +237,7 @@ std::vector<std::string> webhook_warnings(const config& c) {
     net::http_url where;
     if (!net::parse_http_url(settings.url, where).empty() || where.tls || where.is_loopback()) continue;
     texts.push_back("the webhook " + digd::quoted(settings.name) + " goes to " + digd::quoted(where.shown()) +
-                    " over plain HTTP: others on the way can read it; use https");
+                    " over plain HTTP: anyone on the network path can read it; use https");
   }
   return texts;
 }

@@ -239,12 +239,12 @@ failure webhook_store::remove_callback(std::int64_t id) {
 // ---- dead letters
 
 failure webhook_store::make_dead(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
-                                 const std::string& why_it_died, std::int64_t keep, std::int64_t& dropped) {
+                                 const std::string& reason, std::int64_t keep, std::int64_t& dropped) {
   dropped = 0;
   return db_.transaction([&] {
     make_dead_.bind(1, callback.id);
     make_dead_.bind(2, now_ms);
-    make_dead_.bind(3, std::string_view(why_it_died));
+    make_dead_.bind(3, std::string_view(reason));
     make_dead_.bind(4, callback.attempts);
     failure why = make_dead_.run();
     if (why) return why;

@@ -35,7 +35,7 @@ std::vector<std::string> dialect_names() {
 boost::system::result<call, bad_call> read_call(const dialect& as, std::string_view body) {
   json::error_code ec;
   const json::value value = json::parse({body.data(), body.size()}, ec);
-  if (ec) return bad_call{"", "the body is no JSON: " + ec.message()};
+  if (ec) return bad_call{"", "the body is not JSON: " + ec.message()};
   const json::object* hook = value.if_object();
   if (hook == nullptr) return bad_call{"", "expected a JSON object"};
   return as.read(*hook);

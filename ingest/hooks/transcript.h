@@ -1,4 +1,4 @@
-// What a transcript of Claude Code or Codex says about usage. Pure; a line that is no JSON is skipped.
+// What a transcript of Claude Code or Codex says about usage. Pure; a line that is not JSON is skipped.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -11,7 +11,7 @@ class category final : public boost::system::error_category {
   const char* name() const noexcept override { return "digd.import"; }
   std::string message(int code) const override {
     switch (static_cast<import_errc>(code)) {
-      case import_errc::bad_json: return "no valid JSON";
+      case import_errc::bad_json: return "not valid JSON";
       case import_errc::too_large: return "too large";
       case import_errc::wrong_shape: return "not the shape of this format";
       case import_errc::wrong_value: return "a value that this format does not know";

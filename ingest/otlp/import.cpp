@@ -69,7 +69,7 @@ import_outcome import_checked(std::vector<span>&& spans, const import_options& o
   }
   if (out.empty()) {
     return import_failure{import_errc::wrong_value,
-                          "there is no agent in these spans: of no dialect that digd knows (docs/otlp.md)"};
+                          "there is no agent in these spans: digd knows no dialect that matches (docs/otlp.md)"};
   }
   if (!options.run.empty() && out.size() > 1) {
     return import_failure{import_errc::bad_option,

@@ -322,7 +322,7 @@ bool message_fields::metrics(item& it) {
   return in_.skip(it);
 }
 
-// False: it is no JSON.
+// False: it is not JSON.
 bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, message& out, decoded& result,
                   bool digests) {
   std::optional<std::string_view> type;

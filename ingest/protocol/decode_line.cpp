@@ -91,7 +91,7 @@ struct own_fields {
   }};
 };
 
-// Reads all fields of a line; false: it is no JSON object, or a field is wrong.
+// Reads all fields of a line; false: it is not a JSON object, or a field is wrong.
 template <class Fields>
 bool read_line(frame_reader& in, std::string_view line, Fields& fields) {
   refusal_note wrong;

@@ -99,7 +99,7 @@ class frame_reader {
   bool skip(item& it) { return it.value ? skip_rest(*it.value, it.kind) : skip_root(it); }
   [[gnu::cold]] bool skip(item& it, std::string_view text) { return wrong(it.at, text), skip(it); }
 
-  // Typed values: sets `out`, or notes what is wrong. False: the frame is no JSON.
+  // Typed values: sets `out`, or notes what is wrong. False: the frame is not JSON.
   bool string(item& it, std::size_t min_bytes, std::size_t max_bytes, std::string_view& out, bool& good);
   template <class Out>
   bool string(item& it, std::size_t min_bytes, std::size_t max_bytes, Out& out);

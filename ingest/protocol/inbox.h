@@ -142,8 +142,8 @@ class inbox {
  private:
   struct outstanding {
     digd::intervention intervention;
-    digd::answer answer;               // its detections
-    std::set<session_index> heard_of;  // sessions that reported on it
+    digd::answer answer;                         // its detections
+    std::set<session_index> reporting_sessions;  // sessions that reported on it
   };
 
   scratch& work();

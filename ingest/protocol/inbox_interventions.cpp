@@ -90,7 +90,7 @@ const effects& inbox::resume(session_index s, std::optional<std::uint64_t> answe
   drop_held(s);
   if (run_.ended()) return out;  // no client could answer
   for (const outstanding& pending : outstanding_) {
-    if (is_addressee(s, pending.intervention) && !pending.heard_of.contains(s)) send_intervention(s, pending);
+    if (is_addressee(s, pending.intervention) && !pending.reporting_sessions.contains(s)) send_intervention(s, pending);
   }
   return out;
 }
@@ -99,9 +99,9 @@ void inbox::note_answered(session_index s, std::string_view id) {
   const auto found = std::find_if(outstanding_.begin(), outstanding_.end(),
                                   [&](const outstanding& pending) { return pending.intervention.id == id; });
   if (found == outstanding_.end()) return;
-  found->heard_of.insert(s);
+  found->reporting_sessions.insert(s);
   for (session_index other = 0; other < sessions_.size(); ++other) {
-    if (is_addressee(other, found->intervention) && !found->heard_of.contains(other)) return;
+    if (is_addressee(other, found->intervention) && !found->reporting_sessions.contains(other)) return;
   }
   outstanding_.erase(found);
 }

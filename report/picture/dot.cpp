@@ -88,7 +88,7 @@ class dot_writer {
       for (const index v : g.taken_by) {
         if (!shown(v)) continue;
         any = true;
-        deliver(r.event, activation_name(v), what_of(v, r.event), g.by_monitor);
+        deliver(r.event, activation_name(v), fate_of(v, r.event), g.by_monitor);
       }
       if (any || r.event == none) continue;
       const std::string end = "d" + std::to_string(ends_++);
@@ -97,7 +97,7 @@ class dot_writer {
     }
   }
 
-  fate what_of(index v, index e) const {
+  fate fate_of(index v, index e) const {
     for (const input& i : m_.activations[v].inputs) {
       if (i.event != e) continue;
       switch (i.reaction) {

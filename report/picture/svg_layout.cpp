@@ -111,7 +111,7 @@ class planner {
           if (!out_.spans[v].shown) continue;
           any = true;
           out_.edges.push_back(
-              {.row = at, .lane = g.lane, .fate = how_taken(v, r.event), .by_monitor = g.by_monitor, .to = v});
+              {.row = at, .lane = g.lane, .fate = fate_of(v, r.event), .by_monitor = g.by_monitor, .to = v});
         }
         if (!any) out_.edges.push_back({.row = at, .lane = g.lane, .fate = g.fate, .by_monitor = g.by_monitor});
       }
@@ -130,7 +130,7 @@ class planner {
     return 0;
   }
 
-  fate how_taken(index v, index event) const {
+  fate fate_of(index v, index event) const {
     const activation& a = m_.activations[v];
     if (a.inputs.empty()) return fate::taken;
     switch (a.inputs[input_of(v, event)].reaction) {

@@ -2,7 +2,7 @@
 // (`digctl guards suggest`, docs/guards.md).
 //
 // Ownership: an `extent_reader` belongs to one run and one thread. Bounds: `max_names` events and activations of a run;
-// what is beyond them is not measured. Failure: lines that are no JSON objects are ignored.
+// what is beyond them is not measured. Failure: lines that are not JSON objects are ignored.
 #pragma once
 
 #include <array>

@@ -237,7 +237,7 @@ def test_an_address_that_is_none_is_an_error(url):
     with Program(url) as program:
         pass
     assert program.process.returncode == 2
-    assert "is no address of a daemon" in program.log
+    assert "is not an address of a daemon" in program.log
 
 
 def test_the_example_is_healed_by_a_daemon_and_runs_without_one(daemon):

@@ -58,7 +58,7 @@ TEST_CASE("an_incomplete_or_contradictory_webhook_is_refused") {
   CHECK(first_problem("[[webhook]]\nname = \"a\"\n").find("needs a `url`") != std::string::npos);
   CHECK(first_problem("[[webhook]]\nname = \"a\"\nurl = \"https://a.example/\"\n")
             .find("needs secret_file or secret_env") != std::string::npos);
-  CHECK(first_problem(head + "secret_file = \"/x\"\n").find("give one") != std::string::npos);
+  CHECK(first_problem(head + "secret_file = \"/x\"\n").find("set only one") != std::string::npos);
   CHECK(first_problem(head + "retry_ms = 2000\nretry_most_ms = 1000\n").find("retry_most_ms") != std::string::npos);
   CHECK(first_problem("[[webhook]]\nname = \"a\"\nurl = \"http://a.example/\"\nsecret_env = \"S\"\nca_file = \"/x\"\n")
             .find("is not https") != std::string::npos);

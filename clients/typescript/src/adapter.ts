@@ -7,7 +7,7 @@ import type { Intervention } from "./wire.js";
 const maxPayloadCharacters = 16 << 10;
 const maxWaitMs = 25_000; // below the limit of an intervention handler in run.ts
 
-/** The value as a payload. If it is no JSON, or too long, a short note replaces it. */
+/** The value as a payload. If it is not JSON, or too long, a short note replaces it. */
 export function snapshot(value: unknown): unknown {
   let text: string | undefined;
   try {

@@ -91,12 +91,12 @@ export function nonce(length = 8): string {
 
 const modes: readonly string[] = ["off", "observe", "shadow", "enforce"];
 
-/** The requested mode, or the value of DIGD_MODE. Throws a TypeError if that is no mode. */
+/** The requested mode, or the value of DIGD_MODE. Throws a TypeError if that is not a mode. */
 export function requestedMode(requested: string | undefined): Mode | undefined {
   const mode = requested ?? defaultMode();
   if (mode === undefined || modes.includes(mode)) return mode as Mode | undefined;
   throw new TypeError(
-    `${requested === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is no mode; ` +
+    `${requested === undefined ? "DIGD_MODE" : "mode"}: ${JSON.stringify(mode)} is not a mode; ` +
       `expected off, observe, shadow or enforce`,
   );
 }

@@ -47,7 +47,7 @@ export function checkUrl(url: string, name = "url"): void {
   const port = Number(network.exec(url)?.[3] ?? 0);
   if (path === null && port > 0 && port < 65536) return;
   throw new TypeError(
-    `${name}: ${JSON.stringify(url)} is no address of a daemon; ` +
+    `${name}: ${JSON.stringify(url)} is not an address of a daemon; ` +
       `expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH`,
   );
 }

@@ -174,7 +174,7 @@ describe("the graph of a run", () => {
     expect(() => instrument(new StateGraph(State), { run: { url: "http://localhost:1" } })).toThrow(
       /expected HOST:PORT/,
     );
-    expect(() => instrument(new StateGraph(State), { mode: "loud" as never })).toThrow(/is no mode/);
+    expect(() => instrument(new StateGraph(State), { mode: "loud" as never })).toThrow(/is not a mode/);
   });
 
   it("a node that throws fails its activation, and the run", async () => {

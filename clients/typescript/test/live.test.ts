@@ -347,7 +347,7 @@ describe("without a daemon", () => {
     }
     for (const url of ["127.0.0.1:1", "ws://h.example:80", "wss://[::1]:443", "unix:/run/digd.sock"])
       expect(() => new Run({ url, mode: "off" }), url).not.toThrow();
-    expect(() => new Run({ mode: "loud" as never })).toThrow(/mode: "loud" is no mode/);
+    expect(() => new Run({ mode: "loud" as never })).toThrow(/mode: "loud" is not a mode/);
     expect(() => new Run({ deadlineMs: -1 })).toThrow(/deadlineMs: expected a number from 0/);
   });
 });

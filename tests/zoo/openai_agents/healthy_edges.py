@@ -84,7 +84,7 @@ async def typed_output_that_warns(probe):
 
 
 @healthy("openai_agents_errors_and_results_are_freed")
-async def what_is_held_is_freed(probe):
+async def held_objects_are_freed(probe):
     lab = Lab(probe)
     held = []
 

@@ -8,8 +8,8 @@
 //   auto verdicts = run.end(p1, {{.recipients = {"coder"}}});
 //   run.finish(digd::client::outcome::success);
 //
-// It fails open: without a daemon, or without a verdict within the daemon's deadline, events go out unchanged, and
-// `verdict::as_is` says why. docs/clients-cpp.md has the whole behaviour.
+// It fails open: without a daemon, or without a verdict within the daemon's deadline, events are delivered unchanged,
+// and `verdict::as_is` says why. docs/clients-cpp.md has the whole behaviour.
 //
 // Ownership: a `run` owns its connection and two threads, one for the socket and one for the intervention handler.
 // Thread: all functions may be called from any thread, also from the handler.
