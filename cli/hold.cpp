@@ -3,7 +3,6 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/json_records.h"
+#include "cli/local_time.h"
 #include "cli/printable.h"
 #include "cli/table.h"
 #include "cli/terminal_options.h"
@@ -67,12 +67,7 @@ std::string time_of(const json::object& hold, std::string_view key) {
   const json::value* found = member(hold, {key});
   if (found == nullptr || !found->is_int64()) return "-";
   const std::int64_t ms = found->get_int64();
-  const std::time_t seconds = ms / 1000;
-  std::tm parts{};
-  if (hold_text(hold, "clock") != "wall" || localtime_r(&seconds, &parts) == nullptr) return std::to_string(ms) + " ms";
-  char out[32];
-  std::strftime(out, sizeof out, "%m-%d %H:%M:%S", &parts);
-  return out;
+  return hold_text(hold, "clock") == "wall" ? local_time(ms, "%m-%d %H:%M:%S") : std::to_string(ms) + " ms";
 }
 
 table::row row_of(const json::object& hold) {

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -20,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/config_edit.h"
 #include "cli/files.h"
+#include "cli/local_time.h"
 #include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/run_source.h"
@@ -96,15 +96,6 @@ std::string percent(double value) {
   return out;
 }
 
-std::string local_time(std::int64_t unix_ms) {
-  const std::time_t seconds = unix_ms / 1000;
-  std::tm parts{};
-  if (localtime_r(&seconds, &parts) == nullptr) return "-";
-  char out[32];
-  std::strftime(out, sizeof out, "%Y-%m-%d %H:%M", &parts);
-  return out;
-}
-
 // Quotes the text for a shell; empty: it has characters that cannot be typed.
 std::string shell_word(const std::string& text) {
   if (picture::safe(text) != text) return {};
@@ -170,7 +161,7 @@ class report {
     for (const auto& [mode, n] : object_in(runs, "modes")) {
       if (n.is_int64()) modes += (modes.empty() ? "" : ", ") + std::to_string(n.get_int64()) + ' ' + printable(mode);
     }
-    line("Since " + local_time(count_in(pilot_, "since_ms")) + ": " + counted(total, "run") +
+    line("Since " + local_time(count_in(pilot_, "since_ms"), "%Y-%m-%d %H:%M") + ": " + counted(total, "run") +
          (modes.empty() ? "" : " (" + modes + ")") + ".");
     if (total == 0) return;
     if (touched == 0) return line("digd intervened in none of them, nor would it have in shadow.");
@@ -430,7 +421,7 @@ int print_silencing(const pilot_options& options) {
     print_fine(*fine);
   }
   if (why.empty()) {
-    std::cerr << "Since " << local_time(count_in(pilot, "since_ms")) << " this would have silenced "
+    std::cerr << "Since " << local_time(count_in(pilot, "since_ms"), "%Y-%m-%d %H:%M") << " this would have silenced "
               << counted(sum.would, "healing") << " that digd would have done, and " << sum.did
               << " that it did. They would still be detected.\n";
   }

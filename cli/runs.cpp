@@ -1,12 +1,12 @@
 // digctl runs: what a daemon saw, newest first.
 #include <boost/json/serialize.hpp>
 #include <cinttypes>
-#include <ctime>
 #include <iostream>
 #include <memory>
 
 #include "cli/commands.h"
 #include "cli/json_records.h"
+#include "cli/local_time.h"
 #include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/run_source.h"
@@ -50,15 +50,6 @@ std::string bytes_for_people(std::int64_t bytes) {
   return out;
 }
 
-std::string local_time(std::int64_t unix_ms) {
-  const std::time_t seconds = unix_ms / 1000;
-  std::tm parts{};
-  if (localtime_r(&seconds, &parts) == nullptr) return "-";
-  char out[32];
-  std::strftime(out, sizeof out, "%Y-%m-%d %H:%M:%S", &parts);
-  return out;
-}
-
 table::row row_of(const json::object& run) {
   using tone = table::tone;
   const json::value* found = run.if_contains("counts");
@@ -69,7 +60,7 @@ table::row row_of(const json::object& run) {
                      : ended == "success" ? tone::good
                      : ended == "unknown" ? tone::quiet
                                           : tone::bad;
-  return {{local_time(number_of(run, "opened_ms")), tone::quiet},
+  return {{local_time(number_of(run, "opened_ms"), "%Y-%m-%d %H:%M:%S"), tone::quiet},
           {ended.empty() ? "open" : printable(ended), state},
           {printable(text_of(run, "mode"))},
           {std::to_string(number_of(counts, "messages"))},

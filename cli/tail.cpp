@@ -10,7 +10,6 @@
 #include <boost/json/value_to.hpp>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -21,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/feed_lines.h"
+#include "cli/local_time.h"
 #include "cli/printable.h"
 #include "cli/terminal_options.h"
 #include "report/picture/text.h"
@@ -52,13 +52,10 @@ std::int64_t number_in(const json::object& from, std::string_view key) {
 // Unix time as the time of day; the count of another clock unchanged.
 std::string time_text(std::int64_t ts) {
   constexpr std::int64_t surely_unix_ms = 1'000'000'000'000;  // since 2001
-  const std::time_t seconds = ts / 1000;
-  std::tm parts{};
-  if (ts < surely_unix_ms || localtime_r(&seconds, &parts) == nullptr) return std::to_string(ts);
-  char out[32];
-  const std::size_t length = std::strftime(out, sizeof out, "%H:%M:%S", &parts);
-  std::snprintf(out + length, sizeof out - length, ".%03d", static_cast<int>(ts % 1000));
-  return out;
+  if (ts < surely_unix_ms) return std::to_string(ts);
+  char milliseconds[8];
+  std::snprintf(milliseconds, sizeof milliseconds, ".%03d", static_cast<int>(ts % 1000));
+  return local_time(ts, "%H:%M:%S") + milliseconds;
 }
 
 // Prints frames of the feed, each wrapped to the terminal or as a line.
