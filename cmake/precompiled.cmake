@@ -1,6 +1,6 @@
 # Standard and Boost headers that many files include, compiled once for each group of targets. GCC shares them between
-# targets with different -O levels and unrelated macros. Files still include what they use: scripts/lint compiles
-# without these headers.
+# targets with different -O levels, except -O0, and unrelated macros. Files still include what they use: scripts/lint
+# compiles without these headers.
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/empty.cpp CONTENT "")
 
 # digd_precompile(GROUP HEADERS <header>... TARGETS target...): targets that do not exist in this build are ignored.
@@ -26,10 +26,11 @@ set(containers
 
 digd_precompile(core HEADERS ${standard} ${containers} LIBRARIES Boost::headers
   TARGETS digd_base digd_model digd_graph digd_rules digd_healing digd_engine digd_protocol digd_archive digd_causal
-          digd_recorded_run digd_simulation)
+          digd_recorded_run digd_simulation digd_embedded digd-simulate)
 digd_precompile(json HEADERS ${standard} ${containers} <boost/json.hpp> LIBRARIES Boost::headers Boost::json
-  TARGETS digd_importers digd_otlp digd_picture digd_report digd_stored_runs digctl digctl_passes digd_chief
-          digd_chief_llm digd_whowhen digd_report_parts digd_oracle digd_bench_healing)
+  TARGETS digd_callbacks digd_importers digd_hooks digd_otlp digd_picture digd_report digd_stored_runs digd_mcp
+          digctl digctl_passes digd_chief digd_chief_llm digd_whowhen digd_report_parts digd_oracle digd_test_support
+          digd-oracle-check digd_hook_player digd_bench_healing digd-bench-healing)
 digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp>
     <boost/asio/dispatch.hpp> <boost/asio/io_context.hpp>
     <boost/asio/ip/tcp.hpp> <boost/asio/local/stream_protocol.hpp> <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>
@@ -37,10 +38,11 @@ digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp>
     <boost/beast/http/read.hpp> <boost/beast/http/string_body.hpp> <boost/beast/http/write.hpp>
     <boost/beast/websocket/stream.hpp>
   LIBRARIES digd_asio Boost::json
-  TARGETS digd_client digd_settings digd_daemon digd)
+  TARGETS digd_client digd_cpp_client digd_settings digd_daemon digd fuzz_corpus)
 if(DIGD_TESTS)
   get_property(test_programs GLOBAL PROPERTY DIGD_TEST_PROGRAMS)
   digd_precompile(tests HEADERS ${standard} ${containers} <boost/json.hpp> <catch2/catch.hpp>
     LIBRARIES Boost::headers Boost::json Catch2::Catch2
     TARGETS digd_scenario ${test_programs})
+  target_precompile_headers(adding_a_rule_test PRIVATE ${standard} ${containers})  # has -O0
 endif()

@@ -30,9 +30,9 @@ digd_compile_alone(digd_test_main analysis/chief/attribution_test.cpp archive/do
   engine/memory_test.cpp ingest/hooks/dialect_test.cpp ingest/hooks/limits_table_test.cpp
   ingest/hooks/session_test.cpp ingest/hooks/team_test.cpp ingest/importers/whowhen_test.cpp
   rules/orphaned_event_test.cpp)
-if(TARGET adding_a_rule_test)  # compiles the layers once more, with the rules and Catch2's main
+if(TARGET adding_a_rule_test)  # compiles the layers once more, with the rules
   file(GLOB alone CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/rules/*.cpp ${CMAKE_SOURCE_DIR}/rules/guards/*.cpp
     ${CMAKE_BINARY_DIR}/tests/adding_a_rule/overlay/rules/*.cpp)
-  digd_compile_alone(adding_a_rule_test ${alone} ${CMAKE_SOURCE_DIR}/tests/main.cpp)
+  digd_compile_alone(adding_a_rule_test ${alone})
 endif()
