@@ -102,7 +102,7 @@ block folded(std::string summary, std::vector<block> inside) {
 }
 
 section failure_section(const gathered& from, const conclusion& who, const std::string& subject,
-                     const graph_bounds& most) {
+                        const graph_bounds& most) {
   const observed& seen = from.seen;
   section out{.id = "what", .title = "What happened", .blocks = course_blocks(seen)};
   out.blocks.push_back(

@@ -162,7 +162,7 @@ def test_a_token_is_sent(digctl, tmp_path):
             "Host is \\u001b[2J",
         ),
         (answer("500 Oops", "<html>"), "answered 500; is that digd?"),
-        (answer("200 OK", "<html>"), "no JSON object"),
+        (answer("200 OK", "<html>"), "not a JSON object"),
         (answer("200 OK", "{}"), "no list of runs"),
         (answer("200 OK", '{"runs":[],"next":"7"}'), "does not end"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "broke off"),

@@ -61,8 +61,8 @@ TEST_CASE("EveryDocumentedHookIsRead") {
 
 TEST_CASE("AMalformedCallIsRefusedWithTheField") {
   for (const dialect* each : all) {
-    REQUIRE(refusal_of(*each, "").message.find("no JSON") != std::string::npos);
-    REQUIRE(refusal_of(*each, "{").message.find("no JSON") != std::string::npos);
+    REQUIRE(refusal_of(*each, "").message.find("not JSON") != std::string::npos);
+    REQUIRE(refusal_of(*each, "{").message.find("not JSON") != std::string::npos);
     REQUIRE(refusal_of(*each, "[]").message == "expected a JSON object");
     REQUIRE(refusal_of(*each, "{}").field == "hook_event_name");
     REQUIRE(refusal_of(*each, R"({"hook_event_name":7,"session_id":"s"})").field == "hook_event_name");
