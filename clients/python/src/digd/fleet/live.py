@@ -81,7 +81,8 @@ async def uncollected(fleet: Fleet) -> list[Rows]:
         if first > last:
             return []
         if last - first >= MAX_LIVE:
-            raise WrongUse(f"the collectors are {last - first + 1} messages behind; at most {MAX_LIVE} can be read live")
+            behind = last - first + 1
+            raise WrongUse(f"the collectors are {behind} messages behind; at most {MAX_LIVE} can be read live")
         subscription = await _subscribe(js, deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=first)
         found: list[Rows] = []
         deleted: set[RunKey] = set()

@@ -71,7 +71,7 @@ def select(db: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[SelectedRun]:
 
 
 def _rows_of(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[dict[str, Any]]:
-    """The rows of the selected runs, in their order. Several can be read at the same time, but only one of `entries`."""
+    """The rows of the selected runs, in their order. Several can be read at once, but only one of `entries`."""
     names = [field.name for field in TABLES[table]]
     columns = ", ".join(f'r."{name}"' for name in names)
     order = {"entries": "", "detections": ", r.id"}.get(table, ", r.position")
@@ -137,7 +137,8 @@ def lines(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> Iterable[st
 
 
 def _moved(table: str, row: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: row[name] for name in row if name not in (*KEYS, "number", "entry_shift", "detection_shift", "position")}
+    dropped = (*KEYS, "number", "entry_shift", "detection_shift", "position")
+    kept = {name: row[name] for name in row if name not in dropped}
     if table == "detections":
         kept["id"] += row["detection_shift"]
     return kept
