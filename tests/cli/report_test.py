@@ -126,7 +126,7 @@ def test_a_trace_from_stdin_gives_the_report_of_the_file(digctl):
     assert piped.returncode == 0 and piped.stdout == from_file.replace(str(DEMO), "-")
 
 
-@pytest.mark.parametrize("content, words", [("", "no trace"), ("{}\n", "hello"), (None, "no such")])
+@pytest.mark.parametrize("content, words", [("", "not a trace"), ("{}\n", "hello"), (None, "no such")])
 def test_a_file_that_is_not_a_trace_is_refused(digctl, tmp_path, content, words):
     path = tmp_path / "trace.jsonl"
     if content is not None:

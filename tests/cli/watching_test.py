@@ -325,7 +325,7 @@ def test_tail_gives_up_if_the_daemon_does_not_come_back(daemon):
         wait_until(lambda: "feed_open" in daemon.log_text(), "the feed reader to connect")
         daemon.stop()
         assert tail.process.wait(TIMEOUT_S) == 2
-        assert "does not come back" in tail.process.stderr.read()
+        assert "is still unreachable" in tail.process.stderr.read()
 
 
 # ---- delete
@@ -368,7 +368,7 @@ def test_on_a_terminal_delete_asks_for_confirmation(daemon, answer, status):
 
 def test_mode_shows_and_sets_the_mode(ask, daemon):
     got = ask("mode")
-    assert (got.returncode, got.stdout) == (0, "enforce\n") and "rules heal" in got.stderr
+    assert (got.returncode, got.stdout) == (0, "enforce\n") and "digd heals" in got.stderr
     with daemon.client(agents=["a", "b"]) as c:
         work(c)
         c.wait_acked()

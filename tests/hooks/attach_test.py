@@ -108,7 +108,7 @@ def test_hook_fails_open_without_a_daemon(tmp_path):
     for program in ("claude-code", "codex", "gemini", "opencode"):
         done = digctl("hook", program, "--to", "127.0.0.1:1", cwd=tmp_path, stdin=call)
         assert (done.returncode, done.stdout) == (0, "")
-        assert "goes on without digd" in done.stderr
+        assert "continues without digd" in done.stderr
     for wrong in ["", "[]", "{"]:
         assert digctl("hook", "claude-code", cwd=tmp_path, stdin=wrong).returncode == 0
 

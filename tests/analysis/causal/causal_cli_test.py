@@ -71,7 +71,7 @@ def test_text_is_readable_and_json_is_the_same_every_time(digctl, runs):
         "1. wait_ratio [candidate]",
         "Markov boundary",
         "wait_ratio -> success",
-        "Under 500",
+        "With fewer than 500",
     ):
         assert part in text.stdout
     once, again = (
@@ -106,7 +106,7 @@ def test_the_stage_of_the_analysis_depends_on_the_number_of_runs(digctl, tmp_pat
         assert bool(report["levers"]) == (stage != "refused")
         assert all(lever["evidence"] == "screened" for lever in report["levers"]) == (stage in ("refused", "screening"))
         assert bool(report["boundary"]) == (stage in ("boundary", "orientation"))
-    assert "no answer" in causal(digctl, "explain", tmp_path / "29.csv", "--target", "result").stdout
+    assert "no influence" in causal(digctl, "explain", tmp_path / "29.csv", "--target", "result").stdout
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def test_an_experiment_that_changes_nothing_confirms_nothing(digctl, experiment)
     got = causal(digctl, "verify", "--do", "wait_ratio", a, again)
     assert got.returncode == 0 and "Confirmed" not in got.stdout
     same = causal(digctl, "verify", "--do", "wait_ratio", a, a)
-    assert "nothing was tried" in same.stdout
+    assert "the experiment tested nothing" in same.stdout
 
 
 def test_a_contradicted_worldview_yields_to_the_next(digctl, runs, tmp_path):
@@ -314,16 +314,16 @@ def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
         (["explain", "RUNS", "--factors", "NOWHERE"], "No such file"),
         (["explain", "RUNS", "--learner", "magic"], "magic"),
         (["explain", "RUNS", "--permutations", "5"], "99"),
-        (["explain", "RUNS", "--score", "bde"], "categories only"),
+        (["explain", "RUNS", "--score", "bde"], "needs categories"),
         (["explain", "RUNS", "--worldview", "BAD"], "line 1"),
         (["explain", "RUNS", "--experiments", "BAD"], "line 1"),
-        (["explain", "RUNS", "--csv", "CSV"], "not both"),
+        (["explain", "RUNS", "--csv", "CSV"], "either runs or --csv"),
         (["explain", "CSV"], "there is no column success"),
         (["explain", "CSV", "--rates"], "a table already"),
         (["explain", "RAGGED"], "row 3 has 1 cells"),
         (["explain", "TWICE"], "two columns are called a"),
         (["explain", "NOTADB"], "no run has ended"),
-        (["factors"], "name an archive"),
+        (["factors"], "name archives"),
         (["factors", "RUNS", "--factor", "x = nothing"], "is not known"),
         (["verify", "RUNS", "RUNS"], "--do"),
         (["verify", "--do", "wait_ratio", "RUNS"], "A-B"),

@@ -238,7 +238,7 @@ def test_wrong_usage_is_refused(digctl, log, tmp_path):
     refused(chief(digctl, tmp_path), "it is a folder")
     assert chief(digctl, log, "--top", 0).returncode != 0
     assert chief(digctl, log, "--judge", "oracle-of-delphi", "--dry-run").returncode != 0
-    refused(chief(digctl, log, "--judge", "hybrid"), "--judge: only with --llm")
+    refused(chief(digctl, log, "--judge", "hybrid"), "--judge needs --llm")
     refused(chief(digctl, log, "--llm", "http://127.0.0.1:1/v1"), "--model NAME is needed")
 
 
@@ -323,7 +323,7 @@ def test_the_key_is_never_printed_or_cached(digctl, log, tmp_path):
 def test_a_key_is_never_sent_unencrypted(digctl, log):
     args = (log, "--model", "m", "--judge", "all-at-once", "--llm-tries", 1, "--llm-timeout", 1)
     for url in ("http://192.0.2.1/v1", "http://127.0.0.1.example/v1"):
-        refused(chief(digctl, *args, "--llm", url, env={"DIGD_LLM_KEY": "sekrit"}), "the key could be read on the way")
+        refused(chief(digctl, *args, "--llm", url, env={"DIGD_LLM_KEY": "sekrit"}), "would send the key unencrypted")
 
 
 def test_certificates_are_checked(digctl, log, tmp_path):

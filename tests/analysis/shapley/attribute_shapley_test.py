@@ -161,8 +161,8 @@ def test_bad_input_is_refused_with_the_reason(digctl, trace, tmp_path):
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
     for args, why in [
-        ((), "name a run, a trace or a trajectory file, or --simulator"),
-        ((trace, "--simulator", SIMULATOR), "and not both"),
+        ((), "name either a run, trace or trajectory file, or --simulator"),
+        ((trace, "--simulator", SIMULATOR), "name either a run"),
         ((nowhere, "--data-dir", tmp_path), "there is no archive"),
         ((broken,), "agents: a whole number is expected"),
         ((empty,), "the file is empty"),
