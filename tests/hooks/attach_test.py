@@ -95,7 +95,7 @@ def test_check_notices_hooks_that_the_daemon_refuses(tmp_path):
 
         assert run().returncode == 0
         refused = run("--check")
-        assert (refused.returncode, "wants a token" in refused.stderr) == (1, True)
+        assert (refused.returncode, "requires a token" in refused.stderr) == (1, True)
         silent = run("--check", DIGD_TOKEN=secret)
         assert (silent.returncode, "The hooks send no token" in silent.stderr) == (1, True)
         assert run(DIGD_TOKEN=secret).returncode == 0

@@ -99,7 +99,7 @@ void host_lease::take_read(const bucket_reply& reply, home_time now) {
 void host_lease::take_record(const host_record& found, std::uint64_t revision, home_time now) {
   const bool is_live = found.is == host_record::state::live;
   if (is_live && found.process == process_) return;  // the write whose reply was lost
-  // An earlier process of this archive is dead: the archive's lock says so. Its lease goes on, with all its homes.
+  // An earlier process of this archive is dead, as the archive's lock shows. Its lease continues, with all its homes.
   if (is_live && !is_known_ && found.archive == who_.archive && found.incarnation == incarnation_) return;
   if (draining_) {  // the lease ended before
     drained_ = true;
@@ -114,7 +114,7 @@ void host_lease::take_record(const host_record& found, std::uint64_t revision, h
   wait_for("another daemon has the name of this host", now);
 }
 
-// The lease of before has ended for good.
+// The earlier lease has ended permanently.
 void host_lease::begin_incarnation() {
   judge_until_ = home_time{0};
   is_known_ = false;
