@@ -1,5 +1,4 @@
-// A client of digd or of the echo server for the socket benchmarks: the messages of a run, and the connection that
-// sends them.
+// A client of digd or of the echo server for the socket benchmarks: a connection that sends the messages of a run.
 //
 // Blocking while it connects, then non-blocking. Use it from one thread; throws std::runtime_error on failure.
 #pragma once
@@ -22,111 +21,21 @@
 #include <string_view>
 
 #include "bench/histogram.h"
+#include "bench/load_story.h"
 
 namespace digd::bench {
 
 using steady = std::chrono::steady_clock;
-inline constexpr std::size_t consumed_at_once = 16;
 
 inline std::uint64_t now_ns() { return static_cast<std::uint64_t>(steady::now().time_since_epoch().count()); }
 
 [[noreturn]] inline void fail(const std::string& problem) { throw std::runtime_error(problem); }
 
-// Appends a client's text frame, masked with a key of zeros.
-inline void append_frame(std::string& out, std::string_view text) {
-  out += static_cast<char>(0x81);
-  if (text.size() < 126) {
-    out += static_cast<char>(0x80 | text.size());
-  } else {
-    out += static_cast<char>(0x80 | 126);
-    out += static_cast<char>(text.size() >> 8);
-    out += static_cast<char>(text.size() & 0xff);
-  }
-  out.append(4, '\0');
-  out += text;
-}
-
-// Writes the messages of a run, event after event, as frames into a buffer.
-//
-// Root events, and after every 16 an activation that consumes them. With `outputs`, each event is an output of the
-// activation that consumed the 16 before it; two agents alternate, and each activation reports its usage at its end.
-class story {
- public:
-  story(std::string run, std::size_t bytes, bool outputs) : run_(std::move(run)), bytes_(bytes), outputs_(outputs) {}
-
-  std::string hello() const {
-    return R"({"type":"hello","protocol":1,"run":")" + run_ +
-           R"(","session":"main","agents":["a","b"],"clock":"wall"})";
-  }
-
-  // Appends the next event, preceded by the activation that consumes the earlier ones if it is due. Returns the number
-  // of frames.
-  std::size_t append_event(std::string& out) {
-    std::size_t frames = 1;
-    if (pending_ == consumed_at_once) frames += append_activation(out);
-    text_ = R"({"type":"event","seq":)" + std::to_string(++seq_) + R"(,"event":{"id":"e)" + std::to_string(++event_);
-    if (!source_.empty()) text_ += R"(","source":")" + source_;
-    text_ += std::string(R"(","recipients":[")") + next_agent() + R"("],"kind":"work","payload":{"text":")" +
-             std::to_string(event_) + ' ';
-    constexpr std::string_view end = "\"}}}";
-    if (text_.size() + end.size() < bytes_) text_.append(bytes_ - text_.size() - end.size(), 'x');
-    text_ += end;
-    append_frame(out, text_);
-    ++pending_;
-    return frames;
-  }
-
- private:
-  // Who gets the next event, and consumes it.
-  char next_agent() const { return outputs_ && activations_ % 2 == 1 ? 'b' : 'a'; }
-
-  std::size_t append_activation(std::string& out) {
-    const std::size_t frames = source_.empty() ? 1 : 2;
-    if (!source_.empty()) append_end(out, source_);
-    const std::string name = "v" + std::to_string(event_);
-    append_start(out, name);
-    pending_ = 0;
-    ++activations_;
-    if (outputs_) {
-      source_ = name;
-      return frames;
-    }
-    append_end(out, name);
-    return 2;
-  }
-
-  void append_start(std::string& out, const std::string& name) {
-    text_ = R"({"type":"activation_started","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name +
-            R"(","agent":")" + next_agent() + R"(","inputs":[)";
-    for (std::uint64_t e = event_ - pending_ + 1; e <= event_; ++e)
-      text_ += (text_.back() == '[' ? "\"e" : ",\"e") + std::to_string(e) + '"';
-    text_ += "]}";
-    append_frame(out, text_);
-  }
-
-  void append_end(std::string& out, const std::string& name) {
-    constexpr std::string_view usage =
-        R"(,"usage":{"input_tokens":812,"output_tokens":95,"cost":0.0041,"model_calls":1,"tool_calls":2})";
-    text_ = R"({"type":"activation_ended","seq":)" + std::to_string(++seq_) + R"(,"activation":")" + name + '"';
-    if (outputs_) text_ += usage;
-    text_ += '}';  // consumes all inputs
-    append_frame(out, text_);
-  }
-
-  std::string run_, text_;
-  std::size_t bytes_;
-  bool outputs_;
-  std::string source_;  // the open activation whose outputs the events are; empty: root events
-  std::size_t activations_ = 0;
-  std::uint64_t seq_ = 0, event_ = 0;
-  std::size_t pending_ = 0;
-};
-
 class connection {
  public:
-  // `echoes`: the server returns every frame, not only answers to events. `outputs`: see story.
+  // `echoes`: the server returns every frame, not only answers to events. `outputs`: see story; then with usage.
   connection(int port, const std::string& run, std::size_t bytes, bool echoes, bool outputs = false)
-      : story_(run, bytes, outputs), echoes_(echoes) {
+      : story_(run, bytes, outputs, outputs), echoes_(echoes) {
     fd_ = ::socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in to{};
     to.sin_family = AF_INET;
