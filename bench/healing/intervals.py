@@ -59,3 +59,13 @@ def bootstrap_difference(first: Sequence[float], second: Sequence[float], seed: 
     means = difference[rng.integers(0, len(difference), (RESAMPLES, len(difference)))].mean(axis=1)
     low, high = np.percentile(means, [2.5, 97.5])
     return float(difference.mean()), float(low), float(high)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p values, corrected for their number (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, p_values[index] * (len(p_values) - rank)))
+        corrected[index] = largest
+    return corrected

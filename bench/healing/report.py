@@ -1,6 +1,6 @@
-"""Rewrites the figures of docs/healing.md: each table between its marks, and the charts.
+"""Rewrites the figures of docs/healing.md: each table between its marks, and the chart.
 
-python bench/healing/report.py build/bench-healing/study.jsonl build/bench-healing/tuning.jsonl [--docs docs]
+python bench/healing/report.py build/bench-healing/study.jsonl [--docs docs]
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import charts
+import fit
 import tables
 from results import Results
 
@@ -27,35 +28,31 @@ def fill(page: str, name: str, content: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Tables and charts of docs/healing.md from the results of the bench.")
+    parser = argparse.ArgumentParser(description="Tables and chart of docs/healing.md from the results of the bench.")
     parser.add_argument("study", type=Path)
-    parser.add_argument("tuning", type=Path)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder of healing.md and images/")
-    parser.add_argument("--bench", type=Path, default=BENCH, help="digd-bench-healing, which draws the charts")
+    parser.add_argument("--bench", type=Path, default=BENCH, help="digd-bench-healing, which draws the chart")
     arguments = parser.parse_args()
-    study, tuning = Results(arguments.study), Results(arguments.tuning)
+    study = Results(arguments.study)
     page = (arguments.docs / "healing.md").read_text()
     for name, content in (
-        ("facts", tables.facts(study, tuning)),
-        ("valid", tables.valid_rates(study)),
+        ("facts", tables.facts(study)),
+        ("against", tables.against(study)),
+        ("primary", tables.primary(study)),
+        ("early termination", tables.early_termination(study)),
+        ("precision of ET", tables.precision_of_et(study)),
+        ("precision", tables.precision(study)),
         ("costs", tables.costs(study)),
-        ("large", tables.large_teams(study)),
-        ("arms", tables.other_arms(study)),
+        ("harm", tables.harm(study)),
+        ("texts", tables.texts(study)),
         ("rules", tables.single_rules(study)),
-        ("detections", tables.detections(study)),
         ("outcomes", tables.outcomes(study)),
         ("following", tables.following(study)),
-        ("tuning", tables.tuning(tuning)),
-        ("case", tables.case_study(tuning)),
+        ("fit", fit.table()),
     ):
         page = fill(page, name, content)
     (arguments.docs / "healing.md").write_text(page)
-    for name, chart in (
-        ("healing-valid", charts.valid_by_agents(study)),
-        ("healing-following", charts.valid_by_chance(study)),
-        ("healing-rules", charts.single_rules(study)),
-    ):
-        charts.write(arguments.bench, chart, arguments.docs / f"images/{name}.svg")
+    charts.write(arguments.bench, charts.valid_by_agents(study), arguments.docs / "images/healing-valid.svg")
 
 
 if __name__ == "__main__":

@@ -9,11 +9,11 @@ from typing import Any
 
 Run = dict[str, Any]
 Cell = tuple[int, int]  # agents, integers
-USUAL = 0.75            # chance to follow, bench/healing/parameters.h
+USUAL = 0.75            # chance to follow a text, bench/healing/parameters.h
 RULES = ("early_termination", "orphaned_event", "excessive_rerouting", "cross_lineage_aggregation",
          "repeated_subproblem", "deadlock", "missing_termination")
 CODES = dict(zip(RULES, ("ET", "OE", "ER", "CLA", "RSP", "DL", "MC")))
-MAIN = ("without", "control", "judge", "digd")
+MAIN = ("plain", "enforce", "blind", "random", "judge")
 CASE_STUDY: Cell = (20, 100_000)
 
 
@@ -30,7 +30,7 @@ class Results:
         for runs in self.groups.values():
             runs.sort(key=lambda run: run["seed"])
 
-    def cells(self, arm: str = "digd") -> list[Cell]:
+    def cells(self, arm: str = "enforce") -> list[Cell]:
         """The cells in which this arm ran, sorted by array size."""
         found = {cell for cell, name, _ in self.groups if name == arm}
         return sorted(found, key=lambda cell: (cell[1], cell[0]))
