@@ -16,7 +16,18 @@ from digd.fleet.store import Store
 DAY_MS = 86_400_000
 
 
-def message(archive, entry, run_number=1, day=0, detections=()):
+MOVED = {
+    "format": 1,
+    "kind": "run_moved",
+    "run": "run-1",
+    "run_number": 5,
+    "epoch": 2,
+    "origin_archive": "a",
+    "origin_run_number": 1,
+}
+
+
+def message(archive, entry, run_number=1, day=0, detections=(), **origin):
     body = {
         "format": 1,
         "entry": entry,
@@ -35,6 +46,7 @@ def message(archive, entry, run_number=1, day=0, detections=()):
         "detections": [{"id": i, "rule": rule, "severity": "failure", "ts": entry} for i, rule in detections],
         "interventions": [],
         "outcomes": [],
+        **origin,
     }
     return decode("digd.archive.t1.h1", f"{archive}:{entry}", json.dumps(body).encode())
 
@@ -191,3 +203,37 @@ def test_files_without_the_newer_columns_are_read_and_joined(tmp_path):
     Store(tmp_path).compact()
     assert rows(str(tmp_path), query)[1] == [(1, None), (2, None)]
     assert len(list(tmp_path.glob("v1/detections/*/*/*.parquet"))) == 1
+
+
+def test_what_a_fenced_daemon_published_leaves_the_files_and_does_not_come_back(tmp_path):
+    store = Store(tmp_path)
+    old = [message("a", i, detections=[(i, "deadlock")]) for i in range(1, 11)]
+    store.write(old)
+    moved = decode("digd.archive.t1.h2", "b:moved:5:2", json.dumps(MOVED).encode())
+    assert store.keep(moved) == 0, "what counts is known only when the run is restored"
+    restored = decode(
+        "digd.archive.t1.h2", "b:restored:5:2", json.dumps({**MOVED, "kind": "run_restored", "entries": 7}).encode()
+    )
+    assert store.keep(restored) == 6  # three entries and their detections
+    assert store.write(old) == (0, 7, 3)
+    origin = {"run": "run-1", "epoch": 2, "origin_archive": "a", "origin_run_number": 1}
+    new = [message("b", i, run_number=5, **origin) for i in range(8, 12)]
+    assert store.write(new) == (4, 0, 0)
+    assert store.keep(restored) == 0
+    assert (count(tmp_path), count(tmp_path, "detections")) == (11, 7)
+    (run,) = rows(str(tmp_path), "SELECT archive, run_number, homes, host, messages FROM runs")[1]
+    assert run == ("a", 1, 2, "h1", 11)
+    assert store.delete_run(RunKey("t1", "a", 1)) == 18
+
+
+def test_rows_from_before_runs_had_homes_are_read_with_the_new_ones(tmp_path):
+    store = Store(tmp_path)
+    store.write([message("a", 1)])
+    for path in tmp_path.glob("v1/*/tenant=*/day=*/*.parquet"):
+        old = pq.read_table(path, partitioning=None)
+        pq.write_table(old.drop_columns(["epoch", "origin_archive", "origin_run_number"]), path)
+    store.write([message("a", 2), message("b", 1)])
+    assert rows(str(tmp_path), "SELECT archive, messages FROM runs ORDER BY 1")[1] == [("a", 2), ("b", 1)]
+    assert store.compact() == 1
+    assert rows(str(tmp_path), "SELECT archive, messages FROM runs ORDER BY 1")[1] == [("a", 2), ("b", 1)]
+    assert store.delete_run(RunKey("t1", "b", 1)) == 1

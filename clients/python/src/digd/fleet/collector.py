@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from .rows import BadMessage, Rows, RunKey, decode
+from .rows import BadMessage, Moved, Rows, RunKey, decode
 from .store import Store
 
 STREAM = "digd"
@@ -133,6 +133,7 @@ class Collector:
     async def _handle(self, batch: list[Msg]) -> None:
         rows: list[Rows] = []
         deleted: list[RunKey] = []
+        moved: list[Moved] = []
         for message in batch:
             message_id = (message.headers or {}).get("Nats-Msg-Id", "")
             try:
@@ -143,10 +144,14 @@ class Collector:
                 continue
             if isinstance(decoded, RunKey):
                 deleted.append(decoded)
+            elif isinstance(decoded, Moved):
+                moved.append(decoded)
             else:
                 rows.append(decoded)
         try:
             written = await asyncio.to_thread(self._store.write, rows)
+            for run_moved in moved:
+                await asyncio.to_thread(self._store.keep, run_moved)
             for run in deleted:
                 await asyncio.to_thread(self._store.delete_run, run)
         except OSError as error:

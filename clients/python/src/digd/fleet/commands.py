@@ -18,7 +18,8 @@ from .store import Store
 RUNS = """
 SELECT strftime(make_timestamp(r.opened_ms * 1000), '%Y-%m-%d %H:%M:%S') AS opened, tenant, host, run,
        coalesce(ended, 'open') AS ended, messages,
-       (SELECT count(*) FROM detections AS d WHERE d.archive = r.archive AND d.run_number = r.run_number) AS detections
+       (SELECT count(*) FROM detections AS d
+        WHERE d.origin_archive = r.archive AND d.origin_run_number = r.run_number) AS detections
 FROM runs AS r ORDER BY opened_ms, run
 """
 WRONG_USE = 2

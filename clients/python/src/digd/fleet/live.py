@@ -20,7 +20,7 @@ from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from .places import Fleet, WrongUse
-from .rows import BadMessage, Rows, RunKey, decode
+from .rows import BadMessage, Moved, Rows, RunKey, decode
 
 STREAM = "digd"
 CONSUMER = "collector"
@@ -61,7 +61,7 @@ async def _subscribe(js: JetStreamContext, **start: Any) -> JetStreamContext.Pul
     return await js.pull_subscribe("digd.archive.>", stream=STREAM, config=config)
 
 
-def _decoded(message: Msg) -> Rows | RunKey | None:
+def _decoded(message: Msg) -> Rows | RunKey | Moved | None:
     try:
         return decode(message.subject, (message.headers or {}).get("Nats-Msg-Id", ""), message.data)
     except BadMessage:
@@ -97,7 +97,7 @@ async def uncollected(fleet: Fleet) -> list[Rows]:
                 decoded = _decoded(message)
                 if isinstance(decoded, RunKey):
                     deleted.add(decoded)
-                elif decoded is not None:
+                elif isinstance(decoded, Rows):
                     found.append(decoded)
         return [rows for rows in found if rows.run not in deleted]
     finally:
@@ -150,5 +150,6 @@ async def follow(fleet: Fleet, run: str = "") -> None:
         if not isinstance(decoded, Rows) or (run and decoded.tables["entries"][0]["run"] != run):
             continue
         body = json.loads(message.data)
-        place = {"tenant": decoded.partition.tenant, "host": decoded.tables["entries"][0]["host"]}
-        print(json.dumps({**body, **place, "archive": decoded.run.archive}, ensure_ascii=False), flush=True)
+        entry = decoded.tables["entries"][0]
+        place = {"tenant": decoded.partition.tenant, "host": entry["host"], "archive": entry["archive"]}
+        print(json.dumps({**body, **place}, ensure_ascii=False), flush=True)

@@ -15,11 +15,12 @@ PARTITIONS = [("tenant", pa.string()), ("day", pa.date32())]
 
 RUNS = """
 CREATE VIEW runs AS
-SELECT tenant, host, archive, run_number, run, min(arrived_ms) AS opened_ms,
+SELECT tenant, arg_max(host, epoch) AS host, origin_archive AS archive, origin_run_number AS run_number,
+       max(epoch) AS homes, run, min(arrived_ms) AS opened_ms,
        max(arrived_ms) AS heard_ms, count(*) FILTER (kind = 'message') AS messages,
        max(coalesce(frame ->> '$.outcome', 'unknown')) FILTER (type = 'run_ended' AND kind = 'message') AS ended,
        any_value(frame -> '$.labels') FILTER (kind = 'run_opened') AS labels
-FROM entries GROUP BY tenant, host, archive, run_number, run
+FROM entries GROUP BY tenant, origin_archive, origin_run_number, run
 """
 
 
@@ -34,7 +35,7 @@ def connect(root: str, live: Sequence[Rows] = ()) -> duckdb.DuckDBPyConnection:
         raise FileNotFoundError(f"{root}: no entries of a fleet below it; `python -m digd.fleet collect` writes them")
     db = duckdb.connect()
     for table, schema in TABLES.items():
-        stored = _stored(db, files, table, schema)
+        stored = _with_origin(_stored(db, files, table, schema))
         if not live:
             db.execute(f"CREATE VIEW {table} AS {stored}")
             continue
@@ -82,6 +83,14 @@ def _stored(db: duckdb.DuckDBPyConnection, files: Files, table: str, schema: pa.
         return f"SELECT * FROM stored_{table}"
     names = ", ".join(f"NULL::{_sql_type(str(field.type))} AS \"{field.name}\"" for field in schema)
     return f"SELECT {names}, '' AS tenant, NULL::DATE AS day WHERE false"
+
+
+def _with_origin(query: str) -> str:
+    """Fills the columns that files from before runs had homes lack."""
+    return (
+        "SELECT * REPLACE (coalesce(epoch, 1) AS epoch, coalesce(origin_archive, archive) AS origin_archive,"
+        f" coalesce(origin_run_number, run_number) AS origin_run_number) FROM ({query}) AS rows_of_files"
+    )
 
 
 def _live_table(table: str, live: Sequence[Rows]) -> pa.Table:

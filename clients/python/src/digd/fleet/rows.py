@@ -23,6 +23,10 @@ _KEYS = [
     ("run", pa.string()),
     ("run_number", pa.int64()),
     ("arrived_ms", pa.int64()),
+    # A run that moved between daemons: the first home's names identify it, and `epoch` counts its homes.
+    ("epoch", pa.int64()),
+    ("origin_archive", pa.string()),
+    ("origin_run_number", pa.int64()),
 ]
 
 TABLES: dict[str, pa.Schema] = {
@@ -98,7 +102,7 @@ class Partition(NamedTuple):
 
 
 class RunKey(NamedTuple):
-    """Names a run uniquely: its archive never uses the number again."""
+    """Names a run uniquely, by its first home: that archive never uses the number again."""
 
     tenant: str
     archive: str
@@ -109,9 +113,20 @@ class BadMessage(ValueError):
     """The text says what was expected."""
 
 
+class Moved(NamedTuple):
+    """Another daemon became the home of the run, with this epoch."""
+
+    run: RunKey
+    epoch: int
+    entries: int | None
+    """How many entries of earlier homes it kept; what they published beyond these is void. None: not known yet."""
+
+
 class Rows(NamedTuple):
     partition: Partition
     run: RunKey
+    epoch: int
+    n: int
     tables: dict[str, list[dict[str, Any]]]
 
 
@@ -134,10 +149,11 @@ def _field(body: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-def decode(subject: str, message_id: str, data: bytes) -> Rows | RunKey:
-    """An entry as rows, or the run that was deleted.
+def decode(subject: str, message_id: str, data: bytes) -> Rows | RunKey | Moved:
+    """An entry as rows, the run that was deleted, or the one that moved.
 
-    `message_id` is the header `Nats-Msg-Id`, ARCHIVE:ENTRY or ARCHIVE:deleted:RUN_NUMBER.
+    `message_id` is the header `Nats-Msg-Id`: ARCHIVE:ENTRY, ARCHIVE:deleted:RUN_NUMBER, ARCHIVE:moved:RUN_NUMBER:EPOCH
+    or ARCHIVE:restored:RUN_NUMBER:EPOCH.
     """
     tenant, host = place_of(subject)
     archive, _, rest = message_id.partition(":")
@@ -151,23 +167,33 @@ def decode(subject: str, message_id: str, data: bytes) -> Rows | RunKey:
         raise BadMessage(f"body: expected an object, got {type(body).__name__}")
     if body.get("format") != FORMAT:
         raise BadMessage(f"format: this collector knows {FORMAT}, got {body.get('format')!r}")
-    run = RunKey(tenant, archive, _field(body, "run_number", int))
-    if _field(body, "kind", str) == "run_deleted":
+    run_number = _field(body, "run_number", int)
+    run, epoch = RunKey(tenant, archive, run_number), 1
+    if "origin_archive" in body:
+        run = RunKey(tenant, _field(body, "origin_archive", str), _field(body, "origin_run_number", int))
+        epoch = _field(body, "epoch", int)
+    kind = _field(body, "kind", str)
+    if kind == "run_deleted":
         return run
+    if kind in ("run_moved", "run_restored"):
+        return Moved(run, epoch, _field(body, "entries", int) if kind == "run_restored" else None)
     key = {
         "host": host,
         "archive": archive,
         "entry": _field(body, "entry", int),
         "run": _field(body, "run", str),
-        "run_number": run.run_number,
+        "run_number": run_number,
         "arrived_ms": _field(body, "arrived_ms", int),
+        "epoch": epoch,
+        "origin_archive": run.archive,
+        "origin_run_number": run.run_number,
     }
     tables: dict[str, list[dict[str, Any]]] = {"entries": [{**body, **key, "cut": bool(body.get("cut"))}]}
     for table in ("detections", "interventions", "outcomes"):
         tables[table] = [{**row, **key, "position": i} for i, row in enumerate(_field(body, table, list))]
     for row in tables["detections"]:
         row["healed"] = bool(row.get("healed"))
-    return Rows(Partition(tenant, day_of(key["arrived_ms"])), run, tables)
+    return Rows(Partition(tenant, day_of(key["arrived_ms"])), run, epoch, _field(body, "n", int), tables)
 
 
 def as_table(name: str, rows: list[dict[str, Any]]) -> pa.Table:

@@ -19,7 +19,8 @@ from .query import connect
 from .rows import TABLES, Rows
 
 FETCH = 2000
-KEYS = ("host", "archive", "entry", "run", "run_number", "arrived_ms")
+ORIGIN = ("epoch", "origin_archive", "origin_run_number")
+KEYS = ("host", "archive", "entry", "run", "run_number", "arrived_ms", *ORIGIN)
 
 
 class Wanted(NamedTuple):
@@ -123,7 +124,7 @@ def lines(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> Iterable[st
     ahead = {table: next(rows, None) for table, rows in beside.items()}
     for row in _rows_of(db, "entries"):
         at = (row["number"], row["entry"])
-        line = {name: row[name] for name in row if name not in ("host", "archive", "cut")}
+        line = {name: row[name] for name in row if name not in ("host", "archive", "cut", *ORIGIN)}
         for table, rows in beside.items():
             of_entry: list[dict[str, Any]] = []
             while (item := ahead[table]) is not None and (item["number"], item["entry"]) <= at:

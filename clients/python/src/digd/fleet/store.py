@@ -2,14 +2,15 @@
 
     ROOT/v1/TABLE/tenant=TENANT/day=DAY/part-….parquet    the rows (rows.py has the columns)
     ROOT/v1/deleted/tenant=TENANT/ARCHIVE-RUN.json        a run that was deleted, and when that was done
+    ROOT/v1/moved/tenant=TENANT/ARCHIVE-RUN-EPOCH.json    a run that another daemon took over, and what it kept
     ROOT/v1/rejected/….json                               messages that no collector could read
     ROOT/v1/.lock                                         of those who rewrite files
 
 Any number of collectors write below the same root. The files of a partition have numbers. A collector reads which keys
 (archive, entry) the files up to number N have, leaves these out, and creates the file N + 1. If another collector has
 created that meanwhile, it begins again: so a row is never there twice, however late it comes again. Only `compact`,
-`delete_run` and `drop_days_before` change or remove files; a lock orders them, and the highest number of a partition
-stays. Errors: OSError and pyarrow's; what was not written is not acknowledged to the stream.
+`delete_run`, `keep` and `drop_days_before` change or remove files; a lock orders them, and the highest number of a
+partition stays. Errors: OSError and pyarrow's; what was not written is not acknowledged to the stream.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .files import File, Files, open_files
-from .rows import SCHEMA_VERSION, TABLES, BadMessage, Partition, Rows, RunKey, as_table, sort
+from .rows import SCHEMA_VERSION, TABLES, BadMessage, Moved, Partition, Rows, RunKey, as_table, sort
 
 ROW_GROUP = 64 * 1024
 MAX_TRIES = 1000
@@ -51,7 +52,7 @@ class Written(NamedTuple):
     repeated: int
     """Entries that the files had already."""
     deleted: int
-    """Entries of runs that were deleted."""
+    """Entries of runs that were deleted, and those of daemons that were no longer the home of the run."""
 
 
 class Store:
@@ -75,7 +76,9 @@ class Store:
         written = deleted = 0
         for partition, entries in by_partition.items():
             gone = self._deleted_runs(partition.tenant)
-            for key in [key for key, rows in entries.items() if _deleted_path(rows.run) in gone]:
+            moves = self._moved_runs(partition.tenant, entries.values())
+            is_out = [key for key, rows in entries.items() if _deleted_path(rows.run) in gone or _is_void(rows, moves)]
+            for key in is_out:
                 del entries[key]
                 deleted += 1
             for table in WRITE_ORDER:
@@ -87,6 +90,10 @@ class Store:
             gone = self._deleted_runs(partition.tenant) - gone
             for run in {rows.run for rows in entries.values() if _deleted_path(rows.run) in gone}:
                 self.delete_run(run)
+            # A run that moved while its rows were written.
+            for run, notes in self._moved_runs(partition.tenant, entries.values()).items():
+                for note in set(notes) - set(moves.get(run, ())):
+                    self.keep(note)
         return Written(written, repeated, deleted)
 
     def delete_run(self, run: RunKey) -> int:
@@ -99,6 +106,27 @@ class Store:
                 for file in self._parts(f"{table}/tenant={run.tenant}"):
                     removed += self._remove_run(file, run)
             self._note_deleted(run, done=True)
+        return removed
+
+    def keep(self, moved: Moved) -> int:
+        """Removes what earlier homes published beyond what the new home kept. Returns the number of rows removed."""
+        if moved.entries is None:
+            return 0
+        removed = 0
+        with self._files.locked():
+            # The note comes first: void rows that arrive from now on are dropped.
+            self._note_moved(moved)
+            tenant = f"tenant={moved.run.tenant}"
+            void: set[tuple[str, int]] = set()
+            for file in self._parts(f"entries/{tenant}"):
+                void |= self._void_keys(file, moved)
+            for table in WRITE_ORDER if void else ():
+                for file in self._parts(f"{table}/{tenant}"):
+                    if {archive for archive, _ in void} & self._ranges(file).keys():
+                        rows = self._read(file)
+                        pairs = zip(rows["archive"].to_pylist(), rows["entry"].to_pylist())
+                        which = pa.array([pair not in void for pair in pairs], pa.bool_())
+                        removed += self._keep_rows(file, rows, which)
         return removed
 
     def reject(self, subject: str, message_id: str, data: bytes, why: str) -> None:
@@ -198,11 +226,22 @@ class Store:
         self._files.put(_deleted_path(run), json.dumps(note).encode())
 
     def _remove_run(self, part: File, run: RunKey) -> int:
-        if run.archive not in self._ranges(part):
+        if not self._may_have(part, run):
             return 0
         rows = self._read(part)
-        is_of_run = pc.and_(pc.equal(rows["archive"], run.archive), pc.equal(rows["run_number"], run.run_number))
-        kept = rows.filter(pc.invert(is_of_run))
+        return self._keep_rows(part, rows, pc.invert(_is_of(rows, run)))
+
+    def _may_have(self, part: File, run: RunKey) -> bool:
+        """Whether the file may have rows of the run. Those of later homes name another archive."""
+        if run.archive in self._ranges(part):
+            return True
+        with self._files.open(part.path) as opened, pq.ParquetFile(opened) as file:
+            if "origin_archive" not in file.schema_arrow.names:
+                return False
+            return run.archive in set(file.read(columns=["origin_archive"])["origin_archive"].to_pylist())
+
+    def _keep_rows(self, part: File, rows: pa.Table, which: pa.Array) -> int:
+        kept = rows.filter(which)
         if kept.num_rows < rows.num_rows:
             # Even without rows the file stays: it may have the highest number.
             self._files.put(part.path, _parquet(kept))
@@ -214,7 +253,34 @@ class Store:
         schema = TABLES[part.path.partition("/")[0]]
         # Files of an earlier digd lack the newer columns.
         columns = [rows[f.name] if f.name in rows.column_names else pa.nulls(rows.num_rows, f.type) for f in schema]
-        return pa.table(columns, schema=schema)
+        return _with_origin(pa.table(columns, schema=schema))
+
+    # ---- runs that moved
+
+    def _note_moved(self, moved: Moved) -> None:
+        note = {**moved.run._asdict(), "epoch": moved.epoch, "entries": moved.entries}
+        path = f"moved/tenant={moved.run.tenant}/{moved.run.archive}-{moved.run.run_number}-{moved.epoch}.json"
+        self._files.put(path, json.dumps(note).encode())
+
+    def _moved_runs(self, tenant: str, entries: Iterable[Rows]) -> dict[RunKey, list[Moved]]:
+        """The notes about these runs."""
+        wanted = {f"{rows.run.archive}-{rows.run.run_number}": rows.run for rows in entries}
+        notes: dict[RunKey, list[Moved]] = defaultdict(list)
+        for file in self._files.list(f"moved/tenant={tenant}"):
+            run = wanted.get(file.name.rpartition("-")[0])
+            content = self._files.read(file.path) if run is not None else None
+            if run is not None and content is not None:
+                note = json.loads(content)
+                notes[run].append(Moved(run, note["epoch"], note["entries"]))
+        return notes
+
+    def _void_keys(self, part: File, moved: Moved) -> set[tuple[str, int]]:
+        if not self._may_have(part, moved.run):
+            return set()
+        rows = self._read(part)
+        is_later = pc.and_(pc.less(rows["epoch"], moved.epoch), pc.greater(rows["n"], moved.entries))
+        void = rows.filter(pc.and_(_is_of(rows, moved.run), is_later))
+        return set(zip(void["archive"].to_pylist(), void["entry"].to_pylist()))
 
     # ---- compaction
 
@@ -246,6 +312,24 @@ class Store:
             for old in plan["old"]:
                 self._files.delete(f"{folder}/{old}")
         self._files.delete(f"{folder}/.compaction.json")
+
+
+def _with_origin(rows: pa.Table) -> pa.Table:
+    """Fills the columns that files from before runs had homes lack."""
+    for name, value in (("epoch", 1), ("origin_archive", rows["archive"]), ("origin_run_number", rows["run_number"])):
+        at = rows.column_names.index(name)
+        rows = rows.set_column(at, rows.schema.field(name), pc.coalesce(rows[name], value))
+    return rows
+
+
+def _is_of(rows: pa.Table, run: RunKey) -> Any:
+    return pc.and_(
+        pc.equal(rows["origin_archive"], run.archive), pc.equal(rows["origin_run_number"], run.run_number)
+    )
+
+
+def _is_void(rows: Rows, moves: dict[RunKey, list[Moved]]) -> bool:
+    return any(note.epoch > rows.epoch and rows.n > (note.entries or 0) for note in moves.get(rows.run, ()))
 
 
 def _deleted_path(run: RunKey) -> str:
