@@ -4,6 +4,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <variant>
 
+#include "daemon/access/memory_budget.h"
 #include "daemon/api/routes.h"
 #include "tests/daemon/one_engine_thread.h"
 #include "tests/fuzz/target.h"
@@ -23,6 +24,7 @@ struct offline_daemon {
   const authorizer without_tokens;
   const std::atomic<phase> now{phase::serving};
   connection_counts connections;
+  memory_budget memory;
   audit_log audit{""};
   const peer_ptr from = std::make_shared<peer>("127.0.0.1", true, false);
   pending_writes deletions, judgements;
@@ -46,6 +48,7 @@ struct offline_daemon {
                   .runs_lost_to_damage = 0,
                   .connections = connections,
                   .operator_connections = connections,
+                  .memory = memory,
                   .audit = audit,
                   .runs = engine.counts,
                   .operator_mode = engine.operator_mode,
