@@ -83,9 +83,9 @@ export function ChoosePage() {
 // The page keeps asking, because a client may still connect with this id.
 export function MissingRunPage({run}: {run: string}) {
   return (
-    <main class="empty" role="alert">
+    <main class="empty">
       <h1>There is no such run yet</h1>
-      <p>
+      <p role="alert">
         digd knows no run <bdi class="asked">{displayLine(run, 100)}</bdi>. It was deleted, its id is misspelt, or no
         client has connected with it. It appears here when a client does.
       </p>
