@@ -7,6 +7,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -49,13 +50,13 @@ def add_user(folder):
     run("mount", "--make-rshared", "/")
 
 
-def podman_command(folder, rootless):
-    stores = ["--root", folder / "storage", "--runroot", folder / "run", "--storage-driver=vfs"]
+def podman_command(folder, run_folder, rootless):
+    stores = ["--root", folder / "storage", "--runroot", run_folder, "--storage-driver=vfs"]
     podman = ["podman", *stores, "--cgroup-manager=cgroupfs", "--events-backend=none", "--runtime=crun"]
     if not rootless:
         return podman
     (folder / "session").mkdir(mode=0o700)
-    for path in (folder, folder / "session"):
+    for path in (folder, folder / "session", run_folder):
         os.chown(path, TRIER, TRIER)
     user = ["setpriv", f"--reuid={TRIER}", f"--regid={TRIER}", "--init-groups"]
     environment = ["env", "-C", folder, f"HOME={folder}", f"XDG_RUNTIME_DIR={folder}/session", "USER=trier"]
@@ -81,7 +82,9 @@ def try_image(image, trace, folder, owner, check, *, rootless):
         add_user(folder)
         owner += FIRST_SUBORDINATE - 1
         options += ["--cgroups=disabled", f"--health-cmd={HEALTH}"]  # an OCI layout has no health check
-    podman = list(map(str, podman_command(folder, rootless)))
+    # podman takes no --runroot of more than 50 characters, whatever folder this checkout is in.
+    run_folder = Path(tempfile.mkdtemp(prefix="digd-", dir="/tmp"))
+    podman = list(map(str, podman_command(folder, run_folder, rootless)))
     for name in ("data", "socket"):
         (folder / "volumes" / name).mkdir(mode=0o700, parents=True)
         os.chown(folder / "volumes" / name, owner, owner)
@@ -94,7 +97,8 @@ def try_image(image, trace, folder, owner, check, *, rootless):
         subprocess.run([*podman, "rm", "--force", "--time=40", "--all"], stdout=subprocess.DEVNULL)
         if rootless:
             subprocess.run([*podman, "system", "migrate"])  # ends the process that holds the user's namespace
-        shutil.rmtree(folder)
+        for path in (folder, run_folder):
+            shutil.rmtree(path)
 
 
 def try_containers(image, podman, options, owner, check):
