@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t max_candidates = 5;
 constexpr double errors_in_interval = 1.96;  // half the width of a 95% interval
 
-std::vector<std::size_t> most_suspect_first(const std::vector<double>& x) {
+std::vector<std::size_t> by_suspicion(const std::vector<double>& x) {
   std::vector<std::size_t> order(x.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return x[a] > x[b]; });
@@ -23,7 +23,7 @@ std::vector<std::size_t> most_suspect_first(const std::vector<double>& x) {
 }
 
 // What the activation said: the text of its first output that has one. Empty if no payload was kept.
-std::string said_by(std::string_view trace, const std::string& activation) {
+std::string text_of_activation(std::string_view trace, const std::string& activation) {
   constexpr std::size_t max_quote = 160;
   const auto text_of = [](const boost::json::value& event) -> std::string {
     const boost::json::value* payload = event.is_object() ? event.get_object().if_contains("payload") : nullptr;
@@ -42,13 +42,13 @@ std::string said_by(std::string_view trace, const std::string& activation) {
     const boost::json::value message = boost::json::parse({line.data(), line.size()}, failed);
     if (failed || !message.is_object()) continue;
     const boost::json::object& o = message.get_object();
-    std::string said;
+    std::string text;
     if (const auto* outputs = o.if_contains("outputs"); outputs != nullptr && is_it(o, "activation")) {
-      if (outputs->is_array() && !outputs->get_array().empty()) said = text_of(outputs->get_array().front());
+      if (outputs->is_array() && !outputs->get_array().empty()) text = text_of(outputs->get_array().front());
     } else if (const auto* event = o.if_contains("event"); event != nullptr && event->is_object()) {
-      if (is_it(event->get_object(), "source")) said = text_of(*event);
+      if (is_it(event->get_object(), "source")) text = text_of(*event);
     }
-    if (!said.empty()) return short_name(said, max_quote);
+    if (!text.empty()) return short_name(text, max_quote);
   }
   return {};
 }
@@ -61,21 +61,21 @@ void add_suspects(part& into, const shapley::report& r, std::string_view trace, 
   const shapley::cast& players = r.game.players();
   const std::vector<double>& phi = r.result.phi.value;
   into.candidates = phi.size();
-  for (const std::size_t p : most_suspect_first(phi)) {
+  for (const std::size_t p : by_suspicion(phi)) {
     if (into.suspects.size() == max_candidates) break;
-    suspicion said;
-    said.activation = players.name_of(static_cast<shapley::player_index>(p));
-    said.agent = players.agent_names[players.agent[p]];
-    said.place = "activation " + short_name(said.activation);
-    said.score = phi[p];
-    said.error = errors_in_interval * r.result.phi.error[p];
+    suspicion found;
+    found.activation = players.name_of(static_cast<shapley::player_index>(p));
+    found.agent = players.agent_names[players.agent[p]];
+    found.place = "activation " + short_name(found.activation);
+    found.score = phi[p];
+    found.error = errors_in_interval * r.result.phi.error[p];
     if (shapley::without_rounding(r.result.phi, p) > 0) {
-      said.quote = said_by(trace, said.activation);
-      said.evidence =
+      found.quote = text_of_activation(trace, found.activation);
+      found.evidence =
           fmt::format("with a healthy counterpart in its place, the run's risk falls by {:.3g} on average", phi[p]);
-      said.remedy = remedy;
+      found.remedy = remedy;
     }
-    into.suspects.push_back(std::move(said));
+    into.suspects.push_back(std::move(found));
   }
 }
 

@@ -93,7 +93,8 @@ def test_one_attribution_runs_at_a_time(tmp_path):
 def test_a_run_of_20000_events_is_ranked_within_a_tenth_of_the_limit(tmp_path):
     agents = ["planner", "researcher", "coder", "tester"]
     lines = [{"type": "hello", "protocol": 1, "run": "long", "agents": agents, "clock": "trace"}]
-    lines.append({"type": "event", "event": {"id": "e0", "recipients": ["planner"], "payload": {"text": "Count 'it'."}}})
+    task = {"id": "e0", "recipients": ["planner"], "payload": {"text": "Count 'it'."}}
+    lines.append({"type": "event", "event": task})
     for i in range(20_000):
         text = f"Therefore value_{i % 700}={i * 7} as Document{i % 911} says, not {i // 3}."
         output = {"id": f"e{i + 1}", "recipients": [agents[(i + 1) % 4]], "payload": {"text": text}}

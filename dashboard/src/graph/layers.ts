@@ -14,7 +14,7 @@ export interface MarkLabel {
   text: string;
   color: string;
   strong: boolean;
-  minor?: boolean; // gives way to other badges
+  minor?: boolean; // yields to other badges
 }
 
 const MAX_BADGES = 60;

@@ -67,7 +67,8 @@ def test_the_answer_comes_first_and_has_evidence(digctl, tmp_path):
     split.write_text(SPLIT)
     text = shapley(digctl, split, "--no-cache").stdout
     first = text.splitlines()[0]
-    assert first.startswith("Most likely a, activation A1: “Do both.”. Evidence: with a healthy counterpart in its place")
+    expected = "Most likely a, activation A1: “Do both.”. Evidence: with a healthy counterpart in its place"
+    assert first.startswith(expected)
     assert "Confidence: " in first and "Try: open its detections with digctl show." in first
     verdict = json.loads(shapley(digctl, split, "--no-cache", "--format", "json").stdout)["verdict"]
     assert (verdict["kind"], verdict["agent"], verdict["activation"]) == ("suspect", "a", "A1")
