@@ -3,7 +3,6 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <new>
 
 #include "base/quote.h"
 
@@ -11,7 +10,6 @@ namespace digd::ingest {
 
 namespace {
 
-constexpr std::size_t min_buffer_bytes = 16 * 1024;
 constexpr std::size_t max_shown_key_bytes = 64;
 constexpr std::string_view no_value = "a value is missing, or is no value of JSON";
 
@@ -53,6 +51,27 @@ std::optional<unsigned> hex4(std::string_view text) {
   return value;
 }
 
+// Appends the UTF-8 of a code point. Returns the end.
+char* put_utf8(char* out, unsigned c) {
+  const auto put = [&](unsigned byte) { *out++ = static_cast<char>(byte); };
+  if (c < 0x80) {
+    put(c);
+  } else if (c < 0x800) {
+    put(0xC0 | c >> 6);
+    put(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    put(0xE0 | c >> 12);
+    put(0x80 | (c >> 6 & 0x3F));
+    put(0x80 | (c & 0x3F));
+  } else {
+    put(0xF0 | c >> 18);
+    put(0x80 | (c >> 12 & 0x3F));
+    put(0x80 | (c >> 6 & 0x3F));
+    put(0x80 | (c & 0x3F));
+  }
+  return out;
+}
+
 bool is_high_surrogate(unsigned c) { return c >= 0xD800 && c < 0xDC00; }
 bool is_low_surrogate(unsigned c) { return c >= 0xDC00 && c < 0xE000; }
 
@@ -79,22 +98,23 @@ bool escapes_are_good(std::string_view frame, std::size_t first) {
   return true;
 }
 
+// Appends what the valid escape of that length means. Returns the end.
+char* put_escape(char* out, std::string_view text, std::size_t length) {
+  constexpr std::string_view letters = "bfnrt", meanings = "\b\f\n\r\t";
+  if (length == 2) {
+    const std::size_t letter = letters.find(text[1]);
+    *out = letter == std::string_view::npos ? text[1] : meanings[letter];
+    return out + 1;
+  }
+  const unsigned first = *hex4(text.substr(2));
+  if (length == 6) return put_utf8(out, first);
+  return put_utf8(out, 0x10000 + ((first - 0xD800) << 10) + (*hex4(text.substr(8)) - 0xDC00));
+}
+
 std::string_view without_trailing_space(std::string_view token) {
   if (!token.empty() && token.back() > ' ') return token;
   const std::size_t last = token.find_last_not_of(" \t\n\r");
   return token.substr(0, last == std::string_view::npos ? 0 : last + 1);
-}
-
-std::string_view explain(simdjson::error_code why) {
-  switch (why) {
-    case simdjson::EMPTY: return "there is no text in the frame (a binary frame is not read)";
-    case simdjson::UTF8_ERROR: return "the text is not UTF-8";
-    case simdjson::UNESCAPED_CHARS: return "a control character in a string is not escaped";
-    case simdjson::UNCLOSED_STRING: return "a string is not closed";
-    case simdjson::INCOMPLETE_ARRAY_OR_OBJECT: return "a bracket is not closed, or text follows the object";
-    case simdjson::TAPE_ERROR: return "a key, a value, a comma, a colon or a bracket is missing or misplaced";
-    default: return simdjson::error_message(why);
-  }
 }
 
 // At most `max_shown_key_bytes` bytes, cut between characters.
@@ -134,10 +154,30 @@ std::string wanted_string(std::size_t min_bytes, std::size_t max_bytes) {
   return "must be a string of " + std::to_string(min_bytes) + " to " + std::to_string(max_bytes) + " bytes";
 }
 
+// Appends eight digits to the number, all at once (Lemire, "Quickly parsing eight digits"). False: one of the bytes is
+// no digit.
+bool append_eight_digits(const char* digits, std::uint64_t& number) {
+  std::uint64_t word;
+  std::memcpy(&word, digits, sizeof word);
+  const std::uint64_t high_halves =
+      (word & 0xF0F0F0F0F0F0F0F0) | ((word + 0x0606060606060606) & 0xF0F0F0F0F0F0F0F0) >> 4;
+  if (high_halves != 0x3333333333333333) return false;
+  word = (word & 0x0F0F0F0F0F0F0F0F) * 2561 >> 8;
+  word = (word & 0x00FF00FF00FF00FF) * 6553601 >> 16;
+  word = (word & 0x0000FFFF0000FFFF) * 42949672960001 >> 32;
+  number = 100'000'000 * number + word;
+  return true;
+}
+
 // Digits alone without a leading zero: nearly every number of a frame. At most 18 of them, so it cannot overflow.
 bool is_plain_whole(std::string_view token, std::uint64_t& number) {
   if (token.empty() || token.size() > 18 || (token.front() == '0' && token.size() > 1)) return false;
   number = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    for (; token.size() >= 8; token.remove_prefix(8)) {
+      if (!append_eight_digits(token.data(), number)) return false;
+    }
+  }
   for (const char c : token) {
     const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
     if (digit > 9) return false;
@@ -184,39 +224,26 @@ std::string_view field_of(const place& where) {
   return {};
 }
 
-frame_reader::frame_reader() {
-  if (!reserve(min_buffer_bytes)) throw std::bad_alloc{};
-}
-
-// Grows by doubling; simdjson alone would allocate for every frame longer than those before.
-bool frame_reader::reserve(std::size_t size) {
-  if (size <= capacity_) return true;
-  const std::size_t wanted = std::bit_ceil(size);
-  if (parser_.allocate(wanted, max_depth + 8) != simdjson::SUCCESS) return false;
-  buffer_ = std::make_unique_for_overwrite<char[]>(wanted + simdjson::SIMDJSON_PADDING);
-  capacity_ = wanted;
-  return true;
-}
-
 bool frame_reader::open(std::string_view frame, refusal_note& note) {
   note_ = &note;
   level_ = 0;
-  size_ = frame.size();
-  if (size_ > parser_.max_capacity() || !reserve(size_)) return broken("the frame is too long to be read");
-  if (size_ > 0) std::memcpy(buffer_.get(), frame.data(), size_);
-  std::memset(buffer_.get() + size_, 0, simdjson::SIMDJSON_PADDING);
-  const std::size_t backslash = frame.find('\\');  // not in the copy: reading memory that was just written is slow
+  unescaped_size_ = 0;
+  const std::size_t backslash = frame.find('\\');
   escaped_ = backslash != std::string_view::npos;
-  if (escaped_ && !escapes_are_good(frame, backslash))
-    return broken("an escape in a string is wrong or half a surrogate pair");
-  const simdjson::padded_string_view padded(buffer_.get(), size_, capacity_ + simdjson::SIMDJSON_PADDING);
-  if (const auto error = parser_.iterate(padded).get(document_)) return broken(error);
-  return true;
+  if (escaped_) {
+    if (!escapes_are_good(frame, backslash)) return broken("an escape in a string is wrong or half a surrogate pair");
+    if (unescaped_capacity_ < frame.size()) {
+      unescaped_capacity_ = std::bit_ceil(frame.size());
+      unescaped_ = std::make_unique_for_overwrite<char[]>(unescaped_capacity_ + json_tokens::padding);
+    }
+  }
+  const std::string_view problem = tokens_.open(frame);
+  return problem.empty() || broken(problem);
 }
 
 // Most clients write this field first.
 bool frame_reader::is_first(std::string_view name, std::optional<std::string_view>& found) const {
-  std::string_view text(buffer_.get(), size_);
+  std::string_view text = tokens_.text();
   if (escaped_ || !text.starts_with("{\"")) return false;
   text.remove_prefix(2);
   if (!text.starts_with(name) || !text.substr(name.size()).starts_with("\":\"")) return false;
@@ -227,45 +254,58 @@ bool frame_reader::is_first(std::string_view name, std::optional<std::string_vie
 
 bool frame_reader::peek(std::string_view name, std::optional<std::string_view>& found) {
   if (is_first(name, found)) return true;
-  std::string_view token;
-  if (const auto error = document_.raw_json_token().get(token)) return broken(error);
-  if (token.empty() || token.front() != '{') return true;
-  simdjson::ondemand::object object;
-  if (const auto error = document_.get_object().get(object)) return broken(error);
-  for (auto entry : object) {
-    if (entry.error()) return broken(entry.error());
-    auto& field = where_it_stands(entry);
-    std::string_view key;
-    if (!key_of(field, key)) return false;
-    if (key != name) continue;
-    const std::string_view token = field.value().raw_json_token();
-    if (token.empty() || token.front() != '"') break;
-    if (!text_of(field.value(), token, found.emplace())) return false;
-    break;
+  if (tokens_.here() != '{') return true;
+  const bool good = search(name, found);
+  tokens_.rewind();
+  unescaped_size_ = 0;
+  return good;
+}
+
+bool frame_reader::search(std::string_view name, std::optional<std::string_view>& found) {
+  if (tokens_.last() != '}') return unclosed();
+  tokens_.pass();
+  if (tokens_.here() == '}') return true;
+  for (;;) {
+    if (tokens_.here() != '"') return misplaced();
+    const std::string_view key = text_of(tokens_.token());
+    tokens_.pass();
+    if (tokens_.take() != ':') return misplaced();
+    if (key == name) {
+      if (tokens_.here() == '"') found = text_of(tokens_.token());
+      return true;
+    }
+    if (!skip_unchecked()) return false;
+    const char after = tokens_.take();
+    if (after != ',') return after == '}' || misplaced();
   }
-  document_.rewind();
+}
+
+// Passes a value whose inside is not checked.
+bool frame_reader::skip_unchecked() {
+  std::size_t depth = 0;
+  do {
+    if (tokens_.at_end()) return misplaced();
+    const char c = tokens_.take();
+    if (c == '{' || c == '[') ++depth;
+    if (c != '}' && c != ']') continue;
+    if (depth == 0) return misplaced();
+    --depth;
+  } while (depth > 0);
   return true;
 }
 
 bool frame_reader::root(item& out, bool& is_object) {
-  std::string_view token;
-  if (const auto error = document_.raw_json_token().get(token)) return broken(error);
   out = {};
-  is_object = !token.empty() && token.front() == '{';
-  if (is_object) return true;
-  const std::string_view root_token = token;
-  if (!classify(token, out.kind)) return false;
-  out.token = token;
-  if (out.kind == json_kind::array) return skip(out) && end();
-  if (out.kind == json_kind::number && !check_number(token)) return false;
-  if (root_token.data() + root_token.size() != buffer_.get() + size_) return broken("text follows the value");
-  return true;
+  if (!begin(out)) return false;
+  is_object = out.kind == json_kind::object;
+  if (out.kind <= json_kind::array) {
+    if (tokens_.last() != (is_object ? '}' : ']')) return unclosed();
+    return is_object || (skip(out) && end());
+  }
+  return skip(out) && (tokens_.at_end() || broken("text follows the value"));
 }
 
-bool frame_reader::end() {
-  const auto next = document_.current_location();
-  return next.error() == simdjson::OUT_OF_BOUNDS ? true : broken("text follows the object");
-}
+bool frame_reader::end() { return tokens_.at_end() || broken("text follows the object"); }
 
 bool frame_reader::classify_word(std::string_view& token, json_kind& kind) {
   token = without_trailing_space(token);
@@ -285,63 +325,70 @@ bool frame_reader::check_number(std::string_view token) {
 
 bool frame_reader::too_deep() { return broken("nested deeper than " + std::to_string(max_depth) + " levels"); }
 
-// simdjson does not check a scalar that it skips.
-bool frame_reader::skip_rest(value& of, json_kind kind) {
-  switch (kind) {
-    case json_kind::object: {
-      auto fields = of.get_object();
-      if (fields.error()) return broken(fields.error());
-      if (!enter()) return false;
-      for (auto entry : where_it_stands(fields)) {
-        if (entry.error()) return broken(entry.error());
-        auto& field = where_it_stands(entry);
-        if (!skip_inner(field.value())) return false;
-      }
-      leave();
-      return true;
-    }
-    case json_kind::array: {
-      auto elements = of.get_array();
-      if (elements.error()) return broken(elements.error());
-      if (!enter()) return false;
-      for (auto entry : where_it_stands(elements)) {
-        if (entry.error()) return broken(entry.error());
-        if (!skip_inner(where_it_stands(entry))) return false;
-      }
-      leave();
-      return true;
-    }
-    case json_kind::string: return skip_string(of);
-    case json_kind::number: return check_number(of.raw_json_token());
-    case json_kind::boolean:
-    case json_kind::null: return true;
+bool frame_reader::misplaced() {
+  return broken("a key, a value, a comma, a colon or a bracket is missing or misplaced");
+}
+bool frame_reader::unclosed() { return broken("a bracket is not closed, or text follows the object"); }
+
+bool frame_reader::skip_value() {
+  std::string_view token = tokens_.token();
+  json_kind kind;
+  switch (token_kinds[static_cast<unsigned char>(tokens_.take())]) {
+    case token_kind::object: return skip_fields();
+    case token_kind::array: return skip_elements();
+    case token_kind::string: return true;
+    case token_kind::number: return check_number(token);
+    case token_kind::word: return classify_word(token, kind);
   }
   return true;
 }
 
-bool frame_reader::skip_inner(value& of) {
-  std::string_view token = of.raw_json_token();
-  json_kind kind = json_kind::null;
-  if (!classify(token, kind)) return false;
-  if (kind == json_kind::string) return skip_string(of);
-  if (kind == json_kind::number) return check_number(token);
-  return skip_rest(of, kind);
+// From behind the opening bracket.
+bool frame_reader::skip_fields() {
+  if (!enter()) return false;
+  if (tokens_.here() == '}') return leave_empty();
+  for (;;) {
+    if (tokens_.take() != '"' || tokens_.take() != ':') return misplaced();
+    if (!skip_value()) return false;
+    const char after = tokens_.take();
+    if (after == ',') continue;
+    leave();
+    return after == '}' || misplaced();
+  }
 }
 
-// Reads the string. If simdjson only skipped it, it would accept a colon after it, as after a key.
-bool frame_reader::skip_string(value& of) {
-  const auto error = of.get_raw_json_string().error();
-  return error ? broken(error) : true;
+bool frame_reader::skip_elements() {
+  if (!enter()) return false;
+  if (tokens_.here() == ']') return leave_empty();
+  for (;;) {
+    if (!skip_value()) return false;
+    const char after = tokens_.take();
+    if (after == ',') continue;
+    leave();
+    return after == ']' || misplaced();
+  }
 }
 
-bool frame_reader::skip_root(item& root) {
-  if (root.kind == json_kind::object) {
-    return each_field(root, [this](std::string_view, item& child) { return skip(child); });
+// The escapes of a frame are checked when it is opened. The result has a quote behind it.
+std::string_view frame_reader::unescape(std::string_view text) {
+  std::size_t escape = text.find('\\');
+  if (escape == std::string_view::npos) return text;
+  char* const begin = unescaped_.get() + unescaped_size_;
+  char* out = begin;
+  while (escape != std::string_view::npos) {
+    std::memcpy(out, text.data(), escape);
+    out += escape;
+    text.remove_prefix(escape);
+    const std::size_t length = escape_length(text);
+    out = put_escape(out, text, length);
+    text.remove_prefix(length);
+    escape = text.find('\\');
   }
-  if (root.kind == json_kind::array) {
-    return each_element(root, [this](item& child) { return skip(child); });
-  }
-  return true;
+  if (!text.empty()) std::memcpy(out, text.data(), text.size());
+  out += text.size();
+  *out = '"';
+  unescaped_size_ += static_cast<std::size_t>(out - begin) + 1;
+  return {begin, static_cast<std::size_t>(out - begin)};
 }
 
 bool frame_reader::skip_other(item& it, std::size_t min_bytes, std::size_t max_bytes) {
@@ -375,7 +422,5 @@ bool frame_reader::broken(std::string_view why) {
   note_->consider(refusal::bad_json, "", "not JSON: " + std::string{why});
   return false;
 }
-
-bool frame_reader::broken(simdjson::error_code why) { return broken(explain(why)); }
 
 }  // namespace digd::ingest

@@ -1,9 +1,9 @@
 // One JSON frame, read once from front to back: it checks every byte and hands known fields to their readers.
 //
-// simdjson's on-demand parser checks only values that are read. So the reader reads everything: `skip` walks through a
-// value that is not needed. Functions that return bool say whether the text is JSON so far. On false the note has the
-// reason, and the reader must not be used until the next `open`. `wrong` records a value that is valid JSON but not
-// valid for its field; reading then continues.
+// simdjson finds where the tokens begin (json_tokens.h); the reader walks over them. It checks the grammar of all
+// values, also of those that `skip` passes, since a payload is kept and sent as JSON. Functions that return bool say
+// whether the text is JSON so far. On false the note has the reason, and the reader must not be used until the next
+// `open`. `wrong` records a value that is valid JSON but not valid for its field; reading then continues.
 //
 // Functions that a good frame never calls are marked cold, so that the code for a good frame lies close together.
 //
@@ -11,9 +11,8 @@
 // `open`.
 #pragma once
 
-#include <simdjson.h>
-
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,6 +22,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ingest/protocol/json_tokens.h"
 #include "ingest/protocol/name_set.h"
 #include "model/error.h"
 #include "model/message.h"
@@ -46,11 +46,10 @@ struct place {
   std::size_t index = 0;
 };
 
-// One value on the walk.
+// One value on the walk. The reader has passed a scalar, and is before a list or an object.
 struct item {
-  simdjson::ondemand::value* value = nullptr;  // none: the root
   json_kind kind = json_kind::object;
-  std::string_view token = {};  // the text of a string, number or boolean; it may have trailing space
+  std::string_view token = {};  // the text of a scalar, or of the opening bracket; it may have trailing space
   place at = {};
 };
 
@@ -71,8 +70,6 @@ class frame_reader {
   static constexpr std::size_t any_length = static_cast<std::size_t>(-1);
   static constexpr std::size_t max_depth = 1064;  // levels: 1,000 of a payload, and 64 around it
 
-  frame_reader();
-
   // Takes a copy of `frame`; refusals go to `note`, which must outlive the reading.
   bool open(std::string_view frame, refusal_note& note);
 
@@ -85,7 +82,7 @@ class frame_reader {
   // After the root was read: whether nothing follows it.
   bool end();
 
-  // f(key, child) or f(child): false ends the walk. f may change `child.at`; it must read or skip the child.
+  // f(key, child) or f(child): false ends the walk. f may change `child.at.kind`; it must read or skip the child.
   template <class F>
   bool each_field(item& object, F&& f);
   template <class F>
@@ -96,7 +93,9 @@ class frame_reader {
   template <class Owner>
   bool each_known(item& object, Owner& owner, std::uint32_t context = ~0u, place::step step = place::step::field);
 
-  bool skip(item& it) { return it.value ? skip_rest(*it.value, it.kind) : skip_root(it); }
+  bool skip(item& it) {
+    return it.kind < json_kind::string ? skip_value() : it.kind != json_kind::number || check_number(it.token);
+  }
   [[gnu::cold]] bool skip(item& it, std::string_view text) { return wrong(it.at, text), skip(it); }
 
   // Typed values: sets `out`, or notes what is wrong. False: the frame is not JSON.
@@ -122,50 +121,63 @@ class frame_reader {
   bool count(item& it, Out& out);  // uint64
 
   // For a token in this frame: its index, and the text from it to the end of the frame.
-  std::size_t offset_of(std::string_view token) const { return static_cast<std::size_t>(token.data() - buffer_.get()); }
-  std::string_view rest_from(std::string_view token) const { return {token.data(), size_ - offset_of(token)}; }
+  std::size_t offset_of(std::string_view token) const {
+    return static_cast<std::size_t>(token.data() - tokens_.text().data());
+  }
+  std::string_view rest_from(std::string_view token) const { return tokens_.text().substr(offset_of(token)); }
 
   [[gnu::cold]] void wrong(const place& where, std::string_view text);
   [[gnu::cold]] bool broken(std::string_view why);
 
  private:
-  using value = simdjson::ondemand::value;
+  // The kind of value that a token begins with this byte; a word may be none.
+  enum class token_kind : std::uint8_t { object, array, string, number, word };
+  static constexpr std::array<token_kind, 256> token_kinds = [] {
+    std::array<token_kind, 256> kinds{};
+    kinds.fill(token_kind::word);
+    kinds['{'] = token_kind::object;
+    kinds['['] = token_kind::array;
+    kinds['"'] = token_kind::string;
+    kinds['-'] = token_kind::number;
+    for (unsigned char digit = '0'; digit <= '9'; ++digit) kinds[digit] = token_kind::number;
+    return kinds;
+  }();
 
-  [[gnu::cold]] bool broken(simdjson::error_code why);
-  bool reserve(std::size_t size);
+  [[gnu::cold]] bool misplaced();
+  [[gnu::cold]] bool unclosed();
   bool is_first(std::string_view name, std::optional<std::string_view>& found) const;
-  // The kind of value that `token` begins. Checks scalars, except numbers, which their readers check.
-  bool classify(std::string_view& token, json_kind& kind);
+  bool search(std::string_view name, std::optional<std::string_view>& found);
+  // Begins to read the value at the cursor.
+  bool begin(item& out);
   bool classify_word(std::string_view& token, json_kind& kind);
   bool check_number(std::string_view token);
-  bool skip_rest(value& of, json_kind kind);
-  bool skip_inner(value& of);
-  bool skip_string(value& of);
-  bool skip_root(item& root);
-  bool key_of(simdjson::ondemand::field& field, std::string_view& key);
-  bool text_of(value& string, std::string_view token, std::string_view& out);
+  bool skip_value();
+  bool skip_fields();
+  bool skip_elements();
+  bool skip_unchecked();
+  std::string_view text_of(std::string_view token);
+  const char* key_of(std::string_view token);
+  std::string_view unescape(std::string_view text);
   [[gnu::cold]] bool skip_other(item& it, std::size_t min_bytes, std::size_t max_bytes);  // a value that is no string
   [[gnu::cold]] void wrong_length(const item& it, std::size_t min_bytes, std::size_t max_bytes);
   template <class F>
-  bool each_entry(item& object, F&& f);
-  template <std::size_t size>
-  bool is_key(const char* constant, const char* raw, std::string_view key) const;
+  bool each_entry(F&& f);
   template <class Owner, std::size_t I>
-  bool take_known(const char* raw, std::string_view key, item& child, Owner& owner, std::uint32_t context,
-                  place::step step, std::uint32_t& seen, bool& good);
+  bool take_known(const char* key, item& child, Owner& owner, std::uint32_t context, std::uint32_t& seen, bool& good);
   template <class Owner, std::size_t I>
   void look_for_missing(const item& object, std::uint32_t context, place::step step, std::uint32_t seen);
   bool enter() { return ++level_ <= max_depth || too_deep(); }
   [[gnu::cold]] bool too_deep();
+  // Behind the closing bracket, or before it if the list or object is empty.
   void leave() { --level_; }
+  bool leave_empty();
 
-  std::unique_ptr<char[]> buffer_;
-  std::size_t capacity_ = 0;
-  std::size_t size_ = 0;
+  json_tokens tokens_;
   std::size_t level_ = 0;
   bool escaped_ = false;  // the frame has a backslash; else strings are read in place
-  simdjson::ondemand::parser parser_;
-  simdjson::ondemand::document document_;
+  std::unique_ptr<char[]> unescaped_;
+  std::size_t unescaped_capacity_ = 0;
+  std::size_t unescaped_size_ = 0;
   name_set listed_;
   refusal_note* note_ = nullptr;
 };
@@ -185,123 +197,126 @@ std::string path_of(const place& where);
 // The nearest field of the protocol; empty: none.
 std::string_view field_of(const place& where);
 
-// simdjson's result in place. A copy of it would cost more than the rest of a short field: reading memory that was just
-// written is slow.
-template <class T>
-T& where_it_stands(simdjson::simdjson_result<T>& found) {
-  return const_cast<T&>(std::as_const(found).value_unsafe());
+inline bool frame_reader::begin(item& out) {
+  out.token = tokens_.token();
+  const token_kind kind = token_kinds[static_cast<unsigned char>(tokens_.here())];
+  out.kind = static_cast<json_kind>(kind);
+  if (kind <= token_kind::array) return true;
+  tokens_.pass();
+  return kind != token_kind::word || classify_word(out.token, out.kind);
 }
 
-// f(field, child): the key is for `f` to read.
-template <class F>
-bool frame_reader::each_entry(item& object, F&& f) {
-  auto fields = object.value ? object.value->get_object() : document_.get_object();
-  if (fields.error()) return broken(fields.error());
-  if (!enter()) return false;
-  for (auto entry : where_it_stands(fields)) {
-    if (entry.error()) return broken(entry.error());
-    auto& field = where_it_stands(entry);
-    item child{
-        &field.value(), json_kind::null, field.value().raw_json_token(), {&object.at, place::step::field, {}, 0}};
-    if (!classify(child.token, child.kind)) return false;
-    if (!f(field, child)) return false;
-  }
+inline bool frame_reader::leave_empty() {
+  tokens_.pass();
   leave();
   return true;
 }
 
+// f(token of the key): reads the value too.
+template <class F>
+bool frame_reader::each_entry(F&& f) {
+  if (!enter()) return false;
+  tokens_.pass();
+  if (tokens_.here() == '}') return leave_empty();
+  for (;;) {
+    if (tokens_.here() != '"') return misplaced();
+    const std::string_view key = tokens_.token();
+    tokens_.pass();
+    if (tokens_.take() != ':') return misplaced();
+    if (!f(key)) return false;
+    const char after = tokens_.take();
+    if (after == ',') continue;
+    leave();
+    return after == '}' || misplaced();
+  }
+}
+
 template <class F>
 bool frame_reader::each_field(item& object, F&& f) {
-  return each_entry(object, [&](simdjson::ondemand::field& field, item& child) {
-    return key_of(field, child.at.name) && f(child.at.name, child);
+  item child{.at = {.up = &object.at}};
+  return each_entry([&](std::string_view key) {
+    child.at.kind = place::step::field;
+    child.at.name = text_of(key);
+    return begin(child) && f(child.at.name, child);
   });
 }
 
 template <class F>
 bool frame_reader::each_element(item& list, F&& f) {
-  auto elements = list.value ? list.value->get_array() : document_.get_array();
-  if (elements.error()) return broken(elements.error());
   if (!enter()) return false;
-  std::size_t index = 0;
-  for (auto entry : where_it_stands(elements)) {
-    if (entry.error()) return broken(entry.error());
-    value& element = where_it_stands(entry);
-    item child{&element, json_kind::null, element.raw_json_token(), {&list.at, place::step::index, {}, index++}};
-    if (!classify(child.token, child.kind)) return false;
-    if (!f(child)) return false;
-  }
-  leave();
-  return true;
-}
-
-inline bool frame_reader::classify(std::string_view& token, json_kind& kind) {
-  switch (token.empty() ? '\0' : token.front()) {
-    case '{': kind = json_kind::object; return true;
-    case '[': kind = json_kind::array; return true;
-    case '"': kind = json_kind::string; return true;
-    case '-':
-    case '0':
-    case '1':
-    case '2':
-    case '3':
-    case '4':
-    case '5':
-    case '6':
-    case '7':
-    case '8':
-    case '9': kind = json_kind::number; return true;
-    default: return classify_word(token, kind);
+  tokens_.pass();
+  if (tokens_.here() == ']') return leave_empty();
+  item child{.at = {.up = &list.at}};
+  for (std::size_t index = 0;; ++index) {
+    child.at.kind = place::step::index;
+    child.at.index = index;
+    if (!begin(child) || !f(child)) return false;
+    const char after = tokens_.take();
+    if (after == ',') continue;
+    leave();
+    return after == ']' || misplaced();
   }
 }
 
-inline bool frame_reader::key_of(simdjson::ondemand::field& field, std::string_view& key) {
-  if (escaped_) {
-    const auto error = field.unescaped_key().get(key);
-    return error ? broken(error) : true;
-  }
-  const char* const begin = field.key().raw();
-  const char* end = begin;
-  while (*end != '"') ++end;  // it exists: simdjson checked that strings are closed
-  key = {begin, static_cast<std::size_t>(end - begin)};
-  return true;
+// The text of a string's token, without its quotes.
+inline std::string_view frame_reader::text_of(std::string_view token) {
+  const std::size_t end = token.back() == '"' ? token.size() - 1 : token.rfind('"');
+  const std::string_view text = token.substr(1, end - 1);
+  return escaped_ ? unescape(text) : text;
 }
 
-inline bool frame_reader::text_of(value& string, std::string_view token, std::string_view& out) {
-  if (escaped_) {
-    const auto error = string.get_string().get(out);
-    return error ? broken(error) : true;
-  }
-  out = token.substr(1, token.rfind('"') - 1);
-  const auto error = string.get_raw_json_string().error();
-  return error ? broken(error) : true;
+// A key, with a quote behind it, to be compared with the names of fields.
+inline const char* frame_reader::key_of(std::string_view token) {
+  if (!escaped_) return token.data() + 1;
+  const std::string_view text = text_of(token);
+  return text.find('"') == std::string_view::npos ? text.data() : "\"\0\0\0\0\0\0";  // no field has a quote in its name
 }
 
 inline bool frame_reader::string(item& it, std::size_t min_bytes, std::size_t max_bytes, std::string_view& out,
                                  bool& good) {
   good = false;
   if (it.kind != json_kind::string) return skip_other(it, min_bytes, max_bytes);
-  if (!text_of(*it.value, it.token, out)) return false;
+  out = text_of(it.token);
   good = out.size() >= min_bytes && out.size() <= max_bytes;
   if (!good) wrong_length(it, min_bytes, max_bytes);
   return true;
 }
 
-// Whether the key at `raw` is the `size` bytes at `constant`. Compares its closing quote too, so the key's length need
-// not be known.
+// A constant name with the quote behind it, for comparing it with a key. The first eight bytes are compared as a word.
 template <std::size_t size>
-bool frame_reader::is_key(const char* constant, const char* raw, std::string_view key) const {
-  static_assert(size < simdjson::SIMDJSON_PADDING);  // readable behind any key
-  return escaped_ ? is_text<size>(constant, key) : raw[size] == '"' && std::memcmp(constant, raw, size) == 0;
-}
+struct quoted_name {
+  static constexpr std::size_t in_word = size + 1 < 8 ? size + 1 : 8;
+  std::uint64_t word = 0, mask = 0;
+  std::array<char, size + 1> bytes{};
 
-// Reads the child if its key is the Ith field of `owner`: `key`, or the key at `raw` if nothing is escaped. Returns
-// whether it was. `good` is false if reading cannot continue.
+  constexpr explicit quoted_name(std::string_view name) {
+    std::array<char, 8> first{}, bits{};
+    for (std::size_t i = 0; i <= size; ++i) bytes[i] = i < size ? name[i] : '"';
+    for (std::size_t i = 0; i < in_word; ++i) {
+      first[i] = bytes[i];
+      bits[i] = static_cast<char>(0xFF);
+    }
+    word = std::bit_cast<std::uint64_t>(first);
+    mask = std::bit_cast<std::uint64_t>(bits);
+  }
+  // At least eight bytes of `key` must be readable.
+  bool is(const char* key) const {
+    std::uint64_t begin;
+    std::memcpy(&begin, key, sizeof begin);
+    if ((begin & mask) != word) return false;
+    return size + 1 <= 8 || std::memcmp(key + in_word, bytes.data() + in_word, size + 1 - in_word) == 0;
+  }
+};
+
+// Reads the child if `key` is the Ith field of `owner`. Returns whether it was. `good` is false if reading cannot
+// continue.
 template <class Owner, std::size_t I>
-bool frame_reader::take_known(const char* raw, std::string_view key, item& child, Owner& owner, std::uint32_t context,
-                              place::step step, std::uint32_t& seen, bool& good) {
+bool frame_reader::take_known(const char* key, item& child, Owner& owner, std::uint32_t context, std::uint32_t& seen,
+                              bool& good) {
   constexpr known_field<Owner> field = Owner::fields[I];
-  if ((field.only & context) == 0 || !is_key<field.name.size()>(field.name.data(), raw, key)) return false;
-  child.at.kind = step;
+  static_assert(field.name.size() < json_tokens::padding);  // readable behind any key
+  constexpr quoted_name<field.name.size()> name(field.name);
+  if (!name.is(key) || (field.only & context) == 0) return false;
   child.at.name = field.name;
   if ((seen >> I & 1u) != 0) {
     if constexpr (requires { owner.given_twice(field.name); }) owner.given_twice(field.name);
@@ -325,17 +340,18 @@ bool frame_reader::each_known(item& object, Owner& owner, std::uint32_t context,
   constexpr std::size_t count = Owner::fields.size();
   static_assert(count <= 32);
   std::uint32_t seen = 0;
-  const auto read = [&](simdjson::ondemand::field& field, item& child) {
-    std::string_view key;
-    if (escaped_ && !key_of(field, key)) return false;
-    const char* const raw = escaped_ ? nullptr : field.key().raw();
+  item child{.at = {.up = &object.at}};
+  const auto read = [&](std::string_view key_token) {
+    const char* const key = key_of(key_token);
+    child.at.kind = step;
+    if (!begin(child)) return false;
     bool good = true;
     const bool known = [&]<std::size_t... I>(std::index_sequence<I...>) {
-      return (take_known<Owner, I>(raw, key, child, owner, context, step, seen, good) || ...);
+      return (take_known<Owner, I>(key, child, owner, context, seen, good) || ...);
     }(std::make_index_sequence<count>{});
     return known ? good : skip(child);
   };
-  if (!each_entry(object, read)) return false;
+  if (!each_entry(read)) return false;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (look_for_missing<Owner, I>(object, context, step, seen), ...);
   }(std::make_index_sequence<count>{});
