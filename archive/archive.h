@@ -27,6 +27,7 @@ struct durable {
   std::uint64_t seq;
   bool deleted = false;         // the last row of the run is removed; `session` and `seq` have no meaning
   std::uint64_t judgement = 0;  // if not 0: the ticket of a stored judgement; `session` and `seq` have no meaning
+  std::uint64_t barrier = 0;    // if not 0: the `seq` of a barrier; the rest has no meaning
 };
 
 struct options {

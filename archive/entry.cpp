@@ -37,6 +37,7 @@ std::string_view to_string(entry_kind kind) {
     case entry_kind::decision: return "decision";
     case entry_kind::run_deleted: return "run_deleted";
     case entry_kind::judgement: return "judgement";
+    case entry_kind::barrier: return "barrier";
   }
   return "message";
 }

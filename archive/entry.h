@@ -26,6 +26,7 @@ enum class entry_kind : std::uint8_t {
   decision,        // digd's own line: a person's decision on a hold
   run_deleted,     // not stored: deletes everything of the run
   judgement,       // not stored as an entry: a person's opinion on a stored detection
+  barrier,         // not stored: `durable` reports its `seq` once all that the producer pushed before is durable
 };
 
 std::string_view to_string(entry_kind);  // as in the column `kind`

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "archive/schema.h"
+#include "base/quote.h"
 
 namespace digd::archive {
 
@@ -68,7 +69,9 @@ failure entry_stream::prepare() {
       {&entries_,
        "SELECT e.id, e.run, json_object('format', 1, 'entry', e.id, 'run', r.run, 'run_number', e.run, 'n', e.n,"
        " 'kind', e.kind, 'session', e.session, 'seq', e.seq, 'ts', e.ts, 'arrived_ms', e.arrived_ms, 'type', e.type,"
-       " 'code', e.code, 'verdicts', e.verdicts, 'frame', e.frame)"
+       " 'code', e.code, 'verdicts', e.verdicts, 'frame', e.frame), e.token, e.n, r.run,"
+       " CASE WHEN e.kind IN ('message', 'refused') THEN e.session END,"
+       " CASE WHEN e.kind IN ('message', 'refused') THEN e.seq END"
        " FROM entries AS e JOIN runs AS r ON r.number = e.run"
        " WHERE e.id > ?1 AND r.deleting = 0 ORDER BY e.id LIMIT ?2"},
       {&exists_, "SELECT 1 FROM runs WHERE number = ?1 AND deleting = 0"},
@@ -137,7 +140,15 @@ boost::system::result<stream_piece> entry_stream::after(const stream_position& f
       entry.id = entries_.integer(0);
       entry.run_number = entries_.integer(1);
       entry.json = entries_.text(2);
+      entry.n = static_cast<std::uint64_t>(entries_.integer(4));
+      entry.run = entries_.text(5);
+      entry.session = entries_.text(6);
+      entry.seq = static_cast<std::uint64_t>(entries_.integer(7));
       entry.json.pop_back();
+      if (!entries_.is_null(3)) {
+        entry.json += ",\"token\":";
+        append_quoted(entry.json, entries_.text(3));
+      }
       entry.json += ",\"detections\":";
       detections.write_of(entry.id, entry.json, why);
       entry.json += ",\"interventions\":";

@@ -187,6 +187,7 @@ failure store::put(const entry& entry) {
   failure why;
   if (entry.kind == entry_kind::run_deleted) return mark_deleted(entry.run_number);
   if (entry.kind == entry_kind::judgement) return put_judgement(entry);
+  if (entry.kind == entry_kind::barrier) return why;
   if (entry.kind == entry_kind::run_opened) {
     insert_run_.bind(1, entry.run_number);
     insert_run_.bind(2, std::string_view(entry.run));

@@ -136,7 +136,8 @@ void trace_export::take(const stored_entry& e) {
     case entry_kind::semantics:
     case entry_kind::decision: to_(e.frame); return;
     case entry_kind::run_deleted:
-    case entry_kind::judgement: return;  // is never stored
+    case entry_kind::judgement:
+    case entry_kind::barrier: return;  // is never stored
     case entry_kind::firing:
       fired_since_ = true;
       last_firing_ts_ = e.ts;

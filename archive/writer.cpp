@@ -31,7 +31,8 @@ bool is_caused_by_entry(const failure& why) {
 
 // Entries about stored rows: they apply even if the run is no longer archived.
 bool is_about_stored(const entry& entry) {
-  return entry.kind == entry_kind::run_deleted || entry.kind == entry_kind::judgement;
+  return entry.kind == entry_kind::run_deleted || entry.kind == entry_kind::judgement ||
+         entry.kind == entry_kind::barrier;
 }
 
 bool counts_as_durable(const entry& entry) {
@@ -185,6 +186,9 @@ void writer::report(const batch& done) {
     if (entry->opinion)
       progress.push_back(
           {.run_number = entry->run_number, .session = {}, .seq = 0, .judgement = entry->opinion->ticket});
+    if (entry->kind == entry_kind::barrier) {
+      progress.push_back({.run_number = 0, .session = {}, .seq = 0, .barrier = entry->seq});
+    }
     if (!counts_as_durable(*entry)) continue;
     auto& seq = highest[{entry->run_number, entry->session}];
     seq = std::max(seq, entry->seq);

@@ -5,10 +5,11 @@ namespace digd {
 namespace {
 
 constexpr std::array<std::string_view, limit_count> limit_names{
-    "message_bytes", "agents",         "recipients", "inputs",       "live_events", "open_activations",
-    "sessions",      "settled_events", "generators", "judging_work", "run_bytes",   "overload",
+    "message_bytes",  "agents",     "recipients",   "inputs",    "live_events", "open_activations", "sessions",
+    "settled_events", "generators", "judging_work", "run_bytes", "overload",    "fleet_lease",
 };
-static_assert(limit_names.back() == "overload" && static_cast<std::size_t>(limit_id::overload) + 1 == limit_count);
+static_assert(limit_names.back() == "fleet_lease" &&
+              static_cast<std::size_t>(limit_id::fleet_lease) + 1 == limit_count);
 
 constexpr std::array<std::string_view, 3> policy_names{"refuse", "observe", "gap"};
 

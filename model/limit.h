@@ -9,7 +9,7 @@
 namespace digd {
 
 // The engine counts the limits up to `judging_work`, so a replay hits them at the same message. The daemon enforces
-// `run_bytes` and `overload`; a `limit` line in the record tells a replay about them.
+// `run_bytes`, `overload` and `fleet_lease`; a `limit` line in the record tells a replay about them.
 enum class limit_id : std::uint8_t {
   message_bytes,
   agents,
@@ -23,8 +23,9 @@ enum class limit_id : std::uint8_t {
   judging_work,
   run_bytes,
   overload,
+  fleet_lease,
 };
-inline constexpr std::size_t limit_count = 12;
+inline constexpr std::size_t limit_count = 13;
 
 // refuse: refuse the message with an error. observe: stop judging the run; deliver its events unchanged and record
 // them. gap: forget what is pending, as if the client had sent `gap`.

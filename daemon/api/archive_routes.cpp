@@ -46,7 +46,9 @@ routed make_report(call& in, report_format format) {
 }
 
 routed get_run(call& in) {
-  return read_archive(in, [run = in.run](archive::browser& from) { return show_run(from, run); });
+  return read_archive(in, [run = in.run, homes = in.services.metrics.readiness.homes](archive::browser& from) {
+    return show_run(from, run, homes);
+  });
 }
 
 routed remove_run(call& in) {

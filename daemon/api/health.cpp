@@ -10,6 +10,7 @@
 #include "daemon/access/memory_budget.h"
 #include "daemon/api/read_pool.h"
 #include "daemon/feed/feed_server.h"
+#include "daemon/fleet/home_keeper.h"
 #include "daemon/fleet/publisher.h"
 #include "daemon/hooks/hook_server.h"
 #include "daemon/otlp/otlp_server.h"
@@ -101,6 +102,23 @@ void add_overload_reasons(const overload_state& overload, std::vector<reason>& t
   }
 }
 
+// What an operator should know although the daemon is ready.
+void write_notes(json_writer& to, const readiness_sources& from) {
+  std::vector<reason> notes;
+  if (const std::string lag = from.publisher == nullptr ? "" : from.publisher->problem(); !lag.empty()) {
+    notes.push_back({"fleet", lag});
+  }
+  if (const std::string lost = from.homes == nullptr ? "" : from.homes->problem(); !lost.empty()) {
+    notes.push_back({"fleet_lease", lost});
+  }
+  if (notes.empty()) return;
+  to.key("notes").open_array();
+  for (const reason& note : notes) {
+    to.open_object().key("code").text(note.code).key("message").text(note.message).close_object();
+  }
+  to.close_array();
+}
+
 }  // namespace
 
 std::vector<reason> why_not_ready(const readiness_sources& from) {
@@ -136,11 +154,7 @@ http_response readiness(const readiness_sources& from) {
     to.open_object().key("code").text(r.code).key("message").text(r.message).close_object();
   }
   to.close_array();
-  if (const std::string lag = from.publisher == nullptr ? "" : from.publisher->problem(); !lag.empty()) {
-    to.key("notes").open_array();
-    to.open_object().key("code").text("fleet").key("message").text(lag).close_object();
-    to.close_array();
-  }
+  write_notes(to, from);
   to.close_object();
   return respond(why_not.empty() ? status::ok : status::service_unavailable, "application/json", body + '\n');
 }
@@ -183,6 +197,10 @@ http_response metrics(const metrics_sources& from) {
   if (from.reads != nullptr) now.reads_waiting = from.reads->waiting();
   if (from.readiness.publisher != nullptr && from.readiness.publisher->is_on()) {
     now.fleet = &from.readiness.publisher->counted();
+  }
+  if (from.readiness.homes != nullptr) {
+    now.homes = &from.readiness.homes->counted();
+    now.holds_lease = from.readiness.homes->may_judge(from.readiness.homes->generation());
   }
   now.resident_bytes = resident_bytes();
   now.heap_bytes = heap_bytes();

@@ -21,6 +21,7 @@ class hook_server;
 class memory_budget;
 class otlp_server;
 class overload_state;
+class home_keeper;
 class publisher;
 class read_pool;
 class retention;
@@ -37,6 +38,7 @@ struct readiness_sources {
   const overload_state& overload;
   const run_counts& runs;
   const daemon::publisher* publisher;  // null without an archive
+  const daemon::home_keeper* homes;    // null: runs have no homes
 };
 
 struct connection_counts {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json_writer.h"
+#include "daemon/fleet/home_keeper.h"
 #include "report/stored_runs/pilot.h"
 #include "report/stored_runs/run_json.h"
 #include "report/stored_runs/stored_graph.h"
@@ -21,6 +22,21 @@ std::optional<http_response> look_up(archive::browser& from, std::string_view ru
   if (!*found) return no_such_run(run);
   into = **found;
   return std::nullopt;
+}
+
+// Adds the member to an object that is complete.
+void add_home(std::string& object, const std::optional<home_place>& home) {
+  object.pop_back();
+  object += ",\"home\":";
+  json_writer to(object);
+  if (home) {
+    to.open_object().key("host").text(home->host).key("url").text_or_null(home->url);
+    to.key("epoch").integer(home->epoch).key("pinned").boolean(home->pinned).key("here").boolean(home->is_here);
+    to.close_object();
+  } else {
+    to.null();
+  }
+  object += '}';
 }
 
 }  // namespace
@@ -44,7 +60,7 @@ http_response list_runs(archive::browser& from, const page_request& page,
   return respond_json(out + '\n');
 }
 
-http_response show_run(archive::browser& from, std::string_view run) {
+http_response show_run(archive::browser& from, const std::string& run, const home_keeper* homes) {
   archive::run_row row;
   if (auto no = look_up(from, run, row)) return std::move(*no);
   const auto tally = from.tally(row.number);
@@ -54,6 +70,7 @@ http_response show_run(archive::browser& from, std::string_view run) {
   std::string out;
   json_writer to(out);
   stored::write_run_details(to, row, *tally, *counts);
+  if (homes != nullptr) add_home(out, homes->look_up(run));
   return respond_json(out + "\n");
 }
 

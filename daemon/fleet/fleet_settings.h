@@ -15,6 +15,13 @@ struct fleet_settings {
   std::string host;                                      // empty: the name of this machine
   std::uint64_t stream_bytes = std::uint64_t{10} << 30;  // of the stream that digd creates; 0: no limit
   std::uint64_t stream_days = 7;
+  std::string url;                         // for clients; empty: runs have no homes
+  std::uint64_t lease_ms = 9'000;          // how long a daemon without a connection keeps its runs
+  std::string on_lost_stream = wait_word;  // or local_word
+
+  static constexpr const char *wait_word = "wait", *local_word = "local";
+  bool has_homes() const { return !servers.empty() && !url.empty(); }
+  bool pins_runs() const { return on_lost_stream == local_word; }
   bool operator==(const fleet_settings&) const = default;
 };
 

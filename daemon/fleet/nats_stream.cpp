@@ -1,30 +1,19 @@
-#include <nats/nats.h>
-
 #include <atomic>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "base/quote.h"
+#include "daemon/fleet/nats_client.h"
 #include "daemon/fleet/stream.h"
 
 namespace digd::daemon {
 
 namespace {
 
-constexpr const char* stream_name = "digd";
 constexpr const char* stream_subjects = "digd.archive.>";
-constexpr std::int64_t request_ms = 5'000;
-constexpr std::int64_t duplicate_window_ns = 120'000'000'000;
 constexpr std::int64_t day_ns = 86'400'000'000'000;
-constexpr std::int64_t poll_ms = 250;  // how often a wait looks whether digd stops
-
-template <class T, void (*destroy)(T*)>
-struct destroyer {
-  void operator()(T* handle) const { destroy(handle); }
-};
-template <class T, void (*destroy)(T*)>
-using handle = std::unique_ptr<T, destroyer<T, destroy>>;
+constexpr std::int64_t poll_ms = 250;            // how often a wait looks whether digd stops
+constexpr std::int64_t max_silence_ms = 10'000;  // of the server, during a scan
 
 // What the library reports about messages that the stream did not take. The library calls `note` on a thread of its
 // own, and may do so while a connection is being destroyed: so this outlives all connections.
@@ -50,22 +39,15 @@ void on_publish_failure(jsCtx*, jsPubAckErr* failed, void*) {
   failures.note(failed->ErrText != nullptr ? failed->ErrText : natsStatus_GetText(failed->Err));
 }
 
-std::string in_words(natsStatus status) {
-  const char* last = nats_GetLastError(nullptr);
-  std::string words = natsStatus_GetText(status);
-  if (last != nullptr && *last != '\0') words += ": " + std::string(last);
-  return words;
-}
-
 class nats_stream final : public stream {
  public:
   explicit nats_stream(const fleet_settings& settings) : settings_(settings), subject_(subject_of(settings)) {}
 
   std::string connect() {
-    natsStatus status = open();
-    if (status != NATS_OK) return "NATS at " + digd::quoted(settings_.servers.front()) + ": " + in_words(status);
+    natsStatus status = client_.open(settings_, nats_request_ms, on_publish_failure);
+    if (status != NATS_OK) return "NATS at " + digd::quoted(settings_.servers.front()) + ": " + words_of(status);
     status = ensure_stream();
-    return status == NATS_OK ? std::string() : "the stream " + std::string(stream_name) + ": " + in_words(status);
+    return status == NATS_OK ? std::string() : "the stream " + std::string(fleet_stream_name) + ": " + words_of(status);
   }
 
   std::string publish(std::span<const stream_message> messages, const std::function<bool()>& stopping) override {
@@ -77,89 +59,110 @@ class nats_stream final : public stream {
       jsPubOptions options;
       jsPubOptions_Init(&options);
       options.MsgId = message.id.c_str();
-      options.ExpectStream = stream_name;
+      options.ExpectStream = fleet_stream_name;
       options.MaxWait = max_publish_time.count();
-      if (status == NATS_OK) status = js_PublishMsgAsync(context_.get(), &sent, &options);
+      if (status == NATS_OK) status = js_PublishMsgAsync(client_.context.get(), &sent, &options);
       natsMsg_Destroy(sent);
-      if (status != NATS_OK) return in_words(status);
+      if (status != NATS_OK) return words_of(status);
       if (stopping()) return "digd stops";
     }
     jsPubOptions wait;
     jsPubOptions_Init(&wait);
     wait.MaxWait = poll_ms;
     const auto deadline = std::chrono::steady_clock::now() + max_publish_time;
-    natsStatus status = js_PublishAsyncComplete(context_.get(), &wait);
+    natsStatus status = js_PublishAsyncComplete(client_.context.get(), &wait);
     while (status == NATS_TIMEOUT && std::chrono::steady_clock::now() < deadline && !stopping()) {
-      status = js_PublishAsyncComplete(context_.get(), &wait);
+      status = js_PublishAsyncComplete(client_.context.get(), &wait);
     }
-    if (status != NATS_OK) return "no answer from the stream: " + in_words(status);
+    if (status != NATS_OK) return "no answer from the stream: " + words_of(status);
     return failures.take();
   }
 
+  std::string publish_marker(const stream_message& message, std::uint64_t& sequence) override {
+    jsPubOptions options;
+    jsPubOptions_Init(&options);
+    options.MsgId = message.id.c_str();
+    options.ExpectStream = fleet_stream_name;
+    jsPubAck* ack = nullptr;
+    jsErrCode code = static_cast<jsErrCode>(0);
+    const natsStatus status = js_Publish(&ack, client_.context.get(), subject_.c_str(), message.body.data(),
+                                         static_cast<int>(message.body.size()), &options, &code);
+    if (status == NATS_OK) sequence = ack->Sequence;
+    jsPubAck_Destroy(ack);
+    return status == NATS_OK ? std::string() : words_of(status);
+  }
+
+  std::string last_sequence(std::uint64_t& sequence) override {
+    jsErrCode code = static_cast<jsErrCode>(0);
+    jsStreamInfo* info = nullptr;
+    const natsStatus status = js_GetStreamInfo(&info, client_.context.get(), fleet_stream_name, nullptr, &code);
+    if (status == NATS_OK) sequence = info->State.LastSeq;
+    jsStreamInfo_Destroy(info);
+    return status == NATS_OK ? std::string() : words_of(status);
+  }
+
+  std::string scan(std::uint64_t from, std::uint64_t upto, const scan_handler& each) override {
+    const std::string subjects = "digd.archive." + settings_.tenant + ".>";
+    jsSubOptions options;
+    jsSubOptions_Init(&options);
+    options.Stream = fleet_stream_name;
+    options.Ordered = true;
+    options.Config.DeliverPolicy = js_DeliverByStartSequence;
+    options.Config.OptStartSeq = from == 0 ? 1 : from;
+    natsSubscription* made = nullptr;
+    jsErrCode code = static_cast<jsErrCode>(0);
+    natsStatus status = js_SubscribeSync(&made, client_.context.get(), subjects.c_str(), nullptr, &options, &code);
+    const nats_handle<natsSubscription, natsSubscription_Destroy> subscription(made);
+    if (status != NATS_OK) return words_of(status);
+    for (std::uint64_t at = 0; at < upto;) {
+      natsMsg* next = nullptr;
+      status = natsSubscription_NextMsg(&next, made, max_silence_ms);
+      const nats_handle<natsMsg, natsMsg_Destroy> message(next);
+      jsMsgMetaData* data = nullptr;
+      if (status == NATS_OK) status = natsMsg_GetMetaData(&data, next);
+      if (status != NATS_OK) return "reading the stream back: " + words_of(status);
+      at = data->Sequence.Stream;
+      jsMsgMetaData_Destroy(data);
+      const char* id = nullptr;
+      if (natsMsgHeader_Get(next, "Nats-Msg-Id", &id) != NATS_OK || at > upto) continue;
+      const std::string_view body(natsMsg_GetData(next), static_cast<std::size_t>(natsMsg_GetDataLength(next)));
+      if (!each(id, body)) return "digd stops";
+    }
+    return {};
+  }
+
   std::size_t max_message_bytes() const override {
-    const std::int64_t most = natsConnection_GetMaxPayload(connection_.get());
+    const std::int64_t most = natsConnection_GetMaxPayload(client_.connection.get());
     return most > headers_bytes ? static_cast<std::size_t>(most - headers_bytes) : 0;
   }
 
  private:
   static constexpr std::int64_t headers_bytes = 1'024;  // the server counts a message's headers too
 
-  natsStatus open() {
-    natsOptions* made = nullptr;
-    natsStatus status = natsOptions_Create(&made);
-    const handle<natsOptions, natsOptions_Destroy> options(made);
-    std::vector<const char*> servers;
-    servers.reserve(settings_.servers.size());
-    for (const std::string& server : settings_.servers) servers.push_back(server.c_str());
-    if (status == NATS_OK) status = natsOptions_SetServers(made, servers.data(), static_cast<int>(servers.size()));
-    if (status == NATS_OK) status = natsOptions_SetName(made, "digd");
-    if (status == NATS_OK) status = natsOptions_SetTimeout(made, request_ms);
-    if (status == NATS_OK) status = natsOptions_SetMaxReconnect(made, -1);
-    if (status == NATS_OK && !settings_.ca.empty()) {
-      status = natsOptions_LoadCATrustedCertificates(made, settings_.ca.c_str());
-      if (status == NATS_OK) status = natsOptions_SetSecure(made, true);
-    }
-    if (status == NATS_OK && !settings_.credentials.empty()) {
-      status = natsOptions_SetUserCredentialsFromFiles(made, settings_.credentials.c_str(), nullptr);
-    }
-    natsConnection* connected = nullptr;
-    if (status == NATS_OK) status = natsConnection_Connect(&connected, made);
-    connection_.reset(connected);
-    jsOptions js;
-    jsOptions_Init(&js);
-    js.Wait = request_ms;
-    js.PublishAsync.ErrHandler = on_publish_failure;
-    jsCtx* context = nullptr;
-    if (status == NATS_OK) status = natsConnection_JetStream(&context, connected, &js);
-    context_.reset(context);
-    return status;
-  }
-
   // A stream that exists is used as it is: its operator decides about its limits.
   natsStatus ensure_stream() {
     jsErrCode code = static_cast<jsErrCode>(0);
     jsStreamInfo* info = nullptr;
-    natsStatus status = js_GetStreamInfo(&info, context_.get(), stream_name, nullptr, &code);
+    natsStatus status = js_GetStreamInfo(&info, client_.context.get(), fleet_stream_name, nullptr, &code);
     jsStreamInfo_Destroy(info);
     if (status != NATS_NOT_FOUND) return status;
     jsStreamConfig config;
     jsStreamConfig_Init(&config);
-    config.Name = stream_name;
+    config.Name = fleet_stream_name;
     const char* subjects[] = {stream_subjects};
     config.Subjects = subjects;
     config.SubjectsLen = 1;
     config.Storage = js_FileStorage;
     config.Discard = js_DiscardNew;  // a full stream refuses; nothing that waits for a collector is lost
-    config.Duplicates = duplicate_window_ns;
+    config.Duplicates = nats_duplicate_window_ns;
     config.MaxBytes = settings_.stream_bytes == 0 ? -1 : static_cast<std::int64_t>(settings_.stream_bytes);
     config.MaxAge = static_cast<std::int64_t>(settings_.stream_days) * day_ns;
-    return js_AddStream(nullptr, context_.get(), &config, nullptr, &code);
+    return js_AddStream(nullptr, client_.context.get(), &config, nullptr, &code);
   }
 
   const fleet_settings settings_;
   const std::string subject_;
-  handle<natsConnection, natsConnection_Destroy> connection_;
-  handle<jsCtx, jsCtx_Destroy> context_;  // destroyed before its connection
+  nats_client client_;
 };
 
 }  // namespace

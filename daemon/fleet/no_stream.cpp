@@ -1,3 +1,4 @@
+#include "daemon/fleet/bucket.h"
 #include "daemon/fleet/stream.h"
 
 namespace digd::daemon {
@@ -5,6 +6,11 @@ namespace digd::daemon {
 bool has_stream_client() { return false; }
 
 std::unique_ptr<stream> connect_stream(const fleet_settings&, std::string& why) {
+  why = "this digd was built without the client of NATS";
+  return nullptr;
+}
+
+std::unique_ptr<bucket> connect_bucket(const fleet_settings&, std::chrono::milliseconds, std::string& why) {
   why = "this digd was built without the client of NATS";
   return nullptr;
 }

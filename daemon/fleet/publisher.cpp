@@ -27,10 +27,9 @@ publisher::publisher(const fleet_settings& settings, std::string archive_path, s
 
 std::string publisher::start() {
   if (settings_.servers.empty()) return {};
-  if (!has_stream_client()) {
-    return "fleet.servers: this digd was built without the client of NATS (Debian: libnats-dev); build it again";
+  if (!is_prepared_) {
+    if (std::string wrong = prepare(); !wrong.empty()) return wrong;
   }
-  if (std::string wrong = open(); !wrong.empty()) return wrong;
   spdlog::info("fleet subject={} archive={} from_entry={}", subject_of(settings_), store_.archive_name(),
                store_.position().entry);
   thread_ = std::thread([this] {
@@ -40,7 +39,11 @@ std::string publisher::start() {
   return {};
 }
 
-std::string publisher::open() {
+std::string publisher::prepare() {
+  is_prepared_ = true;
+  if (!has_stream_client()) {
+    return "fleet.servers: this digd was built without the client of NATS (Debian: libnats-dev); build it again";
+  }
   std::string why;
   auto opened = archive::entry_stream::open(archive_path_, &why);
   if (!opened) return digd::quoted(archive_path_) + ": " + why;
@@ -150,10 +153,14 @@ std::string publisher::connect() {
 std::string publisher::publish_piece(bool& more) {
   auto piece = reads_->after(store_.position());
   if (!piece) return digd::quoted(archive_path_) + ": " + piece.error().message();
-  if (piece->entries.empty()) return {};
+  if (piece->entries.empty()) {
+    ++found_nothing_;
+    return {};
+  }
   std::vector<stream_message> messages;
   messages.reserve(piece->entries.size());
   for (archive::streamed_entry& entry : piece->entries) {
+    if (!add_origin(entry)) continue;
     if (entry.json.size() > stream_->max_message_bytes()) {
       if (std::string wrong = shorten(entry); !wrong.empty()) return wrong;
     }
@@ -163,10 +170,38 @@ std::string publisher::publish_piece(bool& more) {
     return problem;
   }
   if (archive::failure why = store_.move(piece->upto, piece->entries)) return in_words(store_path_, why);
-  counts_.published += piece->entries.size();
+  if (on_published_) on_published_(piece->entries);
+  counts_.published += messages.size();
   counts_.lag -= std::min<std::uint64_t>(counts_.lag, piece->entries.size());
   more = true;
   return {};
+}
+
+// Adds to an entry of a run from another home that home's names. False: the entry was published by an earlier home.
+bool publisher::add_origin(archive::streamed_entry& entry) const {
+  if (homes_ == nullptr) return true;
+  const auto adopted = homes_->adopted(static_cast<std::uint64_t>(entry.run_number));
+  if (!adopted) return true;
+  if (entry.n <= adopted->kept) return false;
+  entry.json.back() = ',';
+  entry.json += R"("epoch":)" + std::to_string(adopted->epoch) + R"(,"origin_archive":)" +
+                digd::quoted(adopted->origin_archive) + R"(,"origin_run_number":)" +
+                std::to_string(adopted->origin_number) + '}';
+  return true;
+}
+
+// Empty: the run has its home elsewhere, and only this daemon's copy was deleted.
+std::string publisher::deletion_of(std::int64_t number) const {
+  std::string body = R"({"format":1,"kind":"run_deleted","run_number":)" + std::to_string(number);
+  if (homes_ != nullptr) {
+    if (homes_->has_moved(static_cast<std::uint64_t>(number))) return {};
+    if (const auto adopted = homes_->adopted(static_cast<std::uint64_t>(number))) {
+      body += R"(,"epoch":)" + std::to_string(adopted->epoch) + R"(,"origin_archive":)" +
+              digd::quoted(adopted->origin_archive) + R"(,"origin_run_number":)" +
+              std::to_string(adopted->origin_number);
+    }
+  }
+  return body + '}';
 }
 
 // The server refuses messages beyond its limit. Removes the texts and keeps what identifies the entry; `cut` marks it.
@@ -211,12 +246,11 @@ std::string publisher::publish_deletions() {
   if (deleted.empty()) return {};
   std::vector<std::string> bodies;
   bodies.reserve(deleted.size());
-  for (const std::int64_t number : deleted) {
-    bodies.push_back(R"({"format":1,"kind":"run_deleted","run_number":)" + std::to_string(number) + '}');
-  }
+  for (const std::int64_t number : deleted) bodies.push_back(deletion_of(number));
   std::vector<stream_message> messages;
   messages.reserve(deleted.size());
   for (std::size_t i = 0; i < deleted.size(); ++i) {
+    if (bodies[i].empty()) continue;
     messages.push_back({store_.archive_name() + ":deleted:" + std::to_string(deleted[i]), bodies[i]});
   }
   if (std::string problem = stream_->publish(messages, [this] { return is_stopping(); }); !problem.empty()) {
@@ -224,8 +258,10 @@ std::string publisher::publish_deletions() {
   }
   for (const std::int64_t number : deleted) {
     if (archive::failure why = store_.remove_run(number)) return in_words(store_path_, why);
+    if (homes_ == nullptr) continue;
+    if (archive::failure why = homes_->forget(static_cast<std::uint64_t>(number))) return "homes.db: " + why.words;
   }
-  counts_.deletions += deleted.size();
+  counts_.deletions += messages.size();
   const std::lock_guard lock(mutex_);
   deleted_.erase(deleted_.begin(), deleted_.begin() + static_cast<std::ptrdiff_t>(deleted.size()));
   return {};

@@ -13,14 +13,17 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "archive/entry_stream.h"
 #include "daemon/fleet/fleet_settings.h"
+#include "daemon/fleet/home_store.h"
 #include "daemon/fleet/publish_store.h"
 #include "daemon/fleet/stream.h"
 #include "daemon/metrics/publisher_counts.h"
@@ -38,7 +41,8 @@ class publisher {
   publisher(const fleet_settings& settings, std::string archive_path, std::string store_path);
   ~publisher() { stop(); }
 
-  // Returns a problem in words, and then nothing runs; otherwise an empty string.
+  // Returns a problem in words, or an empty string. `prepare` opens the files; `start` calls it if nobody has.
+  std::string prepare();
   std::string start();
   void stop();
 
@@ -48,14 +52,29 @@ class publisher {
   bool is_on() const { return !settings_.servers.empty(); }
   // Why the stream lags, for people; empty if it does not.
   std::string problem() const;
+  // How often the publisher found that the stream has everything. Between two counts, it has looked once from begin to
+  // end.
+  std::uint64_t found_nothing() const { return found_nothing_.load(); }
+
+  // After `prepare`.
+  const std::string& archive_name() const { return store_.archive_name(); }
+  std::int64_t published() const { return store_.position().entry; }
+  // Before `start`, and outliving it: which entries belong to runs of other homes. `on_published` is called on the
+  // publisher's thread with the entries that the stream has stored.
+  using published_handler = std::function<void(std::span<const archive::streamed_entry>)>;
+  void serve_homes(home_store& homes, published_handler on_published) {
+    homes_ = &homes;
+    on_published_ = std::move(on_published);
+  }
 
  private:
-  std::string open();
   void work();
   std::string connect();
   std::string publish_piece(bool& more);
   std::string publish_deletions();
   std::string shorten(archive::streamed_entry& entry);
+  bool add_origin(archive::streamed_entry& entry) const;
+  std::string deletion_of(std::int64_t number) const;
   void find_deleted_runs();
   void set_problem(const std::string& problem);
   void pause(std::chrono::milliseconds duration);
@@ -68,12 +87,16 @@ class publisher {
   std::unique_ptr<stream> stream_;
   publisher_counts counts_;
   std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> found_nothing_{0};
   mutable std::mutex mutex_;  // guards the four below
   std::condition_variable wake_;
   bool woken_ = false;
   std::vector<std::int64_t> deleted_;
   bool look_for_deleted_ = true;  // also after a start: runs may have been deleted since
   std::string problem_;
+  home_store* homes_ = nullptr;
+  published_handler on_published_;
+  bool is_prepared_ = false;
   std::thread thread_;
 };
 

@@ -28,6 +28,13 @@ class stream {
   // Publishes the messages and waits until the stream has stored them. A problem means that any of them may be missing:
   // publish all of them again. `stopping` ends the wait early.
   virtual std::string publish(std::span<const stream_message> messages, const std::function<bool()>& stopping) = 0;
+  // Publishes one message. `sequence`: its number in the stream, also if the stream had it already.
+  virtual std::string publish_marker(const stream_message& message, std::uint64_t& sequence) = 0;
+  virtual std::string last_sequence(std::uint64_t& sequence) = 0;  // of the latest message
+  // Reads the tenant's messages in the order of the stream, from one sequence number to another, which must be a
+  // message of the tenant. `each` gets the id and the body of each; it returns false to stop.
+  using scan_handler = std::function<bool(std::string_view id, std::string_view body)>;
+  virtual std::string scan(std::uint64_t from, std::uint64_t upto, const scan_handler& each) = 0;
   virtual std::size_t max_message_bytes() const = 0;
 };
 

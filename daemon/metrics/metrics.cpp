@@ -1,5 +1,6 @@
 #include "daemon/metrics/metrics.h"
 
+#include "daemon/metrics/home_counts.h"
 #include "daemon/metrics/hook_counts.h"
 #include "daemon/metrics/otlp_counts.h"
 #include "daemon/metrics/prometheus.h"
@@ -43,7 +44,7 @@ constexpr auto values() {
 constexpr auto message_types = values<message_type::agent_joined, message_type::usage>();
 constexpr auto refusals = values<refusal::bad_json, refusal::hold_closed>();
 constexpr auto causes = values<cause::mode, cause::ended>();
-constexpr auto limits = values<limit_id::message_bytes, limit_id::overload>();
+constexpr auto limits = values<limit_id::message_bytes, limit_id::fleet_lease>();
 constexpr auto verdict_actions = std::array{action::deliver, action::inject, action::reroute, action::hold};
 constexpr auto intervention_actions = std::array{action::reroute, action::create, action::release, action::cancel};
 constexpr auto outcomes = values<outcome_kind::cleared, outcome_kind::unresolved>();
@@ -286,6 +287,23 @@ void write_hooks(prometheus_text& out, const hook_counts& c) {
   out.counter("digd_hook_sessions_evicted_total", "Sessions that made room for others.", c.evicted.load());
 }
 
+void write_homes(prometheus_text& out, const home_counts& c, bool holds_lease) {
+  out.gauge("digd_fleet_lease_held", "1 while this daemon may judge its runs, else 0.", holds_lease ? 1 : 0);
+  out.counter("digd_fleet_leases_lost_total", "Times that the lease was not renewed in time.", c.leases_lost.load());
+  out.counter("digd_fleet_renewals_failed_total", "Requests about the lease that failed.", c.renewals_failed.load());
+  out.counter("digd_fleet_homes_opened_total", "New runs whose home is this daemon.", c.opened.load());
+  out.counter("digd_fleet_homes_kept_total", "Runs of this archive whose home was confirmed.", c.kept.load());
+  out.counter("digd_fleet_homes_taken_total", "Runs that were restored from the stream.", c.taken.load());
+  out.counter("digd_fleet_homes_elsewhere_total", "Questions about runs with another home.", c.elsewhere.load());
+  out.counter("digd_fleet_homes_unavailable_total", "Questions that nobody could answer.", c.unavailable.load());
+  out.counter("digd_fleet_homes_refused_total", "Questions beyond the limit.", c.refused.load());
+  out.gauge("digd_fleet_homes_waiting", "Questions without an answer yet.", c.waiting.load());
+  out.counter("digd_fleet_homes_lost_total", "Runs that another daemon took over.", c.moved_away.load());
+  out.counter("digd_fleet_restored_entries_total", "Entries that were restored from the stream.",
+              c.restored_entries.load());
+  out.counter("digd_fleet_failed_restores_total", "Runs that could not be restored.", c.failed_restores.load());
+}
+
 void write_fleet(prometheus_text& out, const publisher_counts& c) {
   out.counter("digd_fleet_published_total", "Entries that the fleet's stream has stored.", c.published.load());
   out.counter("digd_fleet_failed_total", "Pieces of the archive that had to be published again.", c.failed.load());
@@ -322,6 +340,7 @@ std::string metrics_text(counts threads, const process_facts& now) {
   if (now.otlp != nullptr) write_otlp(out, *now.otlp);
   if (now.hooks != nullptr) write_hooks(out, *now.hooks);
   if (now.fleet != nullptr) write_fleet(out, *now.fleet);
+  if (now.homes != nullptr) write_homes(out, *now.homes, now.holds_lease);
   write_process(out, now);
   return out.take();
 }

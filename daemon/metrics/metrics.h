@@ -16,6 +16,8 @@ namespace digd::daemon {
 
 struct hook_counts;
 struct otlp_counts;
+struct home_counts;
+struct home_counts;
 struct publisher_counts;
 struct webhook_counts;
 
@@ -66,6 +68,8 @@ struct process_facts {
   const otlp_counts* otlp = nullptr;
   const hook_counts* hooks = nullptr;
   const publisher_counts* fleet = nullptr;  // null: no fleet
+  const home_counts* homes = nullptr;       // null: runs have no homes
+  bool holds_lease = false;
   std::uint64_t reads_waiting = 0;
   std::uint64_t resident_bytes = 0, heap_bytes = 0;
 };

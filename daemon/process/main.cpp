@@ -39,7 +39,8 @@ namespace {
 constexpr int exit_done = 0, exit_failed = 1, exit_wrong_use = 2;
 constexpr std::chrono::seconds max_close_time{5};
 constexpr std::chrono::seconds max_backlog_time{5};
-constexpr std::chrono::seconds max_stop_time{25};  // less than TimeoutStopSec= of systemd/digd.service
+constexpr std::chrono::seconds max_release_time{4};  // of a fleet's homes
+constexpr std::chrono::seconds max_stop_time{25};    // less than TimeoutStopSec= of systemd/digd.service
 
 // Wrong use, or an invalid configuration; the message is for people.
 struct wrong_use : std::runtime_error {
@@ -233,6 +234,7 @@ void end_threads(app& a) {
   a.daemon->stop_listening();
   if (!a.daemon->close_connections(max_close_time)) spdlog::warn("stop: some clients did not close in time");
   a.daemon->stop_threads(max_backlog_time);
+  a.daemon->release_homes(max_release_time);
 }
 
 // Written by renaming, so that whoever waits for the file never reads half an address.

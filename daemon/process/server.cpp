@@ -67,6 +67,7 @@ server::server(config c)
                     .operator_mode = operator_mode_,
                     .counts = runs_,
                     .threads = threads_,
+                    .homes = homes_,
                     .rebuilder = rebuilder_},
       eraser_(deletions_, [this](std::uint64_t run_number) {
         feed_->forget(run_number);
@@ -89,6 +90,7 @@ server::~server() {
   if (feed_) feed_->stop();
   if (webhooks_) webhooks_->stop();
   if (publisher_) publisher_->stop();
+  if (homes_) homes_->stop();
   rebuilder_.stop();
   rebuilder_.join();
   archive_.reset();
@@ -110,6 +112,41 @@ void server::open_archive(const std::string& data_dir) {
       data_dir, settings_.credits, [this](std::span<const archive::durable> progress) { on_durable(progress); });
   runs_lost_to_damage_ = opened.runs_lost_to_damage;
   archive_ = std::move(opened.archive);
+  if (settings_.fleet.has_homes()) open_homes(data_dir);
+}
+
+void server::open_homes(const std::string& data_dir) {
+  homes_ = std::make_unique<home_keeper>(fleet_of(settings_));
+  std::string problem = publisher_->prepare();
+  if (problem.empty()) {
+    problem = homes_->open(data_dir + "/homes.db", publisher_->archive_name(), *archive_, publisher_->published());
+  }
+  if (!problem.empty()) throw cannot_use(problem);
+  publisher_->serve_homes(homes_->store(), [this](auto entries) { on_published(entries); });
+}
+
+void server::start_homes() {
+  homes_->start([this] {
+    for (const auto& thread : threads_) asio::post(thread->context(), [&t = *thread] { t.runs().check_homes(); });
+  });
+}
+
+// On the publisher's thread. Only then are messages acknowledged, unless runs are pinned to this daemon.
+void server::on_published(std::span<const archive::streamed_entry> entries) {
+  homes_->note_published(entries.back().id);
+  if (!homes_->acks_from_stream()) return;
+  std::map<std::pair<std::int64_t, std::string_view>, const archive::streamed_entry*> latest;
+  for (const archive::streamed_entry& entry : entries) {
+    if (entry.seq > 0) latest[{entry.run_number, entry.session}] = &entry;
+  }
+  std::map<engine_thread*, std::vector<archive::durable>> by_thread;
+  for (const auto& [session, entry] : latest) {
+    by_thread[&threads_.owner_of(entry->run)].push_back(
+        {static_cast<std::uint64_t>(entry->run_number), entry->session, entry->seq});
+  }
+  for (auto& [thread, runs] : by_thread) {
+    asio::post(thread->context(), [thread, runs = std::move(runs)] { thread->streamed(runs); });
+  }
 }
 
 // On the archive's writer thread, after each commit. Engine threads get one handler each.
@@ -123,8 +160,12 @@ void server::on_durable(std::span<const archive::durable> progress) {
   for (const archive::durable& run : progress) {
     if (run.deleted) {
       deletions_.complete(run.run_number);
+    } else if (run.barrier != 0) {
+      homes_->on_barrier(run.barrier);
     } else if (run.judgement != 0) {
       judgements_.complete(run.judgement);
+    } else if (homes_ && homes_->acks_from_stream()) {
+      continue;  // on_published
     } else if (const auto thread = acks_.thread_of(run.run_number)) {
       by_thread[*thread].push_back(run);
     }
@@ -198,6 +239,7 @@ void server::start_archive_readers() {
     throw std::runtime_error(problem);
   }
   if (const std::string problem = publisher_->start(); !problem.empty()) throw cannot_use(problem);
+  if (homes_) start_homes();
   retention_ = std::make_unique<retention>(live_, path, threads_, eraser_);
 }
 
@@ -215,7 +257,8 @@ void server::make_http_services() {
                                 .threads = threads_,
                                 .overload = overload_state_,
                                 .runs = runs_,
-                                .publisher = publisher_.get()},
+                                .publisher = publisher_.get(),
+                                .homes = homes_.get()},
                   .started_s = started_s_,
                   .runs_lost_to_damage = runs_lost_to_damage_,
                   .connections = connections_,
@@ -364,6 +407,23 @@ void server::stop_threads(std::chrono::milliseconds max_wait) {
   }
 }
 
+void server::release_homes(std::chrono::milliseconds max_wait) {
+  if (!homes_) return;
+  homes_->begin_drain();
+  const auto deadline = std::chrono::steady_clock::now() + max_wait;
+  std::uint64_t looked = publisher_->found_nothing();
+  const auto is_published = [&] { return publisher_->found_nothing() > looked + 1; };
+  while (!is_published() && std::chrono::steady_clock::now() < deadline) {
+    if (archive_->queued() > 0) looked = publisher_->found_nothing();
+    publisher_->wake();
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  if (!is_published()) {  // the lease lapses by itself; a restart before that goes on with it
+    return spdlog::warn("fleet_not_flushed: the stream lacks messages of this daemon's runs, so it keeps their homes");
+  }
+  static_cast<void>(homes_->drain(std::max(max_wait / 4, std::chrono::milliseconds(500))));
+}
+
 void server::close_archive() {
   if (reads_) reads_->stop();
   if (attribution_) attribution_->stop();
@@ -371,6 +431,7 @@ void server::close_archive() {
   if (feed_) feed_->stop();
   if (webhooks_) webhooks_->stop();
   if (publisher_) publisher_->stop();
+  if (homes_) homes_->stop();
   if (!archive_) return;
   archive_->stop();
   if (const std::string problem = archive_->health(); !problem.empty()) spdlog::error("archive_failing {}", problem);

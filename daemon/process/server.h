@@ -23,6 +23,7 @@
 #include "daemon/access/authorizer.h"
 #include "daemon/api/http_services.h"
 #include "daemon/api/router.h"
+#include "daemon/fleet/home_keeper.h"
 #include "daemon/fleet/publisher.h"
 #include "daemon/process/listener.h"
 #include "daemon/runs/ack_router.h"
@@ -53,6 +54,8 @@ class server {
   bool close_connections(std::chrono::milliseconds max_wait);
   // Ends the engine threads, once their entries are in the archive's queue or `max_wait` is over.
   void stop_threads(std::chrono::milliseconds max_wait);
+  // In a fleet with homes: the stream gets all, and other daemons may take the runs at once.
+  void release_homes(std::chrono::milliseconds max_wait);
   void close_archive();
 
   // ---- reload
@@ -75,6 +78,9 @@ class server {
   void start_archive_readers();
   void make_http_services();
   void on_durable(std::span<const archive::durable> progress);
+  void open_homes(const std::string& data_dir);
+  void start_homes();
+  void on_published(std::span<const archive::streamed_entry> entries);
   // Logs once when entries wait and nothing becomes durable, and when that ends. On one thread.
   void log_stalled_archive();
   bool wait_for_connections(std::chrono::milliseconds max_wait) const;
@@ -108,6 +114,7 @@ class server {
   std::unique_ptr<http_services> http_services_;
   std::vector<std::unique_ptr<router>> routers_;  // one an engine thread
 
+  std::unique_ptr<home_keeper> homes_;  // null: runs have no homes
   boost::asio::thread_pool rebuilder_;
   const run_services run_services_;
   engine_threads threads_;

@@ -192,6 +192,7 @@ void conversation::on_joined(join_result&& result) {
   charge(charged_hello_, 0);
   const auto session = session_.lock();
   if (!session) return;
+  if (!result.moved_to.empty()) return send_elsewhere(result.moved_to);
   if (result.refused) {
     state_ = state::greeting;
     refuse(result.refused);
@@ -343,6 +344,21 @@ void conversation::on_deleted() {
   ingest::encode_error(frame, note, 0, true);
   session->send(frame);
   session->close(close_code::fatal_error, "the run was deleted");
+}
+
+void conversation::on_moved(const std::string& to) {
+  if (state_ == state::joined) send_elsewhere(to);
+}
+
+void conversation::send_elsewhere(const std::string& to) {
+  state_ = state::closed;
+  host_.reset();
+  const auto session = session_.lock();
+  if (!session) return;
+  std::string frame;
+  ingest::encode_moved(frame, to);
+  session->send(frame);
+  session->close(close_code::fatal_error, to_string(refusal::moved));
 }
 
 void conversation::on_replaced() {

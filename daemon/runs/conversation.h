@@ -56,6 +56,7 @@ class conversation final : public net::websocket_session::listener,
   void on_flow_state(const flow_state& now) override;
   void on_replaced() override;
   void on_deleted() override;
+  void on_moved(const std::string& to) override;
 
   void shut_down() override;
   void abort() override;
@@ -65,6 +66,7 @@ class conversation final : public net::websocket_session::listener,
 
   bool greet(std::string_view frame);
   void refuse(const refusal_note& note);
+  void send_elsewhere(const std::string& to);
   bool may_read() const;
   bool is_unauthorized();
   bool exceeds_rate(std::size_t bytes);

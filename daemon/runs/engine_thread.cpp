@@ -34,6 +34,12 @@ void engine_thread::durable(std::span<const archive::durable> progress) {
   }
 }
 
+void engine_thread::streamed(std::span<const archive::durable> progress) {
+  for (const archive::durable& run : progress) {
+    if (const auto host = runs_.find(run.run_number)) host->streamed(run.session, run.seq);
+  }
+}
+
 void engine_thread::finish() {
   due_.stop();
   records_.when_empty([this] { work_.reset(); });

@@ -54,6 +54,8 @@ class engine_thread {
 
   // Takes what one commit of the archive made durable for this thread's runs.
   void durable(std::span<const archive::durable> progress);
+  // Takes what the fleet's stream has stored of this thread's runs.
+  void streamed(std::span<const archive::durable> progress);
 
   // Lets the thread end once its entries are in the archive's queue.
   void finish();

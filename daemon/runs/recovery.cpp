@@ -10,6 +10,7 @@
 
 #include "base/quote.h"
 #include "base/thread_priority.h"
+#include "daemon/fleet/home_keeper.h"
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/run_host.h"
 
@@ -53,7 +54,12 @@ hello without_settings(hello greeting) {
 // missing.
 class replayer {
  public:
-  replayer(engine_thread& owner, const archive::stored_run& run) : owner_(owner), run_(run) {}
+  replayer(engine_thread& owner, const archive::stored_run& run) : owner_(owner), run_(run) {
+    const home_keeper* homes = owner.services().homes.get();
+    if (homes == nullptr || !homes->acks_from_stream()) return;
+    published_ = homes->published();
+    if (const auto adopted = homes->store().adopted(run.number)) kept_ = adopted->kept;
+  }
 
   bool fail(std::string why) {
     why_ = std::move(why);
@@ -71,7 +77,8 @@ class replayer {
       case archive::entry_kind::semantics:
       case archive::entry_kind::decision: return take_own_line(e);
       case archive::entry_kind::run_deleted:
-      case archive::entry_kind::judgement: return true;  // never stored
+      case archive::entry_kind::judgement:
+      case archive::entry_kind::barrier: return true;  // never stored
       case archive::entry_kind::message:
       case archive::entry_kind::refused: break;
     }
@@ -83,16 +90,17 @@ class replayer {
     if (!why_.empty()) return {.why = why_};
     ingest::inbox& inbox = host_->inbox();
     for (ingest::session_index s = 0; s < inbox.sessions().size(); ++s) {
-      inbox.durable(s, inbox.sessions()[s].taken_seq);
+      const auto first = first_unpublished_.find(inbox.sessions()[s].name);
+      inbox.durable(s, first == first_unpublished_.end() ? inbox.sessions()[s].taken_seq : first->second - 1);
     }
     host_->go_live({.entries = last_n_, .bytes = run_.bytes});
     const bool is_older = first_.semantics.value_or(1) < semantics_version && !follows_current_semantics_;
     if (is_older && !inbox.run().ended()) {
       spdlog::info("semantics_adopted run={} number={} from={} to={}", digd::quoted(run_.run), run_.number,
                    first_.semantics.value_or(1), semantics_version);
-      return {.host = host_, .has_older_semantics = true};
+      return {.host = host_, .unpublished_messages = std::move(unpublished_), .has_older_semantics = true};
     }
-    return {.host = host_};
+    return {.host = host_, .unpublished_messages = std::move(unpublished_)};
   }
 
  private:
@@ -148,6 +156,10 @@ class replayer {
     if (inbox.sessions()[*s].taken_seq != e.seq) {
       return fail("entry " + std::to_string(e.n) + " is not the session's next message");
     }
+    if (e.id > published_ && e.n > kept_) {
+      first_unpublished_.emplace(e.session, e.seq);
+      unpublished_.push_back({e.id, e.session, e.seq});
+    }
     return true;
   }
 
@@ -177,6 +189,10 @@ class replayer {
   std::string opener_;
   std::shared_ptr<run_host> host_;
   std::uint64_t last_n_ = 0;
+  std::int64_t published_ = std::numeric_limits<std::int64_t>::max();  // the last entry that the stream has
+  std::uint64_t kept_ = 0;                                             // entries of earlier homes, which published them
+  std::map<std::string, std::uint64_t> first_unpublished_;             // seq by session
+  std::vector<recovered_run::unpublished> unpublished_;
   std::string why_;
 };
 
@@ -205,7 +221,10 @@ void plan_recovery(const archive::archive& store, const engine_threads& threads)
   auto stored = store.list_runs();
   if (!stored) throw std::runtime_error("the archive cannot be read: " + stored.error().message());
   std::map<std::string_view, archive::stored_run*> latest;  // a name may be used again after its run was deleted
-  for (archive::stored_run& run : *stored) latest[run.run] = &run;
+  const home_keeper* homes = threads.front().services().homes.get();
+  for (archive::stored_run& run : *stored) {
+    if (homes == nullptr || !homes->is_left_out(run.number)) latest[run.run] = &run;
+  }
   std::size_t open = 0;
   for (const auto& [name, run] : latest) {
     registry& runs = threads.owner_of(name).runs();

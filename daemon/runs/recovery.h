@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "archive/archive.h"
 
@@ -18,8 +19,15 @@ class engine_threads;
 class run_host;
 
 struct recovered_run {
-  std::shared_ptr<run_host> host;    // null: the run cannot be read
-  std::string why;                   // then the reason
+  std::shared_ptr<run_host> host;  // null: the run cannot be read
+  std::string why;                 // then the reason
+  // In a fleet whose acks wait for the stream: messages that it did not have when the run was read.
+  struct unpublished {
+    std::int64_t entry = 0;
+    std::string session;
+    std::uint64_t seq = 0;
+  };
+  std::vector<unpublished> unpublished_messages;
   bool has_older_semantics = false;  // it was archived under older semantics, and continues under the current ones
 };
 

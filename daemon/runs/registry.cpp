@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "daemon/fleet/home_keeper.h"
 #include "daemon/runs/engine_thread.h"
 #include "daemon/runs/overload.h"
 #include "daemon/runs/recovery.h"
@@ -23,6 +24,11 @@ void refuse(const join_request& request, std::string_view field, std::string tex
 
 }  // namespace
 
+registry::registry(engine_thread& owner) : owner_(owner) {}
+registry::~registry() = default;
+
+home_keeper* registry::homes() const { return owner_.services().homes.get(); }
+
 void registry::join(join_request&& request) {
   const std::string& name = request.greeting.run;
   if (const auto live = by_name_.find(name); live != by_name_.end()) {
@@ -32,13 +38,13 @@ void registry::join(join_request&& request) {
   if (const auto waiting = rebuilding_.find(name); waiting != rebuilding_.end()) {
     return wait_for(waiting->second, std::move(request));
   }
-  if (const auto past = ended_.find(name); past != ended_.end()) {
-    return rebuild({.number = past->second, .run = name}, std::move(request));
-  }
+  const auto past = ended_.find(name);
+  const std::uint64_t number = past == ended_.end() ? 0 : past->second;
+  if (homes() != nullptr || number != 0) return rebuild({.number = number, .run = name}, std::move(request));
   open(std::move(request));
 }
 
-void registry::open(join_request&& request) {
+void registry::open(join_request&& request, const home_answer* home) {
   const run_services& services = owner_.services();
   const auto settings = services.settings.now();
   const std::string token = request.grant ? request.grant->name() : std::string();
@@ -57,14 +63,16 @@ void registry::open(join_request&& request) {
     owner_.counts().runs_of_token_refused.add();
     return refuse(request, "run", "the token has reached its max_runs of open runs");
   }
-  const std::uint64_t number = services.next_run_number();
+  const std::uint64_t number = home != nullptr ? home->number : services.next_run_number();
   const hello first = request.greeting;
   run_settings starts_with = settle(first, settings->policy);
   const canary_group group =
       draw_canary(first, settings->policy, settings->enforce_share, services.operator_mode.load());
   starts_with.mode = mode_in(group, starts_with.mode);
   const auto host = std::make_shared<run_host>(owner_, first, starts_with, number, group);
+  if (home != nullptr) host->set_home(home->generation, home->pinned);
   adopt(host);
+  if (home != nullptr) settle_home(*host);
   if (request.grant) host->opened_by(request.grant->name(), std::move(counted));
   host->go_live({}, &first);
   owner_.counts().runs_opened.add();
@@ -119,12 +127,14 @@ registry::removal registry::remove(const std::string& name) {
   if (rebuilding_.contains(name)) return {removal::result::busy};
   if (const auto past = ended_.find(name); past != ended_.end()) {
     const std::uint64_t number = past->second;
+    if (homes() != nullptr) homes()->forget(name, number);
     ended_.erase(past);
     return {removal::result::removed, number};
   }
   const auto live = by_name_.find(name);
   if (live == by_name_.end()) return {removal::result::unknown};
   const std::shared_ptr<run_host> host = live->second;
+  if (homes() != nullptr) homes()->forget(name, host->number());
   forget(*host);
   return {removal::result::removed, host->number()};
 }
@@ -132,14 +142,22 @@ registry::removal registry::remove(const std::string& name) {
 registry::removal::result registry::remove_unused(const std::string& name, std::uint64_t number,
                                                   std::optional<milliseconds> quiet_since) {
   if (rebuilding_.contains(name)) return removal::result::busy;
+  const auto remove_home = [&] {
+    if (homes() != nullptr) homes()->forget(name, number);
+  };
   if (const auto past = ended_.find(name); past != ended_.end()) {
     if (past->second == number) ended_.erase(past);
+    remove_home();
     return removal::result::removed;
   }
   const std::shared_ptr<run_host> host = find(number);
-  if (!host) return removal::result::removed;
+  if (!host) {
+    remove_home();
+    return removal::result::removed;
+  }
   const bool is_quiet = quiet_since && host->last_heard_ms() < *quiet_since;
   if (host->has_connections() || (!host->ended() && !is_quiet)) return removal::result::busy;
+  remove_home();
   forget(*host);
   return removal::result::removed;
 }
@@ -147,6 +165,11 @@ registry::removal::result registry::remove_unused(const std::string& name, std::
 // The caller holds `host`.
 void registry::forget(run_host& host) {
   host.close_deleted();
+  drop(host);
+}
+
+// Takes the run out of memory. The caller holds `host`.
+void registry::drop(run_host& host) {
   owner_.watch(host, std::nullopt);
   owner_.services().acks.remove(host.number());
   if (!host.ended()) owner_.services().counts.open.fetch_sub(1);
@@ -226,13 +249,15 @@ void registry::wait_for(pending_run& pending, join_request&& request) {
 }
 
 void registry::rebuild(archive::stored_run run, join_request&& request) {
-  if (rebuilding_.size() - expected_left_ >= max_rebuilding) {
-    return refuse(request, "run", "too many ended runs are being read back; try again");
+  const std::size_t most = homes() != nullptr ? max_waiting : max_rebuilding;
+  if (rebuilding_.size() - expected_left_ >= most) {
+    return refuse(request, "run", "too many runs are being read back; try again");
   }
   std::string name = run.run;
-  pending_run& pending = rebuilding_[std::move(name)];
+  pending_run& pending = rebuilding_[name];
   pending.run = std::move(run);
   pending.requests.push_back(std::move(request));
+  if (homes() != nullptr) return ask_home(name, pending.run.number);
   read(pending);
 }
 
@@ -250,31 +275,47 @@ void registry::read(pending_run& pending) {
 void registry::rebuilt(const std::string& name, recovered_run&& result) {
   const auto waiting = rebuilding_.find(name);
   if (waiting == rebuilding_.end()) return;
-  pending_run pending = std::move(waiting->second);
+  pending_run& pending = waiting->second;
+  if (homes() != nullptr && !pending.home && result.host) {
+    pending.read = std::make_unique<recovered_run>(std::move(result));
+    ask_home(name, pending.run.number);
+    return recover_next();
+  }
+  pending_run done = std::move(pending);
   rebuilding_.erase(waiting);
+  const bool was_expected = done.is_expected && !done.read;
+  take_in(std::move(done), std::move(result));
+  if (was_expected) recover_next();
+}
+
+// A run that was read back, or could not be, becomes one of this thread's.
+void registry::take_in(pending_run&& pending, recovered_run&& result) {
+  const std::string& name = pending.run.run;
   const std::shared_ptr<run_host> host = std::move(result.host);
   if (pending.is_expected) count_recovered(host == nullptr);
-  if (host) {
-    ended_.erase(name);
-    adopt(host);
-    if (result.has_older_semantics) host->adopt_semantics();
-    // The operator's switch ended with the last process, or changed while the run was read back.
-    static_cast<void>(host->follow_operator(owner_.services().operator_mode.load()));
-    owner_.watch(*host, host->inbox().next_due());
-  } else {
+  if (!host) {
     ended_[name] = pending.run.number;
     spdlog::error("{} run={} number={} why={}", pending.is_expected ? "recovery_failed" : "rebuild_failed",
                   digd::quoted(name), pending.run.number, digd::quoted(result.why));
+    return refuse_all(pending.requests, "the run cannot be read back from the archive");
   }
-  for (join_request& request : pending.requests) {
-    if (host) {
-      host->join(std::move(request));
-    } else {
-      refuse(request, "run", "the run cannot be read back from the archive");
-    }
+  ended_.erase(name);
+  if (pending.home) host->set_home(pending.home->generation, pending.home->pinned);
+  adopt(host);
+  if (homes() != nullptr) settle_home(*host);
+  for (const recovered_run::unpublished& message : result.unpublished_messages) {
+    if (message.entry <= homes()->published()) host->streamed(message.session, message.seq);
   }
-  if (host) retire_if_idle(*host);
-  if (pending.is_expected) recover_next();
+  if (result.has_older_semantics) host->adopt_semantics();
+  // The operator's switch ended with the last process, or changed while the run was read back.
+  static_cast<void>(host->follow_operator(owner_.services().operator_mode.load()));
+  owner_.watch(*host, host->inbox().next_due());
+  for (join_request& request : pending.requests) host->join(std::move(request));
+  retire_if_idle(*host);
+}
+
+void registry::refuse_all(std::vector<join_request>& requests, const std::string& why) {
+  for (join_request& request : requests) refuse(request, "run", why);
 }
 
 // The run was counted as open when it was found. `adopt` counts it itself.

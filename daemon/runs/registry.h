@@ -20,7 +20,9 @@
 
 namespace digd::daemon {
 
+class home_keeper;
 class run_host;
+struct home_answer;
 struct recovered_run;
 struct token_weight;
 
@@ -29,7 +31,8 @@ class registry {
   static constexpr std::size_t max_rebuilding = 64;
   static constexpr std::size_t max_waiting = 1'000;
 
-  explicit registry(engine_thread& owner) : owner_(owner) {}
+  explicit registry(engine_thread& owner);
+  ~registry();
 
   void join(join_request&& request);
   std::shared_ptr<run_host> find(std::uint64_t number) const;
@@ -47,6 +50,10 @@ class registry {
   void recover_next();
   // Whether the run is known and not in memory yet.
   bool is_being_read(const std::string& name) const { return rebuilding_.contains(name); }
+
+  // ---- in a fleet with homes
+  // The daemon's lease was lost or is held again: all runs stop or go on, and those of an earlier lease are confirmed.
+  void check_homes();
 
   void ended(run_host& host, run_outcome outcome);
   void retire_if_idle(run_host& host);
@@ -72,8 +79,11 @@ class registry {
   std::size_t follow_operator();
 
  private:
+  home_keeper* homes() const;
   void forget(run_host& host);
-  void open(join_request&& request);
+  void drop(run_host& host);
+  // `home`: of a run whose home was searched; its number is new.
+  void open(join_request&& request, const home_answer* home = nullptr);
   void adopt(std::shared_ptr<run_host> host);
   // A run that is read back, or waits for that.
   struct pending_run {
@@ -81,12 +91,27 @@ class registry {
     bool is_expected = false;  // by recovery
     bool is_reading = false;
     std::vector<join_request> requests;
+    // ---- in a fleet with homes
+    std::unique_ptr<home_answer> home;    // once it is known
+    std::unique_ptr<recovered_run> read;  // read back, and waits for its home
   };
   void wait_for(pending_run& pending, join_request&& request);
   void rebuild(archive::stored_run run, join_request&& request);
   void read(pending_run& pending);
   void rebuilt(const std::string& name, recovered_run&& result);
   void count_recovered(bool failed);
+  void take_in(pending_run&& pending, recovered_run&& result);
+  void refuse_all(std::vector<join_request>& requests, const std::string& why);
+
+  // ---- homes
+  void ask_home(const std::string& name, std::uint64_t number);
+  void on_home(const std::string& name, home_answer&& answer);
+  void on_home_elsewhere(pending_run&& pending, const home_answer& answer);
+  void on_home_unavailable(pending_run&& pending, const home_answer& answer);
+  void open_all(std::vector<join_request>&& requests, const home_answer& home);
+  void settle_home(run_host& host);
+  void confirm(run_host& host);
+  void on_confirmed(const std::string& name, std::uint64_t number, home_answer&& answer);
 
   engine_thread& owner_;
   boost::unordered_flat_map<std::string, std::shared_ptr<run_host>> by_name_;

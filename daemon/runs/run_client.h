@@ -52,7 +52,8 @@ struct join_request {
 };
 
 struct join_result {
-  refusal_note refused;  // if set, nothing else is
+  refusal_note refused;  // if set, nothing else is but `moved_to`
+  std::string moved_to;  // the run's home; `refused` has the code moved
   std::shared_ptr<run_host> host;
   session_slot slot;
   std::string welcome;
@@ -73,6 +74,8 @@ class run_client {
   virtual void on_flow_state(const flow_state& now) = 0;
   virtual void on_replaced() = 0;  // by a newer connection of the same session
   virtual void on_deleted() = 0;   // an operator deleted the run
+  // The run's home is another daemon now. digd's own clients cannot follow.
+  virtual void on_moved(const std::string&) { on_deleted(); }
 };
 
 }  // namespace digd::daemon

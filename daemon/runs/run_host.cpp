@@ -29,6 +29,7 @@ ingest::inbox::options live_options(const config& settings, bool is_archived) {
 run_host::run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
                    canary_group group)
     : owner_(owner),
+      homes_(owner.services().homes.get()),
       number_(number),
       group_(group),
       granted_(owner.services().settings.now()),
@@ -185,6 +186,7 @@ bool run_host::is_occupied(session_slot slot) const {
 
 void run_host::receive(session_slot from, std::string_view frame, std::chrono::steady_clock::time_point read_at) {
   if (!is_occupied(from)) return;
+  if (homes_ != nullptr) check_home();
   // Latency is not recorded for frames held for another session.
   const std::size_t held = inbox_.sessions()[from.session].held.size();
   if (held == 0) read_at_ = read_at;
@@ -208,6 +210,7 @@ std::string_view run_host::with_cost(std::string_view frame) {
 
 void run_host::receive_too_large(session_slot from, std::size_t bytes) {
   if (!is_occupied(from)) return;
+  if (homes_ != nullptr) check_home();
   ++slots_[from.session].handled;
   touch(from.session);
   carry_out(inbox_.receive_too_large(from.session, bytes, now()));
@@ -215,6 +218,7 @@ void run_host::receive_too_large(session_slot from, std::size_t bytes) {
 }
 
 void run_host::advance_time() {
+  if (homes_ != nullptr) check_home();
   carry_out(inbox_.advance(now()));
   after_call();
 }
@@ -235,10 +239,14 @@ refusal_note run_host::decide(const ingest::own_line& decision) {
 }
 
 void run_host::close_deleted() {
+  close([](run_client& client) { client.on_deleted(); });
+}
+
+void run_host::close(const std::function<void(run_client&)>& notify) {
   for (slot& at : slots_) {
     if (at.home == nullptr) continue;
-    boost::asio::dispatch(at.home->context(), [client = at.client] {
-      if (const auto deleted = client.lock()) deleted->on_deleted();
+    boost::asio::dispatch(at.home->context(), [client = at.client, notify] {
+      if (const auto notified = client.lock()) notify(*notified);
     });
     at.home = nullptr;
     at.client.reset();

@@ -7,6 +7,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 namespace digd::daemon {
 
 class engine_thread;
+class home_keeper;
 struct config;
 
 class run_host final : public std::enable_shared_from_this<run_host> {
@@ -62,6 +64,19 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void close_deleted();
   // All messages of the session up to `seq` are durable.
   void durable(std::string_view session, std::uint64_t seq);
+  // ---- in a fleet with homes (daemon/fleet/home_keeper.h)
+  // The run's home is here, with the lease of this generation; 0: nobody knows yet, and the run is not judged.
+  void set_home(std::uint64_t generation, bool pinned);
+  std::uint64_t home_generation() const { return home_generation_; }
+  // Whether this daemon may judge the run now.
+  bool holds_home() const;
+  // The lease was lost or is held again: stops judging, or judges on and acknowledges what the stream has.
+  void check_home();
+  // The stream has all messages of the session up to `seq`. They are acknowledged while the home is here.
+  void streamed(std::string_view session, std::uint64_t seq);
+  // The home is elsewhere: sends the clients there, and ignores what they still send.
+  void close_moved(const std::string& to);
+
   // To every client, when the thread is no longer congested.
   void send_flow_state();
 
@@ -111,6 +126,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
     bool touched = false;                   // in touched_
     std::shared_ptr<memory_charge> memory;  // of the latest connection, which pays for the held frames
     std::size_t charged_held = 0;
+    std::uint64_t streamed_seq = 0;  // the stream has the messages up to it
     std::vector<posted_frame> outgoing;  // for another thread's connection
   };
 
@@ -143,8 +159,14 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void count_graph_limits();
   std::optional<limit_id> refuses_for() const;
   milliseconds now();
+  void acknowledge_streamed();
+  void close(const std::function<void(run_client&)>& notify);
 
   engine_thread& owner_;
+  home_keeper* const homes_;  // null: runs have no homes
+  std::uint64_t home_generation_ = 0;
+  bool is_pinned_ = false;
+  bool has_streamed_ = false;  // some slot's `streamed_seq` may be ahead of what was acknowledged
   const std::uint64_t number_;
   const canary_group group_;
   const std::shared_ptr<const config> granted_;  // the settings when the run began here

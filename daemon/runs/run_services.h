@@ -16,6 +16,7 @@
 namespace digd::daemon {
 
 class engine_threads;
+class home_keeper;
 
 // The open runs that digd found in the archive when it started, and how many of them it has read back.
 struct recovery_progress {
@@ -43,7 +44,8 @@ struct run_services {
   const std::atomic<mode>& operator_mode;
   run_counts& counts;
   const engine_threads& threads;
-  boost::asio::thread_pool& rebuilder;  // reads runs back: one more thread than engine threads
+  const std::unique_ptr<home_keeper>& homes;  // null: runs have no homes
+  boost::asio::thread_pool& rebuilder;        // reads runs back: one more thread than engine threads
 
   std::uint64_t next_run_number() const {
     return archive ? archive->next_run_number() : counts.unarchived.fetch_add(1) + 1;

@@ -50,6 +50,21 @@ void add_fleet_options(std::vector<option>& table) {
   table.push_back(whole_number(
       "fleet.stream_days", 0, 36'500, when, [](auto& c) -> auto& { return c.fleet.stream_days; },
       "How long the stream keeps messages, if digd creates it; 0: no limit. Collectors must be faster."));
+  table.push_back(words(
+      "fleet.url", when, [](auto& c) -> auto& { return c.fleet.url; },
+      "Where clients reach this daemon, as ws://HOST:PORT or wss://HOST:PORT. Each run then has one home among the "
+      "daemons of the tenant, which send clients to it. Empty: runs stay where they were opened, and acks do not wait "
+      "for the stream."));
+  table.push_back(whole_number(
+      "fleet.lease_ms", 300, 600'000, when, [](auto& c) -> auto& { return c.fleet.lease_ms; },
+      "How long the homes of this daemon's runs count after it lost its connection to NATS. It stops judging a tenth "
+      "earlier; other daemons may take its runs a tenth later."));
+  table.push_back(choice(
+      "fleet.on_lost_stream", {fleet_settings::wait_word, fleet_settings::local_word}, when,
+      [](auto& c) -> auto& { return c.fleet.on_lost_stream; },
+      "wait: an ack means that the stream has the message; without NATS sessions go on up to their credits, and other "
+      "daemons take the runs. local: runs are pinned to this daemon, judged and acknowledged here without NATS; no "
+      "other daemon takes them before this one drains."));
 }
 
 std::string check_fleet(const config& c) {
@@ -60,6 +75,9 @@ std::string check_fleet(const config& c) {
   }
   if (!c.fleet.host.empty() && !is_name(c.fleet.host)) {
     return "fleet.host: " + digd::quoted(c.fleet.host) + " is not a name: 1 to 64 letters, digits, - and _";
+  }
+  if (!c.fleet.url.empty() && !c.fleet.url.starts_with("ws://") && !c.fleet.url.starts_with("wss://")) {
+    return "fleet.url: " + digd::quoted(c.fleet.url) + " does not begin with ws:// or wss://";
   }
   for (const std::string& server : c.fleet.servers) {
     if (!server.starts_with("nats://") && !server.starts_with("tls://")) {

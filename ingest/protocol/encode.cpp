@@ -375,6 +375,16 @@ void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq,
   fields.end();
 }
 
+void encode_moved(std::string& out, std::string_view to) {
+  object fields(out);
+  fields.word("type", "error");
+  fields.word("code", to_string(refusal::moved));
+  fields.text("message", "another daemon of the fleet has the run");
+  fields.text("to", to);
+  fields.flag("fatal", true);
+  fields.end();
+}
+
 void encode_detection(std::string& out, const detection& detection, bool with_witness) {
   object fields(out);
   fields.word("rule", to_string(detection.rule));

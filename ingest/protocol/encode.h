@@ -29,6 +29,7 @@ void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bo
 void encode_intervention(std::string& out, const intervention& intervention, const answer& from, bool with_witness);
 void encode_ack(std::string& out, std::uint64_t seq);
 void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal);  // seq 0: none
+void encode_moved(std::string& out, std::string_view to);  // the error `moved`, with the address of the run's home
 // The line that replaces a refused frame in the record. A replay gives the same answer to this line as digd gave to the
 // frame.
 void encode_refused(std::string& out, const refusal_note& note, std::uint64_t seq);

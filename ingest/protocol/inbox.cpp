@@ -16,7 +16,7 @@ namespace {
 
 // The daemon decides when its own limits have passed; a client's gap does for those of the run.
 bool is_own_limit(std::optional<limit_id> limit) {
-  return limit && *limit != limit_id::overload && *limit != limit_id::run_bytes;
+  return limit && *limit != limit_id::overload && *limit != limit_id::run_bytes && *limit != limit_id::fleet_lease;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 // The lease counts from before the request was sent, so that no clock is compared with another. It stops a tenth of its
 // length before its end. A write whose reply is lost is followed by a read.
 //
-// The lease ends for good when another daemon ended it, or this one drained. Then the daemon takes a new one, with a
+// The lease ends permanently when another daemon ended it, or this one drained. Then the daemon takes a new one, with a
 // new incarnation. Runs whose homes name the old one must be confirmed (home_search.h).
 //
 // Thread: one at a time. Bounds: one request at a time. Failure: `problem`, in words; requests are tried again.

@@ -1,0 +1,63 @@
+// homes.db: what a daemon must know about homes after a restart. Its lease's incarnation; the runs that it took over,
+// whose earlier entries it must not publish again; and its copies of runs whose home is elsewhere now.
+//
+// Thread: any; a mutex serializes the calls. Bounds: a row for each such run that the archive has. Failure: every
+// call that can fail returns a `failure`, and has stored nothing then.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "archive/sqlite.h"
+
+namespace digd::daemon {
+
+// A run that was taken over from another home.
+struct adopted_run {
+  std::uint64_t number = 0, epoch = 0;
+  std::string origin_archive;
+  std::uint64_t origin_number = 0;
+  std::uint64_t kept = 0;  // entries of earlier homes; all, while it is not complete
+  bool is_complete = false;
+};
+
+class home_store {
+ public:
+  static constexpr int schema_version = 1;
+  static constexpr std::int64_t application_id = 0x64696768;  // "digh"
+
+  // `archive_name`: what the file has of another archive is removed.
+  archive::failure open(const std::string& path, const std::string& archive_name);
+
+  std::string incarnation() const;  // empty: none yet
+  archive::failure set_incarnation(const std::string& incarnation);
+
+  archive::failure begin_adoption(const std::vector<adopted_run>& runs);
+  archive::failure complete_adoption(std::uint64_t number, std::uint64_t kept);
+  std::optional<adopted_run> adopted(std::uint64_t number) const;
+  std::vector<std::uint64_t> incomplete() const;
+
+  // The copy is not the run any more.
+  archive::failure note_moved(std::uint64_t number);
+  bool has_moved(std::uint64_t number) const;
+
+  // The archive has no more of the run.
+  archive::failure forget(std::uint64_t number);
+
+ private:
+  archive::failure migrate();
+  archive::failure load();
+
+  mutable std::mutex mutex_;
+  archive::connection db_;
+  std::string incarnation_;
+  boost::unordered_flat_map<std::uint64_t, adopted_run> adopted_;
+  boost::unordered_flat_set<std::uint64_t> moved_;
+};
+
+}  // namespace digd::daemon

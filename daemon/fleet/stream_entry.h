@@ -1,0 +1,27 @@
+// A message of the stream as an entry of the archive again, with its original texts: for a run that moves to another
+// home. docs/fleet.md describes the messages. Pure functions.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "archive/entry.h"
+#include "daemon/fleet/homes/run_parts.h"
+
+namespace digd::daemon {
+
+struct stream_message_fields {
+  boost::json::object fields;
+  std::string archive;       // of the daemon that published it, from its id
+  stream_line line() const;  // refers to this
+};
+
+// Nothing: it is no message that digd publishes.
+std::optional<stream_message_fields> read_stream_message(std::string_view id, std::string_view body);
+
+// Fills all but `run_number`. Null: `why` has the reason, such as texts that were cut.
+archive::entry_ptr entry_of(const stream_message_fields& message, std::string& why);
+
+}  // namespace digd::daemon
