@@ -197,8 +197,7 @@ class Stream:
         }
         if self.connections:
             hello["answered_seq"] = min(self.waiting_for, default=len(self.messages) + 1) - 1
-        await ws.send(json.dumps(hello))
-        welcome = json.loads(await ws.recv())
+        welcome = await self.greet(ws, hello)
         must(welcome["type"] == "welcome", f"{self}: expected a welcome, got {welcome}")
         at = welcome["acked_seq"]
         must(at >= self.acked, f"{self}: {self.acked} was acked, but the welcome after a restart names only {at}")
@@ -233,6 +232,10 @@ class Stream:
             await asyncio.gather(waiting, return_exceptions=True)
             if waiting.done() and not waiting.cancelled() and isinstance(waiting.exception(), Broken):
                 raise waiting.exception()
+
+    async def greet(self, ws, hello):
+        await ws.send(json.dumps(hello))
+        return json.loads(await asyncio.wait_for(ws.recv(), TIMEOUT_S))
 
     async def listen(self, ws, since):
         answered = set()

@@ -1,0 +1,281 @@
+"""Kills the broker, the homes and the collector of a fleet at seeded random moments under load; checks its promises.
+
+The streams of tests/daemon/killing.py play runs whose answers are known from an undisturbed daemon. Each connection
+begins at a random daemon, which may send the client elsewhere. Checked on every connection: no acked message is lost,
+and each answer is the expected one, whichever daemon gives it. Checked of each complete run: its last home's archive
+has every message once, in order, with the expected detections. Checked at the end: so have the Parquet files.
+"""
+
+import asyncio
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+import duckdb
+from homes import Host
+from killing import (
+    TIMEOUT_S,
+    Broken,
+    Stream,
+    check_archive,
+    detections_of,
+    in_any_order,
+    make_traces,
+    must,
+    open_archive,
+)
+from live import wait_until
+
+MAX_MOVES = 5
+LEASE_MS = 6_000  # longer than the broker is away, also on a busy machine
+
+
+class Moved(Exception):
+    """Another daemon has the run."""
+
+
+class NotNow(Exception):
+    """No daemon can say yet who has the run."""
+
+
+class FleetStream(Stream):
+    def __init__(self, run, session, trace, hosts, dice):
+        super().__init__(run, session, trace)
+        self.hosts, self.dice = hosts, dice
+        self.homes = []
+        self.moves = 0
+
+    async def greet(self, ws, hello):
+        frame = await super().greet(ws, hello)
+        if frame["type"] == "error" and frame["code"] == "moved":
+            raise Moved(frame["to"])
+        if frame["type"] == "error" and frame["code"] == "over_limit":
+            raise NotNow(frame["message"])
+        return frame
+
+    def check_answer(self, frame):
+        if frame.get("code") == "moved":
+            raise ConnectionError("the run moved")
+        super().check_answer(frame)
+
+    async def follow(self):
+        """One connection, wherever the daemons send it. Returns whether all messages are acked."""
+        alive = [host for host in self.hosts if host.is_alive()]
+        if not alive:
+            return False
+        at = self.dice.choice(alive)
+        for _ in range(MAX_MOVES):
+            try:
+                self.homes.append(at)
+                return await self.run_connection(at.url.removeprefix("ws://"))
+            except Moved as moved:
+                self.moves += 1
+                self.homes.pop()
+                at = next(host for host in self.hosts if host.url == str(moved))
+            except NotNow:
+                return False
+        return False
+
+
+class KilledHost(Host):
+    def is_alive(self):
+        return self.process is not None and self.process.poll() is None
+
+
+@dataclass
+class Tally:
+    kills: Counter = field(default_factory=Counter)
+    runs: int = 0
+    messages: int = 0
+    connections: int = 0
+    moves: int = 0
+    runs_with_several_homes: int = 0
+    repeated: int = 0
+    seconds: float = 0.0
+
+
+class FleetKilling:
+    def __init__(self, folder, nats, traces, seed, lanes=4):
+        self.nats, self.traces, self.lake = nats, traces, folder / "lake"
+        self.dice = random.Random(f"{seed}/kills")
+        self.hosts = [
+            KilledHost(folder, f"h{i}", nats.url, lease_ms=LEASE_MS, more="threads = 1\n") for i in range(3)
+        ]
+        self.collector, self.lanes, self.next_run = None, lanes, 0
+        self.complete = []  # (run, trace)
+        self.tally = Tally()
+        self.stopping = False
+
+    # ---- the parts
+
+    def start(self):
+        for host in self.hosts:
+            host.start()
+        self.start_collector()
+
+    def start_collector(self):
+        command = [sys.executable, "-m", "digd.fleet", "collect", str(self.lake), "--nats", self.nats.url]
+        self.collector = subprocess.Popen(
+            [*command, "--batch-seconds", "0.5"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def stop(self):
+        if self.collector is not None and self.collector.poll() is None:
+            self.collector.kill()
+            self.collector.wait()
+        for host in self.hosts:
+            if host.is_alive():
+                host.kill()
+
+    # ---- the load
+
+    def begin_run(self):
+        trace = self.traces[self.next_run % len(self.traces)]
+        run = f"k{self.next_run}"
+        self.next_run += 1
+        return [FleetStream(run, session, trace, self.hosts, self.dice) for session in trace.sessions]
+
+    async def lane(self):
+        while not self.stopping:
+            streams = self.begin_run()
+            await asyncio.gather(*(self.finish(stream) for stream in streams))
+            self.check_run(streams)
+
+    async def finish(self, stream):
+        deadline = time.monotonic() + 4 * TIMEOUT_S
+        while not await stream.follow():
+            must(time.monotonic() < deadline, f"{stream}: not complete in time")
+            await asyncio.sleep(0.05)
+
+    def check_run(self, streams):
+        trace, run = streams[0].trace, streams[0].run
+        for stream in streams:
+            must(not stream.waiting_for, f"{stream}: never answered: {sorted(stream.waiting_for)[:5]}")
+        got = {id: f for s in streams for id, f in s.interventions.items()}
+        must(
+            got.keys() == trace.interventions.keys(),
+            f"run {run}: interventions {sorted(got)}, expected {sorted(trace.interventions)}",
+        )
+        with open_archive(streams[0].homes[-1]) as db:
+            check_archive(db, run, trace)
+            must(detections_of(db, run) == trace.detections, f"run {run}: detections differ from the undisturbed run")
+        self.complete.append((run, trace))
+        self.tally.runs += 1
+        self.tally.messages += trace.length
+        self.tally.repeated += sum(s.repeated for s in streams)
+        self.tally.connections += sum(s.connections for s in streams)
+        self.tally.moves += sum(s.moves for s in streams)
+        self.tally.runs_with_several_homes += len({id(home) for s in streams for home in s.homes}) > 1
+
+    # ---- the kills
+
+    async def kill(self, times, progress):
+        for _ in range(times):
+            await asyncio.sleep(self.dice.uniform(0, 1.0))
+            victim = self.dice.choice(["home", "home", "broker", "collector"])
+            self.tally.kills[victim] += 1
+            if victim == "home":
+                await self.kill_home()
+            elif victim == "broker":
+                self.nats.kill()
+                await asyncio.sleep(self.dice.uniform(0, 0.5))
+                await asyncio.to_thread(self.nats.start)
+            else:
+                self.collector.kill()
+                self.collector.wait()
+                self.start_collector()
+            progress(self.tally)
+
+    async def kill_home(self):
+        """It comes back within its lease, or after another daemon took its runs."""
+        host = self.dice.choice(self.hosts)
+        host.kill()
+        late = self.dice.random() < 0.5
+        await asyncio.sleep(self.dice.uniform(1.2, 2.0) * LEASE_MS / 1000 if late else self.dice.uniform(0, 0.5))
+        await asyncio.to_thread(host.restart)
+
+    async def load(self, times, progress):
+        lanes = [asyncio.create_task(self.lane()) for _ in range(self.lanes)]
+        kills = asyncio.create_task(self.kill(times, progress))
+        await asyncio.wait([*lanes, kills], return_when=asyncio.FIRST_EXCEPTION)
+        self.stopping = True
+        if kills.done():
+            results = await asyncio.wait_for(asyncio.gather(*lanes, kills, return_exceptions=True), 8 * TIMEOUT_S)
+        else:
+            for task in [*lanes, kills]:
+                task.cancel()
+            results = await asyncio.gather(*lanes, kills, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception):
+                raise result
+
+    def run(self, times, progress=lambda tally: None):
+        begun = time.monotonic()
+        self.start()
+        asyncio.run(self.load(times, progress))
+        self.check_parquet()
+        self.tally.seconds = time.monotonic() - begun
+        return self.tally
+
+    # ---- the end
+
+    def check_parquet(self):
+        wait_until(lambda: all(is_published(host) for host in self.hosts), "the publication", within=120)
+        self.collector.send_signal(signal.SIGTERM)
+        self.collector.wait(60)
+        # What killed collectors had taken comes again after the ack wait.
+        deadline = time.monotonic() + 200
+        wrong = "nothing was collected"
+        while wrong and time.monotonic() < deadline:
+            command = [sys.executable, "-m", "digd.fleet", "collect", str(self.lake), "--nats", self.nats.url]
+            done = subprocess.run([*command, "--until-empty", "--batch-seconds", "1"], capture_output=True, text=True)
+            must(done.returncode == 0, f"the collector: {done.stderr[-1000:]}")
+            wrong = self.difference()
+        must(not wrong, f"Parquet: {wrong}")
+
+    def difference(self):
+        files = sorted(str(path) for path in self.lake.glob("v1/entries/tenant=*/day=*/*.parquet"))
+        if not files:
+            return "there are no files"
+        rows = duckdb.sql(
+            f"SELECT run, session, seq, count(*), any_value(frame) FROM read_parquet({files}, union_by_name = true)"
+            " WHERE kind IN ('message', 'refused') GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+        doubled = [row[:4] for row in rows if row[3] != 1]
+        if doubled:
+            return f"doubled: {doubled[:3]}"
+        found = Counter((run, session) for run, session, *_ in rows)
+        for run, trace in self.complete:
+            for session, messages in trace.sessions.items():
+                if found[run, session] != len(messages):
+                    return f"{run}/{session}: {found[run, session]} of {len(messages)} messages"
+        return self.difference_of_detections()
+
+    def difference_of_detections(self):
+        import json
+
+        files = sorted(str(path) for path in self.lake.glob("v1/detections/tenant=*/day=*/*.parquet"))
+        rows = duckdb.sql(f"SELECT run, detection FROM read_parquet({files}, union_by_name = true)").fetchall()
+        by_run = {}
+        for run, detection in rows:
+            by_run.setdefault(run, []).append(json.loads(detection))
+        for run, trace in self.complete:
+            if in_any_order(by_run.get(run, [])) != trace.detections:
+                return f"{run}: other detections than the undisturbed run"
+        return None
+
+
+def is_published(host):
+    import sqlite3
+
+    with open_archive(host) as archive:
+        last = archive.execute("SELECT max(id) FROM entries").fetchone()[0] or 0
+    with sqlite3.connect(f"file:{host.data}/fleet.db?mode=ro", uri=True) as store:
+        return store.execute("SELECT entry FROM position").fetchone()[0] >= last
+
+
+__all__ = ["Broken", "FleetKilling", "make_traces"]
