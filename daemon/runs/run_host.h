@@ -126,7 +126,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
     bool touched = false;                   // in touched_
     std::shared_ptr<memory_charge> memory;  // of the latest connection, which pays for the held frames
     std::size_t charged_held = 0;
-    std::uint64_t streamed_seq = 0;  // the stream has the messages up to it
+    std::uint64_t streamed_seq = 0;      // the stream has the messages up to it
     std::vector<posted_frame> outgoing;  // for another thread's connection
   };
 

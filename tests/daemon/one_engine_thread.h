@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "daemon/fleet/home_keeper.h"
 #include "daemon/runs/engine_threads.h"
 
 namespace digd::daemon {
@@ -15,6 +16,7 @@ struct one_engine_thread {
   overload_state overload;
   std::atomic<mode> operator_mode{mode::enforce};
   run_counts counts;
+  std::unique_ptr<home_keeper> homes;  // null: runs have no homes
   boost::asio::thread_pool rebuilder{1};
   engine_threads threads;
   const run_services services{.settings = live,
@@ -25,6 +27,7 @@ struct one_engine_thread {
                               .operator_mode = operator_mode,
                               .counts = counts,
                               .threads = threads,
+                              .homes = homes,
                               .rebuilder = rebuilder};
 
   // `store`: null for a daemon without an archive.
