@@ -106,10 +106,10 @@ async def step(run: digd.Run, agent: str, inputs: list[str], to: str | None) -> 
     return event
 
 
-async def until_connected(run: digd.Run, connections: int) -> None:
-    """Until the run has had so many connections, and has one now."""
+async def until_connected(run: digd.Run, after: int = 0) -> None:
+    """Until the run has a connection that came after so many."""
     deadline = time.monotonic() + 30
-    while not (run.connected and run.counters.connections >= connections):
+    while not (run.connected and run.counters.connections > after):
         if time.monotonic() > deadline:
             sys.exit(f"scripts/fleet: {run.session_name} did not find the home of the run")
         await asyncio.sleep(0.02)
@@ -121,21 +121,22 @@ async def work(daemons: list[Daemon]) -> None:
         for agent, daemon in zip(TEAM, daemons):
             run = digd.Run("team", [agent], url=daemon.address, session=agent, end_on_exit=False)
             runs[agent] = await stack.enter_async_context(run)
-            await until_connected(run, 1)
+            await until_connected(run)
         print(f"the home of the run is {home_of(daemons)}: it was asked first; the others sent their agents there")
         task = (await runs["planner"].emit(["planner"], payload={"text": "Write a parser."})).event
         part = await step(runs["planner"], "planner", [task], "coder")
         for run in runs.values():
             await run.flush()
+        before = {agent: run.counters.connections for agent, run in runs.items()}
         print(f"{daemons[0].name} is killed")
         daemons[0].end(signal.SIGKILL)
         for agent in TEAM[1:]:
-            await until_connected(runs[agent], 2)
+            await until_connected(runs[agent], before[agent])
         print(f"{home_of(daemons[1:])} has restored the run from the stream, and judges on")
         part = await step(runs["coder"], "coder", [part], "reviewer")
         daemons[0].start()
         daemons[0].wait_for_lease()
-        await until_connected(runs["planner"], 2)
+        await until_connected(runs["planner"], before["planner"])
         print(f"{daemons[0].name} is back, and has sent its agent to the new home")
         await step(runs["reviewer"], "reviewer", [part], None)
         await runs["reviewer"].end("success")
