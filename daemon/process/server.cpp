@@ -411,10 +411,16 @@ void server::release_homes(std::chrono::milliseconds max_wait) {
   if (!homes_) return;
   homes_->begin_drain();
   const auto deadline = std::chrono::steady_clock::now() + max_wait;
-  std::uint64_t looked = publisher_->found_nothing();
-  const auto is_published = [&] { return publisher_->found_nothing() > looked + 1; };
+  // Two searches without an entry, counted from when all is durable: the first may have begun before that.
+  bool is_durable = false;
+  std::uint64_t looked = 0;
+  const auto is_published = [&] {
+    if (is_durable) return publisher_->found_nothing() > looked + 1;
+    is_durable = archive_->queued() == 0;
+    looked = publisher_->found_nothing();
+    return false;
+  };
   while (!is_published() && std::chrono::steady_clock::now() < deadline) {
-    if (archive_->queued() > 0) looked = publisher_->found_nothing();
     publisher_->wake();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
