@@ -162,7 +162,8 @@ bool home_keeper::finish(question& asked, const home_decision& decision) {
     wake_.notify_all();
     return true;
   }
-  if (decision.is == kind::elsewhere) {
+  // With a copy of its own, a daemon also asks when no client waits: after a start, or with a new lease.
+  if (decision.is == kind::elsewhere && asked.number == 0) {
     if (elsewhere_.size() >= max_elsewhere) {
       elsewhere_.erase(std::min_element(elsewhere_.begin(), elsewhere_.end(),
                                         [](const auto& a, const auto& b) { return a.second < b.second; }));

@@ -252,6 +252,8 @@ def test_a_stopped_daemon_hands_its_runs_over_at_once(nats, tmp_path):
         script.end(10 * steps)
         expected, _ = undisturbed(tmp_path / "alone", "r1", steps)
         assert script.answers == expected
+        hosts[0].start()
+        assert moved(hosts[0], "r1") == hosts[1].url
 
 
 def test_many_runs_of_a_dead_host_are_restored(fleet):
