@@ -91,9 +91,11 @@ it('A run that used nothing and has no limits has no such panel', async () => {
   daemon = await new Digd().start();
   const client = await daemon.client('r3', {agents: ['planner']});
   client.event('task', ['planner']);
+  await client.waitFor('ack'); // the archive has the run
   const watched = await open(browser, daemon.url('/'));
+  const answered = watched.page.waitForResponse((response) => response.url().endsWith('/v1/runs/r3/usage'));
   await watched.page.goto(daemon.url(runPath('r3')));
-  await watched.page.waitForResponse((response) => response.url().endsWith('/v1/runs/r3/usage'));
+  await answered;
   await watched.page.getByText('1 event, 0 activations').waitFor();
   expect(await watched.page.getByRole('region', {name: 'Spending'}).count()).toBe(0);
   client.close();
