@@ -50,6 +50,7 @@ export function App() {
       setVisits((count) => count + 1);
     };
     addEventListener('hashchange', change);
+    setRun(readAddress().run); // the address may have changed since the first drawing
     return () => removeEventListener('hashchange', change);
   }, []);
   if (tokenReason !== null) {
