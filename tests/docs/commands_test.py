@@ -27,6 +27,7 @@ READERS = {
     "ini": "tests/docs/commands_test.py",
     "json": "tests/docs/samples_test.py",
     "python": "tests/docs/samples_test.py",
+    "clickhouse": "tests/fleet/clickhouse_test.py",
     "sql": "tests/archive/docs_test.cpp",
     "toml": "tests/docs/samples_test.py",
     "ts": "clients/typescript/test/samples.test.ts",
