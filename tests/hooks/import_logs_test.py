@@ -218,7 +218,7 @@ def test_report_names_the_agent_that_failed_in_an_imported_session(many):
     done = digctl("report", str(path), "--format", "md", "--budget", "0", "-q")
     assert done.returncode == 0, done.stderr
     assert 'of agent "main" (waiting at "default\\#1")' in done.stdout
-    assert "early termination" in done.stdout, done.stdout
+    assert "digd detected an early termination" in done.stdout
 
 
 def test_causal_says_what_goes_with_failures_of_imported_sessions(many):
