@@ -112,7 +112,7 @@ int ask_model(const attribute_options& options, const whowhen::labelled_log& run
 
 report::conclusion concluded(const whowhen::labelled_log& run, const report::run_facts& facts,
                              const chief::attribution& a) {
-  report::part part{.id = "decisive-error", .title = "CHIEF", .ran = true};
+  report::part part{.id = "decisive-error", .name = "CHIEF", .ran = true};
   report::add_suspects(part, run.log, a, 2);
   return report::conclude(facts, {part});
 }

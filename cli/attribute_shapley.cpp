@@ -127,7 +127,7 @@ namespace verdicts = digd::report;
 verdicts::conclusion conclude(const opened& game, const shapley::report& r) {
   verdicts::run_facts run;
   if (!game.trace.empty()) run = verdicts::facts_for_conclusion(std::string_view(game.trace));
-  verdicts::part part{.id = "responsibility", .title = "Shapley values", .ran = true};
+  verdicts::part part{.id = "responsibility", .name = "Shapley values", .ran = true};
   // The same run has the same JSON, wherever it is read from: no name of a source in it.
   const std::string remedy = game.trace.empty() ? "" : "open its detections with digctl show";
   verdicts::add_suspects(part, r, game.trace, remedy);

@@ -113,16 +113,18 @@ section failure_section(const gathered& from, const conclusion& who, const std::
   return out;
 }
 
-// The candidates of the method that names the suspect, or of those that name nobody.
+// The candidates of the method that names the suspect, or of those that name nobody; the named one is first.
 table suspect_table(const part& of) {
   constexpr std::size_t max_suspects = 5;
   const bool probability = of.scale == score_scale::probability;
-  table out{.caption = "Candidates by " + of.title,
-            .columns = {{"agent"}, {"where"}, {probability ? "probability" : "φ", true}, {"evidence"}, {"said"}},
-            .rows = {},
-            .left_out = {}};
+  table out{
+      .caption = "Candidates by " + of.name,
+      .columns = {{"agent"}, {"where"}, {probability ? "probability" : "φ", true}, {"evidence"}, {"what it said"}},
+      .rows = {},
+      .left_out = {}};
   for (const suspicion& s : of.suspects) {
     if (out.rows.size() == max_suspects) break;
+    if (!probability && s.score <= 0) continue;  // they add no risk
     const std::string score = s.proven      ? "proven"
                               : probability ? fmt::format("{:.0f} %", 100 * s.score)
                               : s.error > 0 ? fmt::format("{:.3g} ± {:.2g}", s.score, s.error)
@@ -130,17 +132,35 @@ table suspect_table(const part& of) {
     out.rows.push_back({short_name(s.agent, 60), s.place, score, s.evidence.empty() ? "none" : s.evidence, s.quote});
   }
   if (of.candidates > out.rows.size())
-    out.left_out = fmt::format("The first {} of {}.", out.rows.size(), grouped(of.candidates));
+    out.left_out =
+        fmt::format("The first {} of {}. `{}` lists all.", out.rows.size(), grouped(of.candidates), of.command);
   return out;
+}
+
+// Whether section Who lists the candidates of a method. Section Method then leaves them out.
+bool lists_candidates(const part& p, const conclusion& who) {
+  const bool asks = who.verdict == conclusion::kind::suspect || who.verdict == conclusion::kind::nobody;
+  if (!asks || !p.ran || p.suspects.empty() || p.scale == score_scale::none) return false;
+  return who.verdict == conclusion::kind::nobody || p.name == who.method;
+}
+
+// Why the first candidate is not the one with the highest probability; empty if it is.
+std::string why_first(const part& p) {
+  if (p.scale != score_scale::probability || p.suspects.size() < 2) return {};
+  const suspicion &first = p.suspects[0], &next = p.suspects[1];
+  if (first.proven || first.score >= next.score || first.agent_score <= 0) return {};
+  return fmt::format(
+      "{} comes first although another step is more probable: all steps of its agent together have {:.0f} %, and those "
+      "of the next agent {:.0f} %.",
+      capitalized(first.place), 100 * first.agent_score, 100 * first.next_agent_score);
 }
 
 section responsible_section(const observed& seen, const std::vector<part>& parts, const conclusion& who) {
   section out{.id = "who", .title = "Who", .blocks = {}};
-  const bool asks = who.verdict == conclusion::kind::suspect || who.verdict == conclusion::kind::nobody;
   for (const part& p : parts) {
-    if (!asks || !p.ran || p.suspects.empty() || p.scale == score_scale::none) continue;
-    if (who.verdict == conclusion::kind::suspect && p.title != who.method) continue;
+    if (!lists_candidates(p, who)) continue;
     out.blocks.push_back(block::of(suspect_table(p)));
+    if (std::string why = why_first(p); !why.empty()) out.blocks.push_back(block::words(std::move(why)));
   }
   out.blocks.push_back(block::of(agent_table(seen)));
   return out;
@@ -162,7 +182,7 @@ section why_section(const gathered& from) {
   }
   if (seen.detections.size() < seen.found) {
     out.blocks.push_back(
-        block::remark(fmt::format("Told in full: {} of {} detections, the first of each rule. digctl replay lists all.",
+        block::remark(fmt::format("{} of {} detections are below, the first of each rule. `digctl replay` lists all.",
                                   seen.detections.size(), grouped(seen.found))));
   }
   std::size_t n = 0;
@@ -173,34 +193,57 @@ section why_section(const gathered& from) {
 
 section done_section(const observed& seen) {
   section out{.id = "done", .title = "What was done", .blocks = {}};
-  if (seen.found == 0) out.blocks.push_back(block::words("Nothing: there was nothing to heal."));
+  if (seen.found == 0) out.blocks.push_back(block::words("There was nothing to heal."));
   else out.blocks.push_back(block::of(rule_table(seen)));
   return out;
+}
+
+// What the confidence on top rests on.
+std::string about_confidence(const conclusion& who, const std::vector<part>& parts) {
+  const auto by = std::find_if(parts.begin(), parts.end(), [&](const part& p) { return p.name == who.method; });
+  if (who.suspect.proven) return fmt::format("{} proves the suspect from the log itself.", who.method);
+  if (by == parts.end() || by->scale != score_scale::probability) {
+    return fmt::format(
+        "The suspect comes from {}. φ is no probability: it compares this run with replays in which a healthy "
+        "counterpart "
+        "acts instead.",
+        who.method);
+  }
+  return fmt::format(
+      "The suspect comes from {}. Its probabilities were calibrated on other logs: of the steps with 20 %, about one "
+      "in "
+      "five was the decisive error.",
+      who.method);
 }
 
 section sure_section(const observed& seen, const std::vector<part>& parts, const conclusion& who) {
   section out{.id = "sure", .title = "How sure", .blocks = {}};
   std::string sure =
-      fmt::format("The detections are exact: digd replayed the {} stored messages of the run.", grouped(seen.messages));
+      seen.guessed.links
+          ? "The log does not record who got which event, so the importer inferred it. Detections can be wrong."
+          : fmt::format("The detections are exact: digd replayed the {} of the run.",
+                        counted(seen.messages, "message", "messages"));
+  if (seen.guessed.times)
+    sure += " The log has no times, so those on this page are invented: one step after the other.";
   if (seen.dropped > 0)
     sure += fmt::format(" {} not observed, so detections may be missing.",
                         counted(seen.dropped, "message was", "messages were"));
   if (seen.refused > 0) sure += fmt::format(" {} refused.", counted(seen.refused, "message was", "messages were"));
   out.blocks.push_back(block::words(sure));
-  if (who.verdict == conclusion::kind::suspect) {
-    out.blocks.push_back(block::words(
-        who.margin.empty()
-            ? fmt::format("{} proves the suspect from the log itself.", who.method)
-            : fmt::format("{} names the suspect ({}): confidence {}.", who.method, who.margin, to_string(who.sure))));
-  }
+  if (who.verdict == conclusion::kind::suspect) out.blocks.push_back(block::words(about_confidence(who, parts)));
+  std::vector<std::string> missing;
   for (const part& p : parts) {
-    if (!p.ran) out.blocks.push_back(block::words(fmt::format("Not run: {}. Why: {}", p.title, p.why_not)));
+    if (!p.ran && p.id != "causes") missing.push_back(p.name);
+  }
+  if (!missing.empty()) {
+    out.blocks.push_back(block::words(fmt::format("{} did not run; section Method says why.", listed(missing))));
   }
   return out;
 }
 
-block part_block(const part& p) {
+block part_block(const part& p, const conclusion& who) {
   block out = folded(p.title + (p.ran ? "" : " (not run)"), p.blocks);
+  if (lists_candidates(p, who)) std::erase_if(out.inside, [](const block& b) { return b.ranks; });
   if (!p.ran) {
     out.inside.insert(out.inside.begin(), block::remark("Not run: " + p.why_not));
     if (!p.command.empty()) out.inside.push_back(block::typed(p.command));
@@ -230,14 +273,11 @@ block sources_block(const std::vector<part>& parts) {
   return folded("How each number was made", {block::of(std::move(made))});
 }
 
-section method_section(const observed& seen, const std::vector<part>& parts) {
+section method_section(const std::vector<part>& parts, const conclusion& who) {
   section out{.id = "method", .title = "Method", .blocks = {}};
-  for (const part& p : parts) out.blocks.push_back(part_block(p));
+  for (const part& p : parts) out.blocks.push_back(part_block(p, who));
   out.blocks.push_back(sources_block(parts));
-  out.blocks.push_back(
-      block::words(fmt::format("Made from the {} stored messages of run {} alone: the same messages give the same "
-                               "report, but where attribution ran out of time.",
-                               grouped(seen.messages), short_name(seen.run, 80))));
+  out.blocks.push_back(block::words("The same messages give the same report, unless attribution runs out of time."));
   return out;
 }
 
@@ -306,6 +346,7 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
   for (const rule_facts& r : seen.rules) cleared += r.outcomes[static_cast<std::size_t>(outcome_kind::cleared)];
   out.failed = seen.found > cleared || seen.ended == run_outcome::failure || seen.ended == run_outcome::aborted;
   out.facts = facts_of(seen);
+  if (seen.messages == 0) return out;
   out.sections.push_back(failure_section(from, who, subject, drawn));
   if (std::vector<block> used = usage_blocks(seen.usage); !used.empty()) {
     out.sections.push_back({.id = "used", .title = "What it used", .blocks = std::move(used)});
@@ -314,17 +355,26 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
   out.sections.push_back(why_section(from));
   out.sections.push_back(done_section(seen));
   out.sections.push_back(sure_section(seen, parts, who));
-  out.sections.push_back(method_section(seen, parts));
+  out.sections.push_back(method_section(parts, who));
   return out;
 }
 
 std::vector<part> not_run(const std::string& subject, const std::string& why) {
   const std::string command = "digctl report " + subject;
-  return {{.id = "responsibility", .title = "Who, when and what: Shapley values", .why_not = why, .command = command},
-          {.id = "decisive-error", .title = "The decisive error: CHIEF", .why_not = why, .command = command},
+  return {{.id = "responsibility",
+           .name = "Shapley values",
+           .title = "Shapley values: who, when and what",
+           .why_not = why,
+           .command = command},
+          {.id = "decisive-error",
+           .name = "CHIEF",
+           .title = "CHIEF: the decisive error",
+           .why_not = why,
+           .command = command},
           {.id = "causes",
-           .title = "Causes over many runs: CAMO",
-           .why_not = "it takes many runs.",
+           .name = "CAMO",
+           .title = "CAMO: causes over many runs",
+           .why_not = "it needs many runs.",
            .command = "digctl causal explain --help"}};
 }
 

@@ -27,8 +27,8 @@ double largest_score(const part& p) {
 // Differences below it are rounding of floating-point sums.
 double rounding(const part& p) { return 1e-9 * std::max(1.0, largest_score(p)); }
 
-bool stands_out(const part& p) {
-  if (p.suspects.empty()) return false;
+bool stands_out(const part& p, const run_facts& run) {
+  if (p.suspects.empty() || (run.links_guessed && p.scale == score_scale::shapley)) return false;
   const suspicion& first = p.suspects.front();
   if (first.proven) return true;
   if (first.evidence.empty()) return false;
@@ -66,11 +66,15 @@ std::string margin_of(const part& p) {
   const auto number = [&](const suspicion& s) {
     return probability ? percent(s.score) : fmt::format("{:.3g}", s.score);
   };
+  const std::string agent = first.agent_score > 0 ? fmt::format("the agent {}, next {}", percent(first.agent_score),
+                                                                percent(first.next_agent_score))
+                                                  : "";
+  const bool leads = p.suspects.size() < 2 || first.score >= p.suspects[1].score;
+  // A step of another agent may have a higher probability; the answer is the most suspect agent's step.
+  if (!leads && !agent.empty()) return fmt::format("{}; its step {}", agent, number(first));
   std::string out = (probability ? "" : "φ = ") + number(first);
   if (p.suspects.size() > 1) out += "; next " + number(p.suspects[1]);
-  if (first.agent_score > 0)
-    out += fmt::format("; the agent {}, next {}", percent(first.agent_score), percent(first.next_agent_score));
-  return out;
+  return agent.empty() ? out : out + "; " + agent;
 }
 
 std::string named(const conclusion& c) {
@@ -83,10 +87,17 @@ std::string named(const conclusion& c) {
   return out;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string out;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    out += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+void add_healed(std::string& to, const run_facts& run) {
+  if (run.healed == 0) return;
+  to += fmt::format(" digd healed {}.", run.healed_rules.empty() ? counted(run.healed, "detection", "detections")
+                                                                 : listed(run.healed_rules));
+}
+
+conclusion of_nothing_wrong(const run_facts& run) {
+  conclusion out;
+  out.words =
+      run.found == 0 ? "Nothing is known to have failed; nobody is blamed." : "Nothing that lasted; nobody is blamed.";
+  add_healed(out.words, run);
   return out;
 }
 
@@ -94,15 +105,11 @@ conclusion of_success(const run_facts& run) {
   conclusion out;
   out.verdict = run.healed > 0 ? conclusion::kind::healed : conclusion::kind::healthy;
   out.words = "The run succeeded; nobody is blamed.";
-  if (run.healed > 0 && !run.healed_rules.empty()) {
-    out.words += " digd healed " + listed(run.healed_rules) + ".";
-  } else if (run.healed > 0) {
-    out.words += fmt::format(" digd healed {}.", counted(run.healed, "detection", "detections"));
-  }
+  add_healed(out.words, run);
   return out;
 }
 
-std::string why_nobody(const std::vector<part>& parts) {
+std::string why_nobody(const run_facts& run, const std::vector<part>& parts) {
   const bool ranked = std::any_of(parts.begin(), parts.end(), [](const part& p) {
     return p.ran && p.scale != score_scale::none && !p.suspects.empty();
   });
@@ -121,7 +128,7 @@ std::string why_nobody(const std::vector<part>& parts) {
                          counted(p.candidates, "step", "steps"));
     }
   }
-  return {};
+  return run.links_guessed ? "; who got which event is guessed, so Shapley values name nobody" : "";
 }
 
 }  // namespace
@@ -137,7 +144,15 @@ std::string_view to_string(conclusion::confidence c) {
 }
 
 run_facts facts_for_conclusion(const observed& seen) {
-  run_facts out{.ended = seen.ended, .found = seen.found, .healed = seen.healed, .healed_rules = {}};
+  std::uint64_t cleared = 0;
+  for (const rule_facts& r : seen.rules) cleared += r.outcomes[static_cast<std::size_t>(outcome_kind::cleared)];
+  run_facts out{
+      .ended = seen.ended,
+      .went_wrong = seen.found > cleared || seen.ended == run_outcome::failure || seen.ended == run_outcome::aborted,
+      .links_guessed = seen.guessed.links,
+      .found = seen.found,
+      .healed = seen.healed,
+      .healed_rules = {}};
   std::vector<std::pair<std::uint64_t, std::string>> rules;
   for (std::size_t k = 0; k < seen.rules.size(); ++k) {
     const std::uint64_t n = seen.rules[k].healed;
@@ -162,12 +177,13 @@ run_facts facts_for_conclusion(std::string_view trace) {
 
 conclusion conclude(const run_facts& run, const std::vector<part>& parts) {
   if (run.ended == run_outcome::success) return of_success(run);
+  if (!run.went_wrong) return of_nothing_wrong(run);
   conclusion out;
   const part* best = nullptr;
   bool ran = false;
   for (const part& p : parts) {
     ran = ran || p.ran;
-    if (!p.ran || !stands_out(p)) continue;
+    if (!p.ran || !stands_out(p, run)) continue;
     // A proof decides. Otherwise the first part that names somebody does: the caller orders them.
     if (best == nullptr || (p.suspects.front().proven && !best->suspects.front().proven)) best = &p;
   }
@@ -177,13 +193,13 @@ conclusion conclude(const run_facts& run, const std::vector<part>& parts) {
   }
   if (best == nullptr) {
     out.verdict = conclusion::kind::nobody;
-    out.words = "Nobody stands out" + why_nobody(parts) + ".";
+    out.words = "Nobody stands out" + why_nobody(run, parts) + ".";
     return out;
   }
   out.verdict = conclusion::kind::suspect;
   out.sure = confidence_of(*best);
   out.suspect = best->suspects.front();
-  out.method = best->title;
+  out.method = best->name;
   out.margin = margin_of(*best);
   out.words = named(out);
   return out;

@@ -6,7 +6,8 @@
 //   if (said.verdict == conclusion::kind::suspect)   // only then `agent`, `place`, `quote`, … name somebody
 //
 // Somebody is named only with supporting evidence: a proven contradiction, a Shapley value above 0 and above its noise,
-// or a calibrated probability with at least one accusing observation. Nobody is named in a run that succeeded.
+// or a calibrated probability with at least one accusing observation. A Shapley value names nobody if an importer
+// guessed who got which event. Nobody is named in a run that succeeded, or in which nothing is known to have failed.
 //
 // Pure functions; texts are escaped for display (`short_name`), not for HTML.
 #pragma once
@@ -22,9 +23,11 @@
 namespace digd::report {
 
 // The facts about the run that decide whether there is anything to blame. `digctl attribute chief` reads a log, where
-// nothing was detected and the outcome may be unknown.
+// nothing was detected and the outcome may be unknown: who asks about it says that it failed.
 struct run_facts {
   run_outcome ended = run_outcome::none;
+  bool went_wrong = true;      // it failed, or has a detection that has not cleared
+  bool links_guessed = false;  // `inferred::links`
   std::uint64_t found = 0, healed = 0;
   std::vector<std::string> healed_rules;  // "2 orphaned events", the most frequent first
 };
@@ -38,7 +41,7 @@ struct conclusion {
     healed,   // the run succeeded; `words` says what was healed
     suspect,  // somebody stands out
     nobody,   // methods ran, and nobody stands out
-    unknown,  // no method ran
+    unknown,  // no method ran, or nothing is known to have failed
   };
   enum class confidence { none, low, medium, high, proven };
 

@@ -36,6 +36,7 @@ struct block {
   report::figure figure;
   report::table table;
   std::vector<block> inside;  // details
+  bool ranks = false;         // says who is suspect; left out where section Who says it
   std::string badge;          // of details: a rule's code; empty: none
   bool grave = false;         // the badge of a failure, else of a warning
 
@@ -105,7 +106,7 @@ enum class score_scale {
 
 // The result of one attribution method, or why it did not run.
 struct part {
-  std::string id, title;
+  std::string id, name, title;  // name: "CHIEF"
   bool ran = false;
   std::string why_not;  // why it did not run; empty: it ran
   std::string command;  // the command that runs it

@@ -5,6 +5,7 @@
 #include "report/picture/palette.h"
 #include "report/picture/svg_style.h"
 #include "report/picture/xml.h"
+#include "report/words.h"
 
 namespace digd::report {
 
@@ -34,6 +35,21 @@ class page {
     add(xml(text));
     add(close);
   }
+  // Text with commands as code.
+  void prose(std::string_view open, std::string_view text, std::string_view close) {
+    add(open);
+    while (true) {
+      const std::size_t at = text.find("`digctl ");
+      tag("", text.substr(0, at), "");
+      if (at == std::string_view::npos) break;
+      text.remove_prefix(at);
+      const std::string_view command = command_at(text, 0);
+      if (command.empty()) add("`");
+      else tag("<code>", command, "</code>");
+      text.remove_prefix(command.empty() ? 1 : command.size() + 2);
+    }
+    add(close);
+  }
   std::string new_id() { return "i" + std::to_string(++ids_); }
 
   void head(const document& of) {
@@ -61,7 +77,7 @@ class page {
         add(of.failed ? "<span class=\"mark\" aria-hidden=\"true\">⚠ </span>"
                       : "<span class=\"mark\" aria-hidden=\"true\">✓ </span>");
       tag("<strong>", line.question, "</strong> ");
-      tag("", line.text, "</p>\n");
+      prose("", line.text, "</p>\n");
       first = false;
     }
     add("</div>\n<dl class=\"facts\">\n");
@@ -73,6 +89,7 @@ class page {
   }
 
   void contents(const document& of) {
+    if (of.sections.empty()) return add("</header>\n");
     add("<nav aria-label=\"Contents\"><ol>\n");
     bool folded = false;
     for (const section& s : of.sections) {
@@ -93,8 +110,8 @@ class page {
 
   void write(const block& b) {
     switch (b.kind) {
-      case block::kind::text: return tag("<p>", b.text, "</p>\n");
-      case block::kind::note: return tag("<p class=\"remark\">", b.text, "</p>\n");
+      case block::kind::text: return prose("<p>", b.text, "</p>\n");
+      case block::kind::note: return prose("<p class=\"remark\">", b.text, "</p>\n");
       case block::kind::command: return tag("<pre tabindex=\"0\"><code>", b.text, "</code></pre>\n");
       case block::kind::list: return list(b);
       case block::kind::picture: return picture(b.figure);
@@ -147,7 +164,7 @@ class page {
       add("</tr>\n");
     }
     add("</tbody>\n</table>\n</div>\n");
-    if (!t.left_out.empty()) tag("<p class=\"left-out\">", t.left_out, "</p>\n");
+    if (!t.left_out.empty()) prose("<p class=\"left-out\">", t.left_out, "</p>\n");
     add("</div>\n");
   }
 

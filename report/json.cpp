@@ -185,6 +185,10 @@ std::string to_json(const gathered& from, const std::vector<part>& parts, const 
                    {"system_events", seen.system_events},
                    {"detections", seen.found},
                    {"healed", seen.healed}};
+  json::array guessed;
+  if (seen.guessed.links) guessed.emplace_back("links");
+  if (seen.guessed.times) guessed.emplace_back("times");
+  run["inferred"] = std::move(guessed);
   json::object labels;
   for (const auto& [name, value] : seen.labels) labels[name] = value;
   run["labels"] = std::move(labels);

@@ -1,6 +1,7 @@
 #include "report/text.h"
 
 #include "report/picture/text.h"
+#include "report/words.h"
 
 namespace digd::report {
 
@@ -17,8 +18,15 @@ std::string md(std::string_view text) {
       case '>': out += "&gt;"; break;
       case '\n':
       case '\r': out += ' '; break;
-      case '\\':
       case '`':
+        if (const std::string_view command = command_at(text, i); !command.empty()) {
+          out.append("`").append(command) += '`';
+          i += command.size() + 1;
+        } else {
+          out += "\\`";
+        }
+        break;
+      case '\\':
       case '*':
       case '_':
       case '{':

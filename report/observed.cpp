@@ -78,6 +78,7 @@ class observer::builder {
     const bool first = replay_.run() == nullptr;
     const bool good = replay_.line(text);
     if (first && good && replay_.run() != nullptr) greet(text);
+    if (good) seen_.guessed.note(text);
     return good;
   }
   const std::string& problem() const { return replay_.problem(); }
@@ -296,7 +297,9 @@ void observer::builder::remark(const ingest::record& of) {
     case message_type::run_ended:
       seen_.ended = message_.outcome;
       seen_.ended_text = to_string(message_.outcome);
-      return note(of.ts, "the run ended: " + seen_.ended_text);
+      note(of.ts, "the run ended: " + seen_.ended_text);
+      if (!seen_.notes.empty() && seen_.notes_left_out == 0) seen_.notes.back().ends_run = true;
+      return;
     case message_type::delivery:
       if (message_.applied == applied::as_is || message_.applied == applied::unsupported ||
           message_.applied == applied::failed) {

@@ -19,6 +19,7 @@
 #include "engine/policy.h"
 #include "model/answer.h"
 #include "model/settings.h"
+#include "report/inferred.h"
 #include "report/usage.h"
 
 namespace digd::report {
@@ -102,6 +103,7 @@ struct waiting_event {
 struct timed_note {
   milliseconds ts = 0;
   std::string text;
+  bool ends_run = false;
 };
 
 struct observed {
@@ -117,6 +119,7 @@ struct observed {
   run_outcome ended = run_outcome::none;
   bool submitted = false;  // an answer was delivered
   std::string ended_text;  // "success"; empty while the run is open
+  inferred guessed;
   time_bins time;
   std::vector<agent_facts> agents;  // the last one may be the sum of all others
   std::uint64_t agents_left_out = 0;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "report/picture/labels.h"
 #include "report/picture/model.h"
@@ -39,8 +38,7 @@ block folded(block list) {
 }
 
 std::string outcome_words(const reported_detection& d, const picture::time_scale& time) {
-  std::string out = picture::finding_outcome(d.detection);
-  out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
+  std::string out = capitalized(picture::finding_outcome(d.detection));
   if (!d.detection.healed) return out;
   if (!d.recipients.empty()) out += ", to " + list_of(d.recipients, d.recipients.size());
   if (!d.outcome) return out + "; the outcome is not known yet";
@@ -69,9 +67,10 @@ table agent_table(const observed& seen) {
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->activations > b->activations; });
   for (const agent_facts* a : order) {
     if (out.rows.size() == max_rows) break;
-    out.rows.push_back({short_name(a->name, 80), grouped(a->activations), grouped(a->failed),
-                        picture::duration(a->busy_ms), grouped(a->consumed), grouped(a->waited), grouped(a->discarded),
-                        grouped(a->rerouted), grouped(a->outputs), grouped(a->findings)});
+    const bool joined = a->member || a->activations > 0;
+    out.rows.push_back({short_name(a->name, 80) + (joined ? "" : " (never joined)"), grouped(a->activations),
+                        grouped(a->failed), picture::duration(a->busy_ms), grouped(a->consumed), grouped(a->waited),
+                        grouped(a->discarded), grouped(a->rerouted), grouped(a->outputs), grouped(a->findings)});
   }
   out.left_out = left_out(out.rows.size(), seen.agents.size(), "agents, the busiest");
   return out;
@@ -110,7 +109,7 @@ std::vector<fact> facts_of(const observed& seen) {
   std::vector<fact> out{
       {"outcome", seen.ended_text.empty() ? (seen.submitted ? "submitted" : "going on") : seen.ended_text},
       {"mode", std::string(to_string(seen.mode))},
-      {"took", picture::duration(seen.last_ts - seen.first_ts)},
+      {"took", seen.guessed.times ? "unknown" : picture::duration(seen.last_ts - seen.first_ts)},
       {"agents", grouped(seen.members())},
       {"activations", grouped(seen.activations)},
       {"events", grouped(seen.events)},
@@ -155,10 +154,11 @@ std::vector<block> course_blocks(const observed& seen) {
       waits.items.push_back(fmt::format("and {} more", seen.pending_total - seen.pending.size()));
     out.push_back(waits.items.size() <= max_open_notes ? std::move(waits) : folded(std::move(waits)));
   }
-  if (!seen.notes.empty()) {
-    block notes{.kind = block::kind::list, .text = "What else happened:"};
-    for (const timed_note& n : seen.notes)
-      notes.items.push_back(fmt::format("{}: {}", time.moment(n.ts), short_name(n.text, 300)));
+  block notes{.kind = block::kind::list, .text = "What else happened:"};
+  for (const timed_note& n : seen.notes) {
+    if (!n.ends_run) notes.items.push_back(fmt::format("{}: {}", time.moment(n.ts), short_name(n.text, 300)));
+  }
+  if (!notes.items.empty()) {
     if (seen.notes_left_out > 0) notes.items.push_back(fmt::format("and {} more", seen.notes_left_out));
     out.push_back(notes.items.size() <= max_open_notes ? std::move(notes) : folded(std::move(notes)));
   }

@@ -19,6 +19,7 @@ a{color:var(--blue-ink)}
 .brand{color:var(--soft);font-size:.85rem;margin:0}
 .verdict{border:1px solid var(--line);border-left:6px solid var(--good);border-radius:8px;background:var(--good-fill);padding:.6rem 1.1rem;margin:1rem 0}
 .verdict.bad{border-left-color:var(--fail);background:var(--fail-fill)}
+code{font:.9em ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace}pre code{font:inherit}
 .verdict p{font-size:1.08rem;max-width:none}.verdict .mark{font-weight:700}
 .facts{display:flex;flex-wrap:wrap;gap:.5rem;margin:1rem 0}
 .facts div{background:var(--panel);border-radius:8px;padding:.4rem .8rem}

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "report/picture/labels.h"
 #include "report/words.h"
@@ -15,14 +14,15 @@ namespace {
 
 std::string ending(const observed& seen) {
   const std::string lasted = picture::duration(seen.last_ts - seen.first_ts);
+  const std::string after = seen.guessed.times ? std::string() : " after " + lasted;
   switch (seen.ended) {
-    case run_outcome::success: return "The run succeeded after " + lasted;
-    case run_outcome::failure: return "The run failed after " + lasted;
-    case run_outcome::aborted: return "The run was aborted after " + lasted;
+    case run_outcome::success: return "The run succeeded" + after;
+    case run_outcome::failure: return "The run failed" + after;
+    case run_outcome::aborted: return "The run was aborted" + after;
     case run_outcome::none: break;
   }
-  return seen.submitted ? "The run submitted its answer after " + lasted
-                        : fmt::format("The run has not ended; digd last heard of it after {}", lasted);
+  if (seen.submitted) return "The run submitted its answer" + after;
+  return "The run has not ended" + (seen.guessed.times ? "" : fmt::format("; its last message came after {}", lasted));
 }
 
 std::string size_of(const observed& seen) {
@@ -55,6 +55,7 @@ bool ended_badly(const observed& seen) {
 }
 
 std::string without_detections(const observed& seen) {
+  if (seen.messages == 0) return "Nothing has happened yet. A client said hello and sent no message since.";
   if (ended_badly(seen))
     return fmt::format(
         "{}. No rule fired in its {}: digd saw no failure of collaboration, so look at what the agents said.",
@@ -86,30 +87,48 @@ std::string brief_reason(const std::string& reason) {
   return end == 0 ? short_name(reason, most) : reason.substr(0, end) + ", …";
 }
 
+std::string names_of_detections(const observed& seen) {
+  return seen.found == 1 ? with_article(rule_words(rule_fired_most(seen))) : detections_by_rule(seen);
+}
+
+// The sentence of the detection that counts most, and when it came.
+std::string about_first(const observed& seen, const detection& d) {
+  const bool fails = d.severity == severity::failure;
+  const std::string which = seen.found == 1 ? "It came"
+                            : fails         ? "The first failure that has not cleared came"
+                                            : "The first warning that has not cleared came";
+  const picture::time_scale time = picture::time_scale::of(seen.first_ts, seen.last_ts);
+  return fmt::format(" {} at {}: {}", which, time.moment(d.ts), brief_reason(d.reason));
+}
+
+// An importer guessed the links, and no digd was there to heal.
+std::string failure_in_guessed_links(const observed& seen) {
+  std::string out =
+      ending(seen) + ". In the links that the importer inferred, digd detected " + names_of_detections(seen);
+  const reported_detection* first = first_uncleared(seen);
+  if (first == nullptr) return out + ".";
+  const bool fails = first->detection.severity == severity::failure;
+  out += seen.found == 1 ? ": " : fails ? ". The first failure: " : ". The first warning: ";
+  return out + brief_reason(first->detection.reason);
+}
+
 std::string failure_text(const observed& seen) {
   if (seen.found == 0) return without_detections(seen);
+  if (seen.guessed.links) return failure_in_guessed_links(seen);
   if (cleared(seen) >= seen.found && !ended_badly(seen)) {
     return fmt::format("Nothing that lasted. {}; digd healed {}, and each cleared.", ending(seen),
                        seen.found == 1 ? "its 1 detection" : "all " + grouped(seen.found) + " detections");
   }
   const std::string outcomes = outcomes_of(seen);
-  std::string out = ending(seen) + ". digd detected " +
-                    (seen.found == 1 ? with_article(rule_words(rule_fired_most(seen))) : detections_by_rule(seen));
+  std::string out = ending(seen) + ". digd detected " + names_of_detections(seen);
   if (seen.healed == 0) out += seen.found == 1 ? ", and did not heal it." : ", and healed none.";
   else out += fmt::format(", and healed {}{}.", grouped(seen.healed), outcomes.empty() ? "" : ": " + outcomes);
   const reported_detection* first = first_uncleared(seen);
-  if (first == nullptr) return out;
-  const picture::time_scale time = picture::time_scale::of(seen.first_ts, seen.last_ts);
-  const detection& d = first->detection;
-  const std::string which = seen.found == 1                   ? "It came"
-                            : d.severity == severity::failure ? "The first failure that has not cleared came"
-                                                              : "The first warning that has not cleared came";
-  return out + fmt::format(" {} at {}: {}", which, time.moment(d.ts), brief_reason(d.reason));
+  return first == nullptr ? out : out + about_first(seen, first->detection);
 }
 
 std::string sentence(std::string_view clause) {
-  std::string out(clause);
-  if (!out.empty()) out.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(out.front())));
+  const std::string out = capitalized(std::string(clause));
   return out.ends_with('.') ? out : out + '.';
 }
 
@@ -119,6 +138,10 @@ std::string about(const detection& d, const std::string& subject) {
 }
 
 std::string advice_text(const observed& seen, const conclusion& who, const std::string& subject) {
+  if (seen.messages == 0) return "If the system works already, check that its client reports to this run.";
+  const bool names = who.verdict == conclusion::kind::suspect;
+  if (seen.guessed.links && names) return "Check the named step first; section Who has the next ones.";
+  if (seen.guessed.links && seen.found > 0) return "Read the run step by step: `digctl show " + subject + "`.";
   if (const reported_detection* first = first_uncleared(seen)) {
     const detection& d = first->detection;
     std::string out = sentence(rule_of(d.rule).doc.advice);
@@ -130,7 +153,7 @@ std::string advice_text(const observed& seen, const conclusion& who, const std::
     return fmt::format("Nothing for this run. Against {}, the most frequent: {}", rule_words(rule),
                        std::string(rule_of(rule).doc.advice) + ".");
   }
-  if (who.verdict == conclusion::kind::suspect) return "Check the named step first; section Who has the next ones.";
+  if (names) return "Check the named step first; section Who has the next ones.";
   if (who.verdict == conclusion::kind::nobody) return "Read the run step by step: `digctl show " + subject + "`.";
   if (ended_badly(seen)) return "`digctl report " + subject + "` looks for the responsible agent and step.";
   return "Nothing.";

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/rule_id.h"
 
@@ -17,5 +19,12 @@ std::string grouped(std::uint64_t n);
 std::string counted(std::uint64_t n, const char* text, const char* many);
 // "orphaned event".
 std::string rule_words(rule_id rule);
+// "a, b and c"
+std::string listed(const std::vector<std::string>& names);
+// With a capital first letter.
+std::string capitalized(std::string text);
+
+// The command of digctl that a text has at `at` between backticks, without them; empty: none. Writers show it as code.
+std::string_view command_at(std::string_view text, std::size_t at);
 
 }  // namespace digd::report

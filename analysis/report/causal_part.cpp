@@ -49,7 +49,8 @@ table levers_of(const json::array& levers) {
 part causal_part(std::string_view analysis) {
   part out{
       .id = "causes",
-      .title = "Causes over many runs: CAMO",
+      .name = "CAMO",
+      .title = "CAMO: causes over many runs",
       .command = "digctl causal explain RUNS… --format json > causes.json && digctl report RUN --causes causes.json"};
   if (analysis.empty()) {
     out.why_not = "it needs many runs; --causes adds a result of digctl causal explain.";

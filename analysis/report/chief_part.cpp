@@ -66,22 +66,24 @@ table subtasks_of(const chief::flat_log& log, const chief::attribution& a) {
 
 void tell(part& out, const chief::flat_log& log, const chief::attribution& a, const observed& seen) {
   const chief::suspect& top = a.ranking[a.lead];
-  out.blocks.push_back(
-      block::words(fmt::format("Of {}, the decisive error is most likely step {}, {} of agent {}: {}. The earliest "
-                               "step such that, had its agent done it "
-                               "right, the run would have succeeded.",
-                               counted(log.steps.size(), "step", "steps"), top.step,
-                               short_name(step_name(log, top.step)), short_name(top.agent), confidence_text(top))));
+  out.blocks.push_back(block::words(
+      "The decisive error is the earliest step that would have saved the run, had its agent done it right."));
+  block answer = block::words(
+      fmt::format("Of {}, it is most likely step {}, {} of agent {}: {}.", counted(log.steps.size(), "step", "steps"),
+                  top.step, short_name(step_name(log, top.step)), short_name(top.agent), confidence_text(top)));
+  answer.ranks = true;
+  out.blocks.push_back(std::move(answer));
   if (seen.ended == run_outcome::success)
-    out.blocks.push_back(
-        block::remark("The run ended well. CHIEF assumes a run that failed, with one decisive error: read this as "
-                      "where it was weakest."));
+    out.blocks.push_back(block::remark(
+        "The run succeeded. CHIEF assumes a run that failed, so read this as where the run was weakest."));
   if (!top.proven)
     out.blocks.push_back(
-        block::words("Nothing is proven from the log; the order is that of trained weights over what the steps show. "
-                     "The probabilities are calibrated on other logs (docs/chief.md)."));
+        block::words("The log itself proves nothing. Trained weights over what the steps show give the probabilities, "
+                     "calibrated on other logs (docs/chief.md)."));
   out.blocks.push_back(block::of(draw_hierarchy(log, a)));
-  out.blocks.push_back(block::of(suspects_of(log, a)));
+  block suspects = block::of(suspects_of(log, a));
+  suspects.ranks = true;
+  out.blocks.push_back(std::move(suspects));
   out.blocks.push_back(block::of(subtasks_of(log, a)));
   if (log.left_out > 0)
     out.blocks.push_back(block::remark(fmt::format("{} lines that digd would refuse are left out.", log.left_out)));
@@ -91,8 +93,10 @@ void tell(part& out, const chief::flat_log& log, const chief::attribution& a, co
 
 part chief_part(const trace_text& trace, const observed& seen, const std::string& subject,
                 const part_options& options) {
-  part out{
-      .id = "decisive-error", .title = "The decisive error: CHIEF", .command = "digctl attribute chief " + subject};
+  part out{.id = "decisive-error",
+           .name = "CHIEF",
+           .title = "CHIEF: the decisive error",
+           .command = "digctl attribute chief " + subject};
   if (options.budget_seconds <= 0) out.why_not = "it was not requested (--budget 0).";
   else if (seen.events > options.max_steps)
     out.why_not = fmt::format("the run has {} events, and a report goes to {}.", grouped(seen.events),

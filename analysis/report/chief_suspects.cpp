@@ -24,12 +24,20 @@ std::string remedy_of(chief::stage by) {
   }
 }
 
-std::string evidence_of(const chief::suspect& s) {
+// "states values that …" with its subject: the step.
+std::string clause(const chief::flat_log& log, const std::string& says) {
+  const bool has_subject =
+      says.starts_with("its ") || says.starts_with("what it ") ||
+      std::any_of(log.steps.begin(), log.steps.end(), [&](const auto& s) { return says.starts_with(s.agent + " "); });
+  return has_subject ? says : "it " + says;
+}
+
+std::string evidence_of(const chief::flat_log& log, const chief::suspect& s) {
   std::string out;
   std::size_t n = 0;
   for (const chief::evidence& e : s.chain) {
     if (!e.accuses || n == max_evidence) continue;
-    out += (n++ > 0 ? "; " : "") + short_name(e.says, 200);
+    out += (n++ > 0 ? "; " : "") + short_name(clause(log, e.says), 200);
   }
   return out;
 }
@@ -47,7 +55,7 @@ void add_suspects(part& into, const chief::flat_log& log, const chief::attributi
     said.place = "step " + std::to_string(s.step);
     said.event = log.steps[s.step].event;
     said.quote = short_name(chief::one_line(log.steps[s.step].text, max_quote), max_quote);
-    said.evidence = evidence_of(s);
+    said.evidence = evidence_of(log, s);
     said.remedy = remedy_of(s.decided_by);
     said.score = s.probability;
     said.proven = s.proven;

@@ -163,10 +163,12 @@ void tell(part& out, const shapley::report& r) {
                                         shapley::plot_behaviours(r, embedded)}));
   out.blocks.push_back(block::of(ranked("What: behaviours", "behaviour", e.by_behaviour,
                                         [&](std::size_t k) { return players.behaviour_names[k]; })));
-  out.blocks.push_back(
+  block activations =
       block::of(listed("Activations, by size", "activation", e.phi, largest_first(e.phi.value), [&](std::size_t p) {
         return short_name(players.name_of(static_cast<shapley::player_index>(p)), 80);
-      })));
+      }));
+  activations.ranks = true;
+  out.blocks.push_back(std::move(activations));
   out.blocks.push_back(block::of(metric_table(r)));
 }
 
@@ -188,7 +190,8 @@ void blame(part& out, const shapley::report& r) {
 part shapley_part(const trace_text& trace, const observed& seen, const std::string& subject,
                   const part_options& options) {
   part out{.id = "responsibility",
-           .title = "Who, when and what: Shapley values",
+           .name = "Shapley values",
+           .title = "Shapley values: who, when and what",
            .command = "digctl attribute shapley " + subject};
   const double min_seconds = 2.0 * static_cast<double>(seen.activations) * seen.replay_seconds / options.threads;
   if (options.budget_seconds <= 0) out.why_not = "it was not requested (--budget 0).";

@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <numeric>
 
+#include "analysis/chief/text.h"
 #include "report/words.h"
 
 namespace digd::report {
@@ -48,7 +49,7 @@ std::string text_of_activation(std::string_view trace, const std::string& activa
     } else if (const auto* event = o.if_contains("event"); event != nullptr && event->is_object()) {
       if (is_it(event->get_object(), "source")) text = text_of(*event);
     }
-    if (!text.empty()) return short_name(text, max_quote);
+    if (!text.empty()) return short_name(chief::one_line(text, max_quote), max_quote);
   }
   return {};
 }
@@ -67,12 +68,12 @@ void add_suspects(part& into, const shapley::report& r, std::string_view trace, 
     found.activation = players.name_of(static_cast<shapley::player_index>(p));
     found.agent = players.agent_names[players.agent[p]];
     found.place = "activation " + short_name(found.activation);
-    found.score = phi[p];
+    found.score = shapley::without_rounding(r.result.phi, p);
     found.error = errors_in_interval * r.result.phi.error[p];
-    if (shapley::without_rounding(r.result.phi, p) > 0) {
+    if (found.score > 0) {
       found.quote = text_of_activation(trace, found.activation);
-      found.evidence =
-          fmt::format("with a healthy counterpart in its place, the run's risk falls by {:.3g} on average", phi[p]);
+      found.evidence = fmt::format("with a healthy counterpart in its place, the run's risk falls by {:.3g} on average",
+                                   found.score);
       found.remedy = remedy;
     }
     into.suspects.push_back(std::move(found));

@@ -114,6 +114,8 @@ void trace_writer::hello(std::string_view run, const std::optional<std::vector<s
   line["client"] = {{"name", json::string(client)}, {"version", "1"}};
   if (!rules.empty()) line["rules"] = std::move(rules);
   line["semantics"] = semantics_version;
+  // Of a hello, digd keeps the labels and drops unknown members.
+  if (std::find(inferred.begin(), inferred.end(), "ts") != inferred.end()) labels["times"] = "inferred";
   line["labels"] = std::move(labels);
   if (!inferred.empty()) line["inferred"] = string_array(inferred);
   lines_.push_back(json::serialize(line));

@@ -9,7 +9,7 @@ namespace {
 
 part by_probability(std::vector<double> scores, std::size_t candidates,
                     const std::string& evidence = "its code fails") {
-  part out{.id = "decisive-error", .title = "CHIEF", .ran = true};
+  part out{.id = "decisive-error", .name = "CHIEF", .ran = true};
   out.scale = score_scale::probability;
   out.candidates = candidates;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -28,7 +28,7 @@ part by_probability(std::vector<double> scores, std::size_t candidates,
 part by_shapley(std::vector<double> scores, double error = 0) {
   part out = by_probability(std::move(scores), 5);
   out.scale = score_scale::shapley;
-  out.title = "Shapley";
+  out.name = "Shapley values";
   for (suspicion& s : out.suspects) s.error = error;
   return out;
 }

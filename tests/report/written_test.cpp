@@ -6,6 +6,7 @@
 #include "report/compose.h"
 #include "report/html.h"
 #include "report/text.h"
+#include "report/words.h"
 #include "tests/report/picture/support.h"
 
 namespace digd::report {
@@ -69,8 +70,7 @@ std::string answer_to(const whole& r, std::string_view question) {
 }
 
 part naming_the_coder() {
-  part out{
-      .id = "responsibility", .title = "Shapley values", .ran = true, .command = "x", .answer = "the coder did it"};
+  part out{.id = "responsibility", .name = "Shapley values", .ran = true, .command = "x", .answer = "the coder did it"};
   out.scale = score_scale::shapley;
   out.candidates = 2;
   out.suspects.resize(1);
@@ -140,7 +140,95 @@ TEST_CASE("times_in_a_report_count_from_the_first_message") {
                              R"({"type":"run_ended","seq":3,"ts":1780000229000,"outcome":"failure"})"});
   CHECK(has(answer_to(r, "What went wrong?"), "It came at 1.3 s: "));
   CHECK(has(to_html(r.document), "orphaned event at 1.3 s"));
-  CHECK(has(to_html(r.document), "3:49: the run ended: failure"));
+  CHECK(has(answer_to(r, "What went wrong?"), "The run failed after 3 min 49 s."));
+}
+
+// A log that names no recipients, as an importer writes it.
+const std::vector<std::string> guessed = {
+    R"({"type":"hello","protocol":1,"run":"r","clock":"trace","mode":"observe","agents":["a","coder"],"inferred":["ts"]})",
+    R"({"type":"event","seq":1,"ts":1,"event":{"id":"task","recipients":["ghost"],"inferred":["recipients"]}})",
+    end_of("failure")};
+
+TEST_CASE("what_an_importer_guessed_is_called_a_guess_and_blames_nobody_by_shapley_values") {
+  const whole r = report_of(guessed, {naming_the_coder()});
+  CHECK(r.from.seen.guessed.links);
+  CHECK(r.from.seen.guessed.times);
+  CHECK(answer_to(r, "What went wrong?") ==
+        "The run failed. In the links that the importer inferred, digd detected an orphaned event: The event \"task\" "
+        "reaches nobody: it was given to \"ghost\", and no agent can consume it any more.");
+  CHECK(answer_to(r, "Who?") == "Nobody stands out; who got which event is guessed, so Shapley values name nobody.");
+  CHECK(answer_to(r, "What now?") == "Read the run step by step: `digctl show trace.jsonl`.");
+  CHECK(has(to_markdown(r.document), "the importer inferred it. Detections can be wrong."));
+  CHECK(has(to_markdown(r.document), "| took | unknown |"));
+  part chief = naming_the_coder();
+  chief.scale = score_scale::probability;
+  chief.suspects.front().score = 0.9;
+  const whole named = report_of(guessed, {chief});
+  CHECK(has(answer_to(named, "Who?"), "Most likely coder"));
+  CHECK(answer_to(named, "What now?") == "Check the named step first; section Who has the next ones.");
+}
+
+TEST_CASE("the_label_that_an_archive_keeps_of_a_log_without_times_is_enough") {
+  const whole r = report_of(
+      {R"({"type":"hello","protocol":1,"run":"r","clock":"trace","agents":["a"],"labels":{"times":"inferred"}})",
+       R"({"type":"event","seq":1,"ts":1,"event":{"id":"t","recipients":["a"]}})"});
+  CHECK(r.from.seen.guessed.times);
+  CHECK_FALSE(r.from.seen.guessed.links);
+}
+
+TEST_CASE("a_payload_that_speaks_of_inferred_links_is_no_guess") {
+  const whole r = report_of({greeting, R"({"type":"event","seq":1,"ts":1,"event":{"id":"t","recipients":["a"],)"
+                                       R"("payload":{"inferred":["recipients"]}}})"});
+  CHECK_FALSE(r.from.seen.guessed.links);
+}
+
+TEST_CASE("an_open_run_without_a_failure_blames_nobody_though_a_pass_ranks") {
+  const whole r = report_of({greeting, R"({"type":"event","seq":1,"ts":1,"event":{"id":"t","recipients":["a"]}})"},
+                            {naming_the_coder()});
+  CHECK(answer_to(r, "Who?") == "Nothing is known to have failed; nobody is blamed.");
+}
+
+TEST_CASE("a_run_without_messages_has_an_answer_and_no_empty_sections") {
+  const whole r = report_of({greeting});
+  CHECK(answer_to(r, "What went wrong?") == "Nothing has happened yet. A client said hello and sent no message since.");
+  CHECK(r.document.sections.empty());
+  CHECK(balanced(to_html(r.document)));
+}
+
+TEST_CASE("each_method_lists_its_candidates_once") {
+  part p = naming_the_coder();
+  block candidates = block::words("of all activations coder's");
+  candidates.ranks = true;
+  p.blocks = {candidates, block::words("how it was computed")};
+  const std::string asked = to_html(report_of({greeting, lost_task, end_of("failure")}, {p}).document);
+  CHECK_FALSE(has(asked, "of all activations coder's"));
+  CHECK(has(asked, "how it was computed"));
+  CHECK(has(asked, "Candidates by Shapley values"));
+  const std::string fine = to_html(report_of({greeting, lost_task, end_of("success")}, {p}).document);
+  CHECK(has(fine, "of all activations coder&#39;s"));
+}
+
+TEST_CASE("a_candidate_that_is_not_the_most_probable_has_its_reason_below_the_table") {
+  part p = naming_the_coder();
+  p.scale = score_scale::probability;
+  p.suspects.push_back(p.suspects.front());
+  p.candidates = 40;
+  p.suspects[0].score = 0.24, p.suspects[1].score = 0.29;
+  p.suspects[0].agent_score = 0.6, p.suspects[0].next_agent_score = 0.3;
+  const whole r = report_of({greeting, lost_task, end_of("failure")}, {p});
+  CHECK(has(answer_to(r, "Who?"), "(the agent 60 %, next 30 %; its step 24 %)"));
+  CHECK(has(to_html(r.document),
+            "Activation c1 comes first although another step is more probable: all steps of its agent together have 60 "
+            "%, and those of the next agent 30 %."));
+}
+
+TEST_CASE("commands_of_digctl_are_code_and_other_backticks_are_text") {
+  const whole r = report_of({greeting, lost_task, end_of("failure")});
+  CHECK(has(to_html(r.document), "<code>digctl show trace.jsonl --around task</code> shows it"));
+  CHECK(has(to_markdown(r.document), "`digctl show trace.jsonl --around task` shows it"));
+  CHECK(command_at("run `rm -rf` now", 4).empty());
+  CHECK(command_at("`digctl show <b>`", 0).empty());
+  CHECK(command_at("`digctl show", 0).empty());
 }
 
 TEST_CASE("a_detection_quotes_what_its_event_says_where_the_payload_was_kept") {
@@ -153,7 +241,7 @@ TEST_CASE("a_detection_quotes_what_its_event_says_where_the_payload_was_kept") {
 
 TEST_CASE("a_failed_run_names_the_suspect_of_a_pass_and_lists_it_first_in_the_table_below") {
   const part not_done{
-      .id = "decisive-error", .title = "When", .why_not = "too long.", .command = "digctl attribute chief r1"};
+      .id = "decisive-error", .name = "CHIEF", .why_not = "too long.", .command = "digctl attribute chief r1"};
   const whole r = report_of({greeting, lost_task, end_of("failure")}, {naming_the_coder(), not_done});
   CHECK(has(answer_to(r, "Who?"), "Most likely coder, activation c1"));
   CHECK(has(answer_to(r, "Who?"), "Done. All tests pass."));

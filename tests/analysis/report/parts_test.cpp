@@ -152,7 +152,7 @@ TEST_CASE("a_step_with_circumstances_alone_is_not_named") {
   a.ranking = {{.agent = "A", .step = 0, .probability = 0.9}, {.agent = "B", .step = 1, .probability = 0.1}};
   a.ranking[0].chain = {{chief::stage::data_flow, "brings in new values", {0}, false, 2.0}};
   const auto conclusion_of = [&] {
-    part p{.id = "decisive-error", .title = "CHIEF", .ran = true};
+    part p{.id = "decisive-error", .name = "CHIEF", .ran = true};
     add_suspects(p, log, a, 2);
     return conclude(run_facts{.ended = run_outcome::failure, .healed_rules = {}}, {p});
   };

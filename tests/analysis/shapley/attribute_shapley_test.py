@@ -56,7 +56,7 @@ def test_a_run_that_adds_no_risk_is_not_ranked(digctl, tmp_path):
     assert got.returncode == 0, got.stderr
     assert "nothing to attribute: the risk is 0 with every action kept and 0 with none" in got.stdout
     assert "T* =" not in got.stdout and "A1" not in got.stdout
-    assert got.stdout.startswith("Nobody stands out; what the agents did added no risk.\n")
+    assert got.stdout.startswith("Nothing is known to have failed; nobody is blamed.\n")
     assert "no plots" in got.stderr and not (tmp_path / "plots").exists()
     report = json.loads(shapley(digctl, clean, "--no-cache", "--faithfulness", "--format", "json").stdout)
     assert report["adds_risk"] is False and report["metrics"]["T_star"] is None and "faithfulness" not in report
