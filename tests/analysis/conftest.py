@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))  # live: a running daemon
+sys.path.insert(0, str(Path(__file__).parent))  # labelled_logs
 
 _spec = importlib.util.spec_from_file_location("digctl_fixtures", Path(__file__).parents[1] / "cli" / "conftest.py")
 _fixtures = importlib.util.module_from_spec(_spec)
