@@ -7,6 +7,8 @@ Pages link as on a code host: relative to their place in the repository. A link 
 file's name. A link to a file that does not exist is an error. mkdocs checks the links between pages.
 """
 
+import ast
+import json
 import os
 import re
 import shutil
@@ -24,11 +26,13 @@ OTHERS = {
     "packaging/README.md": "packaging.md",
 }
 NAMED_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+# Files of the site that are no pages.
+FILES = {"scripts/site/site.css": "site.css", "dashboard/public/favicon.svg": "logo.svg"}
 API_PYTHON = """# The API of the Python client
 
 ::: digd
     options:
-      members: true
+      members: MEMBERS
       inherited_members: true
 
 ::: digd.sync
@@ -76,6 +80,14 @@ def adapted(source, text, problems):
     return "".join(part if part.startswith("```") else NAMED_LINK.sub(change, part) for part in parts)
 
 
+def public_names():
+    """The classes and functions that the Python client exports, as it lists them."""
+    tree = ast.parse((ROOT / "clients/python/src/digd/__init__.py").read_text())
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign))
+    names = next(ast.literal_eval(node.value) for node in assigned if node.targets[0].id == "__all__")
+    return [name for name in names if name not in ("__version__", "sync")]
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -92,7 +104,9 @@ def main():
             (folder / place).write_text(adapted(source, source.read_text(), problems))
         else:
             shutil.copy(source, folder / place)
-    (folder / "api-python.md").write_text(API_PYTHON)
+    for source, place in FILES.items():
+        shutil.copy(ROOT / source, folder / place)
+    (folder / "api-python.md").write_text(API_PYTHON.replace("MEMBERS", json.dumps(public_names())))
     sys.exit("\n".join(problems) or 0)
 
 

@@ -1,4 +1,8 @@
-// @digd/client: reports to digd what agents do, and returns digd's verdicts.
+/**
+ * `@digd/client`: reports to digd what agents do, and returns digd's verdicts.
+ *
+ * @module client
+ */
 export { connect, Run, type EmitOptions } from "./run.js";
 export { Activation, type Output, type OutputOptions } from "./activation.js";
 export type { Handled, InterventionHandler, Redact, RunOptions } from "./options.js";

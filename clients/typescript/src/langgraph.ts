@@ -1,10 +1,14 @@
-// LangGraph.js: `instrument(builder)` before `builder.compile()`, or `instrument(compiledGraph)`.
-//
-// Each invocation of an instrumented graph is a run, and each execution of a node an activation. An instrumented graph
-// inside another graph, a node or a tool is a run of its own, with the names of its own nodes.
-//
-// The adapter changes no object of the user. It remembers the watched graphs and looks them up when LangGraph begins to
-// run a graph. `langgraph-internals.ts` lists the parts of LangGraph that the adapter relies on.
+/**
+ * LangGraph.js: `instrument(builder)` before `builder.compile()`, or `instrument(compiledGraph)`.
+ *
+ * Each invocation of an instrumented graph is a run, and each execution of a node an activation. An instrumented graph
+ * inside another graph, a node or a tool is a run of its own, with the names of its own nodes.
+ *
+ * The adapter changes no object of the user. It remembers the watched graphs and looks them up when LangGraph begins to
+ * run a graph. `langgraph-internals.ts` lists the parts of LangGraph that the adapter relies on.
+ *
+ * @module langgraph
+ */
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { CompiledStateGraph, StateGraph } from "@langchain/langgraph";
 import { RunSettings } from "./adapter.js";

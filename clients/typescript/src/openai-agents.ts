@@ -1,10 +1,14 @@
-// The OpenAI Agents SDK for JavaScript: `instrument(new Runner())`. Each `run` of that runner is then a run of digd.
-// The turns of an agent until it hands off or answers are an activation. A handoff is an event. An agent used as a tool
-// is a request and a response.
-//
-// The adapter patches `Runner.prototype.run` and `Agent.prototype.getEnabledHandoffs`. They look up in an
-// AsyncLocalStorage whether they are called within a watched run. No agent, handoff or runner is changed. In a mode
-// that does not heal, nothing here waits for the daemon, and the SDK gets no filter of model inputs.
+/**
+ * The OpenAI Agents SDK for JavaScript: `instrument(new Runner())`. Each `run` of that runner is then a run of digd.
+ * The turns of an agent until it hands off or answers are an activation. A handoff is an event. An agent used as a tool
+ * is a request and a response.
+ *
+ * The adapter patches `Runner.prototype.run` and `Agent.prototype.getEnabledHandoffs`. They look up in an
+ * AsyncLocalStorage whether they are called within a watched run. No agent, handoff or runner is changed. In a mode
+ * that does not heal, nothing here waits for the daemon, and the SDK gets no filter of model inputs.
+ *
+ * @module openai-agents
+ */
 import { Agent, Runner, type Handoff } from "@openai/agents";
 import { RunSettings } from "./adapter.js";
 import { conversations, modelCalls, NotDelivered } from "./openai-agents-conversation.js";
