@@ -3,6 +3,7 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "cli/progress.h"
 #include "cli/trace_input.h"
 #include "ingest/protocol/replay.h"
+#include "report/picture/labels.h"
 
 namespace digd::cli {
 
@@ -27,22 +29,27 @@ struct check_options {
 
 struct checked_run {
   std::string name;
-  std::map<rule_id, std::string> fired;  // with where it fired first, and why
-  std::vector<std::string> failures;     // sentences; empty: as expected
-  std::string error;                     // it could not be checked
+  std::map<rule_id, detection> fired;  // the first of each rule
+  std::optional<milliseconds> first_ts;
+  milliseconds last_ts = 0;
+  std::vector<std::string> failures;  // sentences; empty: as expected
+  std::string error;                  // it could not be checked
 };
 
 constexpr std::string_view none = "none";
 
-std::string first_place(const detection& d) {
-  return std::string(d.at ? "seq " + std::to_string(*d.at) : "time " + std::to_string(d.ts)) + ": " + d.reason;
+// When it came, on the clock of the report: the time since the first message.
+std::string in_words(const detection& d, const checked_run& of) {
+  const picture::time_scale time = picture::time_scale::of(of.first_ts.value_or(0), of.last_ts);
+  const std::string place = d.at ? " (seq " + std::to_string(*d.at) + ")" : "";
+  return std::string(to_string(d.rule)) + " fired at " + time.moment(d.ts) + place + ": " + d.reason;
 }
 
 void compare(checked_run& run, const std::vector<std::string>& expect) {
   const bool wants_none = expect.size() == 1 && expect.front() == none;
-  for (const auto& [rule, place] : run.fired) {
+  for (const auto& [rule, first] : run.fired) {
     if (wants_none || std::find(expect.begin(), expect.end(), to_string(rule)) == expect.end())
-      run.failures.push_back(std::string(to_string(rule)) + " fired, at " + place);
+      run.failures.push_back(in_words(first, run));
   }
   if (wants_none) return;
   for (const std::string& name : expect) {
@@ -51,7 +58,7 @@ void compare(checked_run& run, const std::vector<std::string>& expect) {
 }
 
 checked_run check_run(const std::string& name, const check_options& options, progress& progress) {
-  checked_run run{.name = name, .fired = {}, .failures = {}, .error = {}};
+  checked_run run{.name = name, .fired = {}, .first_ts = {}, .failures = {}, .error = {}};
   const auto input = [&] {
     const auto held = progress.pause();  // it may complain
     return trace_input::open("check", name, options.daemon);
@@ -63,7 +70,9 @@ checked_run check_run(const std::string& name, const check_options& options, pro
   ingest::replay::listener to;
   to.record = [&](const ingest::record& record) {
     progress.add();
-    for (const detection& d : record.answer.detections) run.fired.try_emplace(d.rule, first_place(d));
+    if (!run.first_ts) run.first_ts = run.last_ts = record.ts;
+    run.last_ts = std::max(run.last_ts, record.ts);
+    for (const detection& d : record.answer.detections) run.fired.try_emplace(d.rule, d);
   };
   to.refused = [&](std::uint64_t line, const ingest::record& record) {
     if (!run.error.empty()) return;

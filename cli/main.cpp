@@ -43,6 +43,23 @@ std::string unknown_command(const CLI::App& app, int argc, char** argv) {
   return {};
 }
 
+// A sentence about wrong usage of the chosen command, and where its help is.
+std::string usage_problem(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* chosen = &app;
+  std::string name = "digctl";
+  while (!chosen->get_subcommands().empty()) {
+    chosen = chosen->get_subcommands().front();
+    name += ' ' + chosen->get_name();
+  }
+  std::string text = error.what();
+  if (text == "A subcommand is required") text = "name a command";
+  if (const std::vector<std::string> unknown = app.remaining(true); !unknown.empty()) {
+    text = "does not take";
+    for (const std::string& word : unknown) text += ' ' + digd::quoted(word);
+  }
+  return name + ": " + text + "\n`" + name + " --help` explains the command.";
+}
+
 // Adds commands under a heading of --help.
 void add_to_group(CLI::App& app, const std::string& heading, int& status,
                   std::initializer_list<void (*)(CLI::App&, int&)> commands) {
@@ -91,7 +108,9 @@ int main(int argc, char** argv) {
       std::cerr << "digctl: " << wrong << '\n';
       return digd::cli::wrong_use;
     }
-    return app.exit(e) == 0 ? digd::cli::done : digd::cli::wrong_use;
+    if (e.get_exit_code() == 0) return app.exit(e) == 0 ? digd::cli::done : digd::cli::wrong_use;
+    std::cerr << usage_problem(app, e) << '\n';
+    return digd::cli::wrong_use;
   } catch (const std::exception& e) {
     std::cerr << "digctl: " << e.what() << '\n';
     return digd::cli::wrong_use;

@@ -14,6 +14,7 @@
 #include "cli/terminal_options.h"
 #include "ingest/protocol/encode.h"
 #include "ingest/protocol/replay.h"
+#include "report/picture/labels.h"
 
 namespace digd::cli {
 
@@ -31,10 +32,11 @@ using tone = table::tone;
 
 std::string or_dash(const std::optional<std::string>& text) { return text ? digd::quoted(*text) : "-"; }
 
-table::row row_of(const detection& d) {
+// `since`: the time of the first message.
+table::row row_of(const detection& d, milliseconds since) {
   const std::string text =
       d.healed ? "healed: " + std::string(to_string(d.healing)) : "not healed: " + std::string(to_string(d.cause));
-  return {{std::to_string(d.ts), tone::quiet},
+  return {{picture::duration(d.ts - since), tone::quiet},
           {d.at ? std::to_string(*d.at) : "-", tone::quiet},
           {std::string(to_string(d.rule)), d.severity == severity::failure ? tone::bad : tone::warning},
           {or_dash(d.event)},
@@ -89,13 +91,14 @@ class printer {
 
   void take(const ingest::record& record) {
     progress_->add();
+    if (!first_ts_) first_ts_ = record.ts;
     for (const detection& d : record.answer.detections) {
       if (options_.fail_on == "any" || options_.fail_on == to_string(d.severity) ||
           options_.fail_on == to_string(d.rule))
         found_ = true;
       if (options_.output != "detections") continue;
       if (!records_.is_on()) {
-        table_.add(row_of(d));
+        table_.add(row_of(d, *first_ts_));
         print_some();
         continue;
       }
@@ -113,12 +116,15 @@ class printer {
   refused_lines refusals_;
   std::string line_;
   progress* progress_ = nullptr;
+  std::optional<milliseconds> first_ts_;
   bool found_ = false;
 };
 
 int replay(const replay_options& options) {
   printer print(options);
   std::optional<progress> shown_progress(std::in_place);
+  if (const std::string why = unreadable_reason(options.trace); !why.empty())
+    return complain("replay", shown(options.trace) + ": " + why);
   ingest::replay through(run_policy{}, print.listener(*shown_progress));
   shown_progress->begin({.name = "replaying", .unit = "messages"});
   const ingest::replayed result = ingest::replay_file(options.trace, through);

@@ -35,7 +35,8 @@ std::vector<fs::path> find_files(const std::vector<std::string>& paths, const wa
       continue;
     }
     if (!fs::is_directory(path, ec)) {
-      problems.push_back(shown(path) + ": neither a log nor a folder");
+      problems.push_back(shown(path) +
+                         (fs::exists(path, ec) ? ": neither a log nor a folder" : ": there is no such file"));
       continue;
     }
     for (fs::recursive_directory_iterator each(path, ec), end; !ec && each != end; each.increment(ec)) {

@@ -45,7 +45,7 @@ def test_a_clean_run_passes(digctl, clean):
 def test_an_unexpected_failure_is_named_with_its_place(digctl, orphan):
     got = digctl("check", orphan, "--expect", "none")
     assert got.returncode == 1
-    assert "orphaned_event fired, at seq 1: " in got.stdout
+    assert "orphaned_event fired at 0 ms (seq 1): " in got.stdout
 
 
 def test_an_expected_failure_passes_and_a_missing_one_fails(digctl, orphan):

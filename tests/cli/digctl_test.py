@@ -1,8 +1,10 @@
 """digctl import, show and replay on good and on bad input."""
 
 import json
+import re
 import subprocess
 import xml.dom.minidom
+from pathlib import Path
 
 import pytest
 
@@ -277,6 +279,32 @@ def test_an_unknown_command_is_refused_with_the_nearest_one(digctl, words, messa
     got = digctl(*words)
     assert got.returncode == 2
     assert message in got.stderr
+
+
+@pytest.mark.parametrize(
+    "words, message",
+    [
+        (["replay", "x", "--to", "h:1"], 'digctl replay: does not take "--to" "h:1"\n'),
+        (["report"], "digctl report: TRACE|RUN is required\n"),
+        (["attribute"], "digctl attribute: name a command\n"),
+        (["attribute", "chief"], "digctl attribute chief: FILE|RUN is required\n"),
+    ],
+)
+def test_wrong_usage_names_the_command_the_mistake_and_the_help(digctl, words, message):
+    done = digctl(*words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == message + f"`{message.split(':')[0]} --help` explains the command.\n"
+
+
+def test_replay_and_check_have_the_clock_of_the_report(digctl):
+    demo = Path(__file__).parents[1] / "traces/demo.jsonl"
+    report = digctl("report", demo, "--budget", 0, "--format", "md").stdout
+    times = re.findall(r"^### \w+ \d+\. (.+?) at (\S+ \S+)", report, re.M)
+    assert len(times) == 9
+    replayed = re.findall(r"^(\S+ m?s) +\S+ +(\w+)", digctl("replay", demo).stdout, re.M)
+    assert [(rule.replace("_", " "), time) for time, rule in replayed] == times
+    checked = re.findall(r": (\w+) fired at (\S+ m?s)", digctl("check", demo).stdout)
+    assert len(checked) == 7 and {(rule.replace("_", " "), time) for rule, time in checked} <= set(times)
 
 
 def test_a_trace_with_invalid_json_lines_is_answered_and_exits_with_2(digctl, tmp_path):
