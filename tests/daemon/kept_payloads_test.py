@@ -5,7 +5,9 @@ import json
 import sqlite3
 import subprocess
 
-from live import TIMEOUT_S, Daemon
+import pytest
+
+from live import DIGCTL, TIMEOUT_S, Daemon
 
 SECRET = "sk-0123456789abcdef"
 
@@ -88,3 +90,35 @@ def test_an_invalid_redaction_pattern_is_refused(tmp_path):
     daemon = Daemon(tmp_path, '[payloads]\nredact = ["("]')
     done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert done.returncode == 2 and "payloads.redact" in done.stderr and "missing )" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "config, said",
+    [
+        ("", f"Error: exception in line 3 with {SECRET}"),
+        ('[payloads]\nredact = ["sk-[0-9a-f]+"]', "Error: exception in line 3 with [redacted]"),
+        ('[payloads]\nkeep = "digest"', None),
+        ('[payloads]\nkeep = "none"', None),
+    ],
+)
+def test_a_report_quotes_the_suspect_and_the_detections_as_far_as_texts_are_kept(tmp_path, config, said):
+    with Daemon(tmp_path, config) as daemon:
+        with daemon.client(agents=["planner", "coder"], mode="observe") as c:
+            c.event("task", ["planner"], ts=1, event={"payload": {"text": "Compute 6 times 7."}})
+            c.start("v1", "planner", ["task"], ts=2)
+            c.end("v1", [{"id": "e1", "recipients": ["coder"], "payload": {"text": "Please multiply."}}], ts=3)
+            c.start("v2", "coder", ["e1"], ts=4)
+            text = f"Error: exception in line 3 with {SECRET}"
+            c.end("v2", [{"id": "e2", "recipients": ["nobody"], "payload": {"text": text}}], ts=5)
+            c.tell("run_ended", outcome="failure", ts=6)
+            c.wait_acked()
+        made = {}
+        for form in ("json", "md"):
+            command = [DIGCTL, "report", "r1", "--to", daemon.address, "--format", form]
+            made[form] = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stdout
+    conclusion = json.loads(made["json"])["conclusion"]
+    assert (conclusion["agent"], conclusion["activation"]) == ("coder", "v2")
+    assert conclusion["quote"] == said
+    plain = made["md"].replace("\\", "")
+    assert (SECRET in plain) == (said is not None and SECRET in said)
+    assert plain.count(f"“{said}”") == (1 if said else 0) and ("What e2 says:" in plain) == (said is not None)
