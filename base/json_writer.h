@@ -19,7 +19,7 @@ namespace digd {
 
 class json_writer {
  public:
-  // Begins a document, or a value after a `key` that someone else wrote: no comma comes first.
+  // Begins a document, or a value after a `key` that another writer wrote. It writes no comma first.
   explicit json_writer(std::string& out) : out_(out) {}
 
   json_writer& open_object() { return open('{'); }

@@ -1,4 +1,4 @@
-// Limits the log lines of one kind to so many a second, so that bad input cannot fill a disk. Not thread-safe.
+// Limits how many log lines of one kind are written each second, so that bad input cannot fill a disk. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ class log_rate_limit {
  public:
   explicit log_rate_limit(std::uint64_t max_per_second) : max_per_second_(max_per_second) {}
 
-  // Whether to log a line now. If so, `suppressed` is how many were suppressed since the last line.
+  // Whether to log a line now. If so, `suppressed` is the number of lines suppressed since the last logged one.
   bool allows(std::uint64_t& suppressed) {
     const auto now = std::chrono::steady_clock::now();
     if (now - second_began_ >= std::chrono::seconds(1)) {

@@ -11,8 +11,8 @@ namespace digd {
 // of `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The item of `known` whose name is closest to `meant`; null if all differ by more than two letters and by more than a
-// third of the letters of `meant`.
+// The item of `known` whose name is closest to `meant`. Null if every name differs by more than two letters and by more
+// than a third of the letters of `meant`.
 template <class Known, class NameOf>
 auto nearest(std::string_view meant, const Known& known, NameOf name_of) -> decltype(&*known.begin()) {
   decltype(&*known.begin()) best = nullptr;

@@ -66,7 +66,7 @@ class checker {
     return v;
   }
 
-  // The activation that the message names; refuses it unless it is open.
+  // The activation that the message names. Refuses the message unless the activation is open.
   graph::activation_index open_activation(std::string_view id, std::string_view field) {
     const graph::activation_index v = known_activation(id, field);
     if (v != graph::nobody && !graph_.activation(v).open) {

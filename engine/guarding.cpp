@@ -1,4 +1,4 @@
-// The guards: what they count, how they judge a message, and what follows.
+// The guards of a run: counting, judging a message, and carrying out the chosen action.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -42,7 +42,7 @@ void run::note_spending(const message& m, graph::activation_index named) {
   }
 }
 
-// While the guard is off, or nothing is judged, no activation counts as silent.
+// No activation counts as silent while the guard is off or judging has stopped.
 void run::update_silences() {
   if (silence_guard_ == nullptr) return;
   const bool off = !live() || settings_.effective_mode(silence_guard_->id) == mode::off;
@@ -80,7 +80,7 @@ void run::guard_next(std::size_t next) {
   repeats_.add(view_.sender, repeats::key_of(held.blocked.to, held.draft->fingerprint), e.id, settings_.guards.window);
 }
 
-// Adds what the guards find to `findings_`. False if the work was used up meanwhile.
+// Adds the guards' findings to `findings_`. False if judging used up the allowed work.
 bool run::ask_guards(const held_event& held) {
   const graph::event_node& e = graph_.event(held.blocked.event);
   if (e.submit) return true;
@@ -95,7 +95,7 @@ bool run::ask_guards(const held_event& held) {
   return true;
 }
 
-// Counts a firing and takes the action that is its turn. A warning is no firing.
+// Counts a firing and selects the next of the guard's actions. A warning does not count as a firing.
 void run::choose_action(finding& found) {
   if (rule_of(found.rule).traits.counts == guard_count_kind::spending) {
     const spent_totals totals = spending_.guarded(found.agent, clock_);
@@ -121,8 +121,8 @@ void run::carry_out_guard(const finding& found, const remedy& decided, held_even
   if (found.action == guard_action::cancel) cancel(found, decided, detection, out);
 }
 
-// A message that names an activation and has no event for the guard of spending to judge fires that guard when it is
-// the first to find a total above its limit.
+// A message can name an activation and have no event that the spending guard could judge. It fires that guard if it is
+// the first message to find a total above its limit.
 void run::judge_spending(const message& m, const speaker& from, answer& out) {
   if (view_.sender == graph::nobody || spending_guard_ == nullptr) return;
   const rule& guard = *spending_guard_;

@@ -25,7 +25,7 @@ struct open_hold {
   graph::agent_index sender = graph::nobody;
   graph::agent_index spender = graph::nobody;  // of a budget hold: the agent whose totals were over; nobody: the run
   rule_id guard{};
-  std::uint32_t session = 0;  // that told the event
+  std::uint32_t session = 0;  // that announced the event
   milliseconds since = 0;
   milliseconds due_ms = 0;
   std::string text;

@@ -10,7 +10,7 @@ namespace digd {
 
 namespace {
 
-// Of one answer; later ones are brief: up to four ids of evidence, and no witness.
+// The full detections of one answer. Later detections are brief: at most four ids of evidence, and no witness.
 constexpr std::size_t max_full_detections = 1024;
 
 }  // namespace
@@ -63,7 +63,7 @@ void run::judge_event(held_event& held, verdict& v, const message& m, const spea
   healer_.close_case();
 }
 
-// Adds what all rules find to `findings_`. False if the work was used up meanwhile.
+// Adds the findings of all rules to `findings_`. False if judging used up the allowed work.
 bool run::ask_rules(const blocked_event& blocked) {
   for (const rule* rule : failure_rules()) {
     if (settings_.effective_mode(rule->id) == mode::off) continue;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr milliseconds max_hold_ms = 7LL * 24 * 3600 * 1000;
 
-// Calls `each` for every limit: what the hello asks for, the settled value, and the cap.
+// Calls `each` for every limit with three values: the one the hello asks for, the one in effect, and the cap.
 template <class Each>
 void for_each_limit(const limits_request& asked, limits& settled, const limits& caps, Each each) {
   each(asked.stalled_ms, settled.stalled_ms, caps.stalled_ms);

@@ -9,7 +9,7 @@
 
 namespace digd {
 
-// What the operator's configuration grants: the defaults, and the most that `hello` may ask for.
+// The operator's configuration of runs: the defaults, and the most that `hello` may ask for.
 struct run_policy {
   run_settings defaults;  // the catalog's
   mode strongest_mode = mode::enforce;
@@ -18,9 +18,9 @@ struct run_policy {
   run_policy();
 };
 
-// The settings a run starts with: what `hello` asks for, within what the policy grants.
+// The settings a run starts with: those that `hello` asks for, as far as the policy allows them.
 run_settings settle(const hello& asked, const run_policy& policy);
-// The mode to tell a client: the weaker of the run's and the operator's; `off` once judging has stopped.
+// The mode that the welcome names: the weaker of the run's and the operator's; `off` once judging has stopped.
 mode effective_mode(const run_settings& settings, std::optional<limit_id> unjudged);
 // The first setting in which `asked` contradicts the run's; empty if none.
 std::string contradiction(const hello& asked, const run_settings& settings, const run_policy& policy);

@@ -19,7 +19,7 @@ bool any_judges_fyi(const guard_settings& settings) {
   return std::any_of(guards().begin(), guards().end(), judges);
 }
 
-// Of a run that is not judged: so that it can begin again.
+// A run whose judging has stopped remembers this many agents, so that judging can resume.
 constexpr std::size_t max_kept_agents = 10'000;
 
 bool reports_at_end(run_outcome outcome) { return outcome == run_outcome::none || outcome == run_outcome::failure; }
@@ -65,10 +65,11 @@ void run::apply(const message& m, const speaker& from, milliseconds stamp, answe
   finish(out);
   if (!ended_) return;
   outcomes_.end(clock_, out);
-  while (!holds_.empty()) holds_.close(holds_.all().begin()->first);  // their numbers stay known
+  while (!holds_.empty()) holds_.close(holds_.all().begin()->first);  // later decisions still find their numbers
 }
 
-// What follows from a change of the graph: windows start or clear, events settle, symptoms clear, settled events go.
+// Runs after each change of the graph: starts and clears windows, settles events, reports cleared symptoms, and forgets
+// settled events beyond the limit.
 void run::finish(answer& out) {
   update_windows();
   graph_.settle();
@@ -121,7 +122,7 @@ void run::forget_pending(answer& out) {
   finish(out);
 }
 
-// Frees the memory of the graph. Nobody can follow the watched healings any more: they are reported as unresolved.
+// Frees the memory of the graph. Watched healings can no longer be followed and are reported as unresolved.
 void run::stop_judging(limit_id cause, answer& out) {
   outcomes_.end(clock_, out);
   while (!holds_.empty()) end_hold(holds_.all().begin()->first, hold_end::release, {}, out);
@@ -134,7 +135,7 @@ void run::stop_judging(limit_id cause, answer& out) {
   findings_ = {};
 }
 
-// The agents keep their indices, by which guards and healings count, and their places in the roster.
+// The agents keep their places in the roster, and the indices that guards and healings use for counting.
 void run::empty_graph() {
   struct kept_agent {
     std::string name;
@@ -180,7 +181,7 @@ void run::follow_agents(const message& m) {
   }
 }
 
-// After judging has stopped: every event is delivered unchanged. Only the agents and the end of the run are followed.
+// Used after judging has stopped: every event is delivered unchanged, and the run tracks only its agents and its end.
 void run::pass_through(const message& m, milliseconds time, answer& out) {
   if (ended_) {
     out.refused.consider(refusal::run_closed, "", std::string(run_closed_words));
@@ -203,7 +204,7 @@ std::optional<milliseconds> run::next_due() const {
   return window ? std::optional(window->at) : std::nullopt;
 }
 
-// At the same time silences come before holds.
+// If both are due at the same time, silences come before holds.
 std::optional<run::other_due> run::next_other() const {
   std::optional<other_due> first;
   if (const auto silence = silences_.next()) first = {silence->at, false};
@@ -221,7 +222,7 @@ milliseconds run::time_of(const message& m, milliseconds stamp) const {
   return std::max(reported_ms, clock_);
 }
 
-// The time of what the daemon does by itself. With the trace clock it is the run's own time.
+// The time of an action that the daemon starts itself. With the trace clock it is the run's own time.
 milliseconds run::time_of_daemon(milliseconds stamp) const {
   return settings_.clock == clock_kind::wall || settings_.stamped ? std::max(stamp, clock_) : clock_;
 }

@@ -58,7 +58,7 @@ class run {
 
   // A session's hello, the first one's too: its agents join.
   void join(const hello& session);
-  // What at least one session can do; it decides whether a window can be healed.
+  // The capabilities that at least one session has. They decide whether a window can be healed.
   void set_able(const capabilities& any) { window_able_ = any; }
 
   // Applies one message. `stamp` is its time with the wall clock; with the trace clock its own `ts` counts.
@@ -75,7 +75,7 @@ class run {
   bool can_degrade(limit_id hit, limit_policy policy) const;
   // Begins to judge again, from `stamp` on. As after a gap, ids from before are unknown: the graph has only the agents.
   void resume_judging(milliseconds stamp);
-  // Whether judging has stopped and can begin again. It cannot if the run had too many agents: they are not known.
+  // Whether judging has stopped and can resume. It cannot resume if the run had more agents than it remembers.
   bool can_resume() const { return unjudged_ && !ended_ && !terminal_ && knows_agents_; }
   // The limit that stopped judging; none: the run is judged.
   std::optional<limit_id> unjudged() const { return unjudged_; }
@@ -206,12 +206,12 @@ class run {
   silences silences_;
   holds holds_;
   std::array<boost::unordered_flat_map<graph::agent_index, std::uint64_t>, guard_count> firings_;  // by sender
-  bool were_silences_off_ = false;  // nothing counted as silent: not judged
+  bool were_silences_off_ = false;  // no activation counted as silent, because judging had stopped
   std::uint64_t cancels_ = 0;
   guard_view view_;
   std::vector<std::uint64_t> reported_as_is_;  // the holds that the message's delivery report releases
 
-  // Of the message or firing being judged.
+  // State of the message or firing being judged.
   std::vector<held_event> held_;
   graph::graph::reroutes rerouted_;
   std::vector<finding> findings_;  // of one event

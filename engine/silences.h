@@ -33,7 +33,7 @@ class silences {
   };
   // The silence that is due first; of several the one with the least activation id.
   std::optional<due_silence> next() const;
-  // The first one has fired. Its next step follows, if it has one of these `steps` left.
+  // The first silence has fired. Schedules its next step, if one of its `steps` is left.
   void advance(std::size_t steps);
   bool empty() const { return waiting_.empty(); }
 

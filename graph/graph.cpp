@@ -165,7 +165,7 @@ void graph::drop_lineage(agent_node& of, const generators& from) {
   if (find_lineage(*this, of.lineages, from) && --of.lineages.back().events == 0) of.lineages.pop_back();
 }
 
-// Merges all new deliveries at once: inserting them one by one would move a long list each time.
+// Merges all new deliveries at once. Inserting them one by one would move a long list each time.
 void graph::give_all(event_index e, std::span<const agent_index> to) {
   event_node& node = events_[e];
   if (node.settled) return;

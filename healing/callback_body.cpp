@@ -91,7 +91,7 @@ std::string intervention_text(std::string_view run, const json::object& interven
 // PagerDuty's limits are 1,024 characters for the summary and 255 for the key.
 constexpr std::size_t max_summary_bytes = 1'000, max_dedup_bytes = 250;
 
-// What an alert is about, in PagerDuty's words.
+// The subject of an alert, in PagerDuty's terms.
 struct alert {
   std::string rule, agent, severity, healing, reason;
 };

@@ -1,4 +1,4 @@
-// What follows from a guard's finding (docs/guards.md).
+// Decides how a guard's finding is handled (docs/guards.md).
 #include "healing/healer.h"
 
 namespace digd {
@@ -18,7 +18,8 @@ action healing_of(guard_action a) {
 
 }  // namespace
 
-// `drops_after_returns`: once the sender's returns are used up, its event goes to nobody. So a budget still limits it.
+// `drops_after_returns`: once the sender has used up its returns, nobody gets its event. So the budget still limits the
+// sender.
 digd::cause healer::guard_obstacle(const rule& guard, const finding& found, const guard_case& about,
                                    remedy& so_far) const {
   const bool is_placing = found.event != graph::nobody && found.action != guard_action::inject;

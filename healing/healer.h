@@ -18,9 +18,9 @@
 
 namespace digd {
 
-// The facts that decide on a guard's finding, besides the finding itself.
+// The facts besides the finding that decide how a guard's finding is handled.
 struct guard_case {
-  bool is_placed = false;        // something else has decided where the event goes
+  bool is_placed = false;        // a rule or another guard has decided where the event goes
   bool has_deliveries = false;   // the message gave it a delivery that is pending
   bool has_activations = false;  // there is an open activation to cancel
 };

@@ -6,7 +6,7 @@ namespace digd {
 
 namespace {
 
-// Beyond this, no further text is added to a verdict. Its detections still name every case.
+// A verdict whose text is longer gets no further texts. Its detections still name every case.
 constexpr std::size_t max_inject_bytes = 64u << 10;
 
 void join_text(const remedy& decided, verdict& v) {

@@ -8,8 +8,9 @@
 
 namespace digd {
 
-// The engine counts the limits up to `judging_work`, so a replay hits them at the same message. The daemon enforces
-// `run_bytes`, `overload` and `fleet_lease`; a `limit` line in the record tells a replay about them.
+// The engine enforces the limits up to `judging_work`, so a replay hits them at the same message. The daemon enforces
+// `run_bytes`, `overload` and `fleet_lease`. The record has a `limit` line for each hit of these, which a replay
+// applies.
 enum class limit_id : std::uint8_t {
   message_bytes,
   agents,

@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t max_brief_evidence = 4;
 
-// The archive promises 20 KiB a detection, with its verdict or intervention (docs/archive.md). The texts of the remedy,
-// the session's name, the columns and SQLite's pages take the rest in the worst case.
+// The archive promises at most 20 KiB for a detection with its verdict or intervention (docs/archive.md). In the worst
+// case the texts of the remedy, the session's name, the columns and SQLite's pages take the rest.
 constexpr std::size_t max_described_bytes = 10'000;
 constexpr std::size_t max_written_evidence = 4'400;  // the archive has no more of it in JSON
 
@@ -23,7 +23,7 @@ std::size_t written_size(const std::vector<std::string>& names) {
   return bytes;
 }
 
-// What is left for the witness: the evidence is the contract, the witness may be cut.
+// The bytes left for the witness. The evidence is part of the contract; the witness may be cut.
 std::size_t witness_bytes(const detection& d) {
   const std::size_t event = quoted_size(d.event.value_or("")), agent = quoted_size(d.agent.value_or(""));
   const std::size_t used =

@@ -13,8 +13,9 @@ namespace digd {
 // Sorts a finding's agents by name, as far as a detection lists them.
 void sort_agents(finding& found, const graph::graph& g);
 
-// The detection of a finding: rule, severity, event, agent, evidence, reason, witness. The caller adds when, whose
-// message, and what was decided. `visits_left`: what the message may still spend on witnesses (graph/witness.h).
+// The detection of a finding: rule, severity, event, agent, evidence, reason, witness. The caller adds the time, the
+// session and the decision. `visits_left`: the node visits that the message may still spend on witnesses
+// (graph/witness.h).
 // `is_brief`: few ids of evidence, and no witness.
 detection describe(const graph::graph& g, const rule& rule, const finding& found, std::size_t& visits_left,
                    bool is_brief);

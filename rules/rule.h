@@ -1,7 +1,7 @@
 // The interface of a failure rule. A rule reads the graph, finds one failure pattern, and describes it.
 //
-// Rules are constants: they send nothing, keep nothing and know no clock. healing/healer.h decides what a finding leads
-// to; engine/windows.h decides when a window fires. docs/adding-a-rule.md walks through a new rule.
+// Rules are constants: they send nothing, keep no state and read no clock. healing/healer.h decides how a finding is
+// healed; engine/windows.h decides when a window fires. docs/adding-a-rule.md walks through a new rule.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +80,7 @@ struct rule_doc {
   std::string_view why;      // why it matters
   std::string_view example;
   std::string_view false_positives;  // known ones
-  std::string_view cleared;          // when the symptom counts as gone
+  std::string_view cleared;          // when the symptom counts as cleared
   std::string_view advice;           // what to change in the agent system
   std::string_view source;           // in the paper
 };

@@ -16,7 +16,7 @@ struct guard_view {
   const repeats& outputs;  // up to and including the event being judged
   milliseconds now = 0;
   graph::agent_index sender = graph::nobody;  // the agent of the activation that the message names
-  // Of the events of the message after the one being judged.
+  // Counts over the events of the message that come after the one being judged.
   std::size_t later_work_outputs = 0;
   std::size_t later_reachable = 0;
 };

@@ -19,7 +19,7 @@ inline std::uint8_t limits_passed(const guard_settings& s, const spent_totals& t
   return static_cast<std::uint8_t>(limits);
 }
 
-// The limits of which a total has reached the share `warn_at`.
+// The limits whose total has reached the share `warn_at`.
 inline std::uint8_t limits_reached(const guard_settings& s, const spent_totals& totals) {
   unsigned limits = 0;
   for (std::size_t i = 0; i < total_count; ++i) {

@@ -25,15 +25,15 @@ class spending {
   void add_activation(graph::agent_index agent, milliseconds now);
   void add(graph::agent_index agent, const usage_amounts& used);
 
-  // `who`: an agent, or nobody for the run.
+  // `who`: the agent; nobody means the whole run.
   spent_totals totals(graph::agent_index who, milliseconds now) const;
   const usage_amounts& used(graph::agent_index who) const;
   // The totals since the last `restart`, which the guard compares with its limits.
   spent_totals guarded(graph::agent_index who, milliseconds now) const;
-  // A person let a run or an agent go on: the guard's totals start at 0 again.
+  // A person allowed a run or an agent to continue: the guard's totals start at 0 again.
   void restart(graph::agent_index who, milliseconds now);
 
-  // A set of total_kind as bits: the limits that a judged message has found passed, and those that were warned about.
+  // Sets of total_kind as bits: the limits that a judged message found passed, and the limits that a warning named.
   std::uint8_t passed(graph::agent_index who) const { return account_of(who).passed; }
   void note_passed(graph::agent_index who, std::uint8_t limits) { account(who).passed |= limits; }
   std::uint8_t warned(graph::agent_index sender) const { return account_of(sender).warned; }

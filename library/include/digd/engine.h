@@ -55,7 +55,7 @@ class embedded_run {
   // The answer is valid until the next call.
   const engine_answer& advance(std::int64_t now_ms);
 
-  // When `advance` is next needed; none if nothing is due, or with the trace clock.
+  // The time at which `advance` must next be called; none if nothing is due, or with the trace clock.
   std::optional<std::int64_t> next_due() const;
 
   // Whether the run has taken its `run_ended`. After it, every frame is refused with `run_closed`.
