@@ -82,7 +82,8 @@ struct stored_entry {
   std::int64_t ts = 0;
 };
 
-// Answers to a session's messages with a seq above `after` and not above `upto`; it moves on with each part read.
+// The answers to a session's messages with a seq above `after`, up to `upto`. `archive::answers` advances it with each
+// part.
 struct answer_range {
   std::uint64_t run_number = 0;
   std::string session;
@@ -90,7 +91,7 @@ struct answer_range {
   std::int64_t entry = -1;  // the last entry read; -1: none yet
 };
 
-// What the archive has of an answer.
+// An answer as the archive keeps it.
 struct stored_answer {
   std::uint64_t seq = 0;
   std::string response;  // the frame as sent; empty: `line` and `code` say why the message was refused
@@ -132,9 +133,9 @@ class archive {
   std::size_t queued() const;  // accepted and not yet durable
   const options& settings() const;
 
-  // Reading: each call sees what is committed.
+  // Reading: each call sees the committed entries.
   boost::system::result<std::vector<stored_run>> runs() const;
-  // The same without their hellos, which takes a tenth of the time.
+  // The same without the runs' hellos, in a tenth of the time.
   boost::system::result<std::vector<stored_run>> list_runs() const;
   // All entries of a run in the order applied, `run_opened` first; stops if `each` returns false. No transaction is
   // open while `each` runs, so a slow one delays neither the writer nor other readers.

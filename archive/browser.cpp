@@ -155,7 +155,7 @@ boost::system::result<std::optional<run_row>> browser::find(std::string_view run
 
 namespace {
 
-// The line of a limit. It may also refuse or forget; only the policy `observe` ends the judging.
+// The line of a limit. Only the policy `observe` stops judging; the others refuse messages or forget what is pending.
 void note_limit(std::string&& line, std::string& unjudged) {
   const std::string_view policy = member_of(line, "policy");
   if (policy == "\"resume\"") unjudged.clear();
@@ -286,7 +286,7 @@ boost::system::result<std::int64_t> browser::last_seq() {
 
 boost::system::result<std::vector<watched_entry>> browser::entries_after(std::int64_t after, std::uint64_t run_number) {
   std::vector<watched_entry> piece;
-  // One snapshot for the entries and what belongs to them.
+  // One snapshot for the entries and the rows that belong to them.
   failure why = db_.execute("BEGIN");
   if (!why) why = read_entries(after, run_number, piece);
   if (!why && !piece.empty()) why = add_rows(piece);
@@ -320,8 +320,8 @@ failure browser::read_entries(std::int64_t after, std::uint64_t run_number, std:
   return why;
 }
 
-// Rows of an entry are written with it, in its order: their `entry` never falls with their id. Finds the first with an
-// entry of at least `entry` by halving.
+// Rows of an entry are written together with it, so their `entry` never decreases with their id. Finds the first row
+// with an entry of at least `entry` by binary search.
 failure browser::first_row_after(statement& probe, std::int64_t entry, std::int64_t last, std::int64_t& id) {
   failure why;
   std::int64_t low = 0, high = last + 1;  // the answer is in (low, high]

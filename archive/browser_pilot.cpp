@@ -1,4 +1,4 @@
-// What `digctl pilot` reads: many runs at once, and single detections.
+// The queries of `digctl pilot`: many runs at once, and single detections.
 #include <algorithm>
 #include <limits>
 

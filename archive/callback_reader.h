@@ -23,7 +23,7 @@ namespace digd::archive {
 using digd::callback_kind;
 using digd::callback_text;
 
-// A detection or an intervention: its row, and what filters need.
+// A detection or an intervention: its row, and the fields that filters read.
 struct callback_row {
   callback_kind kind = callback_kind::detection;
   std::int64_t row = 0;  // in its table; never used again

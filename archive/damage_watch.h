@@ -1,10 +1,10 @@
-// Looks for damage in the archive file while it is in use: reads the newest rows, some at random, and some in turn,
-// again and again, past SQLite's cache. It finds a file that was overwritten or cut at its next look. A page that is
-// damaged alone it finds when it comes to the rows on it.
+// Looks for damage in the archive file while it is in use. Each look reads the newest rows, some random rows and some
+// rows in turn, bypassing SQLite's cache. The next look finds a file that was overwritten or truncated. A single
+// damaged page is found when a look reaches its rows.
 //
 // Threads: one of its own, at low priority; `words` any. Lifetime: ends before the file is closed. Bounds: at most
-// `rows_a_look` rows and `bytes_a_look` bytes at a time. Failure: a look that fails for another reason than damage says
-// nothing.
+// `rows_a_look` rows and `bytes_a_look` bytes at a time. Failure: a look that fails for another reason than damage
+// reports nothing.
 #pragma once
 
 #include <chrono>

@@ -95,8 +95,9 @@ struct entry {
 
   std::size_t bytes() const;  // approximate size in memory
 
-  // Removes what a replay gives again from an entry that is too large to be stored: texts over `max_shrunk_bytes` among
-  // its verdicts, detections and interventions. The frame stays. False: there is nothing to remove.
+  // Shrinks an entry that is too large to be stored. It removes texts that a replay can restore: those over
+  // `max_shrunk_bytes` among its verdicts, detections and interventions. The frame stays. False: there is nothing to
+  // remove.
   static constexpr std::size_t max_shrunk_bytes = 65'536;
   bool shrink();
 };

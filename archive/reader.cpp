@@ -104,12 +104,12 @@ boost::system::result<bool> reader::exists(std::uint64_t run_number) {
 boost::system::result<bool> reader::read_some(std::uint64_t run_number, std::int64_t& after,
                                               std::vector<stored_entry>& out) {
   const std::size_t before = out.size();
-  if (failure why = read_on(run_number, after, out))
+  if (failure why = read_next_piece(run_number, after, out))
     return {boost::system::in_place_error, make_error_code(why.error())};
   return out.size() > before;
 }
 
-failure reader::read_on(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out) {
+failure reader::read_next_piece(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out) {
   std::lock_guard guard(one_at_a_time_);
   entries_.bind(1, run_number);
   entries_.bind(2, id);
@@ -140,7 +140,7 @@ boost::system::result<void> reader::each_entry(std::uint64_t run_number,
   std::int64_t id = 0;
   do {
     piece.clear();
-    if (failure why = read_on(run_number, id, piece)) return make_error_code(why.error());
+    if (failure why = read_next_piece(run_number, id, piece)) return make_error_code(why.error());
     for (const auto& entry : piece) {
       if (!each(entry)) return {};
     }

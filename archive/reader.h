@@ -44,7 +44,7 @@ class reader {
   failure prepare();
   failure find_beginning(answer_range& range);
   std::optional<std::string> detection(std::int64_t id);
-  failure read_on(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out);
+  failure read_next_piece(std::uint64_t run_number, std::int64_t& id, std::vector<stored_entry>& out);
 
   std::mutex one_at_a_time_;
   connection db_;

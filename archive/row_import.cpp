@@ -54,7 +54,7 @@ open_trouble row_import::open(const std::string& path, usage_reader usage) {
   usage_ = std::move(usage);
   if (failure why = db_.open(path, open_mode::create, {})) return why;
   if (auto found = migrate(db_, true)) return found;
-  // Nothing is lost with this file: the rows are elsewhere.
+  // Losing this file loses nothing, because the fleet's tables have its rows.
   failure why = db_.execute(
       "PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;"
       "PRAGMA temp_store = MEMORY; BEGIN;"

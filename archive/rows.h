@@ -11,7 +11,7 @@
 
 namespace digd::archive {
 
-// What `read` makes of each row, in order.
+// The results of `read` for each row, in order.
 template <class Read>
 auto read_rows(statement& query, Read read)
     -> boost::system::result<std::vector<std::invoke_result_t<Read, const statement&>>> {
@@ -23,7 +23,7 @@ auto read_rows(statement& query, Read read)
   return rows;
 }
 
-// What `read` makes of the first row; nullopt: there is no row.
+// The result of `read` for the first row; nullopt if there is no row.
 template <class Read>
 auto read_row(statement& query, Read read)
     -> boost::system::result<std::optional<std::invoke_result_t<Read, const statement&>>> {

@@ -1,4 +1,4 @@
-// Moves a damaged archive aside and begins a new one with what can be read of it.
+// Moves a damaged archive aside and begins a new one with its readable runs.
 //
 // Of each run it keeps the beginning, up to the last entry of which all rows can be read: entries 1, 2, 3 … without a
 // gap. That is the run as it was at that entry; what follows a gap would be judged wrongly. Ids stay the same and are

@@ -24,7 +24,7 @@ struct failure {
 
   // The file belongs to another program, or is not a database: archive_error::not_an_archive.
   static failure wrong_file(std::string words);
-  // What no result code names: archive_error::io.
+  // A failure without a result code of its own: archive_error::io.
   static failure other(std::string words);
 
   explicit operator bool() const { return code != 0; }

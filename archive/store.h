@@ -59,7 +59,7 @@ class store {
   bool has_pages_to_give_back() const { return free_pages_ > kept_pages; }
   failure give_back_some();
 
-  // Moves the log into the file, except for what readers still need. `truncate` also empties it if nothing reads.
+  // Moves the log into the file, except for pages that readers still need. `truncate` also empties it if nothing reads.
   failure checkpoint(bool truncate);
   int log_pages() const { return log_pages_; }                      // in the log, after the last commit
   bool is_all_moved() const { return moved_pages_ >= log_pages_; }  // by the last checkpoint

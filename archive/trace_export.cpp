@@ -157,8 +157,8 @@ void trace_export::take(const stored_entry& e) {
   }
   // A frame that was refused before it reached the engine keeps its `ts`, which may be the reason for the refusal. Its
   // line then does not show the time that passed with it.
-  const bool stands_in = e.kind == entry_kind::refused && member_of(e.frame, "type") == "\"refused\"";
-  if (stands_in) return take_stand_in(e, stamp);
+  const bool is_refusal_line = e.kind == entry_kind::refused && member_of(e.frame, "type") == "\"refused\"";
+  if (is_refusal_line) return take_refusal_line(e, stamp);
   const bool unread =
       e.kind == entry_kind::refused && (e.code == "bad_message" || e.code == "bad_json" || e.code == "too_large");
   fired_since_ = unread && stamped_;
@@ -169,7 +169,7 @@ void trace_export::take(const stored_entry& e) {
 }
 
 // The line has its stamp, so windows that fired then fire again in a replay. Lines of older archives had no code.
-void trace_export::take_stand_in(const stored_entry& e, const std::string& stamp) {
+void trace_export::take_refusal_line(const stored_entry& e, const std::string& stamp) {
   fired_since_ = false;
   last_firing_ts_ = e.ts;
   if (e.session == first_session_) first_session_seq_ = e.seq;

@@ -41,8 +41,8 @@ bool counts_as_durable(const entry& entry) {
 
 }  // namespace
 
-// Exists while the writer works on the disk. If the disk hangs, the writer's thread hangs too, and others see since
-// when.
+// Exists while the writer works on the disk. If the disk hangs, the writer's thread hangs too; other threads see when
+// it began to wait.
 class writer::disk_work {
  public:
   explicit disk_work(std::atomic<clock::rep>& since) : since_(since) {
@@ -124,16 +124,17 @@ bool writer::write_and_tidy() {
   const disk_work at_disk(disk_work_since_);
   const clock::time_point begun = clock::now();
   if (!write()) return false;
-  // As long as for the batch, so that deletion keeps up with what arrives; one step at least.
+  // Deletes for as long as the batch took, at least one step, so that deletion keeps up with arriving entries.
   const clock::time_point until = clock::now() + (clock::now() - begun);
   do {
-    // A step of deletion is work of its own: a long one after a long write is no hang.
+    // A step of deletion is timed on its own, so that a long step after a long write does not count as a hang.
     disk_work_since_ = clock::now().time_since_epoch().count();
   } while (tidy() && clock::now() < until && !queue_.is_closed());
   return true;
 }
 
-// A disk can do few syncs a second: under a light but steady load, each sync serves several milliseconds of entries.
+// A disk manages few syncs per second. Under a light, steady load, each sync therefore covers several milliseconds of
+// entries.
 void writer::gather(clock::time_point until) {
   while (!queue_.is_closed() && queue_.held() < options_.gather_entries) {
     const auto left = std::chrono::duration_cast<microseconds>(until - clock::now());
@@ -232,8 +233,8 @@ void writer::drop(batch::iterator from) {
   queue_.settle(dropped);
 }
 
-// Runs after the acknowledgement, so that no client waits for it. A reader may keep part of the log in use; then the
-// next attempt comes when the log has grown by another quarter.
+// Runs after the acknowledgement, so that no client waits for it. If a reader keeps part of the log in use, the next
+// attempt follows when the log has grown by another quarter.
 void writer::keep_log_short() {
   const int pages = store_.log_pages();
   if (pages < options_.checkpoint_pages) checkpoint_at_ = options_.checkpoint_pages;

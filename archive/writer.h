@@ -1,4 +1,4 @@
-// The writer thread: takes entries from the queue, commits in groups, reports what is durable, checkpoints the log.
+// The writer thread: takes entries from the queue, commits in groups, reports durable entries, checkpoints the log.
 #pragma once
 
 #include <atomic>

@@ -18,7 +18,7 @@
 
 namespace digd::net {
 
-// The program that connects: its user agent, and the options that error messages suggest to its user.
+// Describes the program that connects: its user agent, and the options that error messages suggest to its user.
 struct client_program {
   std::string user_agent = "digctl";
   std::string address_option = "--to";

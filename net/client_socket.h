@@ -1,5 +1,5 @@
-// Connects a WebSocket client to a daemon, and waits. Also what it has in common with the HTTP client: looking a host
-// up, and the sentences about failures.
+// Connects a WebSocket client to a daemon, and waits. Also has the functions that it shares with the HTTP client: the
+// lookup of a host, and the sentences about failures.
 //
 // Thread: that which runs the io_context. Includes Asio: for .cpp files.
 #pragma once

@@ -14,10 +14,10 @@ inline constexpr std::string_view idle_words = "nothing was heard of the client,
 enum class close_code : std::uint16_t {
   going_away = 1001,
   fatal_error = 4400,  // after an `error` with "fatal":true
-  too_slow = 4408,     // does not read, or does not say hello
+  too_slow = 4408,     // does not read, or sends no hello
   replaced = 4409,     // by a newer connection of the same session
   quiet = 4410,        // sent no message for long
-  memory = 4411,       // made the server hold too much, or did so with others of its token or run
+  memory = 4411,       // it, or its token or run, made the server hold too much
 };
 
 }  // namespace digd::net

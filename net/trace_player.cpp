@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 namespace {
 
-// A trace has its own times. They count, as in a replay, unless its hello names a clock.
+// As in a replay, the times in the trace count, unless its hello names a clock.
 std::string hello_as_sent(std::string_view text, const std::string& run, bool has_clock) {
   if (run.empty() && has_clock) return std::string(text);
   boost::system::error_code ec;
@@ -257,7 +257,7 @@ trace_player::step_result trace_player::connect(session_state& s) {
 
 // Connects all sessions again: a killed daemon has lost all of them, and repeated messages must keep their order.
 bool trace_player::recover() {
-  // Also stops if the daemon accepts the connection and loses it again at the same message.
+  // Also gives up if the daemon repeatedly accepts the connection and loses it at the same message.
   const std::uint64_t progress = counts_.acked + counts_.verdicts + counts_.errors;
   fruitless_ = progress == progress_ ? fruitless_ + 1 : 0;
   progress_ = progress;

@@ -143,7 +143,7 @@ class trace_player {
   play_counts counts_;
   std::string problem_;
   bool final_ = false;
-  unsigned fruitless_ = 0;  // reconnects in a row after which nothing came
+  unsigned fruitless_ = 0;  // consecutive reconnects without a frame from the daemon
   std::uint64_t progress_ = static_cast<std::uint64_t>(-1);
   std::string line_;
 };

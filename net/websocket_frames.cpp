@@ -113,7 +113,7 @@ websocket_event websocket_reader::next() {
     in_message_ = !frame_.fin;
     if (frame_.fin) return finish_message();
   }
-  return {websocket_event::frame_kind::broken, broken_why_, 0, broken_code_};
+  return {websocket_event::frame_kind::broken, problem_, 0, broken_code_};
 }
 
 websocket_reader::progress websocket_reader::read_header() {
@@ -234,7 +234,7 @@ websocket_event websocket_reader::message_of(std::string_view text) {
 
 websocket_event websocket_reader::broken(std::uint16_t code, std::string_view why) {
   broken_code_ = code;
-  broken_why_ = why;
+  problem_ = why;
   return {websocket_event::frame_kind::broken, why, 0, code};
 }
 

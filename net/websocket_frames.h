@@ -98,7 +98,7 @@ class websocket_reader {
   std::size_t dropped_ = 0;  // bytes of a message too large to be kept
   bool given_message_ = false;
   std::uint16_t broken_code_ = 0;
-  std::string_view broken_why_;
+  std::string_view problem_;
 };
 
 }  // namespace digd::net

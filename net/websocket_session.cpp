@@ -94,7 +94,7 @@ void websocket_session::on_read(error_code ec, std::size_t bytes) {
   if (finished_) return;
   if (ec) return finish(parting_.empty() ? ec.message() : parting_);
   if (!parting_.empty()) return read();
-  heard_ = true;
+  received_since_check_ = true;
   read_at_ = std::chrono::steady_clock::now();
   reader_.filled(bytes);
   take_frames();
@@ -346,10 +346,10 @@ void websocket_session::watch_idleness() {
     const bool is_stuck = self->waiting_ && !std::exchange(self->wrote_, false);
     if (is_stuck && self->stuck_) return self->finish(slow_client_words);
     self->stuck_ = is_stuck;
-    if (self->heard_ || self->paused_) {
-      self->heard_ = self->pinged_ = false;
-    } else if (!self->pinged_) {
-      self->pinged_ = true;
+    if (self->received_since_check_ || self->paused_) {
+      self->received_since_check_ = self->pinged_since_check_ = false;
+    } else if (!self->pinged_since_check_) {
+      self->pinged_since_check_ = true;
       if (!self->close_sent_) self->append(websocket_opcode::ping, {});
     } else {
       return self->finish(idle_words);

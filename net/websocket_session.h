@@ -73,7 +73,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   std::size_t unwritten() const { return out_bytes_ + large_bytes_; }
   // Closes with a code and a reason after writing the queue; with too_slow, without.
   void close(close_code code, std::string_view reason);
-  // The same, and drops at once what it keeps of a message.
+  // The same, and drops the incomplete message at once.
   void close_and_drop(close_code code, std::string_view reason);
   void resume();
   void abort();  // closes the socket at once
@@ -125,19 +125,20 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   std::string close_payload_;  // the payload of our close frame
 
   std::shared_ptr<websocket_session> paused_;  // itself, while no read is pending
-  std::string parting_;  // the reason, once both sides have closed or it is broken; input is then dropped
+  std::string
+      parting_;  // the reason for the end, once both sides have closed or the frames are broken; input is then dropped
   bool open_ = false;
   bool in_turn_ = false;  // while the frames of one read are handled: their answers are written together
   bool flush_posted_ = false;
   bool waiting_ = false;  // for room to write
   listener::time_point read_at_{};
-  listener::time_point ping_second_{};   // when the second began in which pings are counted
-  std::size_t pings_ = 0;                // in that second
-  bool too_many_pings_ = false;          // reading is paused until that second ends
-  bool heard_ = false, pinged_ = false;  // since the idle timer last looked
-  bool wrote_ = false, stuck_ = false;   // likewise
-  bool closing_ = false;                 // `close` was called
-  bool close_sent_ = false;              // it is in the queue
+  listener::time_point ping_second_{};                              // when the second began in which pings are counted
+  std::size_t pings_ = 0;                                           // in that second
+  bool too_many_pings_ = false;                                     // reading is paused until that second ends
+  bool received_since_check_ = false, pinged_since_check_ = false;  // since the idle timer's last check
+  bool wrote_ = false, stuck_ = false;                              // likewise
+  bool closing_ = false;                                            // `close` was called
+  bool close_sent_ = false;                                         // it is in the queue
   bool finished_ = false;
 };
 

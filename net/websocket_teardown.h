@@ -1,5 +1,5 @@
-// How Beast ends a WebSocket connection over a batched_stream. Argument-dependent lookup finds these functions: whoever
-// instantiates a Beast WebSocket stream over a batched_stream includes this header.
+// How Beast ends a WebSocket connection over a batched_stream. Argument-dependent lookup finds these functions: include
+// this header wherever a Beast WebSocket stream over a batched_stream is instantiated.
 #pragma once
 
 #include <boost/beast/core/role.hpp>
