@@ -1,11 +1,11 @@
-// Who changed something over HTTP, from where, with what result, and whose token was refused: a line of JSON for each
-// request, in `audit.jsonl` in the data folder, mode 0600.
+// Logs each HTTP request that changes something, and each refused token: who sent it, from where, with what result.
+// Each request is a line of JSON in `audit.jsonl` in the data folder, mode 0600.
 //
 //   {"at_ms":1700000000000,"action":"PUT /v1/mode","by":"ops","from":"192.0.2.1","status":200,"body":"{\"mode\":…}"}
 //
-// Threads: any; a thread of its own writes, so that nobody waits for the disk. Bounds: `max_waiting` lines wait, beyond
-// that the oldest is dropped and counted; files of 8 MiB, the five latest are kept; texts are cut at `max_text_bytes`.
-// Failure: what cannot be written is dropped, and the daemon's log has the reason.
+// Threads: any; a thread of its own writes, so that no caller waits for the disk. Bounds: `max_waiting` lines wait;
+// beyond that the oldest is dropped and counted. The five latest files of 8 MiB are kept. Texts are cut at
+// `max_text_bytes`. Failure: a line that cannot be written is dropped, and the daemon's log has the reason.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ class authorizer {
  public:
   // Without tokens every request is allowed.
   bool has_tokens() const { return current() != nullptr; }
-  // Replaces the tokens. Connections of tokens that are gone end.
+  // Replaces the tokens. Ends the connections of removed tokens.
   void set_tokens(token_table tokens);
 
   // Users besides the daemon's own and root.

@@ -1,5 +1,5 @@
-// A number of places that clients share, of which no client has more than its part. A client is a token, or without
-// tokens a peer.
+// A fixed number of places that clients share; no client gets more than its part. A client is a token or, without
+// tokens, a peer.
 //
 // Threads: any. Lifetime: outlives its tickets. Bounds: `max` places; clients without one are forgotten. Failure: null.
 #pragma once

@@ -11,7 +11,7 @@ namespace digd::daemon {
 
 namespace {
 
-// The part of the limit that each may hold.
+// The share of the limit that each kind of holder may have.
 constexpr std::uint64_t not_allowed_share = 8, token_share = 2, run_share = 4, connection_share = 4;
 
 std::uint64_t bytes_of(const account_ptr& account) { return account ? account->bytes.load() : 0; }
@@ -71,7 +71,7 @@ void memory_charge::on_close(std::function<void()> close) {
     const std::lock_guard lock(budget_.guard_);
     if (!is_closing_) return static_cast<void>(close_ = std::move(close));
   }
-  close();  // digd decided to close it before this owner had it
+  close();  // digd decided to close the connection before it had this owner
 }
 
 const void* memory_charge::payer() const {
@@ -86,7 +86,7 @@ bool memory_budget::is_exceeded_by(const memory_charge& charge) const {
          bytes_of(charge.token_) > limit / token_share || bytes_of(charge.run_) > limit / run_share;
 }
 
-// What the connections hold that digd does not close already.
+// The bytes held by the connections that digd is not closing yet.
 struct memory_budget::sums {
   std::uint64_t all = 0, not_allowed = 0;
   std::unordered_map<const void*, std::uint64_t> tokens, runs, peers, payers;  // peers: of what is not allowed yet

@@ -9,9 +9,9 @@
 //   the connections of a token                           a half
 //   the connections of a run; a connection               a quarter
 //
-// Beyond a share, digd closes the connection that holds most among those that the share counts. Among those that are
-// not allowed yet it looks first for the peer that holds most; beyond `limit`, for the token (without tokens: the run,
-// the peer) that holds most. Of equal ones it takes the oldest.
+// If a share is exceeded, digd closes the connection that holds most among those that the share counts. For connections
+// that are not allowed yet it first selects the peer that holds most. For `limit` it first selects the token that holds
+// most or, without tokens, the run, then the peer. The oldest of equal connections is closed.
 //
 // Threads: any; but `allow`, `join` and `on_close` are the connection's own, before frames of it go to other threads.
 // Lifetime: the budget outlives its charges. Bounds: one charge a connection. Failure: none.
@@ -32,7 +32,7 @@
 
 namespace digd::daemon {
 
-// What the connections of one token or of one run hold.
+// The bytes that the connections of one token or of one run hold.
 struct memory_account {
   explicit memory_account(std::string of) : name(std::move(of)) {}
   const std::string name;
@@ -53,7 +53,7 @@ class memory_charge {
 
   void add(std::uint64_t bytes);
   void remove(std::uint64_t bytes);
-  // The same for whole frames that wait, for their run's thread or held there.
+  // The same for whole frames that wait for their run's thread or are held there.
   void add_waiting(std::uint64_t bytes) {
     waiting_.fetch_add(bytes, std::memory_order_relaxed);
     add(bytes);
@@ -63,7 +63,7 @@ class memory_charge {
     remove(bytes);
   }
   std::uint64_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
-  // Answers that wait to be written. They count for nothing but `bytes_with_answers`: they have limits of their own.
+  // Answers that wait to be written. Only `bytes_with_answers` counts them, because they have limits of their own.
   void set_unwritten(std::uint64_t bytes) { unwritten_.store(bytes, std::memory_order_relaxed); }
 
   // A request or a hello of the connection was accepted. `token`: null where none was needed.
@@ -88,7 +88,7 @@ class memory_charge {
   std::atomic<bool> is_allowed_{false};
   account_ptr token_, run_;      // change under the budget's mutex
   std::function<void()> close_;  // likewise
-  bool is_closing_ = false;      // likewise: digd closes it, and counts it no more
+  bool is_closing_ = false;      // likewise: digd is closing the connection and no longer counts it
   std::list<memory_charge*>::iterator place_;
 };
 

@@ -5,7 +5,7 @@
 //   none     no payload
 //
 // digd applies the policy to a frame before the frame goes to the archive. Feed, reports and webhooks read the archive,
-// so they never see more. Rules never read payloads, so verdicts and replays stay the same.
+// so they never see more than that. Rules never read payloads, so verdicts and replays stay the same.
 //
 // `redact` is a list of regular expressions (RE2). A match within a string of a payload, of an activation's `error`, of
 // a `reason` or of a run's `metrics` becomes "[redacted]", before the digest is computed.

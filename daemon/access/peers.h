@@ -1,8 +1,8 @@
-// Where connections come from, and how many each peer has open.
+// The peers that connections come from, and the number of connections that each has open.
 //
 // A peer is an IP address (of IPv6 the first 64 bits, because one host has all of them), or a user of a Unix socket.
-// Threads: any. Bounds: peers without a connection are forgotten, unless refused tokens of theirs were too many for
-// now; so the table has at most twice as many entries as there are peers of both kinds, and 64. Failure: none.
+// Threads: any. Bounds: a peer without a connection is forgotten, unless it currently exceeds the limit of refused
+// tokens. The table has at most 64 entries more than twice the number of peers of both kinds. Failure: none.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@
 
 namespace digd::daemon {
 
-// Refused tokens of one peer that are answered at once, in a second. Further ones wait for their turn.
+// The refused tokens of one peer that digd answers at once in each second. Further ones wait for their turn.
 inline constexpr std::uint64_t max_refusals_a_second = 100;
 
 struct peer {
@@ -52,7 +52,8 @@ class peer_ticket final : public counted_ticket {
 };
 using connection_ticket = std::shared_ptr<peer_ticket>;
 
-// How many connections the peer may have open; `max`: all may, `max_per_peer`: as configured, 0 for the default.
+// The connections that the peer may have open. `max`: the limit for all peers together. `max_per_peer`: as configured;
+// 0 is the default.
 std::uint64_t max_connections_of(const peer& from, std::uint64_t max, std::uint64_t max_per_peer);
 
 class peers {

@@ -1,5 +1,5 @@
-// Terminates TLS: a thread that makes the handshakes and passes plain sockets to the rest of the daemon, which knows
-// nothing of TLS. A reload reads the certificate again; open connections keep the one they began with.
+// Terminates TLS. Its thread makes the handshakes and passes plain sockets to the rest of the daemon, which never sees
+// TLS. A reload reads the certificate again; open connections keep the one they began with.
 //
 // Threads: `change`, `start`, `stop` and `give_up_handshakes` any; the rest its own. Bounds: those of the connections;
 // each holds its ticket until its TLS session has ended. A handshake may take 10 s. Failure: it counts failed

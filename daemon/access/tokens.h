@@ -91,7 +91,7 @@ class grant {
 
   const account_ptr& memory() const { return memory_; }  // of its connections
 
-  // Null: the token has as many already.
+  // Null: the token has reached its limit.
   ticket_ptr take_connection() const { return take(connections_, limits_.max_connections); }
   ticket_ptr take_run() const { return take(open_runs_, limits_.max_runs); }
 
@@ -102,7 +102,7 @@ class grant {
 
   const std::string name_;
   const std::vector<right> rights_;
-  const std::vector<std::string> runs_;  // prefixes
+  const std::vector<std::string> runs_;  // prefixes of run ids
   const token_limits limits_;
   mutable even_rate rate_, byte_rate_;
   const account_ptr memory_;
@@ -124,7 +124,7 @@ class token_table {
   // Null for an unknown token. Compares in constant time: the time does not depend on the token.
   grant_ptr find(std::string_view token) const;
   std::size_t size() const { return entries_.size(); }
-  // After a reload: keeps the unchanged grants of `before` with all that they count, and revokes its other grants.
+  // Called after a reload: keeps the unchanged grants of `before` with their counts, and revokes its other grants.
   void succeed(const token_table& before);
 
  private:

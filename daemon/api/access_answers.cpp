@@ -29,7 +29,8 @@ audited_request line_of(const call& in) {
           .body = std::string(in.body.substr(0, audit_log::max_text_bytes))};
 }
 
-// Never the token itself. Whoever guesses tokens fills no disk: ten lines a second for each engine thread.
+// Never logs the token itself. At most ten lines a second for each engine thread, so that guessing tokens cannot fill
+// the disk.
 void log_refusal(const call& in, const std::string& why) {
   constexpr std::uint64_t max_lines_a_second = 10;
   thread_local log_rate_limit limit(max_lines_a_second);

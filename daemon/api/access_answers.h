@@ -1,5 +1,5 @@
-// Answers to requests that the token does not allow, and the audit log's lines: about these, and about requests that
-// change something. On the connection's thread.
+// Answers requests that the token does not allow. Writes the audit log's lines about these requests and about requests
+// that change something. Thread: the connection's.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace digd::daemon {
 // 403 for a known token (`in.grant`); otherwise 401, or 429 for a peer that sends too many unknown ones. Logs it.
 http_response refuse_access(const call& in, const std::string& why);
 
-// The same result; it writes the request into the audit log once its answer is known.
+// Returns the same result, which also writes the request into the audit log once its answer is known.
 routed audited(const call& in, routed&& result);
 
 }  // namespace digd::daemon

@@ -112,7 +112,7 @@ routed get_trace(call& in) {
   if (!slot) return busy("too many traces are being sent; try again");
   const auto trace = std::make_shared<trace_response>(archive.path, in.run, std::move(slot));
   return chunked_response{[&pool = archive.pool, client = client_of(in), trace](const response_callback& respond_to) {
-    // The next piece of a trace in progress is not refused because new requests wait.
+    // New requests that wait must not make digd refuse the next piece of a trace in progress.
     const auto work = [trace](archive::browser& from) { return trace->next(from); };
     if (!pool.submit(client, work, respond_to, trace_response::max_at_once)) respond_to(busy("the daemon stops"));
   }};

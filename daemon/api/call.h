@@ -1,4 +1,4 @@
-// A request on its way to its handler, and what handlers share.
+// A request on its way to its handler, and the functions that handlers share.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ routed read_archive(call& in, read_pool::work work);
 
 // The name of the caller's token; empty where no tokens are configured.
 std::string caller_of(const call& in);
-// Who shares the places of one client: a token, or without tokens a peer.
+// The client for limits that clients share: a token or, without tokens, a peer.
 std::string client_of(const call& in);
 client_reads reads_of(const call& in);
 

@@ -82,7 +82,7 @@ void add_feed(process_facts& now, const feed_server::counters& c) {
   now.feed_refused = c.refused.load();
 }
 
-// The actions that are on for one resource make one reason; its code names the resource.
+// All active actions of one resource make one reason; its code names the resource.
 void add_overload_reasons(const overload_state& overload, std::vector<reason>& to) {
   std::array<std::string, overload_resource_count> actions;
   for (std::size_t i = 0; i < overload_action_count; ++i) {
@@ -102,7 +102,7 @@ void add_overload_reasons(const overload_state& overload, std::vector<reason>& t
   }
 }
 
-// What an operator should know although the daemon is ready.
+// Warnings for an operator that do not make the daemon unready.
 void write_notes(json_writer& to, const readiness_sources& from) {
   std::vector<reason> notes;
   if (const std::string lag = from.publisher == nullptr ? "" : from.publisher->problem(); !lag.empty()) {

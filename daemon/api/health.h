@@ -30,7 +30,7 @@ struct run_counts;
 
 enum class phase : std::uint8_t { starting, serving, stopping };
 
-// What readiness depends on.
+// The state that readiness depends on.
 struct readiness_sources {
   const std::atomic<daemon::phase>& phase;
   const std::unique_ptr<archive::archive>& archive;  // null: no archive
@@ -51,7 +51,7 @@ struct connection_counts {
   std::atomic<std::uint64_t> tls_refused{0};       // handshakes that failed
 };
 
-// What /metrics reports.
+// The state that /metrics reports.
 struct metrics_sources {
   readiness_sources readiness;
   std::int64_t started_s;             // Unix seconds
@@ -75,7 +75,7 @@ struct reason {
   std::string message;
 };
 
-// Why the daemon should not get work now; empty if it is ready.
+// The reasons why the daemon should not get work now; empty if it is ready.
 std::vector<reason> why_not_ready(const readiness_sources& from);
 http_response readiness(const readiness_sources& from);
 http_response metrics(const metrics_sources& from);

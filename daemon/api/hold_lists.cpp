@@ -39,7 +39,7 @@ struct listed_hold {
   std::string id() const { return "hold:" + std::to_string(number); }
 };
 
-// What an answer consists of.
+// The state of one answer in progress.
 struct hold_list {
   std::optional<std::string> run;  // of one run
   std::vector<listed_hold> holds;
@@ -147,7 +147,7 @@ http_response response_of(const hold_list& list, archive::browser* payloads) {
   return respond_json(out + '\n');
 }
 
-// Without holds nothing needs the archive, so that an empty list never waits for it.
+// An empty list needs nothing from the archive, so it never waits for it.
 void answer(const std::shared_ptr<const hold_list>& list, const client_reads& payloads,
             const std::function<void(http_response&&)>& done) {
   if (payloads.pool == nullptr || list->holds.empty()) return done(response_of(*list, nullptr));
@@ -155,7 +155,7 @@ void answer(const std::shared_ptr<const hold_list>& list, const client_reads& pa
   if (!payloads.submit(look_up, done)) done(archive_busy());
 }
 
-// A run that is not in memory holds nothing. The archive tells whether there is such a run.
+// A run that is not in memory holds nothing. The archive knows whether the run exists.
 void answer_stored(const std::string& run, const client_reads& archive,
                    const std::function<void(http_response&&)>& done) {
   if (archive.pool == nullptr) return done(no_such_run(run));

@@ -1,6 +1,6 @@
 // `GET /v1/runs/ID/holds` and `GET /v1/holds`: the events that wait for a person (docs/guards.md).
 //
-// The engine threads list what they hold; then the read pool looks up the payloads, as the archive keeps them. Threads:
+// The engine threads list their holds; then the read pool looks up the payloads in the archive. Threads:
 // any; `done` is called on any. Bounds: `max_limit` holds in an answer, `max_payload_bytes` of each payload.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The page behind a signed link to a hold (docs/webhooks.md). GET shows who waits for what, and decides nothing, so
-// that a preview of the link decides nothing either. POST decides.
+// The page behind a signed link to a hold (docs/webhooks.md). GET only shows the hold, so that a program that previews
+// the link decides nothing. POST decides.
 #include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -21,7 +21,7 @@ namespace http = boost::beast::http;
 namespace json = boost::json;
 using picture::xml;
 
-// `frame-ancestors`: no other page can put this one under its own buttons.
+// `frame-ancestors`: no other page can embed this one and lay its own buttons over it.
 constexpr std::string_view content_policy =
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 

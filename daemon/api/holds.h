@@ -17,8 +17,8 @@ namespace digd::daemon {
 
 struct run_control;
 
-// {"decision":"release","text":"…","by":"ann"}. `authenticated`: the name of the caller's token; it goes before
-// `by`.
+// {"decision":"release","text":"…","by":"ann"}. `authenticated`: the name of the caller's token; it takes precedence
+// over `by`.
 std::variant<ingest::own_line, http_response> read_decision(std::string_view hold, std::string_view body,
                                                             std::string_view authenticated);
 

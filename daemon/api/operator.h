@@ -1,5 +1,5 @@
-// What an operator does to runs: switch the mode of all of them, or delete one. Each engine thread does the work for
-// the runs that it owns.
+// Carries out an operator's requests: switch the mode of all runs, or delete one run. Each engine thread does the work
+// for the runs that it owns.
 //
 // Threads: any; `done` is called on an engine thread or the archive's writer thread.
 #pragma once

@@ -54,7 +54,7 @@ std::size_t read_pool::waiting() const {
   return waiting_;
 }
 
-// The first one after the client that had the last turn; end: none may have one now. With the mutex.
+// The next client after the one that had the last turn; end: no client may have a turn now. With the mutex.
 read_pool::queues::iterator read_pool::next_client() {
   auto at = clients_.upper_bound(last_client_);
   for (std::size_t looked = 0; looked < clients_.size(); ++looked, ++at) {

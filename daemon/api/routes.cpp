@@ -176,7 +176,7 @@ routed post_hook(call& in) {
 
 // ---- the Model Context Protocol
 
-// Its tools ask the API as the caller: each request has the caller's token, and its right is checked as any other's.
+// Its tools send requests to the API in the caller's name: with the caller's token, and with the same check of rights.
 struct mcp_caller {
   http_services& services;
   peer_ptr from;
@@ -216,7 +216,7 @@ routed post_mcp(call& in) {
 
 // ---- the operator's switch
 
-// `switched`: how many runs a switch changed; nothing: the answer to a question.
+// `switched`: the number of runs that the switch changed; none for a GET.
 http_response mode_response(mode m, std::optional<std::size_t> switched) {
   std::string body;
   json_writer to(body);
@@ -287,8 +287,8 @@ routed get_metrics(call& in) {
 
 // ---- the table. New paths go here.
 
-// Routes with a larger body. The POST of all but `decision` needs only `needs`: they take in what systems report, ask
-// other routes, or check a signed link.
+// Routes with a larger body. The POST of all but `decision` needs only the right `needs`: it takes what systems report,
+// calls other routes, or checks a signed link.
 enum class intake : std::uint8_t { none, spans, hooks, mcp, decision, signed_decision };
 
 struct route_entry {
@@ -361,7 +361,7 @@ std::optional<http_response> refuse_unauthorized(const route_entry& entry, call&
   auto decision = in.services.admission.authorizer.check(in.request, changes ? right::operate : entry.needs, run);
   in.grant = std::move(decision.grant);
   if (decision.refused) return refuse_access(in, *decision.refused);
-  // A token for some runs may not change what concerns all.
+  // A token for some runs may not change state that concerns all runs.
   if (in.grant && changes && !is_run && !in.grant->covers_all_runs()) {
     return refuse_access(in, "the token is for some runs, and this request is about all runs");
   }
@@ -419,7 +419,7 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
                                                    http_services& services) {
   call in = make_call(head, {}, from, services);
   const route_entry* const taker = find_taker(in);
-  if (taker == nullptr) return body_limit{};  // `route` refuses what is wrong
+  if (taker == nullptr) return body_limit{};  // `route` refuses the request
   auto found = find_route(in);
   if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
   if (taker->takes == intake::decision || taker->takes == intake::signed_decision) {

@@ -24,7 +24,7 @@ std::optional<http_response> look_up(archive::browser& from, std::string_view ru
   return std::nullopt;
 }
 
-// Adds the member to an object that is complete.
+// Adds the member to a finished object, before its closing brace.
 void add_home(std::string& object, const std::optional<home_place>& home) {
   object.pop_back();
   object += ",\"home\":";

@@ -35,7 +35,7 @@ bool attribution_worker::start(std::uint64_t run_number, std::uint64_t messages)
     counts_.refused.fetch_add(1);
     return false;
   }
-  if (thread_.joinable()) thread_.join();  // it has no more to do
+  if (thread_.joinable()) thread_.join();  // it is about to end
   std::erase_if(states_, [&](const attribution_state& state) { return state.run_number == run_number; });
   while (states_.size() >= max_answers) states_.pop_front();
   states_.push_back({.run_number = run_number,

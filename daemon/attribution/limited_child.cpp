@@ -27,8 +27,8 @@ bool set_limit(int resource, std::uint64_t value) {
   return ::setrlimit(static_cast<decltype(RLIMIT_AS)>(resource), &limit) == 0;
 }
 
-// No sockets: whatever the program reads, it can send nothing. The numbers are those of the machine that digd is
-// compiled for; the program is digd's own digctl, of the same machine.
+// Forbids sockets, so that the program can send nothing of what it reads. The system call numbers are those of the
+// architecture that digd is compiled for; the program is digd's own digctl, compiled for the same one.
 bool forbid_sockets() {
   std::array filter{sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
                     sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 1),
@@ -139,7 +139,7 @@ std::string limited_child::write(std::string_view text) {
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno == EPIPE || errno == ECONNRESET) {
-      const std::string problem = finish();  // it has ended, and says why
+      const std::string problem = finish();  // the process has ended; the problem has the reason
       return problem.empty() ? "it ended before it had read the run" : problem;
     }
     if (text.empty()) break;

@@ -32,7 +32,7 @@ void feed_server::stop() {
     for (const auto& reader : std::vector(readers_)) reader->close(close_code::going_away, "the daemon stops", true);
     work_.reset();
   });
-  // Each reader ends by its own deadline; this one only guards against an error in that.
+  // Each reader ends by its own deadline; this one only guards against an error in the readers.
   const auto deadline = std::chrono::steady_clock::now() + max_close_wait;
   while (counted_.readers.load() > 0 && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

@@ -32,7 +32,7 @@ std::string home_keeper::open(const std::string& store_path, const std::string& 
   if (archive::failure why = store_.open(store_path, archive_name)) return digd::quoted(store_path) + ": " + why.words;
   producer_ = into.make_producer();
   if (!producer_) return "the archive has no place for the fleet's restored runs";
-  // A restore that an earlier process did not complete.
+  // Removes a restore that an earlier process did not complete.
   left_out_ = store_.incomplete();
   restorer removes(
       into, *producer_, store_, archive_name_, [] { return true; }, [] { return false; });
@@ -119,7 +119,7 @@ void home_keeper::keep_lease() {
     if (const auto request = lease_->next(time)) {
       const std::string incarnation = lease_->incarnation();
       lock.unlock();
-      // Stored first: after a crash, the next process goes on with it.
+      // Stored first, so that after a crash the next process continues with this incarnation.
       if (archive::failure why = store_.set_incarnation(incarnation)) {
         spdlog::error("homes.db why={}", digd::quoted(why.words));
       }
@@ -161,7 +161,7 @@ std::shared_ptr<bucket> home_keeper::connected() const {
   return bucket_;
 }
 
-// Readers take `judge_until_` first. So a new generation is visible before its lease.
+// Readers load `judge_until_` first, so they see a new generation before its lease.
 void home_keeper::note_lease(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t generation = lease_->generation();
   const bool is_held = lease_->is_held(now()) && !lease_->is_drained();

@@ -4,8 +4,9 @@
 // Threads of its own: one renews the lease, one searches homes, one restores runs from the stream. So neither a search
 // nor a long restore delays a renewal. Any thread may call everything but `open`, `start` and `stop`. Engine threads
 // never wait: `ask` queues the question, and `may_judge` reads two atomics and the clock.
-// Bounds: `max_questions` wait; of runs whose clients were sent elsewhere, `max_elsewhere` are remembered. Beyond these
-// the question is answered `unavailable`, or the oldest is forgotten. Failure: `problem`; answers carry their reason.
+// Bounds: `max_questions` wait; at most `max_elsewhere` runs whose clients were sent elsewhere are remembered. Beyond
+// these limits a question is answered `unavailable`, and the oldest remembered run is forgotten. Failure: `problem`;
+// answers carry their reason.
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,7 @@ namespace digd::daemon {
 struct home_answer {
   home_decision::kind is = home_decision::kind::unavailable;
   std::uint64_t number = 0;      // of this daemon's copy, unless it is elsewhere
-  std::uint64_t generation = 0;  // of the lease with which the home counts
+  std::uint64_t generation = 0;  // of the lease that makes the home valid
   bool pinned = false;
   std::string url, why;
 };
@@ -74,11 +75,11 @@ class home_keeper {
   void ask(const std::string& run, std::uint64_t number, answer_handler answer);
   // What the fleet knows about the run's home. Waits for NATS: not for engine threads. Nothing: no home, or no answer.
   std::optional<home_place> look_up(const std::string& run) const;
-  // The run was deleted here: nobody has its home.
+  // The run was deleted here: gives up its home.
   void forget(const std::string& run, std::uint64_t number);
   // Calls `on_change` after the next renewal.
   void check_again() { check_again_ = true; }
-  // The copy is not the run any more.
+  // The local copy is no longer the run: its home is elsewhere.
   void note_moved(std::uint64_t number);
 
   // ---- without waiting
@@ -92,15 +93,15 @@ class home_keeper {
   bool acks_from_stream() const { return !settings_.pins_runs(); }
   // Whether recovery must leave the run out.
   bool is_left_out(std::uint64_t number) const;
-  // The stream has the entries up to this one.
+  // The stream has stored the entries up to this one.
   void note_published(std::int64_t entry) { published_ = entry; }
   std::int64_t published() const { return published_.load(); }
   home_store& store() { return store_; }
   const home_store& store() const { return store_; }
-  // All before is durable (archive::entry_kind::barrier). On the archive's writer thread.
+  // Every entry before the barrier is durable (archive::entry_kind::barrier). Called on the archive's writer thread.
   void on_barrier(std::uint64_t ticket);
 
-  // Takes no more homes.
+  // From now on this daemon takes no more homes.
   void begin_drain();
   // Gives up the lease. False: not within `max_wait`; then it lapses.
   bool drain(std::chrono::milliseconds max_wait);
@@ -116,7 +117,7 @@ class home_keeper {
     home_time asked_at{0}, next_at{0};
     std::uint64_t generation = 0;
     std::unique_ptr<home_search> search;
-    bool is_resumed = false;  // the search waits, and goes on at `next_at`
+    bool is_resumed = false;  // the search waits and continues at `next_at`
   };
   struct taken_run {
     question asked;

@@ -162,7 +162,7 @@ bool home_keeper::finish(question& asked, const home_decision& decision) {
     wake_.notify_all();
     return true;
   }
-  // With a copy of its own, a daemon also asks when no client waits: after a start, or with a new lease.
+  // A daemon with a local copy also searches the home when no client waits: after a start, or with a new lease.
   if (decision.is == kind::elsewhere && asked.number == 0) {
     if (elsewhere_.size() >= max_elsewhere) {
       elsewhere_.erase(std::min_element(elsewhere_.begin(), elsewhere_.end(),
@@ -297,7 +297,7 @@ void home_keeper::begin_again(taken_run& taken, std::uint64_t start) {
                       .pinned = fresh.pinned});
 }
 
-// Waits until what this thread pushed is durable.
+// Waits until the entries that this thread pushed are durable.
 bool home_keeper::is_durable() {
   std::uint64_t ticket = 0;
   {

@@ -1,5 +1,5 @@
-// homes.db: what a daemon must know about homes after a restart. Its lease's incarnation; the runs that it took over,
-// whose earlier entries it must not publish again; and its copies of runs whose home is elsewhere now.
+// homes.db keeps what a daemon must know about homes after a restart: its lease's incarnation; the runs that it took
+// over, whose earlier entries it must not publish again; and its copies of runs whose home is now elsewhere.
 //
 // Thread: any; a mutex serializes the calls. Bounds: a row for each such run that the archive has. Failure: every
 // call that can fail returns a `failure`, and has stored nothing then.
@@ -31,7 +31,7 @@ class home_store {
   static constexpr int schema_version = 1;
   static constexpr std::int64_t application_id = 0x64696768;  // "digh"
 
-  // `archive_name`: what the file has of another archive is removed.
+  // `archive_name`: rows about another archive are removed.
   archive::failure open(const std::string& path, const std::string& archive_name);
 
   std::string incarnation() const;  // empty: none yet
@@ -46,7 +46,7 @@ class home_store {
   archive::failure note_moved(std::uint64_t number);
   bool has_moved(std::uint64_t number) const;
 
-  // The archive has no more of the run.
+  // The archive has deleted the run.
   archive::failure forget(std::uint64_t number);
 
  private:

@@ -1,4 +1,4 @@
-// What the files that call the C client of NATS share. Only daemon/fleet/nats_*.cpp include it.
+// Helpers shared by the files that call the C client of NATS. Only daemon/fleet/nats_*.cpp include it.
 #pragma once
 
 #include <nats/nats.h>

@@ -15,8 +15,8 @@ constexpr std::int64_t day_ns = 86'400'000'000'000;
 constexpr std::int64_t poll_ms = 250;            // how often a wait looks whether digd stops
 constexpr std::int64_t max_silence_ms = 10'000;  // of the server, during a scan
 
-// What the library reports about messages that the stream did not take. The library calls `note` on a thread of its
-// own, and may do so while a connection is being destroyed: so this outlives all connections.
+// Collects what the library reports about messages that the stream did not store. The library calls `note` on its own
+// thread, even while a connection is being destroyed. This object therefore outlives all connections.
 class publish_failures {
  public:
   void note(const char* text) {

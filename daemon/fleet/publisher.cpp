@@ -71,7 +71,7 @@ void publisher::wake() {
   if (settings_.servers.empty()) return;
   {
     const std::lock_guard lock(mutex_);
-    woken_ = true;
+    has_work_ = true;
   }
   wake_.notify_one();
 }
@@ -80,11 +80,11 @@ void publisher::forget(std::uint64_t run_number) {
   if (settings_.servers.empty()) return;
   {
     const std::lock_guard lock(mutex_);
-    woken_ = true;
+    has_work_ = true;
     if (deleted_.size() < max_deletions) {
       deleted_.push_back(static_cast<std::int64_t>(run_number));
     } else {
-      look_for_deleted_ = true;
+      must_find_deleted_ = true;
     }
   }
   wake_.notify_one();
@@ -135,8 +135,8 @@ void publisher::work() {
     wait = first_pause;
     if (more) continue;
     std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, idle_check, [this] { return woken_ || stopping_; });
-    woken_ = false;
+    wake_.wait_for(lock, idle_check, [this] { return has_work_ || stopping_; });
+    has_work_ = false;
   }
 }
 
@@ -154,7 +154,7 @@ std::string publisher::publish_piece(bool& more) {
   auto piece = reads_->after(store_.position());
   if (!piece) return digd::quoted(archive_path_) + ": " + piece.error().message();
   if (piece->entries.empty()) {
-    ++found_nothing_;
+    ++empty_rounds_;
     return {};
   }
   std::vector<stream_message> messages;
@@ -177,7 +177,8 @@ std::string publisher::publish_piece(bool& more) {
   return {};
 }
 
-// Adds to an entry of a run from another home that home's names. False: the entry was published by an earlier home.
+// Adds the names of the first home to an entry of a run that was taken over. False: an earlier home has published the
+// entry.
 bool publisher::add_origin(archive::streamed_entry& entry) const {
   if (homes_ == nullptr) return true;
   const auto adopted = homes_->adopted(static_cast<std::uint64_t>(entry.run_number));
@@ -190,7 +191,7 @@ bool publisher::add_origin(archive::streamed_entry& entry) const {
   return true;
 }
 
-// Empty: the run has its home elsewhere, and only this daemon's copy was deleted.
+// Empty: the run's home is elsewhere, and only this daemon's copy was deleted.
 std::string publisher::deletion_of(std::int64_t number) const {
   std::string body = R"({"format":1,"kind":"run_deleted","run_number":)" + std::to_string(number);
   if (homes_ != nullptr) {
@@ -225,7 +226,7 @@ std::string publisher::shorten(archive::streamed_entry& entry) {
 void publisher::find_deleted_runs() {
   {
     const std::lock_guard lock(mutex_);
-    if (!std::exchange(look_for_deleted_, false)) return;
+    if (!std::exchange(must_find_deleted_, false)) return;
   }
   std::vector<std::int64_t> known, gone;
   if (archive::failure why = store_.runs(known)) return;

@@ -52,9 +52,9 @@ class publisher {
   bool is_on() const { return !settings_.servers.empty(); }
   // Why the stream lags, for people; empty if it does not.
   std::string problem() const;
-  // How often the publisher found that the stream has everything. Between two counts, it has looked once from begin to
-  // end.
-  std::uint64_t found_nothing() const { return found_nothing_.load(); }
+  // The number of rounds in which the publisher found nothing to publish. Between two increments it has checked the
+  // whole archive once.
+  std::uint64_t empty_rounds() const { return empty_rounds_.load(); }
 
   // After `prepare`.
   const std::string& archive_name() const { return store_.archive_name(); }
@@ -87,12 +87,12 @@ class publisher {
   std::unique_ptr<stream> stream_;
   publisher_counts counts_;
   std::atomic<bool> stopping_{false};
-  std::atomic<std::uint64_t> found_nothing_{0};
+  std::atomic<std::uint64_t> empty_rounds_{0};
   mutable std::mutex mutex_;  // guards the four below
   std::condition_variable wake_;
-  bool woken_ = false;
+  bool has_work_ = false;
   std::vector<std::int64_t> deleted_;
-  bool look_for_deleted_ = true;  // also after a start: runs may have been deleted since
+  bool must_find_deleted_ = true;  // also after a start: runs may have been deleted since
   std::string problem_;
   home_store* homes_ = nullptr;
   published_handler on_published_;

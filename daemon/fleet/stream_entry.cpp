@@ -101,7 +101,7 @@ bool add_verdicts(const json::object& from, archive::entry& to) {
   return true;
 }
 
-// What the archive keeps beside a message: what it reports, answers and ends.
+// Restores the rows that the archive keeps besides a message: its detections, answers and outcomes.
 void add_meaning(archive::entry& to) {
   if (to.kind != archive::entry_kind::message) return;
   ingest::decoder decoder;

@@ -18,7 +18,7 @@ struct stream_message_fields {
   stream_line line() const;  // refers to this
 };
 
-// Nothing: it is no message that digd publishes.
+// Nothing if it is not a message that digd publishes.
 std::optional<stream_message_fields> read_stream_message(std::string_view id, std::string_view body);
 
 // Fills all but `run_number`. Null: `why` has the reason, such as texts that were cut.

@@ -115,7 +115,7 @@ void hook_session::pump() {
     } else if (hook->answer) {
       judged_[taken.judged_seq] = hook;
       send_lines();
-    } else {  // it waited too long for its run
+    } else {  // the call waited too long for its run
       state_.give_up(taken.judged_seq);
       send_lines();
     }
@@ -198,7 +198,7 @@ void hook_session::on_joined(join_result&& result) {
 
 void hook_session::send_lines() {
   for (std::string& line : state_.lines()) outgoing_.push_back(std::move(line));
-  // The run may answer a line at once, and the answer may make more lines: they follow those that wait.
+  // The run may answer a line at once, and the answer may add lines. These follow the lines that wait already.
   if (std::exchange(sending_, true)) return;
   while (!outgoing_.empty()) {
     const std::string line = std::move(outgoing_.front());

@@ -40,7 +40,8 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   std::chrono::steady_clock::time_point last_used() const { return last_used_; }
 
  private:
-  // The run's client. Each run has its own, so that what an earlier run still sends is not taken for the current one's.
+  // The run's client. Each run has its own, so that late frames of an earlier run are not mistaken for the current
+  // run's.
   class link final : public run_client {
    public:
     explicit link(std::weak_ptr<hook_session> owner) : owner_(std::move(owner)) {}

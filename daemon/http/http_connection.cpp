@@ -35,7 +35,7 @@ struct lent_connection {
   }
 };
 
-// Whoever tries tokens needs a new connection for each.
+// Closes the connection, so that each guessed token needs a new one.
 bool is_refused_token(const http_response& response) {
   return response.result() == http::status::unauthorized || response.result() == http::status::too_many_requests;
 }
@@ -267,7 +267,7 @@ void http_connection::refuse(http_response&& response) {
 
 void http_connection::write(http_response&& response, bool keep_alive) {
   answered_ = true;
-  // A client that asked for a WebSocket and gets none does not continue with HTTP.
+  // A client that asked for a WebSocket and did not get one does not continue with HTTP.
   const bool keeps_open = keep_alive && served_ < max_requests && !home_.connections.is_stopping() &&
                           request_.find(http::field::upgrade) == request_.end() &&
                           response.result() != http::status::upgrade_required && !is_refused_token(response);

@@ -49,7 +49,7 @@ gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t ba
     } else {
       if (!std::exchange(run->unsent, true) || run->spans.empty()) run->first_ms = now_ms;
       run->last_ms = now_ms;
-      run->looked_at = run->complete = false;
+      run->is_examined = run->complete = false;
       run->spans.push_back(std::move(span));
       use_batch(*run, batch);
       ++spans_;
@@ -122,7 +122,7 @@ void gathering::merge(gathered_run& into, gathered_run& from) {
   into.first_ms = into.unsent ? std::min(into.first_ms, from.first_ms) : from.first_ms;
   into.last_ms = std::max(into.last_ms, from.last_ms);
   into.unsent = into.unsent || from.unsent;
-  into.looked_at = into.complete = false;
+  into.is_examined = into.complete = false;
   std::move(from.spans.begin(), from.spans.end(), std::back_inserter(into.spans));
   into.known.insert(from.known.begin(), from.known.end());
   changed(into);
@@ -134,7 +134,7 @@ std::int64_t gathering::due_at(const gathered_run& run) const {
   if (run.ending) return never;
   std::int64_t at = run.last_ms + settings_.late_ms;
   if (!run.unsent) return at;
-  if (!run.looked_at) at = std::min(at, run.last_ms + settings_.settle_ms);
+  if (!run.is_examined) at = std::min(at, run.last_ms + settings_.settle_ms);
   return std::min(at, run.first_ms + settings_.wait_ms);
 }
 

@@ -34,7 +34,7 @@ struct gathered_run {
   std::vector<std::int64_t> batches;             // sorted
   std::int64_t first_ms = 0;                     // arrival of the first span not sent yet
   std::int64_t last_ms = 0;                      // arrival of the last span
-  bool looked_at = false;                        // the server examined it since the last span
+  bool is_examined = false;                      // the server examined it since the last span
   bool unsent = true;                            // spans arrived since the last messages were sent
   bool complete = false;                         // its messages were made from a complete set of spans
   bool ending = false;                           // `run_ended` was sent

@@ -152,7 +152,7 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
                                            .why_invalid = batch.why});
 }
 
-// Drops the spans of runs that the token does not cover. The other spans count towards its rate.
+// Drops the spans of runs that the token does not cover. The remaining spans count towards the token's rate.
 std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch& batch) const {
   if (!request.grant) return 0;
   const std::size_t dropped = std::erase_if(batch.spans, [&](const otlp::span& s) {
@@ -191,7 +191,7 @@ void otlp_server::serve(gathered_run& run, std::int64_t now) {
   }
   const bool waited = now >= run.first_ms + settings_.wait_ms;
   const bool quiet = now >= run.last_ms + (run.traces.size() > 1 ? settings_.wait_ms : settings_.settle_ms);
-  run.looked_at = true;
+  run.is_examined = true;
   if (waited || quiet) {
     const std::string id = run.id;
     const bool is_whole = otlp::map_spans(run.spans, otlp::span_set::partial).whole;

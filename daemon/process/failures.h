@@ -1,4 +1,4 @@
-// Errors in what the daemon was given at start.
+// Errors in the addresses and folders that the daemon got at start.
 #pragma once
 
 #include <stdexcept>

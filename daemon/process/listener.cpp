@@ -53,14 +53,14 @@ void remove_stale_socket(const std::string& path) {
 }  // namespace
 
 listener::listener(const config& settings, const engine_threads& threads, class authorizer& authorizer,
-                   connection_counts& counts, memory_budget* budget, listener::limits_now limits_now,
+                   connection_counts& counts, memory_budget* budget, listener::get_limits get_limits,
                    listener::on_connection on_connection)
     : settings_(settings),
       threads_(threads),
       authorizer_(authorizer),
       counts_(counts),
       budget_(budget),
-      limits_now_(std::move(limits_now)),
+      get_limits_(std::move(get_limits)),
       on_connection_(std::move(on_connection)),
       retry_(threads.front().context().get_executor()) {}
 
@@ -201,7 +201,7 @@ void listener::accept(acceptor<Protocol>& from) {
 }
 
 connection_ticket listener::take_ticket(const peer_ptr& from, bool is_tls) {
-  const limits now = limits_now_();
+  const limits now = get_limits_();
   if (counts_.open.load() >= now.max) {
     counts_.refused.fetch_add(1);
     return nullptr;

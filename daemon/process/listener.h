@@ -35,11 +35,11 @@ class listener {
   struct limits {
     std::uint64_t max, max_per_peer;
   };
-  using limits_now = std::function<limits()>;
+  using get_limits = std::function<limits()>;
 
   // `settings`: as at the start, for what a reload does not change. `budget`: null: the connections are not charged.
   listener(const config& settings, const engine_threads& threads, authorizer& authorizer, connection_counts& counts,
-           memory_budget* budget, limits_now limits_now, on_connection on_connection);
+           memory_budget* budget, get_limits get_limits, on_connection on_connection);
 
   // ---- start: one of these, then `start`. They throw `cannot_use` if the address is at fault, otherwise
   // std::runtime_error.
@@ -84,7 +84,7 @@ class listener {
   authorizer& authorizer_;
   connection_counts& counts_;
   memory_budget* const budget_;
-  const limits_now limits_now_;
+  const get_limits get_limits_;
   const on_connection on_connection_;
   listen_address bound_;
   std::unique_ptr<acceptor<boost::asio::ip::tcp>> tcp_;

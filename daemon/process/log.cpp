@@ -78,7 +78,7 @@ open_log_parts* log_parts = nullptr;
 }  // namespace
 
 void open_log(const log_settings& settings) {
-  std::signal(SIGPIPE, SIG_IGN);  // whoever read the log may be gone
+  std::signal(SIGPIPE, SIG_IGN);  // the log's reader may have ended
   log_parts = new open_log_parts;
   spdlog::details::registry::instance().set_tp(log_parts->writer);  // for spdlog::thread_pool()
   auto logger = std::make_shared<spdlog::async_logger>("digd", log_parts->sink, log_parts->writer,

@@ -1,8 +1,9 @@
 // The log on standard error, as text or JSON: an event's name, then `name=value` pairs. Names that agents chose are
 // quoted (base/quote.h). Payloads are never logged.
 //
-// Thread: any may log; only the main one opens and closes the log. A thread of its own writes the lines, so that no one
-// waits for whoever reads standard error. Bounds: `max_log_lines` wait; beyond that the oldest is dropped and counted
+// Thread: any may log; only the main one opens and closes the log. A thread of its own writes the lines, so that no
+// caller waits for the reader of standard error. Bounds: `max_log_lines` wait; beyond that the oldest is dropped and
+// counted
 // (`digd_log_dropped_total`).
 #pragma once
 

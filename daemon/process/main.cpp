@@ -42,13 +42,13 @@ constexpr std::chrono::seconds max_backlog_time{5};
 constexpr std::chrono::seconds max_release_time{4};  // of a fleet's homes
 constexpr std::chrono::seconds max_stop_time{25};    // less than TimeoutStopSec= of systemd/digd.service
 
-// Wrong use, or an invalid configuration; the message is for people.
+// Wrong usage or an invalid configuration; the message is for people.
 struct wrong_use : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 struct app {
-  std::optional<stop_limit> stop_within;  // once digd is asked to stop; the last part to end
+  std::optional<stop_limit> stop_within;  // set when digd is asked to stop; destroyed last
   int argc = 0;
   char** argv = nullptr;
   settings_source source;
@@ -237,12 +237,12 @@ void end_threads(app& a) {
   a.daemon->release_homes(max_release_time);
 }
 
-// Written by renaming, so that whoever waits for the file never reads half an address.
+// Written by renaming, so that a program waiting for the file never reads half an address.
 next_step write_address(app& a) {
   const std::string bound = to_string(a.daemon->bound());
   const std::string draft = address_file(a) + ".new";
   if (!(std::ofstream(draft) << bound << '\n')) throw std::runtime_error("cannot write " + digd::quoted(draft));
-  ::chmod(draft.c_str(), 0666 & ~a.umask_before);  // no secret: who may enter the folder may find digd
+  ::chmod(draft.c_str(), 0666 & ~a.umask_before);  // not a secret: any user with access to the folder may find digd
   std::filesystem::rename(draft, address_file(a));
   spdlog::info("listening address={} data_dir={}", digd::quoted(bound), digd::quoted(a.settings.data_dir));
   return next_step::proceed;

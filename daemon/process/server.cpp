@@ -183,7 +183,7 @@ void server::recover() {
 }
 
 server::listener_ptr server::make_listener(connection_counts& counts, memory_budget* budget,
-                                           listener::limits_now limits_now) {
+                                           listener::get_limits get_limits) {
   const auto on_connection = [this](engine_thread& home, net::stream_socket socket, peer_ptr from,
                                     connection_ticket ticket) {
     const http_home at{.context = home.context(),
@@ -192,7 +192,7 @@ server::listener_ptr server::make_listener(connection_counts& counts, memory_bud
                        .handler = *routers_[home.index()]};
     std::make_shared<http_connection>(at, std::move(socket), std::move(from), std::move(ticket))->start();
   };
-  return std::make_unique<listener>(settings_, threads_, authorizer_, counts, budget, std::move(limits_now),
+  return std::make_unique<listener>(settings_, threads_, authorizer_, counts, budget, std::move(get_limits),
                                     on_connection);
 }
 
@@ -411,20 +411,20 @@ void server::release_homes(std::chrono::milliseconds max_wait) {
   if (!homes_) return;
   homes_->begin_drain();
   const auto deadline = std::chrono::steady_clock::now() + max_wait;
-  // Two searches without an entry, counted from when all is durable: the first may have begun before that.
+  // Waits for two rounds without an entry once everything is durable, because the first may have begun before that.
   bool is_durable = false;
   std::uint64_t looked = 0;
   const auto is_published = [&] {
-    if (is_durable) return publisher_->found_nothing() > looked + 1;
+    if (is_durable) return publisher_->empty_rounds() > looked + 1;
     is_durable = archive_->queued() == 0;
-    looked = publisher_->found_nothing();
+    looked = publisher_->empty_rounds();
     return false;
   };
   while (!is_published() && std::chrono::steady_clock::now() < deadline) {
     publisher_->wake();
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
-  if (!is_published()) {  // the lease lapses by itself; a restart before that goes on with it
+  if (!is_published()) {  // the lease then lapses; a restart before that continues it
     return spdlog::warn("fleet_not_flushed: the stream lacks messages of this daemon's runs, so it keeps their homes");
   }
   static_cast<void>(homes_->drain(std::max(max_wait / 4, std::chrono::milliseconds(500))));

@@ -54,7 +54,8 @@ class server {
   bool close_connections(std::chrono::milliseconds max_wait);
   // Ends the engine threads, once their entries are in the archive's queue or `max_wait` is over.
   void stop_threads(std::chrono::milliseconds max_wait);
-  // In a fleet with homes: the stream gets all, and other daemons may take the runs at once.
+  // In a fleet with homes: publishes all remaining entries and gives up the homes, so that other daemons can take the
+  // runs at once.
   void release_homes(std::chrono::milliseconds max_wait);
   void close_archive();
 
@@ -72,7 +73,7 @@ class server {
 
  private:
   using listener_ptr = std::unique_ptr<listener>;
-  listener_ptr make_listener(connection_counts& counts, memory_budget* budget, listener::limits_now limits_now);
+  listener_ptr make_listener(connection_counts& counts, memory_budget* budget, listener::get_limits get_limits);
   void make_listeners();
   void trust_bound_addresses();
   void start_archive_readers();

@@ -98,8 +98,8 @@ void conversation::watch_hello() {
 
 bool conversation::on_text(std::string_view frame, time_point read_at) {
   if (state_ == state::greeting) {
-    const bool reads_on = greet(frame);
-    return !exceeds_rate(frame.size()) && reads_on;
+    const bool may_read_more = greet(frame);
+    return !exceeds_rate(frame.size()) && may_read_more;
   }
   if (state_ != state::joined || is_unauthorized()) return false;
   ++posted_;
@@ -109,7 +109,7 @@ bool conversation::on_text(std::string_view frame, time_point read_at) {
   } else {
     post(std::string(frame), read_at);
   }
-  return reads_on(frame.size());
+  return may_read_more(frame.size());
 }
 
 bool conversation::on_binary(time_point read_at) {
@@ -132,7 +132,7 @@ bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
   } else {
     boost::asio::post(owner_->context(), [host = host_, slot = slot_, bytes] { host->receive_too_large(slot, bytes); });
   }
-  return reads_on(bytes);
+  return may_read_more(bytes);
 }
 
 void conversation::on_too_many_pings() { home_.counts().rate_paused.add(); }
@@ -185,7 +185,7 @@ void conversation::refuse(const refusal_note& note) {
 // ---- from the run
 
 void conversation::on_joined(join_result&& result) {
-  if (state_ != state::joining) {  // closed while the run answered
+  if (state_ != state::joining) {  // the connection closed while the run answered
     if (result.host) run_host::release_slot(std::move(result.host), result.slot);
     return;
   }
@@ -319,13 +319,13 @@ bool conversation::exceeds_rate(std::size_t bytes) {
     if (ec || !self) return;
     self->is_rate_limited_ = false;
     const auto session = self->session_.lock();
-    const bool may_go_on = self->state_ == state::greeting || (self->state_ == state::joined && self->may_read());
-    if (session && may_go_on) session->resume();
+    const bool may_resume = self->state_ == state::greeting || (self->state_ == state::joined && self->may_read());
+    if (session && may_resume) session->resume();
   });
   return true;
 }
 
-bool conversation::reads_on(std::size_t bytes) {
+bool conversation::may_read_more(std::size_t bytes) {
   if (exceeds_rate(bytes)) return false;
   if (may_read()) return true;
   home_.counts().credits_paused.add();

@@ -33,7 +33,7 @@ class conversation final : public net::websocket_session::listener,
                            public std::enable_shared_from_this<conversation> {
  public:
   // `expected_run`: the run that `?run=` named. `grant`: its token's rights; null where no tokens are configured.
-  // `of_token`, `ticket`: count it among the connections of its token, and among all; `ticket` also charges its memory.
+  // `of_token` counts the connection for its token; `ticket` counts it among all connections and charges its memory.
   conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant, ticket_ptr of_token,
                connection_ticket ticket);
   ~conversation() override;
@@ -70,7 +70,7 @@ class conversation final : public net::websocket_session::listener,
   bool may_read() const;
   bool is_unauthorized();
   bool exceeds_rate(std::size_t bytes);
-  bool reads_on(std::size_t bytes);
+  bool may_read_more(std::size_t bytes);
   void read_missed_answers();
   void on_missed_answers(archive::answer_range read, std::vector<std::string> frames);
   std::uint64_t credits() const;

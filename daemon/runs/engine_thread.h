@@ -1,7 +1,7 @@
 // One of the daemon's engine threads: an event loop that owns its runs forever, and sockets while they are open.
 //
-// Thread: its own, except for construction, `context`, `start`, `join_thread`, and what says "any thread". Lifetime:
-// outlives all sockets, runs and posted work; `engine_threads` owns it.
+// Thread: its own, except for construction, `context`, `start`, `join_thread`, and members marked "any thread".
+// Lifetime: outlives all sockets, runs and posted work; `engine_threads` owns it.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>
@@ -42,7 +42,7 @@ class engine_thread {
   ingest::decoder& hello_decoder() { return scratch_->decoder; }
   const std::shared_ptr<ingest::scratch>& scratch() { return scratch_; }  // of all inboxes of this thread
 
-  // Whether to log now what a client or a run did wrong; `suppressed` as in base/log_rate_limit.h.
+  // Whether to log an error of a client or a run now; `suppressed` as in base/log_rate_limit.h.
   bool may_log(std::uint64_t& suppressed) { return log_limit_.allows(suppressed); }
   // The same for detections: refused messages do not use up their share.
   bool may_log_detection(std::uint64_t& suppressed) { return detection_log_limit_.allows(suppressed); }

@@ -1,5 +1,5 @@
-// The wall clock without its steps back: when somebody sets it back, it goes on from where it was, so that windows end
-// and stamps never fall. A step forward is followed.
+// The wall clock without its backward steps. When the system clock is set back, this clock continues from its last
+// value, so that windows end and stamps never decrease. It follows steps forward.
 //
 // Thread: its engine thread. Failure: none. A step back of at least `min_logged_ms` is logged once.
 #pragma once

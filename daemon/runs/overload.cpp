@@ -32,7 +32,7 @@ std::uint64_t threshold_of(overload_action action, const overload_settings& sett
   return settings.refuse;
 }
 
-bool can_ask_for(overload_resource resource, overload_action action) {
+bool can_relieve(overload_resource resource, overload_action action) {
   return resource == overload_resource::memory || action == overload_action::no_new_runs ||
          action == overload_action::refuse;
 }
@@ -111,8 +111,8 @@ overload_settings settings_for_all(const overload_settings& settings) {
 }
 
 void overload::check() {
-  // Returns what the runs freed that degraded at the last check; otherwise it would count as used, and digd would shed
-  // a run too many.
+  // Returns the memory that runs freed by degrading at the last check to the system. Otherwise it would still count as
+  // used, and digd would degrade one run too many.
   if (state_.is_on(overload_action::observe)) ::malloc_trim(0);
   const auto config = settings_.now();
   const overload_settings& settings = config->overload;
@@ -137,17 +137,17 @@ void overload::check() {
     const auto action = static_cast<overload_action>(i);
     bool on = false;
     for (std::size_t r = overload_resource_count; r-- > 0;) {
-      if (!can_ask_for(static_cast<overload_resource>(r), action) || !steps_[r].asks_for(action)) continue;
+      if (!can_relieve(static_cast<overload_resource>(r), action) || !steps_[r].requests(action)) continue;
       on = true;
       state_.causes_[i] = static_cast<std::uint8_t>(r);
     }
     const bool is_for_memory = state_.causes_[i] == static_cast<std::uint8_t>(overload_resource::memory);
-    state_.for_all_[i] = !is_for_memory || steps_for_all_.asks_for(action);
+    state_.for_all_[i] = !is_for_memory || steps_for_all_.requests(action);
     set(action, on);
   }
   const bool is_short =
       std::any_of(std::begin(action_names), std::end(action_names), [&](const std::string_view& name) {
-        return steps_[0].asks_for(static_cast<overload_action>(&name - action_names));
+        return steps_[0].requests(static_cast<overload_action>(&name - action_names));
       });
   if (is_short) weigh_tokens();
   if (!state_.is_on(overload_action::observe)) resume_runs();
@@ -164,7 +164,7 @@ void overload::set(overload_action action, bool on) {
                 gauge.used.load(), gauge.limit.load());
 }
 
-// Each engine thread weighs its runs; the last one to finish decides.
+// Each engine thread weighs its runs; the last thread to finish decides.
 void overload::weigh_tokens() {
   struct survey {
     std::atomic<std::size_t> threads_left{0};
@@ -233,8 +233,8 @@ void overload::resume_runs() {
   }
 }
 
-void overload::start(std::function<void()> also_check) {
-  also_check_ = std::move(also_check);
+void overload::start(std::function<void()> after_check) {
+  after_check_ = std::move(after_check);
   thread_ = std::thread([this] { work(); });
 }
 
@@ -250,7 +250,7 @@ void overload::stop() {
 void overload::check_soon() {
   {
     const std::lock_guard hold(mutex_);
-    woken_ = true;
+    has_work_ = true;
   }
   wake_.notify_all();
 }
@@ -259,12 +259,12 @@ void overload::work() {
   for (;;) {
     {
       std::unique_lock hold(mutex_);
-      wake_.wait_for(hold, check_interval, [this] { return stopping_ || woken_; });
+      wake_.wait_for(hold, check_interval, [this] { return stopping_ || has_work_; });
       if (stopping_) return;
-      woken_ = false;
+      has_work_ = false;
     }
     check();
-    also_check_();
+    after_check_();
   }
 }
 

@@ -17,10 +17,10 @@
 //                   Once the action has ended, each engine thread resumes one such run at each check
 //   refuse          messages are refused with over_limit, except run_ended
 //
-// A token holds what its connections hold, and the graphs of the runs that it opened. What no token does counts as one
-// token; where none are configured, that is everything. For want of memory, no_new_runs, shrink_credits and refuse are
-// first on for the heavy tokens alone, which hold at least half of what the heaviest one holds. They are on for
-// all when the next action begins, and `refuse` at the limit itself.
+// A token holds the memory of its connections and the graphs of the runs that it opened. Connections without a token
+// count together as one token. If memory is short, no_new_runs, shrink_credits and refuse first apply to heavy tokens
+// alone: those that hold at least half as much as the heaviest one. They apply to all tokens when the next action
+// begins, and `refuse` at the limit itself.
 //
 // Threads: a thread of its own checks; `check_soon` any. Lifetime: stopped before the engine threads end.
 #pragma once
@@ -45,14 +45,14 @@ namespace digd::daemon {
 class engine_threads;
 class memory_budget;
 
-// Which actions one resource asks for at a share of its limit. Not thread-safe.
+// The actions that one resource requests at a share of its limit. Not thread-safe.
 class overload_steps {
  public:
   static constexpr std::uint64_t hysteresis = 5;  // percentage points
 
-  // `limit` 0: there is none, and the resource asks for nothing.
+  // `limit` 0: there is no limit, and the resource requests nothing.
   void update(std::uint64_t used, std::uint64_t limit, const overload_settings& settings);
-  bool asks_for(overload_action action) const { return on_[static_cast<std::size_t>(action)]; }
+  bool requests(overload_action action) const { return on_[static_cast<std::size_t>(action)]; }
 
  private:
   std::array<bool, overload_action_count> on_{};
@@ -88,8 +88,8 @@ class overload {
 
   // Measures once. Only before `start`: afterwards the thread does it.
   void check();
-  // `also_check`: called on the overload's thread after each check.
-  void start(std::function<void()> also_check);
+  // Calls `after_check` on its own thread after each check.
+  void start(std::function<void()> after_check);
   void stop();
   // The settings changed.
   void check_soon();
@@ -112,8 +112,8 @@ class overload {
   std::atomic<std::uint64_t> to_free_{0};  // bytes, so that `observe` ends
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false, woken_ = false;
-  std::function<void()> also_check_;
+  bool stopping_ = false, has_work_ = false;
+  std::function<void()> after_check_;
   std::thread thread_;
 };
 

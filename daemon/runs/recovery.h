@@ -33,8 +33,8 @@ struct recovered_run {
 
 recovered_run read_back(engine_thread& owner, const archive::archive& store, const archive::stored_run& run);
 
-// Tells each engine thread which runs the archive has: which ended, and which it must read back. Before the threads
-// start. Throws std::runtime_error if the archive cannot be read.
+// Lists the archive's runs to each engine thread: the ended ones, and those that the thread must read back. Called
+// before the threads start. Throws std::runtime_error if the archive cannot be read.
 void plan_recovery(const archive::archive& store, const engine_threads& threads);
 
 // Reads the open runs back, on each engine thread one after the other.

@@ -92,7 +92,7 @@ std::shared_ptr<run_host> registry::find(const std::string& name) const {
 }
 
 void registry::adopt(std::shared_ptr<run_host> host) {
-  host->inbox().work_with(owner_.scratch());  // only now: the run may have been read back on another thread
+  host->inbox().set_scratch(owner_.scratch());  // only now: the run may have been read back on another thread
   owner_.services().acks.add(host->number(), owner_.index());
   if (!host->ended()) owner_.services().counts.open.fetch_add(1);
   owner_.counts().runs_loaded.add();

@@ -46,13 +46,13 @@ class registry {
   void remember_ended(const archive::stored_run& run);
   // An open run, to be read back.
   void expect(archive::stored_run run);
-  // Begins to read the next expected run back; it is followed by the others.
+  // Begins to read the next expected run back; the others follow one after another.
   void recover_next();
   // Whether the run is known and not in memory yet.
   bool is_being_read(const std::string& name) const { return rebuilding_.contains(name); }
 
   // ---- in a fleet with homes
-  // The daemon's lease was lost or is held again: all runs stop or go on, and those of an earlier lease are confirmed.
+  // The daemon lost its lease or holds it again: stops or resumes all runs, and confirms those of an earlier lease.
   void check_homes();
 
   void ended(run_host& host, run_outcome outcome);
@@ -71,7 +71,7 @@ class registry {
   // Memory runs out: stops judging the token's heaviest runs and frees their graphs, until that frees `wanted` bytes.
   // Runs of less than `least` bytes stay.
   void degrade_heaviest(const std::string& token, std::uint64_t least, std::uint64_t wanted);
-  // Memory suffices again: lets digd judge one of the runs that overload stopped.
+  // Memory suffices again: resumes judging of one run that overload had stopped.
   void resume_one();
   // Adds what the runs hold to the weights of the tokens that opened them.
   void weigh(std::map<std::string, token_weight>& weights) const;

@@ -63,15 +63,15 @@ void retention::stop() {
 void retention::check_soon() {
   {
     const std::lock_guard hold(mutex_);
-    woken_ = true;
+    has_work_ = true;
   }
   wake_.notify_all();
 }
 
 void retention::pause() {
   std::unique_lock hold(mutex_);
-  wake_.wait_for(hold, check_interval, [this] { return stopping_ || woken_; });
-  woken_ = false;
+  wake_.wait_for(hold, check_interval, [this] { return stopping_ || has_work_; });
+  has_work_ = false;
 }
 
 void retention::work() {
@@ -102,11 +102,11 @@ bool retention::delete_one(const retention_settings& settings) {
     std::erase_if(oldest, [&](const archive::run_row& run) {
       return run.ended_ms.value_or(now) >= now - static_cast<std::int64_t>(settings.days) * day_ms;
     });
-    if (delete_one_of(oldest, reason::age)) return true;
+    if (delete_first_unused(oldest, reason::age)) return true;
   }
   if (settings.idle_days > 0) {
     const std::int64_t before = now - static_cast<std::int64_t>(settings.idle_days) * day_ms;
-    if (delete_one_of(or_none(reads_->quiet_since(before, max_candidates)), reason::idle, before)) return true;
+    if (delete_first_unused(or_none(reads_->quiet_since(before, max_candidates)), reason::idle, before)) return true;
   }
   return settings.bytes > 0 && delete_for_size(settings.bytes);
 }
@@ -115,7 +115,7 @@ bool retention::delete_for_size(std::uint64_t limit) {
   const auto used = reads_->used_bytes();
   if (!used) return false;
   const std::uint64_t over = *used > limit ? *used - limit : 0;
-  if (over > 0 && delete_one_of(or_none(reads_->oldest_ended(max_candidates)), reason::size)) return true;
+  if (over > 0 && delete_first_unused(or_none(reads_->oldest_ended(max_candidates)), reason::size)) return true;
   if (over > 0 && counted_.over_bytes == 0) {
     spdlog::warn("retention_cannot_free used={} limit={}: no run that has ended can be deleted", *used, limit);
   }
@@ -123,8 +123,8 @@ bool retention::delete_for_size(std::uint64_t limit) {
   return false;
 }
 
-bool retention::delete_one_of(const std::vector<archive::run_row>& candidates, reason why,
-                              std::optional<milliseconds> quiet_since) {
+bool retention::delete_first_unused(const std::vector<archive::run_row>& candidates, reason why,
+                                    std::optional<milliseconds> quiet_since) {
   for (const archive::run_row& run : candidates) {
     if (delete_run(run, why, quiet_since)) return true;
   }

@@ -60,8 +60,8 @@ class retention {
   void work();
   // Deletes the next run. False: there is none, or all are in use. True also if the daemon stops meanwhile.
   bool delete_one(const retention_settings& settings);
-  bool delete_one_of(const std::vector<archive::run_row>& candidates, reason why,
-                     std::optional<milliseconds> quiet_since = {});
+  bool delete_first_unused(const std::vector<archive::run_row>& candidates, reason why,
+                           std::optional<milliseconds> quiet_since = {});
   bool delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since);
   bool delete_for_size(std::uint64_t limit);
   bool open_archive();
@@ -74,7 +74,7 @@ class retention {
   std::unique_ptr<archive::browser> reads_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stopping_ = false, woken_ = false;
+  bool stopping_ = false, has_work_ = false;
   bool logged_unreadable_ = false;
   counters counted_;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// Removes from the archive what it holds of a run that its registry has forgotten.
+// Removes a run from the archive after its registry has forgotten it.
 //
 // Thread: `erase` on the run's engine thread. Failure: if the daemon stops first, `on_erased` is never called; the
 // archive continues the removal after the next start.

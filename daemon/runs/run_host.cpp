@@ -17,7 +17,7 @@ namespace digd::daemon {
 
 namespace {
 
-// The client learns after so many bytes that the run has handled them, because it waits for that at 4 MiB.
+// The client is notified each time the run has handled this many bytes. It stops reading at 4 MiB of unhandled bytes.
 constexpr std::uint64_t max_unreported_bytes = 512u << 10;
 
 ingest::inbox::options live_options(const config& settings, bool is_archived) {
@@ -38,10 +38,10 @@ run_host::run_host(engine_thread& owner, const hello& first, const run_settings&
   inbox_.hold_unseen(false);
 }
 
-void run_host::go_live(const stored& so_far, const hello* first) {
-  entries_ = so_far.entries;
-  bytes_ = so_far.bytes;
-  graph_counted_ = inbox_.run().graph().counters();
+void run_host::go_live(const stored& existing, const hello* first) {
+  entries_ = existing.entries;
+  bytes_ = existing.bytes;
+  counted_graph_limits_ = inbox_.run().graph().counters();
   inbox_.hold_unseen(true);
   if (inbox_.run().settings().clock == clock_kind::wall) {
     ahead_ms_ = std::max<milliseconds>(0, inbox_.run().clock() - owner_.clock().now());
@@ -372,7 +372,7 @@ void run_host::note_degradation(const ingest::record& record) {
 }
 
 // The limit for which the run refuses all messages now, if any.
-std::optional<limit_id> run_host::refuses_for() const {
+std::optional<limit_id> run_host::refusing_limit() const {
   if (owner_.services().overload.is_on_for(overload_action::refuse, opener_)) return limit_id::overload;
   const bool is_over = granted_->run_bytes > 0 && bytes_ > granted_->run_bytes;
   if (is_over && granted_->over_run_bytes == limit_policy::refuse) return limit_id::run_bytes;
@@ -380,17 +380,17 @@ std::optional<limit_id> run_host::refuses_for() const {
 }
 
 void run_host::update_refusals() {
-  const std::optional<limit_id> now_for = refuses_for();
-  if (now_for == refusing_for_) return;
-  refusing_for_ = now_for;
-  if (!now_for) return inbox_.turn_away(std::nullopt);
+  const std::optional<limit_id> limit = refusing_limit();
+  if (limit == last_refusing_limit_) return;
+  last_refusing_limit_ = limit;
+  if (!limit) return inbox_.refuse_messages(std::nullopt);
   refusal_note note;
   note.consider(refusal::over_limit, "",
-                *now_for == limit_id::overload ? "the daemon is short of memory or disk; deliver as it is"
-                                               : "the run has more than " + std::to_string(granted_->run_bytes) +
-                                                     " bytes in the archive (run_bytes)",
-                *now_for);
-  inbox_.turn_away(std::move(note));
+                *limit == limit_id::overload ? "the daemon is short of memory or disk; deliver as it is"
+                                             : "the run has more than " + std::to_string(granted_->run_bytes) +
+                                                   " bytes in the archive (run_bytes)",
+                *limit);
+  inbox_.refuse_messages(std::move(note));
 }
 
 void run_host::limit_run_bytes() {
@@ -407,9 +407,9 @@ void run_host::count_graph_limits() {
   const auto add = [&](limit_id which, std::uint64_t is, std::uint64_t was) {
     if (is > was) limits[which].add(is - was);
   };
-  add(limit_id::generators, g.generator_overflows, graph_counted_.generator_overflows);
-  add(limit_id::settled_events, g.forgotten_events, graph_counted_.forgotten_events);
-  graph_counted_ = g;
+  add(limit_id::generators, g.generator_overflows, counted_graph_limits_.generator_overflows);
+  add(limit_id::settled_events, g.forgotten_events, counted_graph_limits_.forgotten_events);
+  counted_graph_limits_ = g;
 }
 
 bool run_host::can_degrade() const {

@@ -37,7 +37,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
     std::uint64_t entries = 0, bytes = 0;
   };
   // `first`: the hello of a new run, for its opening entry.
-  void go_live(const stored& so_far, const hello* first = nullptr);
+  void go_live(const stored& existing, const hello* first = nullptr);
   ingest::inbox& inbox() { return inbox_; }
   const std::string& name() const { return inbox_.name(); }
   std::uint64_t number() const { return number_; }
@@ -51,7 +51,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void receive_too_large(session_slot from, std::size_t bytes);
   // The client is disconnected. Any thread; releases `host` on the run's thread.
   static void release_slot(std::shared_ptr<run_host> host, session_slot slot);
-  // The client's connection is closed to free memory: forgets the frames of it that wait. Any thread.
+  // digd closes the client's connection to free memory: drops its waiting frames. Any thread.
   static void drop_held(const std::shared_ptr<run_host>& host, session_slot slot);
   const account_ptr& memory() const { return memory_; }  // of the run's connections
 
@@ -60,7 +60,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   bool follow_operator(mode strongest);
   // A person's decision on a hold (inbox::decide).
   refusal_note decide(const ingest::own_line& decision);
-  // The run is deleted: notifies its clients and ignores what they still send.
+  // The run is deleted: notifies its clients, and ignores their later frames.
   void close_deleted();
   // All messages of the session up to `seq` are durable.
   void durable(std::string_view session, std::uint64_t seq);
@@ -70,11 +70,12 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   std::uint64_t home_generation() const { return home_generation_; }
   // Whether this daemon may judge the run now.
   bool holds_home() const;
-  // The lease was lost or is held again: stops judging, or judges on and acknowledges what the stream has.
+  // The lease was lost or is held again: stops judging, or resumes it and acknowledges the messages that the stream
+  // has.
   void check_home();
   // The stream has all messages of the session up to `seq`. They are acknowledged while the home is here.
   void streamed(std::string_view session, std::uint64_t seq);
-  // The home is elsewhere: sends the clients there, and ignores what they still send.
+  // The home is elsewhere: sends the clients there, and ignores their later frames.
   void close_moved(const std::string& to);
 
   // To every client, when the thread is no longer congested.
@@ -97,7 +98,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   std::size_t graph_size() const;    // events, open activations and agents in memory
   std::size_t memory_bytes() const;  // of the graph, of answers that clients may need again, and of held frames; about
   void degrade();
-  // Memory suffices again: whether judging can begin again, and that it does.
+  // Memory suffices again: whether judging can resume, and the call that resumes it.
   bool can_resume() const;
   void resume_judging();
 
@@ -157,7 +158,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void update_refusals();
   void limit_run_bytes();
   void count_graph_limits();
-  std::optional<limit_id> refuses_for() const;
+  std::optional<limit_id> refusing_limit() const;
   milliseconds now();
   void acknowledge_streamed();
   void close(const std::function<void(run_client&)>& notify);
@@ -176,9 +177,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   std::uint64_t entries_ = 0;  // archived, or on their way
   std::uint64_t bytes_ = 0;    // of their JSON
   milliseconds last_heard_ms_ = 0;
-  std::optional<limit_id> refusing_for_;
-  graph::graph_counters graph_counted_;  // the part of the graph's counters that is in the thread's counts
-  // A run that was read back may be ahead of the thread's clock, which then was set back while digd was off.
+  std::optional<limit_id> last_refusing_limit_;
+  graph::graph_counters counted_graph_limits_;  // the graph's counters as already added to the thread's counts
+  // A run that was read back may be ahead of the thread's clock, if the clock was set back while digd was stopped.
   milliseconds ahead_ms_ = 0;
   std::vector<slot> slots_;  // parallel to the inbox's sessions
   std::vector<ingest::session_index> touched_;

@@ -36,7 +36,7 @@ void search_indexer::wake() {
   if (!is_on()) return;
   {
     const std::lock_guard hold(mutex_);
-    woken_ = true;
+    has_work_ = true;
   }
   changed_.notify_all();
 }
@@ -50,7 +50,7 @@ void search_indexer::forget(std::uint64_t run_number) {
       deleted_.clear();
       must_find_deleted_ = true;
     }
-    woken_ = true;
+    has_work_ = true;
   }
   changed_.notify_all();
 }
@@ -60,14 +60,14 @@ void search_indexer::work() {
   for (;;) {
     {
       std::unique_lock hold(mutex_);
-      const auto is_due = [this] { return stopping_ || woken_; };
+      const auto is_due = [this] { return stopping_ || has_work_; };
       if (is_failing) {
         changed_.wait_for(hold, pause, [this] { return stopping_; });
       } else if (!has_more) {
         changed_.wait(hold, is_due);
       }
       if (stopping_) return;
-      woken_ = false;
+      has_work_ = false;
     }
     const std::string problem = round(has_more);
     if (!problem.empty()) {

@@ -62,7 +62,7 @@ class search_indexer {
   archive::search_index index_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false, woken_ = true;
+  bool stopping_ = false, has_work_ = true;
   std::vector<std::uint64_t> deleted_;
   std::atomic<bool> must_find_deleted_{true};
   std::uint64_t full_upto_ = 0;  // the run that left the index last: what it still says is not added

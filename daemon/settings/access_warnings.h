@@ -1,4 +1,4 @@
-// Settings that are valid and open the daemon further than the operator may expect.
+// Warns of settings that are valid but expose the daemon more than the operator may expect.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace digd::daemon {
 
-// Sentences about addresses that others reach without TLS, secrets that other users can read, and token files that they
-// can change. It looks at the files.
+// Returns warnings about addresses that other machines reach without TLS, secrets that other users can read, and token
+// files that they can change. Reads the files' permissions.
 std::vector<std::string> access_warnings(const config& c);
 
 }  // namespace digd::daemon

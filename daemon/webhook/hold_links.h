@@ -1,7 +1,7 @@
-// Signed links to held events, for people whom a webhook tells of a hold (docs/webhooks.md).
+// Signed links to held events, for people whom a webhook notifies of a hold (docs/webhooks.md).
 //
-// A link is the right to decide about one hold, once. It names the archive, the run, the hold, the event, the webhook
-// that it was sent through and when it expires, and ends with the HMAC-SHA256 of these. The key is a file of the data
+// A link grants the right to decide about one hold, once. It names the archive, the run, the hold, the event, the
+// webhook and its expiry time, and ends with the HMAC-SHA256 of these. The key is a file of the data
 // directory that only its owner can read; removing the file ends all links.
 // Threads: `open` one at a time; everything else any. Failure: a sentence from `open`; nothing throws.
 #pragma once

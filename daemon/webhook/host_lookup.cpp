@@ -58,7 +58,7 @@ void host_lookup::found(const std::string& host, std::uint16_t port, const error
     if (request.host == host && request.port == port) {
       request.on_found(ec, results);
     } else {
-      pending_.push_back(std::move(request));  // a reload changed the host meanwhile
+      pending_.push_back(std::move(request));  // a reload has changed the host
     }
   }
   if (!pending_.empty() && !in_progress_) look_up(pending_.front().host, pending_.front().port);

@@ -16,8 +16,8 @@ namespace digd::daemon {
 
 using webhook_answer = std::function<void(http_response&&)>;
 
-// What `viewer`, the requester's token, may see: a webhook if it covers all of the webhook's runs, and of a webhook's
-// dead letters those of runs that it covers. Null: everything.
+// `viewer`: the requester's token; null: it may see everything. A token may see a webhook if it covers all of the
+// webhook's runs, and the dead letters of the runs that it covers.
 void list_webhooks(webhook_server& server, grant_ptr viewer, const webhook_answer& on_answer);
 void list_dead_letters(webhook_server& server, const std::string& name, const page_request& page, grant_ptr viewer,
                        const webhook_answer& on_answer);

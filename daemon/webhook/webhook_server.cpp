@@ -204,12 +204,12 @@ void webhook_server::wake() {
 }
 
 void webhook_server::pump_soon() {
-  if (!woken_.exchange(true)) asio::post(context_, [this] { pump(); });
+  if (!is_woken_.exchange(true)) asio::post(context_, [this] { pump(); });
 }
 
 // Reads one piece of the archive for each webhook. Posts itself again while there is more.
 void webhook_server::pump() {
-  woken_.store(false);
+  is_woken_.store(false);
   if (stopped_ || webhooks_.empty()) return;
   const auto end = reads_->end();
   if (!end) {

@@ -78,7 +78,7 @@ class webhook_server {
   hold_links links_;
   std::vector<std::shared_ptr<webhook>> webhooks_;
   net::steady_timer retry_timer_;
-  std::atomic<bool> any_{false}, woken_{false}, stopped_{true};
+  std::atomic<bool> any_{false}, is_woken_{false}, stopped_{true};
   mutable std::mutex mutex_;  // guards `published_`
   std::vector<std::shared_ptr<const webhook_counts>> published_;
   std::thread thread_;

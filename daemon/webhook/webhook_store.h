@@ -1,7 +1,8 @@
 // webhooks.db: each webhook's position in the archive, the callbacks that wait, and the dead letters.
 //
-// A file beside the archive, so that the archive's writer never waits for it. It holds references to rows of the
-// archive and no text of agents: a deleted run leaves nothing behind here. Writes are not synced one by one. A kill
+// The file is separate from the archive, so that the archive's writer never waits for it. It holds references to rows
+// of the archive and no text of agents, so that a deleted run leaves no text in it. Writes are not synced one by one. A
+// kill
 // loses nothing; a power cut loses the last moments, and digd then sends some callbacks twice. It never skips any: the
 // position of a webhook and the callbacks before it are written in one transaction.
 //

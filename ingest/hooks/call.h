@@ -1,4 +1,4 @@
-// One hook call of a coding agent, in words that all dialects share, and what the hook should answer.
+// One hook call of a coding agent in terms that all dialects share, and the hook's answer.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -11,8 +11,8 @@
 namespace digd::hooks {
 
 enum class call_kind : std::uint8_t {
-  other,          // digd does not know this hook; accepted and counted
-  unused,         // digd knows this hook and needs nothing of it; accepted and counted
+  other,          // a hook that digd does not know; accepted and counted
+  unused,         // a known hook that digd does not need; accepted and counted
   prompt,         // the user asks the main agent
   notification,   // the main agent gets a background agent's result
   tool_wanted,    // before a tool call; it waits for the answer

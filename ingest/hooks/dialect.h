@@ -24,7 +24,7 @@ struct bad_call {
   throw std::runtime_error(e.field + ": " + e.message);
 }
 
-// What the program does with answers.
+// How the program treats answers.
 struct abilities {
   bool inject = true, give_back = true, hold = false, cancel = false;
   bool adds_context_before_tools = true;

@@ -10,7 +10,7 @@ namespace {
 // Long commands and waits for the user are no stall.
 constexpr std::int64_t stalled_ms = 6LL * 3600 * 1000;
 
-// Between the stop of a subagent and the notice that wakes its parent no agent acts. A busy host takes seconds there.
+// No agent acts between a subagent's stop and the notice that wakes its parent, which takes seconds on a busy host.
 // An agent that a message resumes may call no hook until its model has answered, which takes minutes.
 constexpr std::int64_t rest_window_ms = 600'000;
 
@@ -65,7 +65,7 @@ void session::end_run() {
   if (run_.empty()) return;
   std::string_view outcome = "success";
   if (!answered_) {
-    // With subagents still at work, what they were asked for never came: the end is reported as a failure.
+    // If subagents are still at work, their results never came: the run ends as a failure.
     outcome = has_open_agents() ? "failure" : "aborted";
     for (const auto& a : agents_) {
       if (!a->activation.empty() && outcome == "failure") close_failed(*a, "the session ended");
@@ -119,7 +119,7 @@ std::string session::begin_run(const call& of) {
   }
   hello.key("limits").open_object().key("stalled_ms").integer(stalled_ms).close_object();
   hello.key("capabilities").open_object();
-  // A turn that has ended takes nothing back.
+  // A turn that has ended cannot take an event back.
   const bool is_over = of.kind == call_kind::turn_ended;
   const abilities able = is_over ? abilities{.inject = false, .give_back = false} : options_.able;
   hello.key("inject").boolean(able.inject).key("create").boolean(able.inject);
@@ -140,7 +140,7 @@ void session::joined(std::uint64_t acked_seq, bool guards, bool repetition) {
   judges_tools_ = repetition;
   out_.continue_after(acked_seq);
   if (acked_seq > 0) out_.gap();
-  // What agents used before the gap may have been counted.
+  // Usage from before the gap may have been counted already.
   continues_ = acked_seq > 0;
   if (!continues_ && !main_agent().counted) main_agent().counted = usage_totals();
 }
@@ -199,7 +199,7 @@ reply session::answer(std::uint64_t judged_seq, const received_verdict& verdict)
   waiting_.erase(found);
   if (w.kind == waiting_kind::submit && verdict.action == "deliver") answered_ = true;
   if (verdict.action != "deliver" && verdict.is_guards && w.kind == waiting_kind::result) {
-    // The work is done. An agent that hears of a limit now would only spend more.
+    // The work is done. Reporting a limit to the agent now would only make it spend more.
     out_.delivery(w.event, "as_is", "a guard does not stop a result");
     return {};
   }
@@ -258,7 +258,7 @@ void session::cancel(const std::string& id, const std::vector<std::string>& acti
   }
 }
 
-// Ends the agent with this hook if the monitor asked for it. A prompt is never refused: the user may go on.
+// Ends the agent with this hook if the monitor asked for it. A prompt is never refused: the user may continue.
 bool session::cancel_agent(const call& of, taken& into) {
   const bool is_able = of.kind == call_kind::tool_wanted || of.kind == call_kind::tool_done;
   const bool stops = of.kind == call_kind::stopped || of.kind == call_kind::agent_stopped;
@@ -329,7 +329,8 @@ session::agent* session::agent_of_tool_use(std::string_view tool_use) {
   return nullptr;
 }
 
-// The agent whose hook this is. One that digd has not seen (it was started while the daemon was away) joins.
+// The agent that the hook belongs to. An agent that digd has not seen, because it started while the daemon was away,
+// joins.
 session::agent* session::acting(const call& of) {
   if (of.agent.empty()) return of.tool_name.empty() || of.is_whole ? &main_agent() : nameless_agent_at_work();
   for (const auto& a : agents_) {
@@ -349,7 +350,8 @@ session::agent* session::acting(const call& of) {
   return &a;
 }
 
-// While agents act whose hooks do not name them, the main agent waits for them. Null: one of several acts.
+// Some agents' hooks do not name the agent. While such agents act, the main agent waits for them. Null: several act,
+// and the hook belongs to one of them.
 session::agent* session::nameless_agent_at_work() {
   agent* only = nullptr;
   for (const auto& a : agents_) {
@@ -371,8 +373,8 @@ session::agent* session::whole_agent_of(const call& of) {
   return first;
 }
 
-// A tool call belongs to one agent. Two of a type that were taken for each other change places. Once one of them has
-// ended, what it did is recorded under its name: then the two calls change places.
+// A tool call belongs to one agent. If two agents of a type were confused, they swap places. If one of them has ended,
+// its actions are recorded under its name; then the two calls swap places instead.
 session::agent& session::bind(agent& slot, const std::string& id) {
   if (id.empty() || slot.id == id) return slot;
   for (const auto& other : agents_) {

@@ -11,7 +11,7 @@
 //   input
 //
 // Thread: its owner's. No I/O, no clock. Bounds: `max_agents` agents a run (beyond that calls are ignored and counted),
-// `max_waiting` calls that wait for verdicts. Failure: none; what makes no sense is ignored and counted.
+// `max_waiting` calls that wait for verdicts. Failure: none; inconsistent calls are ignored and counted.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct session_options {
   std::string program = "claude-code";
   std::string mode = "shadow";
   std::string clock = "wall";
-  std::size_t max_blocks = 5;  // an agent's stops that are answered with `block`, in a run
+  std::size_t max_blocks = 5;  // stops of an agent that digd answers with `block` in a run
   abilities able;
   bool stop_is_answer = false;  // dialect.h
   // Guards of runs from session logs; 0: not this guard.
@@ -69,7 +69,7 @@ class session {
   // The run has this many messages already: the session continues it after a gap. `guards`: the run takes usage;
   // `repetition`: it judges the calls of all tools.
   void joined(std::uint64_t acked_seq, bool guards, bool repetition);
-  // The run is lost (refused, deleted): the session goes on without one.
+  // The run is lost (refused, deleted): the session continues without one.
   void lose_run() { run_.clear(); }
 
   struct taken {
@@ -86,10 +86,10 @@ class session {
   void note_gap() { out_.gap(); }
   // Activations that the monitor wants to end: each ends with its agent's next hook.
   void cancel(const std::string& id, const std::vector<std::string>& activations, const std::string& text);
-  // A hold has ended, and the event may go. The program's user decides on it, so nothing has to be done.
+  // A hold has ended, and the event may be delivered. The program's user has decided on it, so nothing has to be done.
   void release(const std::string& id) { out_.carried_out(id, "released"); }
-  // What the monitor wants agents to know: its own event, or `event` that goes back to them. They get it with their
-  // next hook.
+  // The monitor's messages to agents: its own event, or `event` that goes back to them. Agents get them with their next
+  // hook.
   void intervene(const std::string& id, const std::string& event, const std::string& text,
                  const std::vector<std::string>& agents);
 

@@ -28,7 +28,7 @@ void session::take_notification(const call& of) {
     results = read_inbox(main, from);
     from->is_announced = true;
   } else if (main.tasks.empty()) {
-    // A background command, or an agent from before digd: the run begins with what it brought.
+    // A background command, or an agent started before digd, has a result: the run begins with it.
     results.push_back(out_.event({}, {.recipients = {main.name}, .kind = "prompt", .text = of.text}));
   }
   turn_over(main, results);
@@ -87,15 +87,15 @@ void session::want_message(const call& of, agent& caller, taken& into) {
     to->external = true;
     out_.agent_joined(to->name);
   }
-  // What another process does with a message is not seen here, so nothing waits for it.
+  // digd does not see how another process handles a message, so nothing waits for it.
   const std::string made = out_.event(
       caller.activation,
       {.recipients = {to->name}, .kind = "message", .text = of.text, .tool = of.tool_name, .fyi = to->external});
   if (!to->external) {
     to->inbox.push_back({.event = made, .from = &caller, .tool_use = of.tool_use, .is_mail = true});
     to->tool_use = of.tool_use;
-    // An agent at work, and a teammate, answers the one that it works for. An agent that this resumes answers the
-    // sender.
+    // A working agent and a teammate answer the agent that they work for. An agent that this message resumes answers
+    // the sender.
     if (to != &main_agent() && !to->is_teammate && to->activation.empty()) to->asked_by = &caller;
   }
   wait_for_verdict(
@@ -194,7 +194,7 @@ void session::start_agent(const call& of) {
   agent* child = find_agent(of.agent);
   if (child == nullptr) child = agent_of_tool_use(of.tool_use);
   if (child == nullptr) {
-    // Which spawn this is, PostToolUse says later (`bind`); until then the first of the type that is free.
+    // PostToolUse later reports which spawn this is (`bind`); until then digd takes the first free one of the type.
     const auto is_free = [&](const auto& a) {
       const bool is_wanted = a->type == of.agent_type || a->name == of.agent_type;  // a teammate's type is its name
       return a->id.empty() && !a->cancelled && !a->external && is_wanted && a != agents_.front();
@@ -242,7 +242,7 @@ void session::stop_main(const call& of, taken& into) {
   take_returned(main);
   count_usage(of, main);
   if (options_.stop_is_answer) {
-    // A result that has come is before the agent with its next step, without a hook.
+    // The agent reads a result that has arrived at its next step, without a hook.
     out_.set_inferred(options_.clock == "trace");
     turn_over(main, read_inbox(main));
     out_.set_inferred(of.is_inferred);
@@ -274,7 +274,7 @@ void session::end_turn(const call& of) {
   end_run();
 }
 
-// The model failed, or the user interrupted the agent. What it was asked for stays open.
+// The model failed, or the user interrupted the agent. The agent's inputs stay open.
 void session::fail_turn(const call& of) {
   agent* a = acting(of);
   if (a == nullptr || a->activation.empty()) return;
@@ -282,7 +282,8 @@ void session::fail_turn(const call& of) {
   close_failed(*a, of.text.empty() ? "its turn ended with an error" : std::string_view(of.text));
 }
 
-// Agents that act for digd, though the call that runs them must have ended: the user refused it or stopped it.
+// Ends agents that digd still counts as acting although the call that ran them must have ended, because the user
+// refused or stopped it.
 void session::discard_whole_agents() {
   for (const auto& a : agents_) {
     if (a->is_whole && !a->activation.empty()) discard_whole(*a);
@@ -296,8 +297,8 @@ void session::discard_whole(agent& a) {
   a.cancelled = true;
 }
 
-// What will never be done is no open work: spawns that the user or another hook refused, and, once the main agent was
-// reminded of them, agents that came back empty.
+// Discards work that will never be done: spawns that the user or another hook refused and, once the main agent was
+// reminded of them, agents that returned without a result.
 void session::settle_before_answer() {
   for (const auto& a : agents_) {
     if (a->activation.empty() && !a->returned.empty() && a != agents_.front()) {
@@ -338,7 +339,7 @@ reply session::hold(const waiting& w, const received_verdict& verdict) {
   return {reply_action::ask, verdict.inject};
 }
 
-// The parent has the result whatever the verdict is: the call that brought it is done.
+// The parent has the result regardless of the verdict, because the call that brought it is done.
 reply session::bring(const waiting& w, const received_verdict& verdict) {
   const bool is_as_is = verdict.action != "deliver" && verdict.action != "inject";
   if (is_as_is) out_.delivery(w.event, "as_is", "the agent has ended");

@@ -1,8 +1,8 @@
 // Session logs of coding agents into traces, for `digctl import claude-code` and the like.
 //
-// A log says what the hooks would have said, so its lines become hook calls and take the path of a live session
-// (session.h). Stated by the log: agents, tasks, results, messages, answers, times, usage. What the log does not state
-// has `inferred` in the trace (docs/coding-agents.md).
+// A log records the same facts as the hooks, so its lines become hook calls and take the path of a live session
+// (session.h). The log states agents, tasks, results, messages, answers, times and usage. The trace marks everything
+// else as `inferred` (docs/coding-agents.md).
 //
 // Thread: any; pure functions. Failure: none. Lines that cannot be read are left out, counted and named.
 // Bounds: those of a session; memory is a small multiple of the logs.

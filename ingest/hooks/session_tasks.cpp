@@ -8,7 +8,7 @@ namespace digd::hooks {
 
 // ---- tasks
 
-// A task that nobody has is no work of anybody. Its event is there for the one who takes it.
+// A task without an owner is nobody's work yet. Its event waits for the agent that takes it.
 void session::create_task(const call& of, agent& caller) {
   if (of.task.empty() || caller.activation.empty()) return;
   if (shared_.size() >= max_agents) {
@@ -20,7 +20,7 @@ void session::create_task(const call& of, agent& caller) {
   shared_[of.task] = {.event = std::move(made), .text = of.text, .creator = &caller};
 }
 
-// An agent gives a task to another one. False: the call does something else.
+// An agent assigns a task to another one. False: the call does something else.
 bool session::want_assignment(const call& of, agent& caller, taken& into) {
   agent* to = agent_addressed(of.target);
   const auto found = shared_.find(of.task);
@@ -74,7 +74,7 @@ void session::end_task(const shared_task& task, const call& of, agent& by) {
         {.recipients = {task.creator->name}, .kind = "result", .text = task.text, .tool = of.tool_name, .fyi = true});
     return;
   }
-  // Somebody else has done it, or removed it: what its owner has not read is no work of the owner any more.
+  // Another agent has completed or removed the task, so an unread assignment is no longer its owner's work.
   std::erase_if(task.owner->inbox, [&](const unread& each) {
     if (each.event != task.given) return false;
     take_over(by, *task.owner, each.event);
@@ -124,7 +124,7 @@ void session::return_sent(const std::string& tool_use) {
   }
 }
 
-// Another agent has consumed an event before its receiver could. So it is no orphan.
+// Another agent consumed the event before its receiver could, so the event is not an orphan.
 void session::take_over(const agent& by, const agent& receiver, const std::string& event) {
   out_.activation_ended(out_.activation_started(by.name, {event}), {}, nullptr);
   discard_event(receiver, event);

@@ -80,16 +80,16 @@ std::int64_t dig_replay::begin_of(const dig_activation& activation) const {
   }
   std::int64_t latest_us = 0;
   for (const auto input : activation.inputs) {
-    const auto given_us = given_at(input, activation.agent, stamped);
-    if (!given_us) return stamped;
-    latest_us = std::max(latest_us, *given_us);
+    const auto delivered_us = delivered_at(input, activation.agent, stamped);
+    if (!delivered_us) return stamped;
+    latest_us = std::max(latest_us, *delivered_us);
   }
   return activation.inputs.empty() ? stamped : latest_us;
 }
 
 // When the event last went to the agent, up to a time; nullopt if the graph does not show that.
-std::optional<std::int64_t> dig_replay::given_at(std::string_view event, std::string_view agent,
-                                                 std::int64_t until_us) const {
+std::optional<std::int64_t> dig_replay::delivered_at(std::string_view event, std::string_view agent,
+                                                     std::int64_t until_us) const {
   const auto found = tables_.events.find(event);
   if (found == tables_.events.end()) return std::nullopt;
   const auto includes = [&](const std::vector<std::string_view>& agents) {
@@ -270,19 +270,19 @@ void dig_replay::schedule_outputs(const dig_activation& activation, std::int64_t
   auto end_us = std::max(activation.ended_us.value_or(started_us), started_us);
   running.time_inferred = end_us != activation.ended_us;
   for (const auto id : activation.outputs) {
-    const auto made_us = tables_.events.at(id).generated_us.value_or(started_us);
-    if (made_us <= end_us + same_moment_us && activation.ended_us) continue;
+    const auto generated_at_us = tables_.events.at(id).generated_us.value_or(started_us);
+    if (generated_at_us <= end_us + same_moment_us && activation.ended_us) continue;
     if (activation.ended_us) ++counts_.late_outputs;
     running.time_inferred = true;
   }
   for (const auto id : activation.outputs) {
-    const auto made_us = tables_.events.at(id).generated_us.value_or(started_us);
-    if (made_us > end_us + same_moment_us || !activation.ended_us) end_us = std::max(end_us, made_us);
+    const auto generated_at_us = tables_.events.at(id).generated_us.value_or(started_us);
+    if (generated_at_us > end_us + same_moment_us || !activation.ended_us) end_us = std::max(end_us, generated_at_us);
   }
   for (const auto id : activation.outputs) {
-    const auto made_us = tables_.events.at(id).generated_us.value_or(activation.failed ? started_us : end_us);
-    if (activation.failed || made_us < end_us - same_moment_us) {
-      tasks_.push({std::clamp(made_us, started_us, end_us), step::output, id});
+    const auto generated_at_us = tables_.events.at(id).generated_us.value_or(activation.failed ? started_us : end_us);
+    if (activation.failed || generated_at_us < end_us - same_moment_us) {
+      tasks_.push({std::clamp(generated_at_us, started_us, end_us), step::output, id});
     } else {
       running.outputs_at_end.push_back(id);
     }

@@ -54,7 +54,7 @@ class dig_replay {
   void choose_submits();
   void schedule();
   std::int64_t begin_of(const dig_activation& activation) const;
-  std::optional<std::int64_t> given_at(std::string_view event, std::string_view agent, std::int64_t until_us) const;
+  std::optional<std::int64_t> delivered_at(std::string_view event, std::string_view agent, std::int64_t until_us) const;
   void schedule_reroutings(const dig_event& event);
   void schedule_outputs(const dig_activation& activation, std::int64_t started_us);
   void perform(const task& next);

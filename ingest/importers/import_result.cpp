@@ -34,7 +34,7 @@ void say(std::string& out, const char* text, const link_counts& links) {
   out += std::string(text) + ' ' + std::to_string(links.stated) + '/' + std::to_string(links.inferred);
 }
 
-// Every count that is not of links, with the words that `describe` uses for it.
+// Every count other than those of links, with the words that `describe` uses for it.
 constexpr std::pair<std::size_t import_counts::*, const char*> remarks[] = {
     {&import_counts::thoughts, "thoughts"},
     {&import_counts::notices, "notices"},

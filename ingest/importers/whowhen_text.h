@@ -25,7 +25,7 @@ struct role_parts {
 role_parts parse_role(std::string_view role);
 
 // "There is no code from the last 1 message for me to execute …": the reply of AutoGen's terminal when it has the turn
-// and finds no code to run. It handles nothing and requests nothing.
+// and finds no code to run. The reply handles nothing and requests nothing.
 bool is_no_code_notice(std::string_view text);
 
 // A code executor's report ("exitcode: …"). It shows which agent runs code.

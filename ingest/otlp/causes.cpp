@@ -91,7 +91,7 @@ class cause_finder {
     return best;
   }
 
-  // A message is lost if every edge it was sent along lost it and nobody links to it.
+  // A message is lost if every edge that carried it lost it and no span links to it.
   void follow_routes() {
     struct fate {
       std::size_t routes = 0, lost = 0;

@@ -17,7 +17,7 @@
 
 namespace digd::otlp {
 
-// What a span is in a run.
+// The role of a span in a run.
 enum class role : std::uint8_t {
   none,      // not part of the run: skipped, so its children count as children of its parent
   workflow,  // encloses a run or a part of it: skipped, but shows that the trace has agents

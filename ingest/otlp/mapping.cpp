@@ -181,7 +181,7 @@ class message_builder {
                                                                 : out_.counts.times.stated);
   }
 
-  // What the turn used since its activation before this one. The last activation has all the rest, so that each call
+  // The usage of the turn since its previous activation. The last activation gets the remainder, so that each call
   // counts once.
   json::object usage_until_end_of(const act& act, const turn& t) {
     std::set<const span*>& counted = counted_[act.turn];

@@ -1,4 +1,4 @@
-// The turns of a run: which spans are an agent acting, who called whom, and who caused whom.
+// The turns of a run: the spans in which an agent acts, the callers of turns, and their causes.
 //
 // Pure functions over spans that the caller keeps alive; only lack of memory throws. Neither the order of the spans nor
 // duplicates change the result. O(n log n) in spans and links, with the bounds below.

@@ -18,7 +18,7 @@
 
 namespace digd::ingest {
 
-// What a line is, by its `type`.
+// The kind of a line, by its `type`.
 enum class line_type : std::uint8_t {
   message,  // a client's message, or any line of no other type
   hello,
@@ -37,7 +37,7 @@ struct decoded {
   line_type type = line_type::message;  // hello: then only `refused` counts; decode it with `decode_hello`
 };
 
-// What a reader of lines needs before it decodes one.
+// The facts that a reader of lines needs before it decodes one.
 struct line_header {
   line_type type = line_type::message;
   std::string_view session = "main";  // a view until the decoder's next call

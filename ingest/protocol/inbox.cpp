@@ -14,7 +14,7 @@ inbox::inbox(const hello& first, const run_settings& settings, options options)
 
 namespace {
 
-// The daemon decides when its own limits have passed; a client's gap does for those of the run.
+// Whether it is a limit of the run, which a client's gap lifts. The daemon lifts its own limits.
 bool is_own_limit(std::optional<limit_id> limit) {
   return limit && *limit != limit_id::overload && *limit != limit_id::run_bytes && *limit != limit_id::fleet_lease;
 }
@@ -124,15 +124,14 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   if (d.type == line_type::hello)
     refused.consider(refusal::bad_message, "type", "this connection has said hello already");
   const bool ends_run = !refused && m.type == message_type::run_ended;
-  if (turned_away_ && !ends_run)
-    refused.consider(turned_away_->code, turned_away_->field, turned_away_->text, turned_away_->limit);
+  if (refusal_ && !ends_run) refused.consider(refusal_->code, refusal_->field, refusal_->text, refusal_->limit);
   if (refused) {
     // A replay would mistake a frame of type `refused` for a line that replaces a frame.
     const bool replays = d.has_seq && !refused.limit && d.type != line_type::refused;
     return refuse(s, expected, refused, replays ? frame : std::string_view{}, stamp);
   }
   forget_replies(from);
-  if (const auto unseen = may_wait ? must_wait_for(m) : std::nullopt) {
+  if (const auto unseen = may_wait ? missing_id(m) : std::nullopt) {
     session::held_frame& held = hold(from, frame, stamp);
     held.awaited = unseen->id;
     held.awaits_event = unseen->is_event;
@@ -259,7 +258,7 @@ void inbox::durable(session_index s, std::uint64_t seq) {
   forget_replies(of);
 }
 
-// A client that reconnected and has not yet repeated a message needs the answer, even if the message is durable.
+// A client that reconnected and has not yet repeated a message still needs its answer, even if the message is durable.
 void inbox::forget_replies(session& of) {
   const std::uint64_t upto = std::min(of.durable_seq, of.place);
   const auto is_full = [&] {
@@ -430,7 +429,7 @@ std::optional<milliseconds> inbox::next_due() const {
 
 // ---- several sessions
 
-std::optional<digd::run::named_id> inbox::must_wait_for(const message& m) const {
+std::optional<digd::run::named_id> inbox::missing_id(const message& m) const {
   return options_.hold && sessions_.size() > 1 ? run_.first_unseen(m) : std::nullopt;
 }
 
@@ -441,7 +440,7 @@ session::held_frame& inbox::hold(session& from, std::string_view frame, millisec
   return from.held.back();
 }
 
-bool inbox::still_waits(const session::held_frame& head, milliseconds now) const {
+bool inbox::must_still_wait(const session::held_frame& head, milliseconds now) const {
   return head.release_at > now && !head.awaited.empty() && run_.is_unseen({head.awaited, head.awaits_event});
 }
 
@@ -457,7 +456,7 @@ void inbox::release_held(milliseconds now) {
     again = false;
     for (session_index s = 0; s < sessions_.size(); ++s) {
       boost::container::deque<session::held_frame>& held = sessions_[s].held;
-      if (held.empty() || still_waits(held.front(), now)) continue;
+      if (held.empty() || must_still_wait(held.front(), now)) continue;
       session::held_frame head = std::move(held.front());
       held.pop_front();
       sessions_[s].held_bytes -= head.frame.size();

@@ -114,7 +114,7 @@ class inbox {
 
   // While set, every message except `run_ended` is refused with it. The record then has a line that replaces the
   // message.
-  void turn_away(std::optional<refusal_note> why) { turned_away_ = std::move(why); }
+  void refuse_messages(std::optional<refusal_note> why) { refusal_ = std::move(why); }
 
   // ---- reading back a trace or an archive
   // Repeats the change that one of digd's own lines records.
@@ -129,7 +129,7 @@ class inbox {
   void durable(session_index s, std::uint64_t seq);
 
   // From now on the inbox runs on the thread of this scratch. Until then it has its own.
-  void work_with(std::shared_ptr<scratch> of_the_thread) { work_ = std::move(of_the_thread); }
+  void set_scratch(std::shared_ptr<scratch> scratch) { work_ = std::move(scratch); }
 
   // Whether to wait for ids that other sessions have not sent yet. Off while an archive is read back.
   void hold_unseen(bool on) { options_.hold = on; }
@@ -160,9 +160,9 @@ class inbox {
   void keep_and_answer(session_index s, record& item);
 
   void pass_time(milliseconds now);
-  std::optional<digd::run::named_id> must_wait_for(const message& m) const;
+  std::optional<digd::run::named_id> missing_id(const message& m) const;
   session::held_frame& hold(session& from, std::string_view frame, milliseconds stamp, std::size_t too_large = 0);
-  bool still_waits(const session::held_frame& head, milliseconds now) const;
+  bool must_still_wait(const session::held_frame& head, milliseconds now) const;
   void release_held(milliseconds now);
 
   bool degrade_for(record& refused, milliseconds stamp);
@@ -171,7 +171,7 @@ class inbox {
   void keep_unjudged(const std::vector<std::string>& events);
   void keep_own_line(record& item, const own_line& line);
   refusal_note decide_at(const own_line& line, milliseconds when);
-  static intervention part_for(session_index s, const intervention& whole);
+  static intervention session_part(session_index s, const intervention& whole);
 
   void encode_interventions(record& item);
   void send_interventions(const record& item);
@@ -184,7 +184,7 @@ class inbox {
   options options_;
   std::vector<session> sessions_;
   boost::container::deque<outstanding> outstanding_;
-  std::optional<refusal_note> turned_away_;
+  std::optional<refusal_note> refusal_;
   std::size_t held_count_ = 0;  // over all sessions
   std::shared_ptr<scratch> work_;
 };

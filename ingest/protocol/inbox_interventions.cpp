@@ -1,4 +1,4 @@
-// Interventions on their way to the sessions: who gets one, and what a session gets again after a reconnect.
+// Sends interventions to the sessions: selects the recipients, and repeats unanswered interventions after a reconnect.
 #include <algorithm>
 #include <utility>
 
@@ -28,7 +28,7 @@ void inbox::encode_interventions(record& item) {
 bool inbox::is_addressee(session_index s, const intervention& intervention) const {
   const std::vector<std::uint32_t>& for_sessions = intervention.sessions;
   if (!for_sessions.empty()) {
-    const bool is_hold_end = intervention.id.starts_with("hold:");  // who can hold can end a hold
+    const bool is_hold_end = intervention.id.starts_with("hold:");  // a client that can hold events can also end a hold
     return (is_hold_end || can(sessions_[s].greeting.able, intervention.action)) &&
            std::find(for_sessions.begin(), for_sessions.end(), s) != for_sessions.end();
   }
@@ -46,14 +46,14 @@ bool inbox::is_addressee(session_index s, const intervention& intervention) cons
 void inbox::send_intervention(session_index s, const outstanding& pending) {
   std::string frame;
   const bool is_cancel = pending.intervention.action == action::cancel;
-  encode_intervention(frame, is_cancel ? part_for(s, pending.intervention) : pending.intervention, pending.answer,
+  encode_intervention(frame, is_cancel ? session_part(s, pending.intervention) : pending.intervention, pending.answer,
                       sessions_[s].greeting.witness);
   effects& out = work().effects;
   out.send(s, frame_type::intervention, out.own(std::move(frame)));
 }
 
 // The activations of a cancel that the session reported.
-intervention inbox::part_for(session_index s, const intervention& whole) {
+intervention inbox::session_part(session_index s, const intervention& whole) {
   intervention part = whole;
   part.activations.clear();
   for (std::size_t i = 0; i < whole.activations.size(); ++i) {

@@ -33,7 +33,7 @@ struct own_line {
   record_kind kind = record_kind::operator_mode;  // operator_mode, limit, semantics or decision
   milliseconds ts = 0;
   digd::mode strongest = digd::mode::enforce;  // operator_mode: what the switch allows at most
-  limit_id limit = limit_id::overload;         // limit: which
+  limit_id limit = limit_id::overload;         // limit: the one that was hit
   std::optional<limit_policy> policy;          // limit: what was done; none for judging_work, which the engine repeats
   bool resumes = false;                        // limit: judging begins again; then without a policy
   std::uint64_t version = 0;                   // semantics

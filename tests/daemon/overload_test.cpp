@@ -25,7 +25,7 @@ strings on(const overload_steps& steps) {
   strings texts;
   for (std::size_t i = 0; i < overload_action_count; ++i) {
     const auto action = static_cast<overload_action>(i);
-    if (steps.asks_for(action)) texts.emplace_back(to_string(action));
+    if (steps.requests(action)) texts.emplace_back(to_string(action));
   }
   return texts;
 }

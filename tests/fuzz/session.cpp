@@ -73,7 +73,7 @@ class live_run {
       case '!': return all_durable();
       case '^': return carry_out(in_->switch_mode(static_cast<mode>(number % 4), now_));
       case '$': return carry_out(in_->hit(limit_id::overload, limit_policy::observe, now_));
-      case '%': return turn_away();
+      case '%': return refuse_messages();
       case '#': return carry_out(in_->receive_too_large(0, number, now_));
       case '0':
       case '1':
@@ -120,11 +120,11 @@ class live_run {
     carry_out(in_->advance(now_));
   }
 
-  void turn_away() {
+  void refuse_messages() {
     refusal_note note;
-    if (!std::exchange(turning_away_, !turning_away_))
+    if (!std::exchange(is_refusing_, !is_refusing_))
       note.consider(refusal::over_limit, "", "no room", limit_id::run_bytes);
-    in_->turn_away(note ? std::optional(note) : std::nullopt);
+    in_->refuse_messages(note ? std::optional(note) : std::nullopt);
   }
 
   void all_durable() {
@@ -189,7 +189,7 @@ class live_run {
   std::vector<tests::recorded_entry> entries_;
   std::unique_ptr<ingest::inbox> in_;
   milliseconds now_ = 1'000;
-  bool turning_away_ = false;
+  bool is_refusing_ = false;
 };
 
 }  // namespace

@@ -78,7 +78,8 @@ home_search::step home_search::on_run(const bucket_reply& reply, home_time now) 
   if (!found || found->run != asked_.run) return unavailable("the key of the run is not readable");
   run_ = *found;
   if (run_.archive != self_.archive) return read_host(now);
-  // The archive's lock says that no other process judges its copies. An earlier lease of it has ended.
+  // The archive's lock shows that no other process judges this archive's copies. An earlier lease of the archive has
+  // ended.
   if (!is_own_copy(run_)) return take();
   if (run_.incarnation == self_.incarnation && run_.host == self_.host) {
     return done(home_decision::kind::kept, run_);

@@ -87,7 +87,7 @@ void host_lease::take_read(const bucket_reply& reply, home_time now) {
   next_at_ = now;
   revision_ = reply.revision;
   if (reply.is == bucket_reply::result::missing) {
-    // Whoever removed the key ended the lease.
+    // Removing the key ends the lease.
     if (is_known_) begin_incarnation();
     return;
   }

@@ -3,8 +3,8 @@
 // A lease has lapsed when two reads, far enough apart, find the same revision. The time between them counts from the
 // reply to the first until the second is sent, so delays of the network only make it longer. It is a tenth longer than
 // the lease, and the holder stops a tenth earlier (host_lease.h): so clocks may differ in speed by a fifth of the
-// lease, and their readings by anything. Whoever ends a lapsed lease does so by compare-and-set on that revision. A
-// renewal that comes in between wins.
+// lease, and their readings by anything. A daemon ends a lapsed lease by compare-and-set on that revision, so a renewal
+// in between wins.
 //
 // Thread: one at a time. Bounds: `max_hosts`; beyond it, the host that was read longest ago is forgotten, and its wait
 // begins again.

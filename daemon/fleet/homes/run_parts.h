@@ -1,6 +1,6 @@
 // The parts of a run in the stream. Each home published the entries that it added; where the home changed, the stream
 // has a message `run_moved`. The order of the stream decides: entries of an earlier home that come after it are void.
-// Each entry has its position in the run (`n`), so what is missing or comes twice is noticed.
+// Each entry has its position in the run (`n`), so missing and repeated entries are detected.
 //
 // Bounds: a few words for each run. Failure: none; every line gets a verdict.
 #pragma once
