@@ -37,7 +37,7 @@ decision turn::take() {
   read_notices();
   answer_requests();
   see_to_returned_events();
-  const bool done = see_to_answer() || put_together() || compute() || take_up() || finish();
+  const bool done = see_to_answer() || combine() || compute() || take_up() || finish();
   static_cast<void>(done);  // if no step applied, everything waits
   return std::move(out_);
 }

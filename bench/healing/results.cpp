@@ -15,10 +15,10 @@ std::vector<std::size_t> turn::results_at_hand() const {
 }
 
 // Whether the agent sees that the labels of a result and of those before it overlap.
-bool turn::sees_overlap(const held_result& result, const view& so_far) const {
-  if (result.vague) return so_far.label.missing_in(about_.task.whole()).empty();  // it needs no more
-  if (!so_far.label.overlaps(result.label)) return false;
-  const double p = so_far.label.holds_all_of(result.label) ? parameters_.see_same : parameters_.see_mixed;
+bool turn::sees_overlap(const held_result& result, const view& known) const {
+  if (result.vague) return known.label.missing_in(about_.task.whole()).empty();  // it needs no more
+  if (!known.label.overlaps(result.label)) return false;
+  const double p = known.label.holds_all_of(result.label) ? parameters_.see_same : parameters_.see_mixed;
   const bool named = named_events_.contains(result.id);
   const double miss = (1 - p) * (careful_ ? parameters_.care : 1) * (named ? parameters_.care : 1);
   return about_.chance.chance(1 - miss, purpose::see, static_cast<std::uint64_t>(me_.number), result.number);
@@ -75,7 +75,7 @@ void turn::keep_only(const view& v) {
   me_.memory = {{own_results + me_.activations, {}, v.sum, v.label, v.vague && v.label.empty()}};
 }
 
-bool turn::put_together() {
+bool turn::combine() {
   const std::vector<std::size_t> fresh = results_at_hand();
   if (fresh.empty() || answer_waits_) return false;
   const view v = look_at(fresh);

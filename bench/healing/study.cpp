@@ -95,7 +95,7 @@ std::vector<trial_result> run_all(const std::vector<trial>& trials, const parame
 }
 
 void write_line(std::ostream& to, const trial_result& result) {
-  const outcome& o = result.came_of_it;
+  const outcome& o = result.measured;
   to << "{\"agents\":" << result.trial.where.agents << ",\"integers\":" << result.trial.where.integers
      << ",\"arm\":" << digd::quoted(result.trial.arm) << ",\"follow\":" << result.trial.follow
      << ",\"seed\":" << result.trial.seed << ",\"answered\":" << (o.answered ? "true" : "false")

@@ -20,7 +20,7 @@ struct trial {
 
 struct trial_result {
   digd::bench::trial trial;
-  outcome came_of_it;
+  outcome measured;
 };
 
 // The study of docs/study/simulated-plan.md: the main arms in every cell; arms of single rules and of many returns, and

@@ -38,7 +38,7 @@ class turn {
   void answer_requests();
   void see_to_returned_events();
   bool see_to_answer();
-  bool put_together();
+  bool combine();
   bool compute();
   bool take_up();
   bool finish();
@@ -52,7 +52,7 @@ class turn {
   std::vector<std::size_t> results_at_hand() const;
   view look_at(const std::vector<std::size_t>& fresh) const;
   void see_gaps(view& v) const;
-  bool sees_overlap(const held_result& result, const view& so_far) const;
+  bool sees_overlap(const held_result& result, const view& known) const;
   void keep(const std::vector<std::size_t>& fresh);
   void keep_only(const view& v);
   void drop_duplicates(const std::vector<std::size_t>& fresh);

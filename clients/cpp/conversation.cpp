@@ -69,7 +69,7 @@ bool conversation::is_added_time_spent(time_point now) const {
   return policy_.max_added && added(now) >= *policy_.max_added;
 }
 
-// After every change that may end a wait.
+// Called after every change that may end a wait.
 void conversation::update_added_time(time_point now) {
   if (held_since_ && open_tickets_.empty()) {
     added_ = added(now);
@@ -162,8 +162,8 @@ void conversation::close(std::string_view reason) {
   while (!open_tickets_.empty()) settle_as_is(*std::shared_ptr(open_tickets_.back()), reason);
 }
 
-// After a welcome: everything above `acked_seq` is sent again. A daemon that names less than it acknowledged has lost
-// its data; then what is left gets new numbers, after a gap.
+// Called after a welcome: the client sends every message above `acked_seq` again. A daemon that names a lower number
+// than it acknowledged has lost its data. Then the client reports a gap and gives the remaining messages new numbers.
 void conversation::resume(std::uint64_t acked_seq) {
   sent_ = 0;
   // The daemon sends the answers up to `acked_seq` again.
@@ -299,7 +299,7 @@ void conversation::on_error(const net::daemon_frame& frame) {
   error_ = frame.code + ": " + frame.message;
   if (frame.fatal) return close("error:" + frame.code);
   if (frame.code == "bad_seq" || state_ != connection_state::up) {
-    wants_reconnect_ = true;  // the next welcome says where to go on
+    wants_reconnect_ = true;  // the next welcome names the seq to continue from
     return;
   }
   unanswered_.erase(frame.seq);

@@ -47,8 +47,8 @@ enum class connection_state : std::uint8_t { connecting, up, down, closed };
 // How long events may wait.
 struct hold_policy {
   bool hold = true;                       // false: not at all
-  std::optional<milliseconds> max_added;  // in total; what waits at the same time counts once. None: no limit
-  milliseconds fail_closed{0};            // a submit event, even without a connection. 0: as other events
+  std::optional<milliseconds> max_added;  // in total; simultaneous waits count once. None: no limit
+  milliseconds fail_closed{0};            // a submit event, even without a connection. 0: like other events
 };
 
 class conversation {
@@ -69,18 +69,18 @@ class conversation {
 
   // The connection is lost, or an attempt failed. Waiting events are delivered unchanged.
   void disconnect(time_point now);
-  // A verdict or an intervention was not carried out. Returns true once: now the run follows no more verdicts.
+  // A verdict or an intervention was not carried out. Returns true once, when the run stops following verdicts.
   bool add_failed_healing();
   bool follows_verdicts() const { return failed_healings_ < max_failed_healings; }
   // If set, events no longer wait, for this reason.
   const std::string& no_hold_reason() const { return no_hold_reason_; }
 
-  // No connection will follow. From now on events are delivered unchanged, for this reason.
+  // The client will not reconnect. From now on it delivers events unchanged, for this reason.
   void close(std::string_view reason);
 
   void receive(const net::daemon_frame& frame, time_point now);
 
-  // The next frame to send; none before the welcome, or if the client is as far ahead as it may be.
+  // The next frame to send; none before the welcome, or while the client has used up its credits.
   std::optional<std::string> take_frame();
   std::optional<intervention> take_intervention();
 

@@ -63,7 +63,7 @@ std::string event_json(const event& of, std::string_view activation, std::size_t
   return fields.take_object();
 }
 
-// Room for a payload: the ids and names of an event take the rest.
+// The space for a payload; the ids and names of an event take the rest.
 std::size_t payload_room(std::size_t max_bytes, std::size_t events) {
   return max_bytes / 2 / std::max<std::size_t>(1, events);
 }

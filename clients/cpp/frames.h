@@ -37,14 +37,14 @@ struct report {
 };
 
 std::string hello_frame(const options& from, std::string_view run, std::string_view mode);
-// A text replaces a payload with which an event would exceed `max_bytes`.
+// A short text replaces a payload that would make the event exceed `max_bytes`.
 report event_report(const event& announced, std::string_view activation, std::size_t max_bytes);
 report start_report(std::string_view activation, std::string_view agent, const std::vector<std::string>& inputs);
 report end_report(std::string_view activation, const std::vector<event>& outputs,
                   const std::vector<reaction>& reactions, std::size_t max_bytes);
 report failure_report(std::string_view activation, std::string_view error);
 report agent_report(std::string_view type, std::string_view agent);  // agent_joined, agent_left
-// Reports what became of an event or, if `of_intervention`, of an intervention.
+// Reports the delivery of an event or, if `of_intervention`, of an intervention.
 report delivery_report(std::string_view id, bool of_intervention, std::string_view applied, std::string_view reason);
 report gap_report(std::uint64_t dropped);
 report finish_report(outcome reached, std::string_view metrics);

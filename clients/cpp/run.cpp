@@ -228,7 +228,7 @@ std::string run::connection::redacted(reported_part part, std::string_view text)
   }
 }
 
-// It sends only while the connection is up. At most one handler waits for its thread.
+// Sends only while the connection is up. At most one posted handler waits at a time.
 void run::connection::wake_socket() {
   if (conversation_.state() != connection_state::up || wake_posted_.exchange(true)) return;
   boost::asio::post(io_, [this] { wake_posted_ = false; });
@@ -324,8 +324,9 @@ void run::connection::hear(net::websocket_client& socket) {
   }
 }
 
-// Whether the run has moved: then the next attempt is at the daemon that has it. The token goes there, so TLS is never
-// given up. If that daemon cannot be reached, the attempt after that is at the first address again.
+// Whether the run has moved. If so, the next attempt connects to the daemon that has it. That daemon gets the token, so
+// the client never falls back from TLS to plain text. If it cannot be reached, the following attempt uses the first
+// address again.
 bool run::connection::follow_move() {
   std::string why;
   {
@@ -350,7 +351,7 @@ bool run::connection::follow_move() {
 
 void run::connection::lose(const std::string& why, std::uint16_t close_code) {
   const net::server_address home = std::exchange(home_, address_);
-  bool is_stopping = false;  // before waiting calls return: the program may end with them
+  bool is_stopping = false;  // read before waiting calls return, since the program may end when they do
   {
     const std::scoped_lock lock(mutex_);
     is_stopping = stopping_;
@@ -363,7 +364,7 @@ void run::connection::lose(const std::string& why, std::uint16_t close_code) {
   log("no daemon at " + home.shown() + " (" + (why.empty() ? "reconnecting" : why) + "); the run continues unwatched");
 }
 
-// Before the next attempt, with jitter. False: there is none.
+// Waits, with jitter, before the next attempt. False: the run stops, so there is none.
 bool run::connection::pause() {
   const milliseconds full = std::min(max_pause, first_pause * (1 << std::min(attempts_++, 10u)));
   const milliseconds pause = full / 2 + full * jitter_.below(512) / 1024;

@@ -79,9 +79,9 @@ struct intervention {
 // other; a handler that never returns keeps the destructor of the run from returning.
 using intervention_handler = std::function<bool(const intervention&)>;
 
-// What leaves the process in place of a text that the program reported: a payload or metrics (JSON, also the result),
-// or the text of an error. It is called by the program's own thread. If it throws, a text that names the failure
-// goes out instead.
+// Redacts a text before it leaves the process. It gets a payload or metrics (JSON, and it returns JSON), or the text of
+// an error, and returns the text to send. The program's own thread calls it. If it throws, the client sends a text that
+// names the failure.
 enum class reported_part : std::uint8_t { payload, metrics, error };
 using redaction = std::function<std::string(reported_part part, std::string_view text)>;
 
@@ -99,8 +99,8 @@ struct options {
   bool can_inject = true;                // the program can add a text to an event
   bool can_reroute = true;               // the program can change an event's recipients
   bool hold = true;                      // false: wait for no verdict
-  // How long messages may be held in this run in total; messages held at the same time count once. Then nothing is
-  // held any more. None: without a limit.
+  // How long messages may be held in this run in total; messages held at the same time count once. Beyond that, the run
+  // holds nothing. None: no limit.
   std::optional<std::chrono::milliseconds> max_added_ms;
   // How long a submit event waits for its verdict, even without a connection. 0: as long as other events.
   std::chrono::milliseconds fail_closed_ms{0};
