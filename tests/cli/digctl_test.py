@@ -8,17 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sample_logs import LOG
 from tail_helpers import DIGCTL
-
-LOG = {
-    "question": "How many?",
-    "question_ID": "q1",
-    "is_correct": False,
-    "history": [
-        {"role": "user", "name": "Planner", "content": "Solver, please count."},
-        {"role": "user", "name": "Solver", "content": "Three. TERMINATE"},
-    ],
-}
 
 GRAPH = {
     "schema": "dig.graph.v2",

@@ -16,18 +16,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
 from live import Daemon, wait_until  # noqa: E402
+from sample_logs import LOG  # noqa: E402
 from tail_helpers import DIGCTL  # noqa: E402
 
 CLEARED = "\r\x1b[K"
-LOG = {
-    "question": "How many?",
-    "question_ID": "q1",
-    "is_correct": False,
-    "history": [
-        {"role": "user", "name": "Planner", "content": "Solver, please count."},
-        {"role": "user", "name": "Solver", "content": "Three. TERMINATE"},
-    ],
-}
 
 
 class Command:

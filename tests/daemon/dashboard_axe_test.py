@@ -1,13 +1,12 @@
 """axe-core finds no violation in the dashboard: contrast, names, roles; wide and light, narrow and dark."""
 
-import shutil
 import subprocess
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from equal_counts_test import DEMO, play_troubled
 from live import DIGCTL, Daemon
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 400, "height": 800}
 
@@ -18,16 +17,6 @@ def daemon(tmp_path_factory):
         subprocess.run([DIGCTL, "send", str(DEMO), "--to", daemon.address], check=True, capture_output=True, timeout=60)
         play_troubled(daemon)
         yield daemon
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as play:
-        running = play.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--enable-unsafe-swiftshader"]
-        )
-        yield running
-        running.close()
 
 
 def violations(page):

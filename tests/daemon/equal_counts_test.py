@@ -3,7 +3,6 @@ is live, replayed or imported."""
 
 import json
 import re
-import shutil
 import subprocess
 import urllib.parse
 import urllib.request
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from live import DIGCTL, Daemon
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 DEMO = Path(__file__).parents[1] / "traces/demo.jsonl"
 
@@ -97,16 +96,6 @@ def duration_ms(text):
 def moment(ms):
     """The time since the first message, as people read it everywhere."""
     return f"{ms} ms" if ms < 1000 else f"{int(ms / 100 + 0.5) / 10:.1f} s"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as play:
-        running = play.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--enable-unsafe-swiftshader"]
-        )
-        yield running
-        running.close()
 
 
 def counts_of_page(browser, daemon, run):

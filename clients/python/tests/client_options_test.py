@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import digd
+from addresses import MALFORMED_ADDRESSES
 from client_helpers import async_test, unused_address, wait_for, url_of
 from digd.adapter import resolve_mode
 from digd.options import Address, daemon_address, parse_address
@@ -50,36 +51,7 @@ def test_the_four_forms_of_an_address_are_read(text, address):
     assert parse_address(text) == address
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "localhost",
-        ":7344",
-        "localhost:",
-        "localhost:0",
-        "localhost:65536",
-        "localhost:http",
-        "http://localhost:7344",
-        "https://localhost:7344",
-        "ws://localhost",
-        "ws://localhost:7344/",
-        "ws://localhost:7344/v1/ingest",
-        "ws://u@localhost:1",
-        "ws://localhost:7344?run=r",
-        "ws:/localhost:1",
-        "//localhost:1",
-        "a b:1",
-        "::1:7344",
-        "unix:",
-        "unix:digd",
-        "unix:///run/digd",
-        "ws+unix:/run/digd",
-        "unix:/" + "x" * 107,
-        " localhost:1",
-        "localhost:1\n",
-    ],
-)
+@pytest.mark.parametrize("text", MALFORMED_ADDRESSES)
 def test_any_other_address_is_an_error_that_names_the_forms(text):
     with pytest.raises(ValueError, match="url: .*HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH") as raised:
         digd.Run(url=text)

@@ -13,9 +13,10 @@ from agents.tool import default_tool_error_function
 from agents.tool_context import ToolContext
 
 from ..cancellation import GIVEN_BACK_TEXT, UNDELIVERED_TEXT, Cancellable, Cancelled, cancelled_text
+from ..line import quoted
 from ..messages import Intervention, Json, Verdict
 from ..usage import model_call
-from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, payload, quoted, text_of
+from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, payload, text_of
 from .steps import State, Steps
 from .turns import Turns, input_from_verdict, has_no_arguments, is_rerouted
 

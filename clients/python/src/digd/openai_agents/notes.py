@@ -10,12 +10,10 @@ from typing import Any
 from agents import AgentBase, AgentsException, TResponseInputItem
 from pydantic import BaseModel
 
+from ..line import MAX_MAIL, MAX_TEXT_CHARACTERS, NOTE
 from ..messages import Json, Verdict
 
-MAX_TEXT_CHARACTERS = 16384  # of a text in a payload
 MAX_NAME_BYTES = 256
-MAX_MAIL = 64  # events that wait for one agent; the oldest is dropped first
-NOTE = "Note from the monitor of this run: "
 
 
 @dataclass(frozen=True)
@@ -91,11 +89,6 @@ def _text(value: Any) -> str:
     if callable(dump) and not isinstance(value, type):
         return str(dump())
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def quoted(text: str) -> str:
-    """Quotes an agent's text within the monitor's text: as a JSON string it cannot pass for the monitor's words."""
-    return json.dumps(text[:MAX_TEXT_CHARACTERS], ensure_ascii=False)
 
 
 def text_of(items: Any) -> str:
