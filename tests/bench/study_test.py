@@ -24,7 +24,7 @@ from live import Daemon  # noqa: E402
 
 
 class HastyTeam:
-    """Each agent uses its tool. The first asks a mate and somebody unknown, and answers at the first reply."""
+    """Each agent uses its tool. The first asks a mate and an unknown agent, and answers at the first reply."""
 
     def __init__(self) -> None:
         self.chat = SimpleNamespace(completions=self)

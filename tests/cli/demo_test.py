@@ -147,7 +147,7 @@ def test_an_example_that_the_user_changed_is_kept(folder):
 
 
 @pytest.mark.parametrize(("framework", "wheel"), [("langgraph", "'WHEEL[langgraph]'"), ("python", "'WHEEL'")])
-def test_a_failing_example_is_an_error_and_tells_what_to_install(folder, framework, wheel):
+def test_a_failing_example_is_an_error_that_names_the_packages_to_install(folder, framework, wheel):
     status, _, err = finish(demo(folder, "--attach", framework, "--exit", "--python", "false"))
     assert status == 2
     assert f"missing in false: pip install {wheel}" in err and "--python" in err

@@ -308,7 +308,7 @@ def test_a_trace_with_invalid_json_lines_is_answered_and_exits_with_2(digctl, tm
     assert "2 messages, 1 refused" in got.stderr and "line 3: bad_json: " in got.stderr
 
 
-def test_a_stand_in_line_for_a_broken_frame_is_valid_input(digctl, tmp_path):
+def test_a_refusal_line_for_a_broken_frame_is_valid_input(digctl, tmp_path):
     trace = tmp_path / "t.jsonl"
     trace.write_text(
         '{"type":"hello","protocol":1,"run":"r1","clock":"trace"}\n'

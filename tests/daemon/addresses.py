@@ -1,4 +1,4 @@
-"""Texts that are no address of a daemon. digctl and the Python client share one grammar."""
+"""Malformed addresses of a daemon. digctl and the Python client share one grammar."""
 
 MALFORMED_ADDRESSES = [
     "",

@@ -24,7 +24,7 @@ def shared(folder, config=""):
     return Daemon(folder, f'tokens = "{tokens}"\n{config}')
 
 
-def test_one_client_takes_half_of_the_feeds_places_and_others_read_on(tmp_path):
+def test_one_client_takes_half_of_the_feeds_places_and_others_keep_reading(tmp_path):
     with shared(tmp_path) as daemon, contextlib.ExitStack() as held:
         for _ in range(MAX_READERS):
             held.enter_context(ingest(daemon, GREEDY, **FEED))

@@ -194,7 +194,7 @@ def test_after_three_failed_healings_events_go_out_unchanged(daemon):
 
 
 @pytest.mark.parametrize("hook, seen", [("hidden", "hidden"), ("throw", "digd: left out, the redaction hook threw")])
-def test_the_redaction_hook_decides_what_leaves_the_process(daemon, hook, seen):
+def test_the_redaction_hook_selects_the_texts_that_leave_the_process(daemon, hook, seen):
     with Program(daemon.address, redact=hook) as program:
         program.ask("announce task planner", "verdict task deliver - planner")
         program.ask("start p1 planner task", "started p1")
@@ -233,7 +233,7 @@ def test_a_negative_time_is_an_error(option):
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:7344", "localhost", "unix:digd.sock"])
-def test_an_address_that_is_none_is_an_error(url):
+def test_an_invalid_address_is_an_error(url):
     with Program(url) as program:
         pass
     assert program.process.returncode == 2

@@ -61,7 +61,7 @@ def holds(daemon):
     return [h["hold"] for h in get(daemon, run_path("r1", "holds"))["holds"]]
 
 
-def test_the_page_shows_what_waits_and_its_previews_decide_nothing(sent):
+def test_the_page_shows_the_held_event_and_a_preview_decides_nothing(sent):
     daemon, _, link = sent
     for method in ("HEAD", "GET", "GET"):
         status, page, headers = visit(daemon, method, link, Purpose="prefetch")

@@ -29,7 +29,7 @@ def decide(daemon, hold, decision="release", run="r1"):
     return ask(daemon, "POST", run_path(run, "holds", hold), body)[0]
 
 
-def test_a_hold_says_who_waits_why_and_what_it_cost(daemon):
+def test_a_hold_lists_the_waiting_agents_the_reason_and_the_cost(daemon):
     with daemon.client(**CAPABLE, **HOLD_FAN_OUT) as c:
         verdict = hold_an_event(c)
         (hold,) = get(daemon, run_path("r1", "holds"))["holds"]
@@ -85,7 +85,7 @@ def test_one_list_has_the_open_holds_of_all_runs(daemon):
         assert get(daemon, f"/v1/holds?limit={wrong}", status=400)["error"]["code"] == "bad_parameter"
 
 
-def test_only_the_session_that_holds_the_event_hears_how_it_ended(daemon):
+def test_only_the_session_that_holds_the_event_is_notified_of_its_end(daemon):
     with (
         daemon.client(session="holder", **CAPABLE, **HOLD_FAN_OUT) as holder,
         daemon.client(session="other", **CAPABLE) as other,

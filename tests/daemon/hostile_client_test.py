@@ -1,4 +1,4 @@
-"""One client, or whoever reads the log, cannot stop digd or use up its memory."""
+"""Neither one client nor a reader of the log can stop digd or use up its memory."""
 
 import json
 import os

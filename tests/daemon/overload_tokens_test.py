@@ -1,4 +1,4 @@
-"""Overload sheds what the heaviest token holds, before anything of the others; and the others may go on meanwhile."""
+"""Overload first sheds the load of the heaviest token, while the others continue."""
 
 import itertools
 import json

@@ -61,7 +61,7 @@ TEST_CASE("a peer that sent too many unknown tokens is remembered without a conn
   CHECK_FALSE(once.expired());
 }
 
-TEST_CASE("a token's connections and runs are counted, and no more are given than it may have") {
+TEST_CASE("a token's connections and runs are counted, and never exceed its limits") {
   const grant two("two", {right::ingest}, {}, {.max_connections = 2, .max_runs = 1});
   auto first = two.take_connection();
   const auto second = two.take_connection();

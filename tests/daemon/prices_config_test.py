@@ -25,7 +25,7 @@ def cost(daemon):
     return get(daemon, run_path("r1", "usage"))["totals"]["cost"]
 
 
-def test_tokens_cost_what_the_configuration_says(tmp_path):
+def test_tokens_have_the_prices_of_the_configuration(tmp_path):
     with Daemon(tmp_path, PRICES) as daemon:
         with daemon.client(**CAPABLE) as c:
             started(c)

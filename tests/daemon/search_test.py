@@ -51,7 +51,7 @@ def test_texts_are_found_over_runs_and_in_one(tmp_path):
         assert hits(daemon, "zebra") == [("r2", "r2-e0"), ("r1", "r1-e0")]  # the newest first
         assert hits(daemon, "zebra", "r1") == [("r1", "r1-e0")]
         assert hits(daemon, "zebra road") == [("r1", "r1-e0")]  # every word
-        assert hits(daemon, "zeb") == [("r2", "r2-e0"), ("r1", "r1-e0")]  # the last word may go on
+        assert hits(daemon, "zeb") == [("r2", "r2-e0"), ("r1", "r1-e0")]  # the last word of a query may be a prefix
         assert hits(daemon, "nested nothing") == [("r1", "r1-e1")]  # at any depth
         assert hits(daemon, "größer") == [("r2", "r2-e0")]
         assert hits(daemon, 'zebra" OR text:"nothing') == []  # no operator

@@ -33,7 +33,7 @@ class DaemonWithSetClock(PreloadedDaemon):
             return [ts for (ts,) in db.execute("SELECT ts FROM entries WHERE n > 2 ORDER BY id")]
 
 
-def test_windows_go_on_and_stamps_never_fall_when_the_clock_is_set_back(tmp_path):
+def test_windows_end_and_stamps_never_decrease_when_the_clock_is_set_back(tmp_path):
     with DaemonWithSetClock(tmp_path) as daemon:
         rules = {"deadlock": {"window_ms": 400}}
         with daemon.client(clock="wall", agents=["a"], rules=rules) as client:

@@ -172,7 +172,7 @@ def test_a_refused_token_ends_the_connection_and_a_peer_has_so_many_guesses_a_se
         assert float(re.search(r"^digd_tokens_refused_total (\S+)", text, re.MULTILINE)[1]) == 401
 
 
-def test_the_audit_log_says_who_changed_what_and_whose_token_was_refused(tmp_path):
+def test_the_audit_log_names_the_author_of_each_change_and_refused_tokens(tmp_path):
     with guarded(tmp_path) as daemon:
         with ingest(daemon, ALL) as client:
             assert greeted(client, "r1")["type"] == "welcome"

@@ -42,7 +42,7 @@ def test_the_report_shows_what_was_used_against_the_limits(daemon):
     assert "What it used" in report(daemon, "r1", "html")
 
 
-def test_a_report_without_usage_and_guards_says_nothing_of_them(daemon):
+def test_a_report_without_usage_and_guards_does_not_mention_them(daemon):
     with daemon.client(run="plain", agents=["a"]) as c:
         c.event("e1", ["a"])
         c.wait_acked()

@@ -1,4 +1,4 @@
-"""A run of a fleet has one home, whoever is asked, killed, cut off or drained."""
+"""A run of a fleet has one home, whichever daemon is asked, killed, cut off or drained."""
 
 import asyncio
 import contextlib

@@ -66,7 +66,7 @@ def test_attach_to_a_project_names_the_token_and_does_not_write_it(tmp_path):
     assert "secret" not in json.dumps(settings_in(tmp_path)) + done.stderr
 
 
-def test_check_says_what_is_missing(tmp_path, daemon):
+def test_check_names_the_missing_parts(tmp_path, daemon):
     missing = digctl("attach", "claude-code", "--check", "--to", daemon.address, cwd=tmp_path)
     assert missing.returncode == 1
     assert "0 of 10 hooks" in missing.stderr

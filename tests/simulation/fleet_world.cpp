@@ -27,7 +27,7 @@ constexpr microseconds length_of_world = 30'000'000;
 constexpr std::chrono::milliseconds lease_length{1'000};
 constexpr std::size_t hosts = 3, runs = 4;
 
-// What must hold for each run, whoever judges it.
+// The facts that must be true of each run, whichever daemon judges it.
 struct truth {
   std::uint64_t judged_epoch = 0;
   std::size_t judged_by = 0;

@@ -213,7 +213,7 @@ async def test_a_message_that_is_only_passed_around_gets_a_text(shared_daemon):
         answer = await runtime.send_message(Ask("Who does this?"), AgentId("ann", "default"))
         await runtime.stop_when_idle()
     assert answer.content == "then I do it"
-    assert [len(m.prompts) for m in models.values()] == [2, 2, 2]  # a first pass to each is no reroute
+    assert [len(m.prompts) for m in models.values()] == [2, 2, 2]  # a first pass to each is not a reroute
     (found,) = fired(shared_daemon, "core-passed", "excessive_rerouting")
     assert found["healed"] and found["healing"] == "inject"
 

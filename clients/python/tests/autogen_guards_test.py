@@ -23,7 +23,7 @@ def guarded(daemon, run, **guards):
 
 
 @async_test
-async def test_agents_that_publish_ever_more_messages_are_told_to_stop(shared_daemon):
+async def test_agents_that_publish_more_and_more_messages_are_asked_to_stop(shared_daemon):
     async with guarded(shared_daemon, "ag-fan-out", fan_out={"max_depth": 4}) as run:
         runtime = healing_runtime(run)
 
@@ -143,7 +143,7 @@ async def test_the_caller_of_an_agent_that_hangs_gets_the_text(shared_daemon):
 
 
 @async_test
-async def test_what_a_cancelled_agent_linked_to_its_token_ends_and_other_agents_go_on(shared_daemon):
+async def test_work_linked_to_a_cancelled_agents_token_ends_and_other_agents_continue(shared_daemon):
     async with guarded(shared_daemon, "ag-token", stall={**STALL, "except": ["lead", "other"]}) as run:
         runtime = healing_runtime(run)
         jobs, tokens = {}, {}

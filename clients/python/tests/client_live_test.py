@@ -279,10 +279,10 @@ async def test_an_intervention_is_carried_out_once_and_answered(daemon):
         await wait_for(lambda: done, "the intervention")
         run._session.reconnect()
         await wait_for(lambda: run.counters.connections == 2 and run.connected, "the reconnection")
-        (woken,) = done
-        assert (woken.id, woken.action, woken.recipients) == ("sys:1", "create", ("a", "b")) and woken.inject
-        async with run.activation("a", [woken]) as a:
-            a.consume(woken)
+        (created,) = done
+        assert (created.id, created.action, created.recipients) == ("sys:1", "create", ("a", "b")) and created.inject
+        async with run.activation("a", [created]) as a:
+            a.consume(created)
         assert await run.flush()
         assert len(done) == 1 and run.counters.errors == {}
     assert deliveries(daemon) == [("sys:1", "created")]
@@ -328,7 +328,7 @@ async def test_without_a_handler_the_hello_declares_no_create(daemon):
 
 
 @async_test
-async def test_a_wrong_token_is_logged_once_and_the_run_goes_on(tmp_path, caplog):
+async def test_a_wrong_token_is_logged_once_and_the_run_continues(tmp_path, caplog):
     token = "s" * 32
     digest = hashlib.sha256(token.encode()).hexdigest()
     (tmp_path / "tokens.toml").write_text(f'[[token]]\nname = "all"\nsha256 = "{digest}"\nrights = ["ingest"]\n')

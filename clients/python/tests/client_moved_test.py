@@ -66,7 +66,7 @@ async def test_moves_in_a_row_are_limited(caplog):
 
 @pytest.mark.parametrize("to", ["ftp://there", "wss://", "None"])
 @async_test
-async def test_an_address_that_is_none_ends_the_conversation(to, caplog):
+async def test_an_invalid_address_ends_the_conversation(to, caplog):
     caplog.set_level(logging.WARNING, "digd")
     async with moving_daemon(to) as (address, hellos):
         async with digd.Run("r1", url=address, agents=["a", "b"]) as run:

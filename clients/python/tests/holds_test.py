@@ -52,7 +52,7 @@ def test_a_held_event_waits_for_the_decision_and_not_for_the_deadline(conversati
     assert conversation.take_settled() == [ticket] and conversation.next_deadline() is None
 
 
-def test_a_returned_event_goes_to_whom_the_decision_names_with_its_text(conversation):
+def test_a_returned_event_goes_to_the_recipients_of_the_decision_with_its_text(conversation):
     ticket = held(conversation)
     end(conversation, 5.0, action="reroute", recipients=["author"], inject="not now")
     (verdict,) = ticket.verdicts

@@ -24,7 +24,7 @@ def fans_out(state):
     return Command(update={"log": ["split"]}, goto=[Send("worker", {"log": []}), Send("helper", {"log": []})])
 
 
-def test_a_team_that_fans_out_without_end_is_told_to_stop(daemon):
+def test_a_team_that_fans_out_without_end_is_asked_to_stop(daemon):
     team = Team().node("worker", fans_out, asks=False).node("helper").edges((START, "worker"))
     result = team.compile(daemon, guards={"fan_out": {"max_depth": 4}}).invoke(GO, {"recursion_limit": 60})
     assert "stopped" in result["log"] and len(team.ran) < 15

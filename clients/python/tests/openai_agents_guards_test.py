@@ -18,7 +18,7 @@ def guarded(daemon, run, **guards):
 
 
 @async_test
-async def test_an_agent_that_asks_ever_more_agents_is_told_to_stop(shared_daemon):
+async def test_an_agent_that_asks_more_and_more_agents_is_asked_to_stop(shared_daemon):
     helper = scripted("helper", *[answers("done")] * 9)
     asks = [[calls("help", input=f"part {i}")] for i in range(4)]
     lead = scripted("lead", *asks, answers("I stop."), tools=[helper.as_tool("help", "helps")])

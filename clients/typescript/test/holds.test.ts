@@ -45,7 +45,7 @@ describe("a held event", () => {
     expect(sent()).toEqual([{ type: "delivery", seq: 2, of: "hold:1", applied: "released" }]);
   });
 
-  it("goes to whom the decision names, with its text", () => {
+  it("goes to the recipients of the decision, with its text", () => {
     const { answers, receive, sent } = held();
     const end = { type: "intervention", id: "hold:1", action: "reroute", event: "e1", recipients: ["b"], inject: "no" };
     receive(end, 20);

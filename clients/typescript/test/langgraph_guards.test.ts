@@ -1,4 +1,4 @@
-// Guards against LangGraph.js graphs, with the real daemon: a person is asked, a loop is told to stop, a budget holds.
+// Guards against LangGraph.js graphs, with the real daemon: a person is asked, a loop is asked to stop, a budget holds.
 import { Annotation, Command, START, StateGraph } from "@langchain/langgraph";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { instrument, notes } from "../src/langgraph.js";
@@ -45,7 +45,7 @@ describe("guards", () => {
     else expect(log).toEqual(["planner", "coder", "coder", "Be brief.", "tester"]);
   });
 
-  it("a graph that ignores the texts of its budget stops all the same", async () => {
+  it("a graph that ignores the texts of its budget stops anyway", async () => {
     let count = 0;
     const loops = async (_: unknown, config: unknown) => {
       notes(config); // so digd may run it again with a text

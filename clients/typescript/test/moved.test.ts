@@ -73,7 +73,7 @@ it("follows at most five moves in a row", async () => {
   expect(hellos.length).toBe(6);
 });
 
-it("never follows to an address that is none", async () => {
+it("never follows to an invalid address", async () => {
   const { url, hellos } = await movingDaemon("ftp://there");
   const run = await open({ url });
   await until(() => log.some((line) => line.includes("ftp://there") || line.includes("not connected")), "the refusal");

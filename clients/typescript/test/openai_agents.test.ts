@@ -189,7 +189,7 @@ describe("healing", () => {
     lead.script.assertComplete();
   });
 
-  it("a handoff to an agent chosen at run time is no orphaned event", async () => {
+  it("a handoff to an agent chosen at run time is not an orphaned event", async () => {
     const coder = agent("coder", [answers("done")]);
     const expert = agent("expert", [answers("done by the expert")]);
     const chosen = new Handoff(coder, () => expert);

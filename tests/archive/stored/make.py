@@ -106,7 +106,7 @@ def limited(daemon):
 
 
 def adopted(daemon):
-    """An open run of an earlier version of the rules, which the daemon goes on with; not in v1.db, v2.db."""
+    """An open run of an earlier version of the rules, which the daemon continues; not in v1.db, v2.db."""
     with daemon.client("adopted", agents=["a"]) as c:
         c.event("e1", ["a"], ts=1)
         c.wait_acked()

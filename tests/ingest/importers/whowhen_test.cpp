@@ -109,7 +109,7 @@ TEST_CASE("an_agent_that_acts_with_nothing_new_goes_on_from_what_it_took_up_last
 
 TEST_CASE("only_the_step_that_ended_the_run_submits") {
   const trace_view trace(imported(group_chat()).lines);
-  REQUIRE_FALSE(trace.flag("s5", "submit"));  // proposed to end, and the talk went on
+  REQUIRE_FALSE(trace.flag("s5", "submit"));  // proposed to end, but the talk continued
   REQUIRE(trace.flag("s6", "submit"));
   REQUIRE(trace.recipients("s6").empty());
 }
