@@ -67,7 +67,7 @@ struct event_node {
   bool remembered : 1 = true;                    // its id is indexed; else only open activations keep it
   bool touched : 1 = false;                      // in `graph::touched`
   bool has_unknown : 1 = false;                  // a delivery became unknown
-  bool to_nobody : 1 = false;                    // a guard withdrew it: it is no orphan
+  bool to_nobody : 1 = false;                    // a guard withdrew it: it is not an orphan
   bool held : 1 = false;                         // it waits for a person
   window_state window : 2 = window_state::idle;  // of the rule whose windows belong to events
 

@@ -39,7 +39,7 @@ struct conclusion {
   enum class kind {
     healthy,  // the run succeeded and digd detected nothing
     healed,   // the run succeeded; `words` says what was healed
-    suspect,  // somebody stands out
+    suspect,  // one agent is the most likely cause
     nobody,   // methods ran, and nobody stands out
     unknown,  // no method ran, or nothing is known to have failed
   };

@@ -1,4 +1,4 @@
-// Excessive rerouting (ER). An event is passed on again and again and nobody consumes it.
+// Excessive rerouting (ER). Agents pass an event on repeatedly, and nobody consumes it.
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "rules/rule.h"

@@ -21,7 +21,7 @@ enum feature : std::size_t {
 };
 #undef FEATURE
 
-// What is looked up of a step again and again.
+// The facts about a step that several features read.
 struct step_facts {
   std::string low;
   word_set words, values;

@@ -97,7 +97,7 @@ class finder {
     });
   }
 
-  // A request is work for an agent that did not ask for it. What goes back to whoever asked is an answer.
+  // A request is work for an agent that did not ask for it. An event that goes back to the asking agent is an answer.
   bool is_request(std::uint32_t event) const {
     const std::uint32_t source = facts_.source[event];
     if (source == none || !work_[event]) return false;

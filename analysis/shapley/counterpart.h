@@ -17,7 +17,7 @@ struct counterpart {
   bool owes_answer = false;         // an agent that asked for its input never got an answer
   bool last_to_end = false;         // of all activations of the run
 
-  // Whether the counterpart stays until the run comes to rest, and then finishes what is left.
+  // Whether the counterpart stays until the run comes to rest, and then finishes the remaining work.
   bool stays() const { return last && !excused; }
 };
 

@@ -265,7 +265,8 @@ class partial_replay {
     return ids.size();
   }
 
-  // The answer goes to whoever asked, and from there on to whoever asked that agent. Each takes up what waits for it.
+  // The answer goes to the asking agent, and from there to the agent that asked this one. Each consumes its waiting
+  // events.
   std::size_t answer_upwards(std::uint32_t activation, const recorded_step& s) {
     std::vector<std::uint32_t> open{activation};
     std::unordered_set<std::uint32_t> seen{activation};
@@ -283,7 +284,7 @@ class partial_replay {
     return taken;
   }
 
-  // No recorded activation follows. The counterparts that stayed finish, and answer the user if nothing is left.
+  // No recorded activation follows. The remaining counterparts finish, and answer the user if no work is left.
   void end_activity(const recorded_step& s) {
     if (run_.terminal() || run_.ended()) return;
     bool may_answer = false, withheld = false;

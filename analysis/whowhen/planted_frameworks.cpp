@@ -133,7 +133,7 @@ labelled_log metagpt(std::uint64_t seed) {
   return run.finish();
 }
 
-// A group chat about two figures: whoever speaks next does the next thing, code is run by an executor.
+// A group chat about two figures: the next speaker does the next step, and an executor runs the code.
 labelled_log ag2(std::uint64_t seed) {
   run_builder run(log_style::ag2, seed);
   const text city = run.pick({"Riga", "Porto", "Ghent", "Malmo", "Turku", "Graz"});

@@ -104,7 +104,7 @@ void turn::read_notices() {
   }
 }
 
-// Sends what it has to those who ask. An agent without results lets the request be.
+// Sends its results to the agents that ask. An agent without results ignores the request.
 void turn::answer_requests() {
   for (std::size_t i = 0; i < in_.size(); ++i) {
     const item& asked = item_at(i);
@@ -156,7 +156,7 @@ bool turn::see_to_answer() {
   }
   const std::vector<std::size_t> fresh = results_at_hand();
   const view now = look_at(fresh);
-  if (reconsider(*answer, now)) return false;  // it waits, and goes on with other inputs
+  if (reconsider(*answer, now)) return false;  // it waits, and continues with other inputs
   keep(fresh);
   if (now.complete() || me_.chases >= max_chases) {
     submit(now);

@@ -120,7 +120,7 @@ struct parameters {
   double combine_and_pass = 0.10;
   // The chance that an agent with gaps asks a team mate that got a part and has not reported. Judgement.
   double ask_late = 0.15;
-  // The chance that an agent which is asked sends what it has. Judgement.
+  // The chance that an asked agent sends its results. Judgement.
   double answer_request = 0.8;
 
   // ---- reading an intervention

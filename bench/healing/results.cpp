@@ -108,7 +108,7 @@ bool turn::combine() {
     ask({mates.front()});
   }
   drop_duplicates(fresh);
-  return false;  // waits for more results and goes on with other inputs
+  return false;  // waits for more results and continues with other inputs
 }
 
 void turn::drop_duplicates(const std::vector<std::size_t>& fresh) {

@@ -13,7 +13,7 @@ namespace digd::bench {
 
 // Numbers of an agent's own results start here, above those of the items.
 inline constexpr std::uint64_t own_results = std::uint64_t{1} << 27;
-// After it has handed out gaps so often, an agent submits what it has.
+// After it has handed out gaps this many times, an agent submits its results.
 inline constexpr std::uint64_t max_chases = 3;
 
 class turn {

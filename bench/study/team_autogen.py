@@ -116,8 +116,8 @@ async def play(
                 await runtime.stop()
             return answered.result()
         await idle
-        woken = await control.rest()
-        if woken is None:
+        wake_up = await control.rest()
+        if wake_up is None:
             return None
         runtime.start()
-        await runtime.publish_message(Letter("Note", woken[1]), TopicId(woken[0], "team"))
+        await runtime.publish_message(Letter("Note", wake_up[1]), TopicId(wake_up[0], "team"))

@@ -84,7 +84,7 @@ async def run(
         state = await graph.ainvoke(call, config)
         if state.get("answers"):
             return state["answers"][0]
-        woken = await control.rest()
-        if woken is None:
+        wake_up = await control.rest()
+        if wake_up is None:
             return None
-        call = Command(goto=letter(woken[0], "Note", woken[1], ()))
+        call = Command(goto=letter(wake_up[0], "Note", wake_up[1], ()))

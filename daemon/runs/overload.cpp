@@ -44,7 +44,7 @@ std::uint64_t size_or_0(const std::string& file) {
 }
 
 // The lower of `limit` and what a cgroup allows. At memory.high the kernel begins to slow the group down. Either file
-// may say "max", which is no number and no limit.
+// may contain "max", which means no limit.
 std::uint64_t lower_limit(const std::string& cgroup, std::uint64_t limit) {
   std::uint64_t bytes = 0;
   for (const char* name : {"/memory.max", "/memory.high"}) {

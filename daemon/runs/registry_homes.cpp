@@ -79,7 +79,7 @@ void registry::on_home_elsewhere(pending_run&& pending, const home_answer& answe
   send_elsewhere(pending.requests, answer.url);
 }
 
-// A run of this archive goes on without being judged, until its home is known. A new one is refused.
+// A run of this archive continues unjudged until its home is known. A new one is refused.
 void registry::on_home_unavailable(pending_run&& pending, const home_answer& answer) {
   if (pending.read) {
     recovered_run read = std::move(*pending.read);

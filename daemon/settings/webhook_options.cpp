@@ -109,8 +109,8 @@ void add_target(table& table) {
       "certificate and name are always checked."));
   table.push_back(kinds::yes_or_no(
       "webhook.hold_links", when, [](auto& c) -> auto& { return c.webhooks.back().hold_links; },
-      "Whether a callback about a held event has a signed link to a page under `dashboard`. Whoever has the link may "
-      "decide about that event, once, without a token."));
+      "Whether a callback about a held event has a signed link to a page under `dashboard`. Anyone who has the link "
+      "may decide about that event, once, without a token."));
 }
 
 void add_filters(table& table) {

@@ -42,7 +42,7 @@ void post_attempt::start() {
   });
 }
 
-// Each attempt has its own timestamp. A receiver can therefore refuse an old request that somebody sends again.
+// Each attempt has its own timestamp. A receiver can therefore refuse a replayed old request.
 net::http_request post_attempt::make_request() {
   const std::int64_t timestamp = unix_ms() / 1000;
   net::http_request request{.method = "POST",

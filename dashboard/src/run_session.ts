@@ -32,7 +32,7 @@ export class RunSession {
     void this.refresh();
   }
 
-  // Reads the run's details and opens its feed the first time. A missing run is no error: it may appear later.
+  // Reads the run's details and opens its feed the first time. A missing run is not an error: it may appear later.
   async refresh(): Promise<void> {
     try {
       const details = await getRun(this.run);

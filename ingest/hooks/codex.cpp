@@ -69,7 +69,7 @@ void read_tool(const json::object& hook, call& into) {
     if (into.target.empty()) into.target = cut(text_of(into.input, "id"), call::max_id_bytes);
     into.text = cut(text_of(into.input, "message"), call::max_text_bytes);
   } else if (is_tool(into, "wait_agent")) {
-    read_wait(response, into);  // to wait again is no repetition: no fingerprint
+    read_wait(response, into);  // waiting again is not a repetition: no fingerprint
   } else {
     into.fingerprint = fingerprint_of(into.tool_name, into.input);
   }

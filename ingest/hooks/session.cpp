@@ -7,7 +7,7 @@ namespace digd::hooks {
 
 namespace {
 
-// Long commands and waits for the user are no stall.
+// Longer than long commands and waits for the user, which are not stalls.
 constexpr std::int64_t stalled_ms = 6LL * 3600 * 1000;
 
 // No agent acts between a subagent's stop and the notice that wakes its parent, which takes seconds on a busy host.

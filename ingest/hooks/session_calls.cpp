@@ -234,7 +234,7 @@ void session::stop_agent(const call& of, taken& into) {
 
 void session::stop_main(const call& of, taken& into) {
   agent& main = main_agent();
-  if (main.failed && main.activation.empty()) return;  // its turn ended with an error, which is no answer
+  if (main.failed && main.activation.empty()) return;  // its turn ended with an error, which is not an answer
   if (!may_wait()) return;
   close_lost_agents(of);
   discard_whole_agents();
@@ -248,7 +248,7 @@ void session::stop_main(const call& of, taken& into) {
     out_.set_inferred(of.is_inferred);
   } else if (has_open_agents() || !main.inbox.empty() || awaits_notification() || !of.running.empty() ||
              (of.has_teammates && has_teammate_with_mail())) {
-    // The program resumes the main agent with each result; until the last one this is no answer.
+    // The program resumes the main agent with each result; until the last one its stop is not an answer.
     out_.activation_ended(main.activation, main.tasks, nullptr);
     main.activation.clear();
     return;

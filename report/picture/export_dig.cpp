@@ -89,7 +89,7 @@ class dig_writer {
   struct system_act {
     std::string id;
     milliseconds ts;
-    index output;  // none: it gave an event to somebody else
+    index output;  // none: it gave an event to another agent
   };
 
   bool within(const std::string& out) const { return out.size() <= of_.bounds().bytes; }
@@ -201,7 +201,7 @@ class dig_writer {
 
   void take_remedy(const row& r) {
     event_facts& e = events_[r.event];
-    if (!m_.events[r.event].system) {  // given to somebody again
+    if (!m_.events[r.event].system) {  // given to an agent again
       const std::string before = snapshot(r.event);
       for (const transfer& g : r.to) e.recipients[g.lane] = {};
       modified(r.event, r.ts, new_system_act(r.ts, none), before);

@@ -84,7 +84,7 @@ enum class row_kind : std::uint8_t {
   end,
   event,    // announced: root event, output
   reroute,  // by an activation
-  remedy,   // the monitor's own: a system event, or an event given to somebody again
+  remedy,   // the monitor's own: a system event, or an event given to an agent again
   firing,   // a window's findings that led to no remedy
   note,     // other lines: joined, left, gap, refused, run ended
 };

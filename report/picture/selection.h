@@ -26,7 +26,7 @@ struct selection {
   std::vector<bool> has_row;             // by row
   std::vector<index> findings;           // to be shown, in order
   std::size_t nodes = 0, all_nodes = 0;  // activations and events
-  std::vector<std::string> notes;        // what is left out, and how to see it
+  std::vector<std::string> notes;        // the omitted parts, and how to see them
 
   // The findings of a row that are shown.
   std::vector<index> detections_of(const row& r) const;

@@ -1,4 +1,4 @@
-// The guard `repetition`. An agent sends the same thing to the same agents again and again.
+// The guard `repetition`. An agent repeatedly sends the same content to the same agents.
 #include "rules/guards/guard_texts.h"
 #include "rules/guards/guard_view.h"
 #include "rules/rule.h"

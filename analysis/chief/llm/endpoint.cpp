@@ -273,7 +273,7 @@ bool endpoint::from_cache(const std::string& body, std::string& text) {
   return good;
 }
 
-// Writes a temporary file and renames it, so that no reader sees half of one. A failed write is no error.
+// Writes a temporary file and renames it, so that no reader sees half of one. A failed write is not an error.
 void endpoint::to_cache(const std::string& body, const std::string& answer) const {
   if (options_.cache.empty()) return;
   const std::string file = cache_file(body), beside = file + "." + std::to_string(getpid());

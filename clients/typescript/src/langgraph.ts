@@ -61,7 +61,7 @@ const watchedGraph = (graph: any): Watched | undefined =>
   watchedGraphs.get(graph.nodes as object) ?? (graph.builder ? watchedGraphs.get(graph.builder as object) : undefined);
 
 /**
- * Switches off the windows of rules about runs at rest. LangGraph itself knows when nothing is left to do, so a slow
+ * Switches off the windows of rules about runs at rest. LangGraph itself knows when no work is left, so a slow
  * node or a slow reader of a stream is not stuck.
  */
 function withoutClock(rules: RunOptions["rules"]): Partial<Record<RuleName, RuleSettings>> {

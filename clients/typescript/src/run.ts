@@ -481,7 +481,7 @@ function blockedBy(event: WireEvent): Blocked {
   return { event: event.id, recipients: event.recipients, ...(event.submit ? { submit: true } : {}) };
 }
 
-/** Begins a run and waits for the daemon's welcome or a failed connection. A failed connection is no error. */
+/** Begins a run and waits for the daemon's welcome or a failed connection. A failed connection is not an error. */
 export async function connect(options: RunOptions = {}): Promise<Run> {
   const run = new Run(options);
   await run.ready();

@@ -17,7 +17,7 @@ UNDELIVERED_TEXT = (
 
 
 def cancelled_text(agent: str, intervention: Intervention) -> str:
-    """Why an agent was cancelled, for whoever waits for it: the program, or the model of the agent that called it."""
+    """Why an agent was cancelled, for its caller: the program, or the model of the agent that called it."""
     why = " ".join(d.reason for d in intervention.detections) or intervention.inject or ""
     advice = "It gives no answer: go on without it, or say what is missing."
     return " ".join(part for part in (f"The monitor cancelled agent {agent!r}.", why, advice) if part)
@@ -30,7 +30,8 @@ class Cancelled(RuntimeError):
 class Cancellable(Generic[T]):
     """Awaits a coroutine in the task of its caller. After `cancel`, the coroutine raises Cancelled where it waits.
 
-    It can clean up, or catch the exception and go on. Unlike a cancelled task, its caller gets an ordinary exception.
+    It can clean up, or catch the exception and continue. Unlike with a cancelled task, its caller gets an
+    ordinary exception.
     """
 
     def __init__(self, work: Coroutine[Any, Any, T], before_cancel: Callable[[], None] | None = None) -> None:

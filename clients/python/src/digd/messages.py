@@ -111,7 +111,7 @@ class Verdict:
 
     `as_is` is None if the daemon decided. Otherwise it is the reason why the event is delivered unchanged:
     `timeout`, `disconnected`; `credits`: too far ahead of the last ack; `error:CODE`: the daemon refused the message,
-    or this client permanently; `max_added_ms`, `healing_failed`, `shadow`: this run follows no more verdicts;
+    or this client permanently; `max_added_ms`, `healing_failed`, `shadow`: this run no longer follows verdicts;
     `off`; `unheld`: the run waits for no verdict; `forked`: the run belongs to the parent process.
     """
 

@@ -1,4 +1,4 @@
-"""What a program can read of its run."""
+"""The state of a run that its program can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads token counts that frameworks report. What is missing or no number counts as zero; nothing here raises.
+"""Reads token counts that frameworks report. A missing or malformed count is zero; nothing here raises.
 
 No price is built in: without a cost from the framework, digd computes one from the configuration's `[prices]`.
 """

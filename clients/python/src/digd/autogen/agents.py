@@ -1,4 +1,4 @@
-"""Names of agents, and what an agent's class tells: which messages it handles, and whether it can send any."""
+"""Names of agents, and the traits of an agent's class: the messages it handles, and whether it can send any."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from autogen_core import CancellationToken
 
 
 class CallToken(CancellationToken):
-    """Ends with the token of the message, as the handler expects. digd can cancel it alone: then other agents go on.
+    """Ends with the token of the message, as the handler expects. digd can cancel it alone: then other agents continue.
 
     A handler that cancels it cancels the token of the message, as without digd. Use it in the thread of the event loop.
     """

@@ -30,7 +30,7 @@ TASK_ID, NAMESPACE, CALL, PUSH = "__pregel_task_id", "checkpoint_ns", "__pregel_
 CHECKPOINTER, SEND_WRITES = "__pregel_checkpointer", "__pregel_send"
 SENDS, TO, JOIN = "__pregel_tasks", "branch:to:", "join:"
 ERROR_HANDLER = "node_error_handler"
-DRAINED: Any = getattr(errors, "GraphDrained", ())  # raised by a graph that was told to stop; not in LangGraph 1.0
+DRAINED: Any = getattr(errors, "GraphDrained", ())  # raised by a graph that got a request to stop; not in LangGraph 1.0
 
 try:
     from langgraph._internal._config import DEFAULT_RECURSION_LIMIT

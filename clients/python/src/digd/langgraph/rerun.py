@@ -1,9 +1,9 @@
-"""Test a suspicion by experiment: go back to the state before a step of a LangGraph run, and run on, with a hint and
-without. `digctl rerun` calls this module.
+"""Tests a suspicion by experiment: repeats a LangGraph run from the state before a step, with a hint and without.
+`digctl rerun` calls this module.
 
     python -m digd.langgraph.rerun THREAD --graph team.py:graph --check team.py:solved --from researcher --hint "…"
 
-The run is a thread of the graph's checkpointer. Its checkpoints are only read: every repetition goes on from a copy
+The run is a thread of the graph's checkpointer. Its checkpoints are only read: every repetition continues from a copy
 in memory, so that the thread keeps its state and history. Nodes are executed again, with all their side effects.
 """
 
