@@ -93,7 +93,7 @@ def test_an_invalid_redaction_pattern_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "config, said",
+    "config, quoted",
     [
         ("", f"Error: exception in line 3 with {SECRET}"),
         ('[payloads]\nredact = ["sk-[0-9a-f]+"]', "Error: exception in line 3 with [redacted]"),
@@ -101,7 +101,7 @@ def test_an_invalid_redaction_pattern_is_refused(tmp_path):
         ('[payloads]\nkeep = "none"', None),
     ],
 )
-def test_a_report_quotes_the_suspect_and_the_detections_as_far_as_texts_are_kept(tmp_path, config, said):
+def test_a_report_quotes_the_suspect_and_the_detections_as_far_as_texts_are_kept(tmp_path, config, quoted):
     with Daemon(tmp_path, config) as daemon:
         with daemon.client(agents=["planner", "coder"], mode="observe") as c:
             c.event("task", ["planner"], ts=1, event={"payload": {"text": "Compute 6 times 7."}})
@@ -118,7 +118,7 @@ def test_a_report_quotes_the_suspect_and_the_detections_as_far_as_texts_are_kept
             made[form] = subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT_S).stdout
     conclusion = json.loads(made["json"])["conclusion"]
     assert (conclusion["agent"], conclusion["activation"]) == ("coder", "v2")
-    assert conclusion["quote"] == said
+    assert conclusion["quote"] == quoted
     plain = made["md"].replace("\\", "")
-    assert (SECRET in plain) == (said is not None and SECRET in said)
-    assert plain.count(f"“{said}”") == (1 if said else 0) and ("What e2 says:" in plain) == (said is not None)
+    assert (SECRET in plain) == (quoted is not None and SECRET in quoted)
+    assert plain.count(f"“{quoted}”") == (1 if quoted else 0) and ("What e2 says:" in plain) == (quoted is not None)

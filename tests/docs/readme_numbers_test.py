@@ -34,7 +34,8 @@ def test_the_costs_are_within_those_of_the_performance_page():
     assert ratio("one connection, archive on: verdict's round trip, p50") <= bound
     bound = float(re.search(r"at most ([\d.]+) times", claim("`scripts/measure-growth`"))[1])
     assert ratio("graph and rules, median for each event at 10,000,000") <= bound
-    memory = re.search(r"memory after the first million, an event \| ([\d.]+) B", (ROOT / "docs/performance.md").read_text())
+    performance = (ROOT / "docs/performance.md").read_text()
+    memory = re.search(r"memory after the first million, an event \| ([\d.]+) B", performance)
     assert float(memory[1]) <= 1
 
 
