@@ -221,7 +221,7 @@ section sure_section(const observed& seen, const std::vector<part>& parts, const
   std::string sure =
       seen.guessed.links
           ? "The log does not record who got which event, so the importer inferred it. Detections can be wrong."
-          : fmt::format("The detections are exact: digd replayed the {} of the run.",
+          : fmt::format("digd replayed the {} of the run and judged each. Detections are exact, not estimates.",
                         counted(seen.messages, "message", "messages"));
   if (seen.guessed.times)
     sure += " The log has no times, so those on this page are invented: one step after the other.";

@@ -157,8 +157,7 @@ run_facts facts_for_conclusion(const observed& seen) {
   for (std::size_t k = 0; k < seen.rules.size(); ++k) {
     const std::uint64_t n = seen.rules[k].healed;
     if (n == 0) continue;
-    const std::string name = rule_words(static_cast<rule_id>(k));
-    rules.emplace_back(n, fmt::format("{} × {}", grouped(n), name));
+    rules.emplace_back(n, counted_rule(n, static_cast<rule_id>(k)));
   }
   std::stable_sort(rules.begin(), rules.end(), [](auto& a, auto& b) { return a.first > b.first; });
   for (auto& [n, text] : rules) out.healed_rules.push_back(std::move(text));

@@ -48,15 +48,7 @@ std::string md(std::string_view text) {
 }
 
 // Writes out characters that reorder lines or control a terminal; leaves quotes and backslashes.
-std::string harmless(std::string_view text) {
-  const std::string safe = picture::safe(text);
-  std::string out;
-  for (std::size_t i = 0; i < safe.size(); ++i) {
-    if (safe[i] == '\\' && i + 1 < safe.size() && (safe[i + 1] == '"' || safe[i + 1] == '\\')) ++i;
-    out += safe[i];
-  }
-  return out;
-}
+std::string harmless(std::string_view text) { return without_escapes(picture::safe(text)); }
 
 // A quotation, a line for each of its lines.
 std::string quotation(std::string_view text) {

@@ -37,9 +37,23 @@ block folded(block list) {
   return {.kind = block::kind::details, .text = std::move(summary), .inside = {std::move(list)}};
 }
 
+// What digd would do; empty: nothing.
+std::string_view action_words(action of) {
+  switch (of) {
+    case action::inject: return "tell the agent with the delivery";
+    case action::reroute: return "give the event back";
+    case action::create: return "send a system event";
+    default: return {};
+  }
+}
+
 std::string outcome_words(const reported_detection& d, const picture::time_scale& time) {
+  if (!d.detection.healed) {
+    const std::string_view would = action_words(d.detection.healing);
+    return "Not healed: " + std::string(cause_words(d.detection.cause)) +
+           (would.empty() ? std::string() : ". In mode enforce digd would " + std::string(would));
+  }
   std::string out = capitalized(picture::finding_outcome(d.detection));
-  if (!d.detection.healed) return out;
   if (!d.recipients.empty()) out += ", to " + list_of(d.recipients, d.recipients.size());
   if (!d.outcome) return out + "; the outcome is not known yet";
   constexpr const char* words[] = {"the symptom cleared", "the symptom came back", "the symptom stayed to the end"};
@@ -94,7 +108,8 @@ table rule_table(const observed& seen) {
     std::string why;
     for (std::size_t c = 1; c < r.causes.size(); ++c) {
       if (r.causes[c] > 0)
-        why += fmt::format("{}{} {}", why.empty() ? "" : ", ", to_string(static_cast<cause>(c)), grouped(r.causes[c]));
+        why +=
+            fmt::format("{}{} ({})", why.empty() ? "" : ", ", cause_words(static_cast<cause>(c)), grouped(r.causes[c]));
     }
     const rule& which = rule_of(static_cast<rule_id>(i));
     out.rows.push_back({std::string(which.doc.code) + " " + std::string(to_string(which.id)),

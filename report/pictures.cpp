@@ -146,9 +146,10 @@ class timeline {
 
   std::string words() const {
     return fmt::format(
-        "{} activations of {} agents over {}, a row for each agent and one below for each rule that found something. "
-        "The table below has the numbers.",
-        grouped(seen_.activations), seen_.members(), picture::duration(seen_.last_ts - seen_.first_ts));
+        "{} of {}{}: a row for each agent, and one below for each rule that found something. Section Who has the "
+        "numbers.",
+        counted(seen_.activations, "activation", "activations"), counted(seen_.members(), "agent", "agents"),
+        seen_.guessed.times ? std::string() : " over " + picture::duration(seen_.last_ts - seen_.first_ts));
   }
 
   void axis(chart& to, double y) {

@@ -74,10 +74,6 @@ rule_id rule_fired_most(const observed& seen) {
   return static_cast<rule_id>(most);
 }
 
-std::string with_article(const std::string& noun) {
-  return (std::string_view("aeiou").find(noun.front()) == std::string_view::npos ? "a " : "an ") + noun;
-}
-
 // The reason of a detection as an answer has it. Its list of events is cut: section Why has all of it.
 std::string brief_reason(const std::string& reason) {
   constexpr std::size_t most = 160;
@@ -85,10 +81,6 @@ std::string brief_reason(const std::string& reason) {
   const std::size_t comma = reason.rfind(", ", most), space = reason.rfind(' ', most);
   const std::size_t end = comma != std::string::npos ? comma : space != std::string::npos ? space : 0;
   return end == 0 ? short_name(reason, most) : reason.substr(0, end) + ", …";
-}
-
-std::string names_of_detections(const observed& seen) {
-  return seen.found == 1 ? with_article(rule_words(rule_fired_most(seen))) : detections_by_rule(seen);
 }
 
 // The sentence of the detection that counts most, and when it came.
@@ -104,7 +96,7 @@ std::string about_first(const observed& seen, const detection& d) {
 // An importer guessed the links, and no digd was there to heal.
 std::string failure_in_guessed_links(const observed& seen) {
   std::string out =
-      ending(seen) + ". In the links that the importer inferred, digd detected " + names_of_detections(seen);
+      ending(seen) + ". In the links that the importer inferred, digd detected " + detections_by_rule(seen);
   const reported_detection* first = first_uncleared(seen);
   if (first == nullptr) return out + ".";
   const bool fails = first->detection.severity == severity::failure;
@@ -120,7 +112,7 @@ std::string failure_text(const observed& seen) {
                        seen.found == 1 ? "its 1 detection" : "all " + grouped(seen.found) + " detections");
   }
   const std::string outcomes = outcomes_of(seen);
-  std::string out = ending(seen) + ". digd detected " + names_of_detections(seen);
+  std::string out = ending(seen) + ". digd detected " + detections_by_rule(seen);
   if (seen.healed == 0) out += seen.found == 1 ? ", and did not heal it." : ", and healed none.";
   else out += fmt::format(", and healed {}{}.", grouped(seen.healed), outcomes.empty() ? "" : ": " + outcomes);
   const reported_detection* first = first_uncleared(seen);
@@ -174,18 +166,13 @@ const reported_detection* first_uncleared(const observed& seen) {
 std::string detections_by_rule(const observed& seen) {
   std::vector<std::pair<std::uint64_t, std::string>> rules;
   for (std::size_t k = 0; k < rule_count; ++k) {
-    if (seen.rules[k].found > 0) rules.emplace_back(seen.rules[k].found, rule_words(static_cast<rule_id>(k)));
+    const std::uint64_t n = seen.rules[k].found;
+    if (n > 0) rules.emplace_back(n, counted_rule(n, static_cast<rule_id>(k)));
   }
   std::stable_sort(rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string out;
-  for (std::size_t i = 0; i < rules.size(); ++i) {
-    out += fmt::format("{}{} × {}",
-                       i == 0                  ? ""
-                       : i + 1 == rules.size() ? " and "
-                                               : ", ",
-                       grouped(rules[i].first), rules[i].second);
-  }
-  return out;
+  std::vector<std::string> names;
+  for (auto& [n, name] : rules) names.push_back(std::move(name));
+  return listed(names);
 }
 
 std::vector<answer_line> answers_of(const observed& seen, const conclusion& who, const std::string& subject) {

@@ -32,6 +32,40 @@ std::string listed(const std::vector<std::string>& names) {
   return out;
 }
 
+std::string counted_rule(std::uint64_t n, rule_id rule) {
+  const std::string name = rule_words(rule);
+  if (n != 1) return grouped(n) + " × " + name;
+  return (std::string_view("aeiou").find(name.front()) == std::string_view::npos ? "a " : "an ") + name;
+}
+
+std::string_view cause_words(cause of) {
+  switch (of) {
+    case cause::none: break;
+    case cause::mode: return "the mode only reports";
+    case cause::as_is: return "delivered before it could be judged";
+    case cause::superseded: return "something else decides where the event goes";
+    case cause::unsupported: return "the client cannot carry it out";
+    case cause::target: return "no agent can act again";
+    case cause::attempts: return "its attempts are used up";
+    case cause::budget: return "the budget of the run is used up";
+    case cause::ended: return "the run ended";
+  }
+  return {};
+}
+
+std::string quotable(const std::string& text, std::size_t most) {
+  return picture::fit(without_escapes(picture::safe(text)), most);
+}
+
+std::string without_escapes(std::string_view safe) {
+  std::string out;
+  for (std::size_t i = 0; i < safe.size(); ++i) {
+    if (safe[i] == '\\' && i + 1 < safe.size() && (safe[i + 1] == '"' || safe[i + 1] == '\\')) ++i;
+    out += safe[i];
+  }
+  return out;
+}
+
 std::string capitalized(std::string text) {
   if (!text.empty()) text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
   return text;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/answer.h"
 #include "model/rule_id.h"
 
 namespace digd::report {
@@ -19,6 +20,14 @@ std::string grouped(std::uint64_t n);
 std::string counted(std::uint64_t n, const char* text, const char* many);
 // "orphaned event".
 std::string rule_words(rule_id rule);
+// "a deadlock", "3 × deadlock".
+std::string counted_rule(std::uint64_t n, rule_id rule);
+// Why a detection was not healed: a clause.
+std::string_view cause_words(cause);
+// What an agent said, in one line between quotation marks: as `short_name`, but its own quotes stay as they are.
+std::string quotable(const std::string& text, std::size_t most);
+// Without the backslashes that `picture::safe` puts before quotes and backslashes.
+std::string without_escapes(std::string_view safe);
 // "a, b and c"
 std::string listed(const std::vector<std::string>& names);
 // With a capital first letter.

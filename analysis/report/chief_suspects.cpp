@@ -54,7 +54,7 @@ void add_suspects(part& into, const chief::flat_log& log, const chief::attributi
     said.agent = s.agent;
     said.place = "step " + std::to_string(s.step);
     said.event = log.steps[s.step].event;
-    said.quote = short_name(chief::one_line(log.steps[s.step].text, max_quote), max_quote);
+    said.quote = quotable(chief::one_line(log.steps[s.step].text, max_quote), max_quote);
     said.evidence = evidence_of(log, s);
     said.remedy = remedy_of(s.decided_by);
     said.score = s.probability;

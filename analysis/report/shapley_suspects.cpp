@@ -49,7 +49,7 @@ std::string text_of_activation(std::string_view trace, const std::string& activa
     } else if (const auto* event = o.if_contains("event"); event != nullptr && event->is_object()) {
       if (is_it(event->get_object(), "source")) text = text_of(*event);
     }
-    if (!text.empty()) return short_name(chief::one_line(text, max_quote), max_quote);
+    if (!text.empty()) return quotable(chief::one_line(text, max_quote), max_quote);
   }
   return {};
 }

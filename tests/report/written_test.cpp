@@ -222,6 +222,19 @@ TEST_CASE("a_candidate_that_is_not_the_most_probable_has_its_reason_below_the_ta
             "%, and those of the next agent 30 %."));
 }
 
+TEST_CASE("a_quote_keeps_its_own_quotation_marks_and_no_control_character") {
+  CHECK(quotable("say \"hi\" to C:\\x", 60) == "say \"hi\" to C:\\x");
+  CHECK(quotable("\u202e\x1b[1m", 60) == "\\u202e\\u001b[1m");
+  CHECK(quotable("abcdef", 4) == "abc…");
+}
+
+TEST_CASE("every_cause_why_digd_did_not_heal_has_words") {
+  for (std::size_t c = 1; c < cause_count; ++c) CHECK_FALSE(cause_words(static_cast<cause>(c)).empty());
+  const std::string md = to_markdown(report_of({greeting, lost_task, end_of("failure")}).document);
+  CHECK(has(md, "the mode only reports (1)"));
+  CHECK(has(md, "Not healed: the mode only reports."));
+}
+
 TEST_CASE("commands_of_digctl_are_code_and_other_backticks_are_text") {
   const whole r = report_of({greeting, lost_task, end_of("failure")});
   CHECK(has(to_html(r.document), "<code>digctl show trace.jsonl --around task</code> shows it"));
