@@ -91,7 +91,6 @@ class conversation {
   bool is_idle() const { return window_.empty() && unreported_ == 0; }
   bool wants_reconnect() const { return wants_reconnect_; }
   std::size_t message_bytes() const { return message_bytes_; }
-  milliseconds verdict_deadline() const { return deadline_; }
   const std::string& mode() const { return mode_; }
   const client::counters& counters() const { return counters_; }
   // The last refusal of the daemon, once: code and message.

@@ -58,12 +58,6 @@ void link::cut() {
   clock_.after(chance_.between(0, 3'000'000), [self = shared_from_this()] { self->notify_monitor(); });
 }
 
-void link::close_by_client() {
-  if (std::exchange(dead_, true)) return;
-  client_ = nullptr;
-  clock_.after(latency_, [self = shared_from_this()] { self->notify_monitor(); });
-}
-
 void link::close_by_monitor() {
   if (std::exchange(dead_, true)) return;
   clock_.after(latency_, [self = shared_from_this()] {

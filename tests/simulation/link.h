@@ -34,8 +34,7 @@ class link : public std::enable_shared_from_this<link> {
   void to_client(std::string frame);
   // The connection breaks: nothing more arrives, and each end notices after some time.
   void cut();
-  // One end closes; the other notices after the latency.
-  void close_by_client();
+  // The monitor closes; both ends notice after the latency.
   void close_by_monitor();
   // The monitor's process ends.
   void monitor_dies();

@@ -43,10 +43,6 @@ class Cancellable(Generic[T]):
         self._is_thrown = False
         self._is_done = False
 
-    @property
-    def is_done(self) -> bool:
-        return self._is_done
-
     def cancel(self, text: str) -> None:
         """Cancels the work. Any thread may call it; later calls do nothing."""
         task = self._task

@@ -22,7 +22,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph import errors
 from langgraph.graph import END
-from langgraph.types import Command, Send
+from langgraph.types import Command
 
 from ..messages import Outcome
 
@@ -102,10 +102,6 @@ def drop_writes(task: Any, dropped: list[Write], kept: set[str]) -> None:
     remaining = [w for w in task.writes if w[0] not in channels and id(w) not in sends]
     task.writes.clear()
     task.writes.extend(remaining)
-
-
-def send_write(node: str, send: Send) -> Write:
-    return SENDS, Send(node, send.arg, timeout=send.timeout)
 
 
 def is_available(loop: Any, channel: str) -> bool:
