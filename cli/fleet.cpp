@@ -26,7 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* advice =
-    "digctl --fleet calls Python's digd.fleet: pip install 'digd[fleet]'; DIGD_PYTHON names the interpreter";
+    "digctl --fleet calls Python's digd.fleet: pip install 'WHEEL[fleet]', where WHEEL is the file of digd's wheel; "
+    "DIGD_PYTHON names the interpreter";
 constexpr std::array<const char*, 4> archive_files{"digd.sqlite", "digd.sqlite-wal", "digd.sqlite-shm",
                                                    "digd.sqlite-journal"};
 

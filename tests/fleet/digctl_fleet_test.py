@@ -184,7 +184,7 @@ def test_a_missing_extra_is_named(tmp_path):
     done = subprocess.run(
         [DIGCTL, "runs", "--fleet", tmp_path], capture_output=True, text=True, env=environment(DIGD_PYTHON=str(bare))
     )
-    assert done.returncode == 2 and "pip install 'digd[fleet]'" in done.stderr
+    assert done.returncode == 2 and "pip install 'WHEEL[fleet]'" in done.stderr
     blocked = tmp_path / "blocked"
     blocked.mkdir()
     (blocked / "duckdb.py").write_text("raise ImportError('No module named duckdb')")
@@ -194,7 +194,7 @@ def test_a_missing_extra_is_named(tmp_path):
         text=True,
         env=environment(PYTHONPATH=str(blocked)),
     )
-    assert done.returncode == 2 and "duckdb" in done.stderr and "pip install 'digd[fleet]'" in done.stderr
+    assert done.returncode == 2 and "duckdb" in done.stderr and "pip install 'WHEEL[fleet]'" in done.stderr
 
 
 def test_no_folder_is_left_behind(collected_runs, tmp_path):

@@ -7,5 +7,5 @@ that into Parquet files, which any engine can read. docs/fleet.md describes the 
     python -m digd.fleet runs ROOT
     python -m digd.fleet sql ROOT "SELECT rule, count(*) FROM detections GROUP BY rule"
 
-Needs `pip install digd[fleet]`: nats-py, pyarrow and duckdb.
+Needs the extra `fleet` of the wheel: nats-py, pyarrow, duckdb and obstore.
 """

@@ -11,7 +11,8 @@ def run() -> int:
     try:
         from .commands import main
     except ImportError as error:
-        print(f"digd.fleet: {error}; install the extra: pip install 'digd[fleet]'", file=sys.stderr)
+        advice = "pip install 'WHEEL[fleet]', where WHEEL is the file of digd's wheel"
+        print(f"digd.fleet: {error}; install the extra: {advice}", file=sys.stderr)
         return MISSING
     return main()
 
