@@ -120,6 +120,7 @@ def try_containers(image, podman, options, owner, check):
     check("its root is read-only", "ro" in root_mount[3].split(","))
     called("stop", "--time=40", "digd-unix")
     check("it stops with status 0", called("inspect", "--format={{.State.ExitCode}}", "digd-unix") == "0")
+    called("rm", "digd-unix")
     make_token = ["token", "test", "--rights", "ingest,read", "--append", "/run/digd/tokens"]
     token = called("run", "--rm", *options, "--entrypoint=/usr/bin/digctl", tag, *make_token)
     tcp = ["--env=DIGD_LISTEN=0.0.0.0:17344", "--env=DIGD_URL=127.0.0.1:17344", "--env=DIGD_TOKENS=/run/digd/tokens"]
@@ -127,5 +128,14 @@ def try_containers(image, podman, options, owner, check):
     wait_until_healthy(podman, "digd-tcp")
     runs = ["digd-tcp", "/usr/bin/digctl", "runs"]
     check("over TCP, it wants a token", subprocess.run([*podman, "exec", *runs], capture_output=True).returncode == 2)
-    check("the archive is kept over a restart", "demo" in called("exec", f"--env=DIGD_TOKEN={token}", *runs))
+    with_token = ["exec", f"--env=DIGD_TOKEN={token}"]
+    sent = called(*with_token, "digd-tcp", "/usr/bin/digctl", "send", "/run/digd/demo.jsonl", "--run=second")
+    check("over TCP with the token, the scripted team is healed", sent.count("reroute") == 2)
+    listed = called(*with_token, *runs)
+    check("a new container on the same volume has the archive", "demo" in listed)
+    called("rm", "--force", "--time=40", "digd-tcp")
+    version = called("run", "--rm", *options, "--entrypoint=/usr/bin/digd", tag, "--version")
+    check("digd --version answers", version.startswith("digd "))
+    called("rmi", tag)
+    check("removing leaves no image", called("images", "--quiet") == "")
     return seconds
