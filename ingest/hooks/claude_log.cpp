@@ -17,7 +17,21 @@ namespace {
 
 namespace json = boost::json;
 
+// The text of a tool's result: a string, or blocks.
+std::string text_in(const json::object& result) {
+  const json::value* content = result.if_contains("content");
+  if (content == nullptr || !content->is_array()) return text_of(result, "content");
+  std::string text;
+  for (const json::value& block : content->get_array()) {
+    if (const json::object* fields = block.if_object()) text += text_of(*fields, "text");
+  }
+  return text;
+}
+
 // Reads one log: its lines become hook calls.
+//
+// Three things that a log has and the hooks have not: commands that the program runs itself ("/compact"), the replies
+// without a text that it asks for again, and results of subagents whose caller is a subagent, without their status.
 class log_reader {
  public:
   log_reader(const std::string& session, const log_file& file, imported_session& counts)
@@ -29,9 +43,11 @@ class log_reader {
   void take(const json::object& line);
   void take_user(const json::object& line, const json::object& message);
   void take_result(const json::object& line, const json::object& result);
+  void drop_command();
   void take_assistant(const json::object& message);
-  void stop(const std::string& text);
-  void add(const char* hook, json::object fields);
+  // False: the dialect refuses the call.
+  bool stop(const std::string& text);
+  bool add(const char* hook, json::object fields);
 
   const std::string& session_;
   const log_file& file_;
@@ -43,7 +59,14 @@ class log_reader {
   std::map<std::string, usage_totals> replies_;                        // by the reply's id
   std::map<std::size_t, std::string> models_;                          // by the prompt's place among the calls
   bool acts_ = false;
+  bool stopped_without_text_ = false;  // and the stop is the last call
 };
+
+constexpr std::string_view command_mark = "<command-name>";
+constexpr std::string_view command_output_mark = "<local-command-std";
+
+// The program's answer to a call that started a subagent in the background.
+constexpr std::string_view launch_mark = "Async agent launched";
 
 std::vector<call> log_reader::read() {
   read_lines(file_, counts_, [this](const json::object& line) { take(line); });
@@ -85,12 +108,21 @@ void log_reader::take_user(const json::object& line, const json::object& message
     }
     if (is_result) return;
   }
+  if (text.starts_with(command_output_mark)) return drop_command();
   acts_ = true;
   if (file_.agent.empty()) {
     prompt_ = calls_.size();
-    return add("UserPromptSubmit", {{"prompt", text}});
+    add("UserPromptSubmit", {{"prompt", text}});
+    return;
   }
   add("SubagentStart", {{"digd", json::object{{"tool_use_id", file_.tool_use}}}});
+}
+
+// The program ran the command itself: no agent was asked.
+void log_reader::drop_command() {
+  if (calls_.empty() || prompt_ != calls_.size() - 1 || !calls_.last().text.starts_with(command_mark)) return;
+  calls_.remove_last();
+  prompt_ = std::string::npos;
 }
 
 void log_reader::take_result(const json::object& line, const json::object& result) {
@@ -98,13 +130,21 @@ void log_reader::take_result(const json::object& line, const json::object& resul
   if (tool == tools_.end()) return;
   json::object fields{
       {"tool_use_id", tool->first}, {"tool_name", tool->second.first}, {"tool_input", tool->second.second}};
-  if (const json::object* response = object_of(line, "toolUseResult")) fields["tool_response"] = *response;
-  if (!is_true(result, "is_error")) return add("PostToolUse", std::move(fields));
+  if (const json::object* response = object_of(line, "toolUseResult")) {
+    fields["tool_response"] = *response;
+  } else if (text_in(result).find(launch_mark) == std::string::npos) {
+    fields["tool_response"] = json::object{{"status", "completed"}};
+  }
+  if (!is_true(result, "is_error")) {
+    add("PostToolUse", std::move(fields));
+    return;
+  }
   fields["error"] = text_of(result, "content");
   add("PostToolUseFailure", std::move(fields));
 }
 
 void log_reader::take_assistant(const json::object& message) {
+  if (std::exchange(stopped_without_text_, false)) calls_.remove_last();
   if (const json::object* usage = object_of(message, "usage")) {
     replies_[text_of(message, "id")] = usage_of(*usage);
   }
@@ -126,10 +166,11 @@ void log_reader::take_assistant(const json::object& message) {
     add("PreToolUse",
         {{"tool_use_id", text_of(*fields, "id")}, {"tool_name", tool.first}, {"tool_input", tool.second}});
   }
-  if (text_of(message, "stop_reason") == "end_turn") stop(text);
+  if (text_of(message, "stop_reason") != "end_turn") return;
+  stopped_without_text_ = stop(text) && text.empty();
 }
 
-void log_reader::stop(const std::string& text) {
+bool log_reader::stop(const std::string& text) {
   acts_ = false;
   usage_totals total;
   for (const auto& [id, usage] : replies_) {
@@ -141,10 +182,11 @@ void log_reader::stop(const std::string& text) {
       {"input_tokens", total.input_tokens}, {"output_tokens", total.output_tokens}, {"model_calls", total.model_calls}};
   json::object fields{{"digd", json::object{{"usage", std::move(usage)}}}};
   if (!text.empty()) fields["last_assistant_message"] = text;
-  add(file_.agent.empty() ? "Stop" : "SubagentStop", std::move(fields));
+  return add(file_.agent.empty() ? "Stop" : "SubagentStop", std::move(fields));
 }
 
-void log_reader::add(const char* hook, json::object fields) {
+bool log_reader::add(const char* hook, json::object fields) {
+  stopped_without_text_ = false;
   fields["hook_event_name"] = hook;
   fields["session_id"] = session_;
   fields["prompt_id"] = prompt_id_;
@@ -160,6 +202,7 @@ void log_reader::add(const char* hook, json::object fields) {
   }
   call* made = calls_.add(fields);
   if (made != nullptr) made->is_inferred = made->kind == call_kind::stopped || made->kind == call_kind::agent_stopped;
+  return made != nullptr;
 }
 
 }  // namespace

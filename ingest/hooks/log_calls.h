@@ -43,6 +43,7 @@ class log_calls {
   bool empty() const { return calls_.empty(); }
   std::size_t size() const { return calls_.size(); }
   call& last() { return calls_.back(); }
+  void remove_last() { calls_.pop_back(); }
   std::vector<call> take() { return std::move(calls_); }
 
  private:

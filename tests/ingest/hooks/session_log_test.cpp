@@ -124,6 +124,103 @@ TEST_CASE("Many damaged lines are counted and the first are named", "[session_lo
   CHECK(session.damaged.size() == imported_session::max_damaged);
 }
 
+// A line of Claude Code's log at a second of the minute.
+std::string claude_line(int second, const char* type, const std::string& message, const std::string& more = {}) {
+  const std::string seconds = (second < 10 ? "0" : "") + std::to_string(second);
+  return R"({"timestamp":"2026-11-24T10:00:)" + seconds + R"(.000Z","promptId":"p1","type":")" + type +
+         R"(","message":)" + message + more + '}';
+}
+
+std::string claude_prompt(int second, const std::string& content) {
+  return claude_line(second, "user", R"({"role":"user","content":")" + content + R"("})");
+}
+
+std::string claude_reply(int second, const std::string& block, const char* stop_reason) {
+  return claude_line(second, "assistant",
+                     R"({"role":"assistant","id":"m)" + std::to_string(second) + R"(","content":[)" + block +
+                         R"(],"stop_reason":")" + stop_reason + R"("})");
+}
+
+std::string claude_text(const std::string& text) { return R"({"type":"text","text":")" + text + R"("})"; }
+
+std::string lines_of(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return text;
+}
+
+TEST_CASE("A command that Claude Code runs itself is no run", "[session_log]") {
+  log_file file;
+  const std::string summary =
+      claude_line(1, "user", R"({"role":"user","content":"so far"})", R"(,"isCompactSummary":true)");
+  file.text = lines_of({summary, claude_prompt(2, "<command-name>/compact</command-name>"),
+                        claude_prompt(3, "<local-command-stdout>Compacted</local-command-stdout>")});
+  CHECK(import_claude_log("s", {file}).runs.empty());
+  // A command that asks the model is a prompt.
+  file.text = lines_of(
+      {claude_prompt(2, "<command-name>/review</command-name>"), claude_reply(3, claude_text("Fine."), "end_turn")});
+  const imported_session session = import_claude_log("s", {file});
+  REQUIRE(session.runs.size() == 1);
+  CHECK(kinds(session.runs[0]) == std::vector<std::string>{"prompt", "answer"});
+}
+
+TEST_CASE("A reply without a text that Claude Code asks for again is no stop", "[session_log]") {
+  const std::string spawn = R"({"type":"tool_use","id":"t1","name":"Agent","input":{"prompt":"work"}})";
+  log_file main, child;
+  main.text = lines_of({claude_prompt(1, "go"), claude_reply(2, spawn, "tool_use"),
+                        claude_reply(3, claude_text("It works."), "end_turn")});
+  child.agent = "a1";
+  child.agent_type = "general-purpose";
+  child.tool_use = "t1";
+  const std::string again = claude_line(6, "user", R"({"role":"user","content":"continue"})", R"(,"isMeta":true)");
+  child.text = lines_of({claude_prompt(4, "work"), claude_reply(5, claude_text(""), "end_turn"), again,
+                         claude_reply(7, claude_text(""), "end_turn")});
+  const auto ends = [](const imported_session& in) {
+    std::size_t failed = 0;
+    for (const auto& line : parsed(in.runs.at(0).lines)) failed += line.contains("failed") ? 1 : 0;
+    return failed;
+  };
+  CHECK(ends(import_claude_log("s", {main, child})) == 1);
+  child.text = lines_of({claude_prompt(4, "work"), claude_reply(5, claude_text(""), "end_turn"), again,
+                         claude_reply(7, claude_text("result"), "end_turn")});
+  CHECK(ends(import_claude_log("s", {main, child})) == 0);
+}
+
+TEST_CASE("A subagent reads the result of its own subagent, although its log has no status", "[session_log]") {
+  const auto spawn = [](const std::string& id, const std::string& prompt) {
+    return R"({"type":"tool_use","id":")" + id + R"(","name":"Agent","input":{"prompt":")" + prompt + R"("}})";
+  };
+  const std::string result =
+      R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"r2"}]}]})";
+  log_file main, child, grandchild;
+  main.text =
+      lines_of({claude_prompt(1, "go"), claude_reply(2, spawn("t1", "outer"), "tool_use"),
+                claude_line(3, "user", R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]})",
+                            R"(,"toolUseResult":{"status":"async_launched","agentId":"a1"})"),
+                claude_reply(4, claude_text("It works."), "end_turn")});
+  child.agent = "a1";
+  child.agent_type = grandchild.agent_type = "general-purpose";
+  child.tool_use = "t1";
+  child.text = lines_of({claude_prompt(5, "outer"), claude_reply(6, spawn("t2", "inner"), "tool_use"),
+                         claude_line(9, "user", result), claude_reply(10, claude_text("r1"), "end_turn")});
+  grandchild.agent = "a2";
+  grandchild.tool_use = "t2";
+  grandchild.text = lines_of({claude_prompt(7, "inner"), claude_reply(8, claude_text("r2"), "end_turn")});
+  const imported_session session = import_claude_log("s", {main, child, grandchild});
+  REQUIRE(session.runs.size() == 1);
+  std::string inner;
+  bool is_read = false;
+  for (const auto& line : parsed(session.runs[0].lines)) {
+    for (const auto& output : line.contains("outputs") ? line.at("outputs").as_array() : json::array()) {
+      if (text(output.at("payload").at("text")) == "r2") inner = text(output.at("id"));
+    }
+    for (const auto& input : line.contains("inputs") ? line.at("inputs").as_array() : json::array()) {
+      is_read = is_read || text(input) == inner;
+    }
+  }
+  CHECK(is_read);
+}
+
 TEST_CASE("A Codex turn that was interrupted ends its run as aborted", "[session_log]") {
   const char* aborted = R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{"type":"turn_aborted")"
                         R"(,"turn_id":"t1"}})";
