@@ -175,10 +175,11 @@ std::string hook_url(const attach_options& options, const daemon_end& daemon) {
          "?mode=" + options.mode;
 }
 
-json::object handler_for(const attach_options& options, const daemon_end& daemon) {
+json::object handler_for(const attach_options& options, const daemon_end& daemon, std::string_view hook) {
   const attachable& program = program_of(options);
   const std::string name(program.settings.name);
-  if (options.command || daemon.to.local || !program.has_http) {
+  // Claude Code skips HTTP hooks while a session starts.
+  if (options.command || daemon.to.local || !program.has_http || hook == "SessionStart") {
     std::string command = "digctl hook " + name + " --mode " + options.mode;
     if (options.daemon.to != daemon_options().to) command += " --to '" + options.daemon.to + "'";
     return {{"type", "command"}, {"command", command}, {"timeout", program.timeout}};
@@ -300,18 +301,16 @@ int attach(const attach_options& options) {
   const attachable& program = program_of(options);
   const std::size_t removed = remove_hooks(after, program.settings);
   const bool has_own = !after.empty();
-  const json::object handler = handler_for(options, *daemon);
-  if (!options.remove) add_hooks(after, program.settings, handler);
+  const std::vector<std::string> added = options.remove ? std::vector<std::string>() : program.settings.hooks;
+  for (const std::string& name : added) add_hook(after, name, handler_for(options, *daemon, name));
   if (after == *before) {
     std::cerr << shown(path) << " needs no change.\n";
     return done;
   }
   std::cerr << shown(path) << ":\n";
   if (removed > 0) std::cerr << "  - " << removed << " hooks of digd\n";
-  if (!options.remove) {
-    for (const std::string& name : program.settings.hooks)
-      std::cerr << "  + hooks." << name << ": " << json::serialize(handler) << '\n';
-  }
+  for (const std::string& name : added)
+    std::cerr << "  + hooks." << name << ": " << json::serialize(handler_for(options, *daemon, name)) << '\n';
   if (options.dry_run) return done;
   std::error_code ec;
   fs::create_directories(path.parent_path(), ec);

@@ -25,9 +25,7 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 constexpr std::size_t max_call_bytes = 4u << 20;
-constexpr std::size_t max_transcript_bytes = 64u << 20;
-// Each tool call waits for its hook. Where a transcript is longer, its usage counts at the agent's next stop.
-constexpr std::size_t max_transcript_bytes_per_tool = 4u << 20;
+constexpr std::size_t max_folders_up = 64;
 constexpr std::chrono::milliseconds max_connect_time{100};
 
 struct hook_options {
@@ -47,10 +45,30 @@ json::object usage_json(const hooks::usage_totals& usage) {
       {"input_tokens", usage.input_tokens}, {"output_tokens", usage.output_tokens}, {"model_calls", usage.model_calls}};
 }
 
-// "ref: refs/heads/NAME" in the folder's repository; empty: none.
+// The folder with the HEAD of the repository that `folder` is in; empty: it is in none.
+fs::path repository_of(fs::path folder) {
+  std::error_code none;
+  for (std::size_t up = 0; up < max_folders_up && folder.is_absolute(); ++up, folder = folder.parent_path()) {
+    const fs::path git = folder / ".git";
+    if (fs::is_directory(git, none)) return git;
+    // A working tree beside the repository, and a submodule, have a file: "gitdir: FOLDER".
+    std::string why;
+    const auto link = fs::exists(git, none) ? read_file(git, 4096, why) : std::nullopt;
+    constexpr std::string_view prefix = "gitdir: ";
+    if (link && link->starts_with(prefix)) {
+      return folder / link->substr(prefix.size(), link->find_first_of("\r\n") - prefix.size());
+    }
+    if (folder == folder.root_path()) break;
+  }
+  return {};
+}
+
+// Empty: the folder is in no repository, or no branch is checked out.
 std::string branch_of(const std::string& folder) {
+  const fs::path repository = repository_of(folder);
+  if (repository.empty()) return {};
   std::string why;
-  const auto head = read_file(fs::path(folder) / ".git" / "HEAD", 4096, why);
+  const auto head = read_file(repository / "HEAD", 4096, why);
   constexpr std::string_view prefix = "ref: refs/heads/";
   if (!head || !head->starts_with(prefix)) return {};
   return head->substr(prefix.size(), head->find_first_of("\r\n") - prefix.size());
@@ -65,19 +83,10 @@ void add_usage(const fs::path& transcript, std::size_t max_bytes, json::object& 
   into["model"] = facts.model;
 }
 
-// A file of the subagent that acts, beside the session's transcript; empty: no subagent acts.
-fs::path subagent_file(const json::object& call, const char* suffix) {
-  fs::path folder(hooks::text_of(call, "transcript_path"));
-  const std::string agent = hooks::text_of(call, "agent_id");
-  if (folder.empty() || agent.empty() || agent.find('/') != std::string::npos) return {};
-  folder.replace_extension();
-  return folder / "subagents" / ("agent-" + agent + suffix);
-}
-
 // The file beside a subagent's transcript names the tool call that started it.
 void add_tool_use(const json::object& call, json::object& into) {
   std::string why;
-  const auto text = read_file(subagent_file(call, ".meta.json"), 64 * 1024, why);
+  const auto text = read_file(hooks::subagent_file(call, ".meta.json"), 64 * 1024, why);
   json::error_code ec;
   const json::value meta = text ? json::parse(*text, ec) : json::value();
   if (!ec && meta.is_object()) into["tool_use_id"] = hooks::text_of(meta.get_object(), "toolUseId");
@@ -86,20 +95,11 @@ void add_tool_use(const json::object& call, json::object& into) {
 json::object additions_to(const json::object& call, std::string_view program) {
   const std::string hook = hooks::text_of(call, "hook_event_name");
   json::object added;
-  const fs::path transcript(hooks::text_of(call, "transcript_path"));
-  if (hook == "UserPromptSubmit") {
-    added["branch"] = branch_of(hooks::text_of(call, "cwd"));
-    add_usage(transcript, max_transcript_bytes, added);
-  }
+  if (hook == "UserPromptSubmit" || hook == "SessionStart") added["branch"] = branch_of(hooks::text_of(call, "cwd"));
   if (hook == "SubagentStart") add_tool_use(call, added);
-  if (hook == "PreToolUse") {
-    // A subagent of Codex names its own transcript, one of Claude Code that of its session.
-    const bool is_own = program == hooks::codex.name || hooks::text_of(call, "agent_id").empty();
-    add_usage(is_own ? transcript : subagent_file(call, ".jsonl"), max_transcript_bytes_per_tool, added);
-  }
-  if (hook == "Stop") add_usage(transcript, max_transcript_bytes, added);
-  if (hook == "SubagentStop") {
-    add_usage(hooks::text_of(call, "agent_transcript_path"), max_transcript_bytes, added);
+  if (const std::string file = hooks::transcript_for(program, call); !file.empty()) {
+    const bool may_be_long = hooks::is_long_transcript_read(hook);
+    add_usage(file, may_be_long ? hooks::max_transcript_bytes : hooks::max_transcript_bytes_per_tool, added);
   }
   return added;
 }
@@ -111,11 +111,13 @@ int pass_on(const hook_options& options) {
   json::error_code ec;
   json::value call = json::parse(*text, ec);
   if (ec || !call.is_object()) return fail_open("the call is not a JSON object");
-  if (json::object added = additions_to(call.get_object(), options.program); !added.empty())
-    call.get_object()["digd"] = std::move(added);
   auto daemon = http_to("hook", options.daemon);
   if (!daemon) return done;
   daemon->connect_within(max_connect_time);
+  // Reading a long transcript takes time, which the agent need not wait without a daemon.
+  if (why = daemon->reach(); !why.empty()) return fail_open(why);
+  if (json::object added = additions_to(call.get_object(), options.program); !added.empty())
+    call.get_object()["digd"] = std::move(added);
   net::http_answer answer;
   why = daemon->ask("POST", "/v1/hooks/" + net::percent_encoded(options.program) + "?mode=" + options.mode,
                     json::serialize(call), answer);

@@ -79,7 +79,8 @@ const hooked_program& claude_code_settings() {
       .name = "claude-code",
       .title = "Claude Code",
       .hooks = {"UserPromptSubmit", "PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied",
-                "SubagentStart", "SubagentStop", "Stop", "StopFailure", "SessionEnd"}};
+                "SubagentStart", "SubagentStop", "Stop", "StopFailure", "SessionEnd", "PostModelSwitch",
+                "SessionStart"}};
   return program;
 }
 
@@ -116,15 +117,12 @@ std::size_t remove_hooks(json::object& settings, const hooked_program& program) 
   return removed;
 }
 
-void add_hooks(json::object& settings, const hooked_program& program, const json::object& handler) {
+void add_hook(json::object& settings, std::string_view hook, const json::object& handler) {
   json::value& found = settings["hooks"];
   if (!found.is_object()) found = json::object();
-  json::object& hooks = found.get_object();
-  for (const std::string& name : program.hooks) {
-    json::value& entries = hooks[name];
-    if (!entries.is_array()) entries = json::array();
-    entries.get_array().push_back(json::object{{"hooks", json::array{handler}}});
-  }
+  json::value& entries = found.get_object()[hook];
+  if (!entries.is_array()) entries = json::array();
+  entries.get_array().push_back(json::object{{"hooks", json::array{handler}}});
 }
 
 std::string indented(const json::value& value) {

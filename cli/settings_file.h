@@ -21,8 +21,8 @@ const hooked_program& gemini_settings();
 
 // Removes digd's entries, whichever daemon they name. Returns how many there were.
 std::size_t remove_hooks(boost::json::object& settings, const hooked_program& program);
-// Adds `handler` to each of the hooks that digd answers.
-void add_hooks(boost::json::object& settings, const hooked_program& program, const boost::json::object& handler);
+// Adds `handler` to a hook.
+void add_hook(boost::json::object& settings, std::string_view hook, const boost::json::object& handler);
 
 // With two spaces a level, as the program writes it.
 std::string indented(const boost::json::value& value);

@@ -32,6 +32,18 @@ std::string failure_of(const http_outcome& outcome, const server_address& to) {
 http_client::http_client(server_address to, std::string token, std::chrono::milliseconds patience)
     : to_(std::move(to)), token_(std::move(token)), patience_(patience), connect_patience_(patience) {}
 
+std::string http_client::reach() const {
+  server_address plain = to_;
+  plain.tls = false;
+  // What is pending after the deadline holds the socket.
+  struct connection {
+    asio::io_context io;
+    stream_socket socket{io};
+  };
+  const auto made = std::make_shared<connection>();
+  return connect_to(made->io, made->socket, plain, client_clock::now() + connect_patience_, nullptr);
+}
+
 std::string http_client::ask(std::string_view method, std::string_view target, std::string_view body,
                              http_answer& into) const {
   return perform(method, target, body, {}, into);

@@ -31,6 +31,9 @@ class http_client {
   // A shorter patience for the connection alone.
   void connect_within(std::chrono::milliseconds patience) { connect_patience_ = patience; }
 
+  // Connects, without a request. Returns an empty string, or the reason why nobody accepts.
+  std::string reach() const;
+
   // Returns an empty string if there is an answer, with any status; otherwise the reason why there is none.
   std::string ask(std::string_view method, std::string_view target, std::string_view body, http_answer& into) const;
   std::string get(std::string_view target, http_answer& into) const { return ask("GET", target, {}, into); }

@@ -8,8 +8,9 @@
 
 namespace digd::daemon {
 
-hook_server::hook_server(const engine_threads& threads, const live_settings& live)
-    : threads_(threads), live_(live), tables_(threads.size()) {}
+hook_server::hook_server(const engine_threads& threads, const live_settings& live,
+                         std::vector<std::string> transcript_roots)
+    : threads_(threads), live_(live), tables_(threads.size()), transcripts_(std::move(transcript_roots), counts_) {}
 
 void hook_server::submit(const hooks::dialect& as, mode mode, hooks::call&& call, response_callback answer) {
   counts_.calls.fetch_add(1);
@@ -17,9 +18,11 @@ void hook_server::submit(const hooks::dialect& as, mode mode, hooks::call&& call
     (call.kind == hooks::call_kind::other ? counts_.unknown : counts_.unused).fetch_add(1);
     return answer(respond_json("{}"));
   }
-  engine_thread& home = threads_.owner_of(call.session);
-  boost::asio::post(home.context(), [this, &home, &as, mode, call = std::move(call), answer]() mutable {
-    take(home, as, mode, std::move(call), std::move(answer));
+  transcripts_.add_usage(std::move(call), [this, &as, mode, answer = std::move(answer)](hooks::call&& ready) {
+    engine_thread& home = threads_.owner_of(ready.session);
+    boost::asio::post(home.context(), [this, &home, &as, mode, call = std::move(ready), answer]() mutable {
+      take(home, as, mode, std::move(call), std::move(answer));
+    });
   });
 }
 

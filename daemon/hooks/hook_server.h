@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/hooks/hook_session.h"
+#include "daemon/hooks/transcript_thread.h"
 #include "daemon/settings/live_settings.h"
 
 namespace digd::daemon {
@@ -21,7 +22,8 @@ class hook_server {
   static constexpr std::size_t max_sessions = 1'000;
   static constexpr std::size_t max_body_bytes = 4u << 20;
 
-  hook_server(const engine_threads& threads, const live_settings& live);
+  // `transcript_roots`: folders whose transcripts may be read.
+  hook_server(const engine_threads& threads, const live_settings& live, std::vector<std::string> transcript_roots);
 
   // Calls `answer` once, on any thread.
   void submit(const hooks::dialect& as, mode mode, hooks::call&& call, response_callback answer);
@@ -40,6 +42,7 @@ class hook_server {
   const live_settings& live_;
   hook_counts counts_;
   std::vector<table> tables_;  // one an engine thread
+  transcript_thread transcripts_;
 };
 
 }  // namespace digd::daemon

@@ -15,8 +15,11 @@ struct hook_counts {
   count late{0};                            // answered without a verdict, at the deadline
   count skipped{0};                         // not recorded: the run was congested, or could not be opened
   count denied{0}, blocked{0}, amended{0};  // answers that change what the agent does
-  count evicted{0};                         // sessions that made room for others
-  count sessions{0};                        // now
+  count transcripts_read{0};
+  count transcripts_refused{0};  // outside the configured folders, through a link, too long, or not readable
+  count transcripts_skipped{0};  // too many calls waited for theirs
+  count evicted{0};              // sessions that made room for others
+  count sessions{0};             // now
 };
 
 }  // namespace digd::daemon

@@ -283,6 +283,11 @@ void write_hooks(prometheus_text& out, const hook_counts& c) {
   const std::pair<std::string_view, const hook_counts::count&> changes[] = {
       {"denied", c.denied}, {"blocked", c.blocked}, {"amended", c.amended}};
   for (const auto& [change, n] : changes) out.sample(n.load(), {{"change", change}});
+  out.counter("digd_hook_transcripts_read_total", "Transcripts read for usage.", c.transcripts_read.load());
+  out.counter("digd_hook_transcripts_refused_total", "Transcripts that digd may not or cannot read.",
+              c.transcripts_refused.load());
+  out.counter("digd_hook_transcripts_skipped_total", "Transcripts not read because too many calls waited.",
+              c.transcripts_skipped.load());
   out.gauge("digd_hook_sessions", "Sessions of coding agents that digd follows.", c.sessions.load());
   out.counter("digd_hook_sessions_evicted_total", "Sessions that made room for others.", c.evicted.load());
 }

@@ -282,7 +282,7 @@ void server::start() {
   spans_ = std::make_unique<otlp_server>(threads_, live_, settings_.otlp,
                                          archive_ ? folder_of(archive_path) + "otlp.db" : std::string());
   if (const std::string problem = spans_->start(); !problem.empty()) throw std::runtime_error(problem);
-  hooks_ = std::make_unique<hook_server>(threads_, live_);
+  hooks_ = std::make_unique<hook_server>(threads_, live_, live_.now()->transcript_roots);
   audit_ = std::make_unique<audit_log>(folder_of(archive_path));
   make_http_services();
   overload_ = std::make_unique<overload>(live_, archive_path, threads_, overload_state_, memory_budget_);

@@ -94,6 +94,7 @@ struct config {
   connection_settings connections;
   overload_settings overload;
   otlp_settings otlp;
+  std::vector<std::string> transcript_roots;  // folders whose transcripts the daemon may read; empty: none
   fleet_settings fleet;
   otlp_export_settings otlp_export;
   run_policy policy;                        // [defaults], [rules], [limits], [caps]

@@ -196,6 +196,13 @@ void add_quiet(table& table) {
       "at least 64 MiB."));
 }
 
+void add_hooks(table& table) {
+  table.push_back(list(
+      "hooks.transcript_roots", applies::at_restart, [](auto& c) -> auto& { return c.transcript_roots; },
+      "Folders with transcripts of coding agents, such as /home/dev/.claude/projects. For HTTP hooks, digd reads usage "
+      "from files below them, never through links. Empty: digd reads no transcripts; `digctl hook` does."));
+}
+
 void add_over_limit(table& table) {
   const std::vector<std::string_view> most = {"refuse", "observe", "gap"}, two = {"refuse", "observe"};
   for (std::size_t i = 0; i < limit_policies::count; ++i) {
@@ -386,6 +393,7 @@ table make_options() {
   add_quiet(table);
   add_overload(table);
   add_otlp(table);
+  add_hooks(table);
   add_otlp_export_options(table);
   add_fleet_options(table);
   add_run_defaults(table);

@@ -24,6 +24,8 @@ enum class call_kind : std::uint8_t {
   turn_ended,     // the main agent has answered, as a program without hooks reports it; nothing waits
   turn_failed,    // an agent's turn ended without an answer: an error, or the user interrupted it
   model_done,     // a model has replied; `spent` has its usage
+  // The session begins or goes on, or its model changes: `model` and `branch` are for its next runs.
+  session_started,
   session_ended,
 };
 
@@ -76,6 +78,8 @@ struct call {
   bool lists_running = false;        // `running` is known
   std::vector<std::string> running;  // agents that still run in the background, other than teammates
   bool has_teammates = false;        // with `lists_running`: teammates still live
+  std::string transcript;      // the file that has the totals of the agent that acts; empty: no need to read it now
+  bool may_read_long = false;  // of `transcript`: the agent waits rarely enough for a long one
   std::optional<usage_totals> usage;
   std::optional<usage_totals> spent;  // since the agent's last call
   std::optional<std::int64_t> ts;     // of a session log, Unix milliseconds

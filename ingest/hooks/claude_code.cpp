@@ -12,38 +12,22 @@ namespace {
 namespace json = boost::json;
 
 constexpr known_hook known_hooks[] = {
-    {"UserPromptSubmit", call_kind::prompt},
-    {"PreToolUse", call_kind::tool_wanted},
-    {"PostToolUse", call_kind::tool_done},
-    {"PostToolUseFailure", call_kind::tool_failed},
-    {"PermissionDenied", call_kind::tool_failed},
-    {"SubagentStart", call_kind::agent_started},
-    {"SubagentStop", call_kind::agent_stopped},
-    {"Stop", call_kind::stopped},
-    {"StopFailure", call_kind::turn_failed},
-    {"SessionEnd", call_kind::session_ended},
-    {"PostToolBatch", call_kind::unused},
-    {"Notification", call_kind::unused},
-    {"UserPromptExpansion", call_kind::unused},
-    {"SessionStart", call_kind::unused},
-    {"PreCompact", call_kind::unused},
-    {"PostCompact", call_kind::unused},
-    {"PreModelSwitch", call_kind::unused},
-    {"PostModelSwitch", call_kind::unused},
-    {"PermissionRequest", call_kind::unused},
-    {"Setup", call_kind::unused},
-    {"TeammateIdle", call_kind::unused},
-    {"TaskCreated", call_kind::unused},
-    {"TaskCompleted", call_kind::unused},
-    {"Elicitation", call_kind::unused},
-    {"ElicitationResult", call_kind::unused},
-    {"ConfigChange", call_kind::unused},
-    {"WorktreeCreate", call_kind::unused},
-    {"WorktreeRemove", call_kind::unused},
-    {"InstructionsLoaded", call_kind::unused},
-    {"CwdChanged", call_kind::unused},
-    {"FileChanged", call_kind::unused},
-    {"DirectoryAdded", call_kind::unused},
+    {"UserPromptSubmit", call_kind::prompt},      {"PreToolUse", call_kind::tool_wanted},
+    {"PostToolUse", call_kind::tool_done},        {"PostToolUseFailure", call_kind::tool_failed},
+    {"PermissionDenied", call_kind::tool_failed}, {"SubagentStart", call_kind::agent_started},
+    {"SubagentStop", call_kind::agent_stopped},   {"Stop", call_kind::stopped},
+    {"StopFailure", call_kind::turn_failed},      {"SessionEnd", call_kind::session_ended},
+    {"SessionStart", call_kind::session_started}, {"PostModelSwitch", call_kind::session_started},
+    {"PostToolBatch", call_kind::unused},         {"Notification", call_kind::unused},
+    {"UserPromptExpansion", call_kind::unused},   {"PreCompact", call_kind::unused},
+    {"PostCompact", call_kind::unused},           {"PreModelSwitch", call_kind::unused},
+    {"PermissionRequest", call_kind::unused},     {"Setup", call_kind::unused},
+    {"TeammateIdle", call_kind::unused},          {"TaskCreated", call_kind::unused},
+    {"TaskCompleted", call_kind::unused},         {"Elicitation", call_kind::unused},
+    {"ElicitationResult", call_kind::unused},     {"ConfigChange", call_kind::unused},
+    {"WorktreeCreate", call_kind::unused},        {"WorktreeRemove", call_kind::unused},
+    {"InstructionsLoaded", call_kind::unused},    {"CwdChanged", call_kind::unused},
+    {"FileChanged", call_kind::unused},           {"DirectoryAdded", call_kind::unused},
     {"MessageDisplay", call_kind::unused},
 };
 
@@ -167,7 +151,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
   if (made.agent.size() > call::max_id_bytes) return bad_call{"agent_id", "expected at most 120 bytes"};
   made.agent_type = cut(text_of(hook, "agent_type"), call::max_id_bytes);
   made.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
-  made.model = cut(text_of(hook, "model"), call::max_id_bytes);
+  made.model = cut(text_of(hook, made.name == "PostModelSwitch" ? "to_model" : "model"), call::max_id_bytes);
   switch (made.kind) {
     case call_kind::prompt: read_prompt(hook, made); break;
     case call_kind::tool_wanted:

@@ -29,6 +29,8 @@ constexpr known_hook known_hooks[] = {
     {"PermissionRequest", call_kind::unused},
     {"PreCompact", call_kind::unused},
     {"PostCompact", call_kind::unused},
+    {"PreModelRequest", call_kind::unused},
+    {"PostModelRequest", call_kind::unused},
 };
 
 // A tool's result: an object, or a text that holds one.

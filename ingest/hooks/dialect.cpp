@@ -5,6 +5,8 @@
 #include <boost/json/serialize.hpp>
 #include <cstdio>
 
+#include "ingest/hooks/transcript.h"
+
 namespace digd::hooks {
 
 namespace {
@@ -38,7 +40,12 @@ boost::system::result<call, bad_call> read_call(const dialect& as, std::string_v
   if (ec) return bad_call{"", "the body is not JSON: " + ec.message()};
   const json::object* hook = value.if_object();
   if (hook == nullptr) return bad_call{"", "expected a JSON object"};
-  return as.read(*hook);
+  auto made = as.read(*hook);
+  if (made && !made->usage) {
+    made->transcript = transcript_for(as.name, *hook);
+    made->may_read_long = is_long_transcript_read(made->name);
+  }
+  return made;
 }
 
 call_kind kind_in(std::span<const known_hook> hooks, std::string_view name) {

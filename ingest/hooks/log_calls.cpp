@@ -30,6 +30,7 @@ int order_of(call_kind kind) {
     case call_kind::agent_started: return 1;
     case call_kind::other:
     case call_kind::unused:
+    case call_kind::session_started:
     case call_kind::model_done: return 2;
     case call_kind::agent_stopped: return 3;
     case call_kind::tool_done:

@@ -19,6 +19,17 @@ std::string last_part(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
+// A call that has no run is counted, unless it says nothing about a run.
+bool is_of_run(call_kind kind) {
+  switch (kind) {
+    case call_kind::other:
+    case call_kind::unused:
+    case call_kind::session_started:
+    case call_kind::session_ended: return false;
+    default: return true;
+  }
+}
+
 bool is_from_prompt(const call& of) {
   switch (of.kind) {
     case call_kind::prompt:
@@ -129,8 +140,11 @@ std::string session::begin_run(const call& of) {
   hello.key("client").open_object().key("name").text(options_.program).close_object();
   hello.key("labels").open_object().key("session").text(id_).key("program").text(options_.program);
   if (!of.folder.empty()) hello.key("project").text(last_part(of.folder));
-  if (!of.branch.empty()) hello.key("branch").text(of.branch);
-  if (!of.model.empty()) hello.key("model").text(of.model);
+  // A transcript names the branch and the model of the last reply; the model may have changed since.
+  const std::string& branch = of.branch.empty() ? branch_ : of.branch;
+  const std::string& model = model_.empty() ? of.model : model_;
+  if (!branch.empty()) hello.key("branch").text(branch);
+  if (!model.empty()) hello.key("model").text(model);
   hello.close_object().close_object();
   return text;
 }
@@ -149,11 +163,15 @@ void session::joined(std::uint64_t acked_seq, bool guards, bool repetition) {
 
 session::taken session::take(const call& of) {
   taken result;
+  if (of.kind == call_kind::session_started) {
+    if (!of.model.empty()) model_ = of.model;
+    if (!of.branch.empty()) branch_ = of.branch;
+    return result;
+  }
   out_.set_time(of.ts);
   out_.set_inferred(of.is_inferred);
   if (run_.empty()) {
-    const bool is_used = of.kind != call_kind::other && of.kind != call_kind::unused;
-    if (is_used && of.kind != call_kind::session_ended) ++ignored_;
+    if (is_of_run(of.kind)) ++ignored_;
     return result;
   }
   if (cancel_agent(of, result)) return result;
@@ -170,6 +188,7 @@ session::taken session::take(const call& of) {
     case call_kind::turn_failed: fail_turn(of); break;
     case call_kind::model_done: count_reply(of); break;
     case call_kind::session_ended: end_run(); break;
+    case call_kind::session_started:
     case call_kind::unused:
     case call_kind::other:
       if (agent* a = find_agent(of.agent); a != nullptr) count_usage(of, *a);

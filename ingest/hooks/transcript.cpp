@@ -39,6 +39,27 @@ std::string model_of(const json::object& reply) {
   return model == "<synthetic>" ? std::string() : model;
 }
 
+bool is_long_transcript_read(std::string_view hook_name) { return hook_name != "PreToolUse"; }
+
+std::string subagent_file(const json::object& hook, std::string_view suffix) {
+  std::string session = text_of(hook, "transcript_path");
+  const std::string agent = text_of(hook, "agent_id");
+  if (session.empty() || agent.empty() || agent.find('/') != std::string::npos) return {};
+  constexpr std::string_view extension = ".jsonl";
+  if (session.ends_with(extension)) session.resize(session.size() - extension.size());
+  return session + "/subagents/agent-" + agent + std::string(suffix);
+}
+
+std::string transcript_for(std::string_view program, const json::object& hook) {
+  const std::string name = text_of(hook, "hook_event_name");
+  if (name == "UserPromptSubmit" || name == "Stop") return text_of(hook, "transcript_path");
+  if (name == "SubagentStop") return text_of(hook, "agent_transcript_path");
+  if (name != "PreToolUse") return {};
+  // A subagent of Codex names its own transcript, one of Claude Code that of its session.
+  const bool is_own = program == codex.name || text_of(hook, "agent_id").empty();
+  return is_own ? text_of(hook, "transcript_path") : subagent_file(hook, ".jsonl");
+}
+
 transcript_facts read_transcript(std::string_view lines) {
   transcript_facts facts;
   std::unordered_map<std::string, usage_totals> replies;  // by the reply's id: the last line has its final usage

@@ -20,6 +20,18 @@ struct transcript_facts {
   std::string model;   // of the last reply that names one
 };
 
+// The bounds of a transcript that is read while the agent waits. Each tool call waits for its hook. Where a transcript
+// is longer, its usage counts at the agent's next stop.
+constexpr std::size_t max_transcript_bytes = 64u << 20;
+constexpr std::size_t max_transcript_bytes_per_tool = 4u << 20;
+
+// The file that has the totals of the agent that acts; empty: this hook needs none.
+std::string transcript_for(std::string_view program, const boost::json::object& hook);
+bool is_long_transcript_read(std::string_view hook_name);
+
+// A file of the subagent that acts, beside the session's transcript; empty: no subagent acts.
+std::string subagent_file(const boost::json::object& hook, std::string_view suffix);
+
 // `lines`: the transcript, one JSON object a line. The parts of one reply count once.
 transcript_facts read_transcript(std::string_view lines);
 

@@ -35,9 +35,11 @@ def test_attach_adds_every_hook_and_keeps_the_rest(tmp_path):
     after = settings_in(tmp_path)
     assert [after["model"], after["env"], after["hooks"]["Notification"]] == ["opus", {"A": "b"}, [OWN_HOOK]]
     assert after["hooks"]["PreToolUse"][0] == OWN_HOOK
-    assert set(HOOKS) <= set(after["hooks"])
+    assert set(after["hooks"]) == {*HOOKS, "PostModelSwitch", "SessionStart", "Notification"}
     url = "http://127.0.0.1:7344/v1/hooks/claude-code?mode=shadow"
-    assert all(after["hooks"][hook][-1]["hooks"][0]["url"] == url for hook in HOOKS)
+    assert all(after["hooks"][hook][-1]["hooks"][0]["url"] == url for hook in [*HOOKS, "PostModelSwitch"])
+    start = after["hooks"]["SessionStart"][0]["hooks"][0]
+    assert start["command"] == "digctl hook claude-code --mode shadow", "the program skips HTTP hooks there"
     assert json.loads((tmp_path / ".claude" / "settings.json.before-digd").read_text()) == before
 
     again = digctl("attach", "claude-code", cwd=tmp_path)
@@ -69,7 +71,7 @@ def test_attach_to_a_project_names_the_token_and_does_not_write_it(tmp_path):
 def test_check_names_the_missing_parts(tmp_path, daemon):
     missing = digctl("attach", "claude-code", "--check", "--to", daemon.address, cwd=tmp_path)
     assert missing.returncode == 1
-    assert "0 of 10 hooks" in missing.stderr
+    assert "0 of 12 hooks" in missing.stderr
     assert "digd answers" in missing.stderr
 
 
@@ -116,7 +118,11 @@ def test_hook_fails_open_without_a_daemon(tmp_path):
 @pytest.mark.parametrize("is_silent", [False, True], ids=["nobody listens", "nobody accepts"])
 def test_hook_fails_open_in_under_200_ms(tmp_path, is_silent):
     """The least of several times: a busy host delays single starts of a program."""
-    call = json.dumps({"hook_event_name": "Stop", "session_id": "s"})
+    transcript = tmp_path / "s.jsonl"  # as long as it may be
+    reply = {"message": {"role": "assistant", "id": "r", "usage": {"input_tokens": 1}, "content": "x" * 1000}}
+    line = json.dumps(reply) + "\n"
+    transcript.write_text(line * ((64 << 20) // len(line)))
+    call = json.dumps({"hook_event_name": "Stop", "session_id": "s", "transcript_path": str(transcript)})
     with contextlib.ExitStack() as open_sockets:
         listener = open_sockets.enter_context(socket.socket())
         listener.bind(("127.0.0.1", 0))
@@ -154,10 +160,17 @@ def test_notify_of_codex_gives_its_call_as_an_argument(tmp_path, daemon):
     assert digctl("hook", "codex", "--to", daemon.address, "{", cwd=tmp_path).returncode == 0
 
 
-def test_hook_passes_the_call_on_with_the_branch(tmp_path, daemon):
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/topic\n")
-    call = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt_id": "p", "cwd": str(tmp_path)}
+@pytest.mark.parametrize("is_worktree", [False, True], ids=["a repository", "a working tree beside it"])
+def test_hook_passes_the_call_on_with_the_branch(tmp_path, daemon, is_worktree):
+    """The agent works in a folder of the repository."""
+    git, folder = tmp_path / ".git", tmp_path / "src" / "parser"
+    folder.mkdir(parents=True)
+    if is_worktree:
+        git.write_text("gitdir: main/.git/worktrees/topic\n")
+        git = tmp_path / "main" / ".git" / "worktrees" / "topic"
+    git.mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/topic\n")
+    call = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt_id": "p", "cwd": str(folder)}
     for hook in ("UserPromptSubmit", "SessionEnd"):
         text = json.dumps({**call, "hook_event_name": hook, "prompt": "go"})
         done = digctl("hook", "claude-code", "--to", daemon.address, cwd=tmp_path, stdin=text)
@@ -171,7 +184,8 @@ def test_hook_passes_the_call_on_with_the_branch(tmp_path, daemon):
 
 
 @pytest.mark.skipif(program() is None, reason="needs the real program")
-def test_the_real_program_is_watched_through_command_hooks(tmp_path, daemon):
+@pytest.mark.parametrize("options", [(), ("--command",)], ids=["HTTP hooks", "commands"])
+def test_the_real_program_is_watched_with_the_settings_of_attach(tmp_path, daemon, options):
     parts = {
         "main": [
             [Call("Agent", {"description": "a", "prompt": "[[part:a]] work", "subagent_type": "general-purpose"})],
@@ -182,12 +196,18 @@ def test_the_real_program_is_watched_through_command_hooks(tmp_path, daemon):
     }
     home = tmp_path / "home"
     home.mkdir()
-    written = digctl("attach", "claude-code", "--command", "--to", daemon.address, cwd=home)
+    written = digctl("attach", "claude-code", *options, "--to", daemon.address, cwd=home)
     assert written.returncode == 0, written.stderr
     settings = settings_in(home)
     path = f"{Path(DIGCTL).resolve().parent}:{os.environ['PATH']}"
     settings["env"] = {"PATH": path}
+    git = tmp_path / "project" / ".git"
+    git.mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/topic\n")
     assert run_program(tmp_path, Model(parts), settings) in ("It works.", "All done.")
     runs = digctl("runs", "--to", daemon.address, "--format", "jsonl", cwd=tmp_path)
     assert runs.stdout.count("general-purpose") == 0
-    assert "success" in runs.stdout, runs.stdout + runs.stderr
+    (run,) = [json.loads(each) for each in runs.stdout.splitlines()]
+    assert run["ended"] == "success"
+    labels = run["labels"]
+    assert [labels[name] for name in ("program", "project", "branch")] == ["claude-code", "project", "topic"]

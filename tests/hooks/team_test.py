@@ -12,9 +12,11 @@ import time
 from pathlib import Path
 
 import pytest
+from attach_test import digctl
 from claude_code_test import Watched, agent, events, starts, the_one_run
 from coding_agent import RECORDED, TIMEOUT_S, Relay, Session, environment, post, program, settings_with, without_paths
 from fake_model import Call, Model, serve
+from live import DIGCTL
 
 KEY = "sk-ant-not-a-key"
 TEAM = {"CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS": "1", "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1", "TERM": "xterm"}
@@ -151,3 +153,22 @@ def test_a_team_that_shares_its_tasks_fires_nothing_and_is_not_changed(watched, 
     ]
     assert {line["agent"] for line in starts(trace) if created in line["inputs"]} == {"ann"}, "the task that ann took"
 
+
+
+@pytest.mark.skipif(program() is None, reason="needs the real program in a terminal")
+def test_the_first_run_in_a_terminal_names_branch_and_model(daemon, tmp_path):
+    """With the settings that attach writes. The program names the model in its hook at the session's start."""
+    prepare(tmp_path, "")
+    home = tmp_path / "home"
+    path = home / ".claude" / "settings.json"
+    own = {key: value for key, value in json.loads(path.read_text()).items() if key != "hooks"}
+    path.write_text(json.dumps(own | {"env": {"PATH": f"{Path(DIGCTL).resolve().parent}:{os.environ['PATH']}"}}))
+    assert digctl("attach", "claude-code", "--to", daemon.address, cwd=home).returncode == 0
+    git = tmp_path / "project" / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/topic\n")
+    model = Model({"main": [["Done."]]})
+    run_in_terminal(tmp_path, model, lambda: model.seen_by("main"))
+    labels = the_one_run(Watched(daemon))["labels"]
+    assert [labels[name] for name in ("program", "project", "branch")] == ["claude-code", "project", "topic"]
+    assert labels["model"].startswith("claude-")

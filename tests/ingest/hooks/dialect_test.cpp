@@ -194,6 +194,23 @@ TEST_CASE("RepliesThatTheProgramItselfWroteNameNoModel") {
   REQUIRE(facts.model == "m");
 }
 
+TEST_CASE("EachHookNamesTheTranscriptOfTheAgentThatActs") {
+  const std::string session = R"("transcript_path":"/p/s.jsonl")";
+  const std::string subagent = session + R"(,"agent_id":"a1")";
+  CHECK(read_well(claude_code, hook("UserPromptSubmit", session)).transcript == "/p/s.jsonl");
+  CHECK(read_well(claude_code, hook("Stop", session)).transcript == "/p/s.jsonl");
+  CHECK(read_well(claude_code, hook("PreToolUse", session)).transcript == "/p/s.jsonl");
+  CHECK(read_well(claude_code, hook("PreToolUse", subagent)).transcript == "/p/s/subagents/agent-a1.jsonl");
+  CHECK(read_well(codex, hook("PreToolUse", subagent)).transcript == "/p/s.jsonl");
+  CHECK(read_well(claude_code, hook("SubagentStop", R"("agent_transcript_path":"/p/a.jsonl")")).transcript ==
+        "/p/a.jsonl");
+  CHECK(read_well(claude_code, hook("PostToolUse", session)).transcript.empty());
+  CHECK(read_well(claude_code, hook("PreToolUse", R"("transcript_path":"/p/s.jsonl","agent_id":"../a")"))
+            .transcript.empty());
+  const std::string counted = session + R"(,"digd":{"usage":{"input_tokens":1}})";
+  CHECK(read_well(claude_code, hook("Stop", counted)).transcript.empty());  // `digctl hook` has read it
+}
+
 TEST_CASE("ASubagentsPromptOfCodexIsNoPromptOfTheUser") {
   REQUIRE(read_well(codex, hook("UserPromptSubmit", R"("agent_id":"a1")")).kind == call_kind::unused);
 }

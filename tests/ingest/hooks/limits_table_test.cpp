@@ -68,7 +68,8 @@ program claude_program() {
        {"`Stop` while subagents act", {{prompt, spawn, begin}, stop}},
        {"`Stop` when no subagent acts", {{prompt}, stop}},
        {"`StopFailure`", {{prompt}, hook("StopFailure")}},
-       {"`SessionEnd`", {{prompt}, hook("SessionEnd")}}}};
+       {"`SessionEnd`", {{prompt}, hook("SessionEnd")}},
+       {"`SessionStart`, `PostModelSwitch`", {{}, hook("SessionStart", R"("model":"m")")}}}};
 }
 
 program codex_program() {

@@ -71,6 +71,20 @@ TEST_CASE("AResumedSessionContinuesAsAnotherRunWithTheSameLabel") {
   REQUIRE(rules_in(player).empty());
 }
 
+TEST_CASE("TheStartOfASessionNamesModelAndBranchOfItsRuns") {
+  hook_player player(hooks::claude_code);
+  play_all(player,
+           {claude("SessionStart", R"("source":"startup","model":"m1","digd":{"branch":"b1"})"),
+            claude("UserPromptSubmit", R"("prompt":"go")"), claude("Stop", R"("last_assistant_message":"done")"),
+            claude("PostModelSwitch", R"("from_model":"m1","to_model":"m2")"),
+            claude("UserPromptSubmit", R"("prompt":"more","digd":{"branch":"b2","model":"m1"})", "p2"),
+            claude("Stop", R"("last_assistant_message":"done again")", "p2"), claude("SessionEnd", {}, "p2")});
+  REQUIRE(label_of(player, 0).at("model") == "m1");
+  REQUIRE(label_of(player, 0).at("branch") == "b1");
+  REQUIRE(label_of(player, 1).at("branch") == "b2");
+  REQUIRE(label_of(player, 1).at("model") == "m2");  // the transcript still names that of the last reply
+}
+
 TEST_CASE("AnErrorOfTheModelIsNoAnswer") {
   hook_player player(hooks::claude_code);
   play_all(player, {claude("UserPromptSubmit", R"("prompt":"go")"), claude("StopFailure", R"("error":"rate_limit")"),
