@@ -138,20 +138,9 @@ void read_stop(const json::object& hook, call& into) {
 
 boost::system::result<call, bad_call> read(const json::object& hook) {
   call made;
-  made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
-  if (made.name.empty()) return bad_call{"hook_event_name", "expected the name of a hook"};
-  made.session = text_of(hook, "session_id");
-  if (made.session.empty() || made.session.size() > call::max_session_bytes) {
-    return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
-  }
+  if (auto why = read_head(hook, "prompt_id", made)) return *std::move(why);
   made.kind = kind_in(known_hooks, made.name);
-  made.prompt_id = text_of(hook, "prompt_id");
-  if (made.prompt_id.size() > call::max_id_bytes) return bad_call{"prompt_id", "expected at most 120 bytes"};
-  made.agent = text_of(hook, "agent_id");
-  if (made.agent.size() > call::max_id_bytes) return bad_call{"agent_id", "expected at most 120 bytes"};
-  made.agent_type = cut(text_of(hook, "agent_type"), call::max_id_bytes);
-  made.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
-  made.model = cut(text_of(hook, made.name == "PostModelSwitch" ? "to_model" : "model"), call::max_id_bytes);
+  if (made.name == "PostModelSwitch") made.model = cut(text_of(hook, "to_model"), call::max_id_bytes);
   switch (made.kind) {
     case call_kind::prompt: read_prompt(hook, made); break;
     case call_kind::tool_wanted:
@@ -180,25 +169,15 @@ std::string write(const call& of, const reply& answer) {
       output["updatedInput"] = std::move(input);
       break;
     }
-    case reply_action::deny:
-      output["permissionDecision"] = "deny";
-      output["permissionDecisionReason"] = answer.text;
-      break;
-    case reply_action::ask:
-      output["permissionDecision"] = "ask";
-      output["permissionDecisionReason"] = answer.text;
-      break;
-    case reply_action::block:
-      body["decision"] = "block";
-      body["reason"] = answer.text;
-      return json::serialize(body);
+    case reply_action::deny: add_permission(output, "deny", answer.text); break;
+    case reply_action::ask: add_permission(output, "ask", answer.text); break;
+    case reply_action::block: return decision_body("block", answer.text);
     case reply_action::cancel:
       // `continue` alone ends the agent only after the tool has run.
       body["continue"] = false;
       body["stopReason"] = answer.text;
       if (of.kind != call_kind::tool_wanted) return json::serialize(body);
-      output["permissionDecision"] = "deny";
-      output["permissionDecisionReason"] = answer.text;
+      add_permission(output, "deny", answer.text);
       break;
   }
   body["hookSpecificOutput"] = std::move(output);

@@ -106,22 +106,10 @@ boost::system::result<call, bad_call> read_notice(const json::object& notice) {
 boost::system::result<call, bad_call> read(const json::object& hook) {
   if (!hook.contains("hook_event_name") && hook.contains("type")) return read_notice(hook);
   call made;
-  made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
-  if (made.name.empty()) return bad_call{"hook_event_name", "expected the name of a hook"};
-  made.session = text_of(hook, "session_id");
-  if (made.session.empty() || made.session.size() > call::max_session_bytes) {
-    return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
-  }
-  made.agent = text_of(hook, "agent_id");
-  if (made.agent.size() > call::max_id_bytes) return bad_call{"agent_id", "expected at most 120 bytes"};
+  if (auto why = read_head(hook, "turn_id", made)) return *std::move(why);
   made.kind = kind_in(known_hooks, made.name);
   // A subagent's task comes as a prompt of its own; its spawn has reported it already.
   if (made.kind == call_kind::prompt && !made.agent.empty()) made.kind = call_kind::unused;
-  made.prompt_id = text_of(hook, "turn_id");
-  if (made.prompt_id.size() > call::max_id_bytes) return bad_call{"turn_id", "expected at most 120 bytes"};
-  made.agent_type = cut(text_of(hook, "agent_type"), call::max_id_bytes);
-  made.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
-  made.model = cut(text_of(hook, "model"), call::max_id_bytes);
   switch (made.kind) {
     case call_kind::prompt: made.text = cut(text_of(hook, "prompt"), call::max_text_bytes); break;
     case call_kind::tool_wanted:
@@ -139,7 +127,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
 }
 
 std::string write(const call& of, const reply& answer) {
-  json::object body, output;
+  json::object output;
   output["hookEventName"] = of.name;
   switch (answer.action) {
     case reply_action::none:
@@ -154,17 +142,10 @@ std::string write(const call& of, const reply& answer) {
       output["permissionDecision"] = "allow";
       break;
     }
-    case reply_action::deny:
-      output["permissionDecision"] = "deny";
-      output["permissionDecisionReason"] = answer.text;
-      break;
-    case reply_action::block:
-      body["decision"] = "block";
-      body["reason"] = answer.text;
-      return json::serialize(body);
+    case reply_action::deny: add_permission(output, "deny", answer.text); break;
+    case reply_action::block: return decision_body("block", answer.text);
   }
-  body["hookSpecificOutput"] = std::move(output);
-  return json::serialize(body);
+  return output_body(std::move(output));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdio>
+#include <utility>
 
 #include "ingest/hooks/transcript.h"
 
@@ -87,6 +88,39 @@ void read_additions(const json::object& hook, call& into) {
                               .output_tokens = count_of(*usage, "output_tokens"),
                               .model_calls = count_of(*usage, "model_calls")};
   }
+}
+
+std::optional<bad_call> read_head(const json::object& hook, std::string_view prompt_member, call& into) {
+  into.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
+  if (into.name.empty()) return bad_call{"hook_event_name", "expected the name of a hook"};
+  into.session = text_of(hook, "session_id");
+  if (into.session.empty() || into.session.size() > call::max_session_bytes) {
+    return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
+  }
+  into.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
+  if (prompt_member.empty()) return std::nullopt;
+  into.prompt_id = text_of(hook, prompt_member);
+  if (into.prompt_id.size() > call::max_id_bytes) {
+    return bad_call{std::string(prompt_member), "expected at most 120 bytes"};
+  }
+  into.agent = text_of(hook, "agent_id");
+  if (into.agent.size() > call::max_id_bytes) return bad_call{"agent_id", "expected at most 120 bytes"};
+  into.agent_type = cut(text_of(hook, "agent_type"), call::max_id_bytes);
+  into.model = cut(text_of(hook, "model"), call::max_id_bytes);
+  return std::nullopt;
+}
+
+std::string decision_body(std::string_view decision, std::string_view reason) {
+  return json::serialize(json::object{{"decision", decision}, {"reason", reason}});
+}
+
+std::string output_body(json::object output) {
+  return json::serialize(json::object{{"hookSpecificOutput", std::move(output)}});
+}
+
+void add_permission(json::object& output, std::string_view decision, std::string_view reason) {
+  output["permissionDecision"] = decision;
+  output["permissionDecisionReason"] = reason;
 }
 
 std::string cut(std::string_view text, std::size_t max_bytes) {

@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <boost/system/result.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -76,6 +77,14 @@ std::int64_t count_of(const boost::json::object& from, std::string_view member);
 std::string cut(std::string_view text, std::size_t max_bytes);
 // What `digctl hook` adds as `digd`: it reads transcripts as the user.
 void read_additions(const boost::json::object& hook, call& into);
+// Reads what the hooks have in common: name, session and folder. With `prompt_member`, the member that has the id of
+// the prompt, also that id, the subagent and the model. Returns why the call is refused.
+std::optional<bad_call> read_head(const boost::json::object& hook, std::string_view prompt_member, call& into);
+// An answer that refuses a step: {"decision":…,"reason":…}.
+std::string decision_body(std::string_view decision, std::string_view reason);
+// An answer with what the hook adds: {"hookSpecificOutput":…}.
+std::string output_body(boost::json::object output);
+void add_permission(boost::json::object& output, std::string_view decision, std::string_view reason);
 // Equal for equal calls of a tool.
 std::string fingerprint_of(std::string_view tool, const boost::json::object& input);
 

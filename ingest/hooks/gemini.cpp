@@ -109,14 +109,8 @@ void read_reply(const json::object& hook, call& into) {
 
 boost::system::result<call, bad_call> read(const json::object& hook) {
   call made;
-  made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
-  if (made.name.empty()) return bad_call{"hook_event_name", "expected the name of a hook"};
-  made.session = text_of(hook, "session_id");
-  if (made.session.empty() || made.session.size() > call::max_session_bytes) {
-    return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
-  }
+  if (auto why = read_head(hook, {}, made)) return *std::move(why);
   made.kind = kind_in(known_hooks, made.name);
-  made.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
   switch (made.kind) {
     case call_kind::prompt:
       made.prompt_id = prompt_id_of(hook);
@@ -136,7 +130,7 @@ boost::system::result<call, bad_call> read(const json::object& hook) {
 }
 
 std::string write(const call& of, const reply& answer) {
-  json::object body, output;
+  json::object output;
   switch (answer.action) {
     case reply_action::none:
     case reply_action::ask:
@@ -146,14 +140,10 @@ std::string write(const call& of, const reply& answer) {
       output["tool_input"] = json::object{{"prompt", text_of(of.input, "prompt") + "\n\n" + answer.text}};
       break;
     case reply_action::deny:
-    case reply_action::block:
-      body["decision"] = "deny";
-      body["reason"] = answer.text;
-      return json::serialize(body);
+    case reply_action::block: return decision_body("deny", answer.text);
   }
   output["hookEventName"] = of.name;
-  body["hookSpecificOutput"] = std::move(output);
-  return json::serialize(body);
+  return output_body(std::move(output));
 }
 
 }  // namespace

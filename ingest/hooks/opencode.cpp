@@ -79,20 +79,8 @@ void read_tool(const json::object& hook, call& into) {
 
 boost::system::result<call, bad_call> read(const json::object& hook) {
   call made;
-  made.name = cut(text_of(hook, "hook_event_name"), call::max_id_bytes);
-  if (made.name.empty()) return bad_call{"hook_event_name", "expected the name of a hook"};
-  made.session = text_of(hook, "session_id");
-  if (made.session.empty() || made.session.size() > call::max_session_bytes) {
-    return bad_call{"session_id", "expected a text of 1 to 128 bytes"};
-  }
-  made.agent = text_of(hook, "agent_id");
-  if (made.agent.size() > call::max_id_bytes) return bad_call{"agent_id", "expected at most 120 bytes"};
+  if (auto why = read_head(hook, "prompt_id", made)) return *std::move(why);
   made.kind = kind_of(made.name, !made.agent.empty());
-  made.prompt_id = text_of(hook, "prompt_id");
-  if (made.prompt_id.size() > call::max_id_bytes) return bad_call{"prompt_id", "expected at most 120 bytes"};
-  made.agent_type = cut(text_of(hook, "agent_type"), call::max_id_bytes);
-  made.folder = cut(text_of(hook, "cwd"), call::max_text_bytes);
-  made.model = cut(text_of(hook, "model"), call::max_id_bytes);
   switch (made.kind) {
     case call_kind::tool_wanted:
     case call_kind::tool_done:
