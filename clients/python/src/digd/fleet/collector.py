@@ -11,14 +11,17 @@ import asyncio
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import nats
 import nats.errors
+import nats.js.errors
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
+from .live import messages_of
 from .rows import BadMessage, Moved, Rows, RunKey, decode
 from .store import Store
 
@@ -26,6 +29,10 @@ STREAM = "digd"
 CONSUMER = "collector"
 MAX_BYTES = 64 << 20
 """A batch ends with the message that passes this."""
+MAX_DELETIONS = 64
+"""Messages whose deletion waits for the server's answer at one time."""
+NO_MESSAGE = 10043
+"""The server's code for a sequence that it does not have."""
 FAILURE_PAUSE = 2.0
 """Seconds after a batch that could not be stored."""
 
@@ -64,6 +71,7 @@ class Collector:
         self._store = store
         self._options = options
         self._stopping = asyncio.Event()
+        self._js: JetStreamContext | None = None
         self.counts = Counts()
 
     def stop(self) -> None:
@@ -81,7 +89,8 @@ class Collector:
             error_cb=on_error,
         )
         try:
-            subscription = await self._subscribe(connection.jetstream())
+            self._js = connection.jetstream()
+            subscription = await self._subscribe(self._js)
             while not self._stopping.is_set():
                 batch = await self._fetch(subscription)
                 if batch:
@@ -130,6 +139,39 @@ class Collector:
             size += sum(len(message.data) for message in batch_part)
         return batch
 
+    async def _forget(self, sequences: Iterable[int]) -> None:
+        """Deletes messages from the stream, which overwrites them. Raises OSError."""
+        js = self._js
+        assert js is not None
+        free = asyncio.Semaphore(MAX_DELETIONS)
+
+        async def forget(sequence: int) -> None:
+            async with free:
+                try:
+                    await js.delete_msg(STREAM, sequence)
+                except nats.js.errors.APIError as error:
+                    if error.err_code != NO_MESSAGE and error.code != 404:  # deleted before, or too old
+                        raise OSError(f"the stream {STREAM}: {error}") from None
+                except (nats.errors.Error, asyncio.TimeoutError) as error:
+                    raise OSError(f"the stream {STREAM}: {error or type(error).__name__}") from None
+
+        await asyncio.gather(*(forget(sequence) for sequence in sequences))
+
+    async def _delete(self, run: RunKey) -> None:
+        """Removes a run from the stream and the files. The stream first: without the files, nobody knows the messages.
+
+        Of a run that moved, the files lack the void messages of its earlier homes; so the stream is searched.
+        """
+        sequences = set(await asyncio.to_thread(self._store.begin_deletion, run))
+        if await asyncio.to_thread(self._store.has_moved, run):
+            assert self._js is not None
+            try:
+                sequences |= await messages_of(self._js, run, min(sequences, default=1))
+            except (nats.errors.Error, asyncio.TimeoutError) as error:
+                raise OSError(f"the stream {STREAM}: {error or type(error).__name__}") from None
+        await self._forget(sequences)
+        await asyncio.to_thread(self._store.delete_run, run)
+
     async def _handle(self, batch: list[Msg]) -> None:
         rows: list[Rows] = []
         deleted: list[RunKey] = []
@@ -137,7 +179,8 @@ class Collector:
         for message in batch:
             message_id = (message.headers or {}).get("Nats-Msg-Id", "")
             try:
-                decoded = decode(message.subject, message_id, message.data)
+                sequence = message.metadata.sequence.stream
+                decoded = decode(message.subject, message_id, message.data, sequence)
             except BadMessage as error:
                 await asyncio.to_thread(self._store.reject, message.subject, message_id, message.data, str(error))
                 self.counts.rejected += 1
@@ -152,8 +195,11 @@ class Collector:
             written = await asyncio.to_thread(self._store.write, rows)
             for run_moved in moved:
                 await asyncio.to_thread(self._store.keep, run_moved)
+            if written.deleted:
+                late = await asyncio.to_thread(self._store.deleted_among, rows)
+                await self._forget([row.tables["entries"][0]["sequence"] for row in late])
             for run in deleted:
-                await asyncio.to_thread(self._store.delete_run, run)
+                await self._delete(run)
         except OSError as error:
             # Nothing is acknowledged: the stream delivers the batch again.
             self.counts.failed += 1

@@ -8,11 +8,13 @@ import datetime
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
 from . import places
 from .query import rows
+from .rows import RunKey
 from .store import Store
 
 RUNS = """
@@ -78,6 +80,30 @@ def _tail(given: argparse.Namespace) -> int:
     return 0
 
 
+def _find_run(given: argparse.Namespace) -> int:
+    from .selection import open_fleet
+
+    db = open_fleet(places.parse(given.fleet, given.credentials))
+    sql = "SELECT DISTINCT tenant, origin_archive, origin_run_number FROM entries WHERE run = ? AND run_number = ?"
+    for key in db.execute(sql, [given.run, given.run_number]).fetchall():
+        print(*key, sep="/")
+    return 0
+
+
+def _wait_deleted(given: argparse.Namespace) -> int:
+    store = Store(places.parse(given.fleet, given.credentials).need_root())
+    tenant, archive, number = given.key.split("/")
+    run = RunKey(tenant, archive, int(number))
+    deadline = time.monotonic() + given.seconds
+    while (note := store.deletion(run)) is None or note["state"] != "done":
+        if time.monotonic() > deadline:
+            print("digd.fleet: the collectors have not removed it yet; does one run?", file=sys.stderr)
+            return 1
+        time.sleep(0.2)
+    print(f"digd.fleet: removed from the stream and the Parquet files at {note['when']}", file=sys.stderr)
+    return 0
+
+
 def _add_files(commands: Any) -> None:
     collect = commands.add_parser("collect", help="move messages from the stream into Parquet files")
     collect.add_argument("--nats", action="append", required=True, metavar="URL", help="a server; may be repeated")
@@ -113,7 +139,15 @@ def _add_for_digctl(commands: Any) -> None:
     exported.set_defaults(run_command=_rows)
     tail = commands.add_parser("tail", help="messages as they come, as JSON lines")
     tail.set_defaults(run_command=_tail)
-    for command in (exported, tail):
+    find = commands.add_parser("find-run", help="TENANT/ARCHIVE/NUMBER of a run")
+    find.add_argument("--run-number", type=int, required=True)
+    find.set_defaults(run_command=_find_run)
+    wait = commands.add_parser("wait-deleted", help="wait until collectors have removed a run")
+    wait.add_argument("--seconds", type=float, default=600.0, help="at most")
+    wait.add_argument("key", metavar="TENANT/ARCHIVE/NUMBER")
+    wait.set_defaults(run_command=_wait_deleted)
+    add_fleet(wait)
+    for command in (exported, tail, find):
         add_fleet(command)
         command.add_argument("--run", default="", help="only this run")
 

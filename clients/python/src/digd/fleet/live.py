@@ -55,10 +55,12 @@ async def _collected(js: JetStreamContext) -> int:
     return info.ack_floor.stream_seq if info.ack_floor is not None else 0
 
 
-async def _subscribe(js: JetStreamContext, **start: Any) -> JetStreamContext.PullSubscription:
+async def _subscribe(
+    js: JetStreamContext, subject: str = "digd.archive.>", **start: Any
+) -> JetStreamContext.PullSubscription:
     config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=60, mem_storage=True, **start)
     # Without a durable name, and removed by the server after a minute without a reader.
-    return await js.pull_subscribe("digd.archive.>", stream=STREAM, config=config)
+    return await js.pull_subscribe(subject, stream=STREAM, config=config)
 
 
 def _decoded(message: Msg) -> Rows | RunKey | Moved | None:
@@ -66,6 +68,35 @@ def _decoded(message: Msg) -> Rows | RunKey | Moved | None:
         return decode(message.subject, (message.headers or {}).get("Nats-Msg-Id", ""), message.data)
     except BadMessage:
         return None  # a collector keeps it aside
+
+
+async def _messages(
+    js: JetStreamContext, first: int, last: int, subject: str = "digd.archive.>"
+) -> AsyncIterator[Msg]:
+    """Those of the stream from one sequence to another, without those that were removed."""
+    start = {"deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": first}
+    subscription = await _subscribe(js, subject, **start)
+    at = first - 1
+    while at < last:
+        try:
+            batch = await subscription.fetch(BATCH, timeout=2)
+        except (nats.errors.TimeoutError, asyncio.TimeoutError):
+            return  # the rest was removed
+        for message in batch:
+            at = message.metadata.sequence.stream
+            if at <= last:
+                yield message
+
+
+async def messages_of(js: JetStreamContext, run: RunKey, first: int) -> set[int]:
+    """The sequences of a run's messages, from one on: its entries, void ones too, and the notes that it moved."""
+    found: set[int] = set()
+    last = (await js.stream_info(STREAM)).state.last_seq
+    async for message in _messages(js, first, last, f"digd.archive.{run.tenant}.>"):
+        decoded = _decoded(message)
+        if isinstance(decoded, (Rows, Moved)) and decoded.run == run:
+            found.add(message.metadata.sequence.stream)
+    return found
 
 
 async def uncollected(fleet: Fleet) -> list[Rows]:
@@ -83,22 +114,14 @@ async def uncollected(fleet: Fleet) -> list[Rows]:
         if last - first >= MAX_LIVE:
             behind = last - first + 1
             raise WrongUse(f"the collectors are {behind} messages behind; at most {MAX_LIVE} can be read live")
-        subscription = await _subscribe(js, deliver_policy=DeliverPolicy.BY_START_SEQUENCE, opt_start_seq=first)
         found: list[Rows] = []
         deleted: set[RunKey] = set()
-        at = first - 1
-        while at < last:
-            try:
-                batch = await subscription.fetch(BATCH, timeout=2)
-            except (nats.errors.TimeoutError, asyncio.TimeoutError):
-                break  # the rest was removed from the stream
-            for message in batch:
-                at = message.metadata.sequence.stream
-                decoded = _decoded(message)
-                if isinstance(decoded, RunKey):
-                    deleted.add(decoded)
-                elif isinstance(decoded, Rows):
-                    found.append(decoded)
+        async for message in _messages(js, first, last):
+            decoded = _decoded(message)
+            if isinstance(decoded, RunKey):
+                deleted.add(decoded)
+            elif isinstance(decoded, Rows):
+                found.append(decoded)
         return [rows for rows in found if rows.run not in deleted]
     finally:
         await connection.close()

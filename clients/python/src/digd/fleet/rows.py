@@ -43,6 +43,8 @@ TABLES: dict[str, pa.Schema] = {
             ("verdicts", pa.string()),
             ("frame", pa.string()),
             ("cut", pa.bool_()),
+            # The message's place in the stream, for its deletion there.
+            ("sequence", pa.int64()),
         ]
     ),
     "detections": pa.schema(
@@ -149,11 +151,11 @@ def _field(body: dict[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-def decode(subject: str, message_id: str, data: bytes) -> Rows | RunKey | Moved:
+def decode(subject: str, message_id: str, data: bytes, sequence: int | None = None) -> Rows | RunKey | Moved:
     """An entry as rows, the run that was deleted, or the one that moved.
 
     `message_id` is the header `Nats-Msg-Id`: ARCHIVE:ENTRY, ARCHIVE:deleted:RUN_NUMBER, ARCHIVE:moved:RUN_NUMBER:EPOCH
-    or ARCHIVE:restored:RUN_NUMBER:EPOCH.
+    or ARCHIVE:restored:RUN_NUMBER:EPOCH. `sequence` is the message's place in the stream, by which it can be deleted.
     """
     tenant, host = place_of(subject)
     archive, _, rest = message_id.partition(":")
@@ -188,7 +190,8 @@ def decode(subject: str, message_id: str, data: bytes) -> Rows | RunKey | Moved:
         "origin_archive": run.archive,
         "origin_run_number": run.run_number,
     }
-    tables: dict[str, list[dict[str, Any]]] = {"entries": [{**body, **key, "cut": bool(body.get("cut"))}]}
+    entry = {**body, **key, "cut": bool(body.get("cut")), "sequence": sequence}
+    tables: dict[str, list[dict[str, Any]]] = {"entries": [entry]}
     for table in ("detections", "interventions", "outcomes"):
         tables[table] = [{**row, **key, "position": i} for i, row in enumerate(_field(body, table, list))]
     for row in tables["detections"]:

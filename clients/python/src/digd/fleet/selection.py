@@ -68,12 +68,14 @@ def select(db: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[SelectedRun]:
         found = db.execute(sql, values).fetchall()
     except duckdb.Error as error:
         raise WrongUse(f"--where: {error}") from None
-    return [SelectedRun(*row) for row in reversed(found)]
+    runs = [SelectedRun(*row) for row in reversed(found)]
+    # Runs of one archive keep their numbers, and readers of archives go by these.
+    return sorted(runs, key=lambda run: run.run_number) if len({run.archive for run in runs}) == 1 else runs
 
 
 def _rows_of(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[dict[str, Any]]:
     """The rows of the selected runs, in their order. Several can be read at once, but only one of `entries`."""
-    names = [field.name for field in TABLES[table]]
+    names = [field.name for field in TABLES[table] if field.name != "sequence"]
     columns = ", ".join(f'r."{name}"' for name in names)
     order = {"entries": "", "detections": ", r.id"}.get(table, ", r.position")
     sql = (

@@ -89,12 +89,26 @@ class Store:
             # A run that was deleted while its rows were written.
             gone = self._deleted_runs(partition.tenant) - gone
             for run in {rows.run for rows in entries.values() if _deleted_path(rows.run) in gone}:
+                deleted += sum(rows.run == run for rows in entries.values())
                 self.delete_run(run)
             # A run that moved while its rows were written.
             for run, notes in self._moved_runs(partition.tenant, entries.values()).items():
                 for note in set(notes) - set(moves.get(run, ())):
                     self.keep(note)
         return Written(written, repeated, deleted)
+
+    def begin_deletion(self, run: RunKey) -> list[int]:
+        """Notes that a run is being deleted: rows that arrive from now on are dropped.
+
+        Returns where the stream has its messages, as far as the files know.
+        """
+        self._note_deleted(run, done=False)
+        found: list[int] = []
+        for part in self._parts(f"entries/tenant={run.tenant}"):
+            if self._may_have(part, run):
+                rows = self._read(part)
+                found += rows.filter(_is_of(rows, run))["sequence"].drop_null().to_pylist()
+        return sorted(found)
 
     def delete_run(self, run: RunKey) -> int:
         """Removes a run from all files, and notes that. Returns the number of rows removed."""
@@ -167,6 +181,16 @@ class Store:
         """The note about a deleted run: its `state` is begun or done. None: it was not deleted."""
         note = self._files.read(_deleted_path(run))
         return json.loads(note) if note is not None else None
+
+    def deleted_among(self, batch: Iterable[Rows]) -> list[Rows]:
+        """Those of runs that were deleted."""
+        batch = list(batch)
+        gone = {tenant: self._deleted_runs(tenant) for tenant in {rows.partition.tenant for rows in batch}}
+        return [rows for rows in batch if _deleted_path(rows.run) in gone[rows.partition.tenant]]
+
+    def has_moved(self, run: RunKey) -> bool:
+        prefix = f"{run.archive}-{run.run_number}-"
+        return any(file.name.startswith(prefix) for file in self._files.list(f"moved/tenant={run.tenant}"))
 
     # ---- adding rows
 
