@@ -154,4 +154,15 @@ gemini_opencode_environment() {
   rm -rf "$folder"/node_modules/opencode-linux-*  # the installed program is a copy of a file in there
 }
 
+# Installs the real LiteLLM proxy in the build folder, for tests/hooks/litellm_test.py. Its versions of other packages
+# are not ours, so it has an environment of its own.
+litellm_environment() {
+  local folder=$root/build/litellm wanted=$root/tests/hooks/litellm/requirements.txt
+  cmp -s "$folder/installed" "$wanted" && return
+  say "Setting up the LiteLLM proxy"
+  python3 -m venv "$folder"
+  "$folder/bin/pip" install --quiet --disable-pip-version-check -r "$wanted" >&2
+  cp "$wanted" "$folder/installed"
+}
+
 mkdir -p "$root/build"

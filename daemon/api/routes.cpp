@@ -174,6 +174,12 @@ routed post_hook(call& in) {
   return std::get<deferred_response>(std::move(read));
 }
 
+routed post_guardrail(call& in) {
+  auto read = read_hook(*in.services.hooks.server, hooks::litellm, in.target, in.body, in.grant);
+  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  return std::get<deferred_response>(std::move(read));
+}
+
 // ---- the Model Context Protocol
 
 // Its tools send requests to the API in the caller's name: with the caller's token, and with the same check of rights.
@@ -314,6 +320,7 @@ constexpr route_entry routes[] = {
     {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
     {{"v1", "traces"}, "POST", post_traces, right::ingest, intake::spans},
     {{"v1", "hooks", "*"}, "POST", post_hook, right::ingest, intake::hooks},
+    {{"v1", "guardrail", "beta", "litellm_basic_guardrail_api"}, "POST", post_guardrail, right::ingest, intake::hooks},
     {{"v1", "holds"}, "GET, HEAD", get_all_holds},
     {{"v1", "pilot"}, "GET, HEAD", get_pilot},
     {{"v1", "runs"}, "GET, HEAD", get_runs},

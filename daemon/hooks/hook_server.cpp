@@ -16,7 +16,7 @@ void hook_server::submit(const hooks::dialect& as, mode mode, hooks::call&& call
   counts_.calls.fetch_add(1);
   if (call.kind == hooks::call_kind::other || call.kind == hooks::call_kind::unused) {
     (call.kind == hooks::call_kind::other ? counts_.unknown : counts_.unused).fetch_add(1);
-    return answer(respond_json("{}"));
+    return answer(respond_json(as.write(call, {})));
   }
   transcripts_.add_usage(std::move(call), [this, &as, mode, answer = std::move(answer)](hooks::call&& ready) {
     engine_thread& home = threads_.owner_of(ready.session);
@@ -37,6 +37,7 @@ void hook_server::take(engine_thread& home, const hooks::dialect& as, mode mode,
     options.mode = to_string(mode);
     options.able = as.able;
     options.stop_is_answer = as.stop_is_answer;
+    options.reports_messages = as.reports_messages;
     session = std::make_shared<hook_session>(home, threads_, as, id, std::move(options), counts_);
     counts_.sessions.fetch_add(1);
   }

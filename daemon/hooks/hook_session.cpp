@@ -78,7 +78,7 @@ void hook_session::take(hooks::call&& call, std::chrono::milliseconds deadline, 
   if (queue_.size() >= max_queued || is_congested()) {
     counts_.skipped.fetch_add(1);
     has_gap_ = has_gap_ || host_ != nullptr;
-    return answer(respond_json("{}"));
+    return answer(respond_json(dialect_.write(call, {})));
   }
   const auto hook = std::make_shared<waiting_hook>(std::move(call), std::move(answer),
                                                    net::steady_timer(home_.context().get_executor()));

@@ -11,18 +11,24 @@ namespace digd::daemon {
 
 namespace http = boost::beast::http;
 
-std::variant<deferred_response, http_response> read_hook(hook_server& server, std::string_view dialect,
+std::variant<deferred_response, http_response> read_hook(hook_server& server, std::string_view name,
                                                          const request_target& target, std::string_view body,
                                                          const grant_ptr& grant) {
-  const hooks::dialect* as = hooks::find_dialect(dialect);
+  const hooks::dialect* as = hooks::find_dialect(name);
   if (as == nullptr) {
-    return respond_error(http::status::not_found, "not_found",
-                         "no coding agent " + digd::quoted(dialect) + " is known");
+    return respond_error(http::status::not_found, "not_found", "no coding agent " + digd::quoted(name) + " is known");
   }
-  const std::string* asked = target.parameter("mode");
-  const auto wanted = asked == nullptr ? mode::shadow : mode_from(*asked);
+  return read_hook(server, *as, target, body, grant);
+}
+
+std::variant<deferred_response, http_response> read_hook(hook_server& server, const hooks::dialect& as,
+                                                         const request_target& target, std::string_view body,
+                                                         const grant_ptr& grant) {
+  auto call = hooks::read_call(as, body);
+  const std::string* parameter = target.parameter("mode");
+  const std::string asked = parameter != nullptr ? *parameter : call ? call->mode : std::string();
+  const auto wanted = asked.empty() && parameter == nullptr ? mode::shadow : mode_from(asked);
   if (!wanted) return bad_parameter("mode", "expected off, observe, shadow or enforce");
-  auto call = hooks::read_call(*as, body);
   if (!call) {
     server.counted().malformed.fetch_add(1);
     const hooks::bad_call& why = call.error();
@@ -36,8 +42,8 @@ std::variant<deferred_response, http_response> read_hook(hook_server& server, st
     return busy("the token sends too fast");
   }
   const auto shared = std::make_shared<hooks::call>(std::move(*call));
-  return deferred_response{[&server, as, mode = *wanted, shared](response_callback respond_to) {
-    server.submit(*as, mode, std::move(*shared), std::move(respond_to));
+  return deferred_response{[&server, &as, mode = *wanted, shared](response_callback respond_to) {
+    server.submit(as, mode, std::move(*shared), std::move(respond_to));
   }};
 }
 

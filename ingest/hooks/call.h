@@ -29,8 +29,9 @@ enum class call_kind : std::uint8_t {
   session_ended,
 };
 
-// `task_create`, `task_update`: of the task list that the agents of a session share.
-enum class tool_kind : std::uint8_t { other, spawn, message, task_create, task_update };
+// `task_create`, `task_update`: of the task list that the agents of a session share. `model`: a call of a language
+// model, as a gateway reports it.
+enum class tool_kind : std::uint8_t { other, spawn, message, task_create, task_update, model };
 
 enum class task_change : std::uint8_t { none, taken, ended };
 
@@ -53,11 +54,12 @@ struct call {
   std::string agent;  // id of the subagent that acts; empty: the main agent
   std::string agent_type;
   std::string folder, branch, model;
+  std::string mode;  // that the call asks for; empty: it does not say
 
   tool_kind tool = tool_kind::other;
   std::string tool_name;
   std::string tool_use;       // the id of the tool call
-  std::string target;         // of a spawn: the type. Of a message: who it is for
+  std::string target;         // of a spawn: the type. Of a message: who it is for. Of a model call: the model
   std::string given_name;     // of a spawn
   std::string bound_agent;    // the agent that a spawn started, or that a message or a notification is about
   bool has_result = false;    // a spawn that is done brought the agent's result with it
@@ -65,6 +67,7 @@ struct call {
   bool no_target = false;     // a spawn failed because there is no such type
   bool is_teammate = false;   // a spawn whose agent lives on, and whose results come without a notification
   bool is_elsewhere = false;  // a teammate in a process of its own: its hooks name another session
+  bool takes_text = true;     // of a model call: a text can be added to what the model reads
   bool was_not_done = false;  // the program did not send the message, or did not change the task
   std::string task;           // the id of a task; of `task_update`, `target` is its new owner, if any
   task_change change = task_change::none;

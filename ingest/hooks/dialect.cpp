@@ -14,6 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
+// Those of coding agents.
 constexpr std::array dialects = {&claude_code, &codex, &gemini, &opencode};
 
 constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325;

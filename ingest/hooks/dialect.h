@@ -44,6 +44,8 @@ struct dialect {
   abilities able;
   // The main agent's stop is its answer, even while subagents act. Otherwise the program resumes it with each result.
   bool stop_is_answer = false;
+  // False: it reports no messages between agents, so the rules are off and only the guards judge.
+  bool reports_messages = true;
   boost::system::result<call, bad_call> (*read)(const boost::json::object& hook);
   // The body of the answer; "{}" changes nothing.
   std::string (*write)(const call& of, const reply& answer);
@@ -61,6 +63,8 @@ extern const dialect claude_code;
 extern const dialect codex;
 extern const dialect gemini;
 extern const dialect opencode;
+// Of a gateway, not of a coding agent: it has a path of its own, and `find_dialect` does not find it.
+extern const dialect litellm;
 
 // ---- for the dialects
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/rule_id.h"
+
 namespace digd::hooks {
 
 namespace {
@@ -39,6 +41,25 @@ bool is_from_prompt(const call& of) {
     case call_kind::agent_started: return true;
     default: return false;
   }
+}
+
+// What the run's rules are: those that this kind of program needs otherwise than by default.
+void write_rules(json_writer& hello, bool reports_messages) {
+  hello.key("rules").open_object();
+  if (!reports_messages) {
+    for (const std::string_view rule : failure_rule_names) {
+      hello.key(rule).open_object().key("mode").text("off").close_object();
+    }
+    hello.close_object();
+    return;
+  }
+  // The parent of several subagents reads results of different origin by design. Messages between agents are judged.
+  hello.key("cross_lineage_aggregation").open_object();
+  hello.key("kinds").open_array().text("message").close_array().close_object();
+  for (const std::string_view rule : {"deadlock", "missing_termination"}) {
+    hello.key(rule).open_object().key("window_ms").integer(rest_window_ms).close_object();
+  }
+  hello.close_object();
 }
 
 }  // namespace
@@ -112,13 +133,7 @@ std::string session::begin_run(const call& of) {
   hello.key("run").text(run_).key("session").text("main");
   hello.key("agents").open_array().text("main").close_array();
   hello.key("mode").text(options_.mode).key("clock").text(options_.clock);
-  // The parent of several subagents reads results of different origin by design. Messages between agents are judged.
-  hello.key("rules").open_object().key("cross_lineage_aggregation").open_object();
-  hello.key("kinds").open_array().text("message").close_array().close_object();
-  for (const std::string_view rule : {"deadlock", "missing_termination"}) {
-    hello.key(rule).open_object().key("window_ms").integer(rest_window_ms).close_object();
-  }
-  hello.close_object();
+  write_rules(hello, options_.reports_messages);
   if (options_.max_repeats > 0 || options_.max_outputs > 0) {
     hello.key("guards").open_object();
     const auto add = [&](std::string_view guard, std::string_view limit, std::size_t most) {
@@ -223,11 +238,19 @@ reply session::answer(std::uint64_t judged_seq, const received_verdict& verdict)
     return {};
   }
   if (w.kind == waiting_kind::brought) return bring(w, verdict);
-  if (w.kind == waiting_kind::spawn && verdict.action != "hold" && verdict.action != "reroute") start_whole(w);
+  const bool goes_on = verdict.action != "hold" && verdict.action != "reroute";
+  if (w.kind == waiting_kind::spawn && goes_on) start_whole(w);
+  if (w.kind == waiting_kind::model && goes_on) read_by_model(w);
   if (verdict.action == "deliver") return {};
   if (verdict.action == "hold") return hold(w, verdict);
   switch (w.kind) {
     case waiting_kind::prompt: return {reply_action::add_context, verdict.inject};
+    case waiting_kind::model:
+      if (verdict.action == "inject" && !w.takes_text) {
+        out_.delivery(w.event, "as_is", "no text can be added to this kind of call");
+        return {};
+      }
+      [[fallthrough]];
     case waiting_kind::spawn:
     case waiting_kind::message:
       if (verdict.action == "inject") return {reply_action::amend_input, verdict.inject};
@@ -256,6 +279,7 @@ void session::give_up(std::uint64_t judged_seq) {
   waiting_.erase(found);
   if (w.kind == waiting_kind::submit) answered_ = true;
   if (w.kind == waiting_kind::spawn) start_whole(w);
+  if (w.kind == waiting_kind::model) read_by_model(w);
   if (w.kind == waiting_kind::brought) turn_over(*w.receiver, read_inbox(*w.receiver, w.sender));
 }
 
@@ -360,7 +384,7 @@ session::agent* session::acting(const call& of) {
     return nullptr;
   }
   const std::string type = of.agent_type.empty() ? "subagent" : of.agent_type;
-  agent& a = add_agent(free_name({}, type));
+  agent& a = add_agent(free_name(of.tool == tool_kind::model ? of.agent : std::string(), type));
   a.type = type;
   a.id = of.agent;
   a.asked_by = &main_agent();

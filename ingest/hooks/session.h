@@ -7,6 +7,7 @@
 //   main agent    one activation a turn. The prompt waits until the turn that answers; results are consumed when read.
 //   spawn         an event to an agent of its own (`general-purpose#2`), so that children of one type differ
 //   subagent      an activation; its last message is an event to the agent that spawned or messaged it
+//   model call    an activation of its own of the caller, and an event to the model, which reads it at once
 //   shared task   an event to nobody that is `fyi`; given to another agent, an event to it. Who takes it has it as
 //   input
 //
@@ -36,6 +37,7 @@ struct session_options {
   std::size_t max_blocks = 5;  // stops of an agent that digd answers with `block` in a run
   abilities able;
   bool stop_is_answer = false;  // dialect.h
+  bool reports_messages = true;
   // Guards of runs from session logs; 0: not this guard.
   std::size_t max_repeats = 0, max_outputs = 0;
 };
@@ -138,13 +140,14 @@ class session {
     std::optional<usage_totals> counted;  // empty: what it used before is not known
   };
   // `brought`: a result that the spawn's own call brought. Its agent has ended, and can take nothing back.
-  enum class waiting_kind : std::uint8_t { prompt, spawn, message, assignment, tool, result, brought, submit };
+  enum class waiting_kind : std::uint8_t { prompt, spawn, message, assignment, tool, model, result, brought, submit };
   struct waiting {
     waiting_kind kind;
     std::string event;
     agent* sender = nullptr;    // whose hook waits
     agent* receiver = nullptr;  // of a spawn, a message, an assignment or a result
     std::string tool_use;
+    bool takes_text = true;  // call.h
   };
 
   // A message on which the program's user decides. Its receiver reads it only after the tool call is done.
@@ -177,6 +180,10 @@ class session {
   reply deny(const waiting& w, const received_verdict& verdict);
   reply hold(const waiting& w, const received_verdict& verdict);
   reply block(const waiting& w, const received_verdict& verdict);
+
+  // ---- session_models.cpp: calls of language models
+  void want_model(const call& of, agent& caller, taken& into);
+  void read_by_model(const waiting& w);
 
   // ---- session_tasks.cpp: the shared task list, and what agents read without a hook
   bool want_assignment(const call& of, agent& caller, taken& into);

@@ -39,6 +39,7 @@ void session::take_notification(const call& of) {
 void session::want_tool(const call& of, taken& into) {
   agent* caller = acting(of);
   if (caller == nullptr) return;
+  if (of.tool == tool_kind::model) return want_model(of, *caller, into);
   if (caller->activation.empty()) open(*caller, read_inbox(*caller));
   count_usage(of, *caller);
   turn_over(*caller, read_mail(*caller));

@@ -13,7 +13,7 @@ from live import Daemon  # noqa: E402
 
 def pytest_terminal_summary(terminalreporter):
     """Says which programs were not tested."""
-    paths = {name: os.environ.get(f"{name.upper()}_BIN") for name in ("Codex", "Gemini", "opencode")}
+    paths = {name: os.environ.get(f"{name.upper()}_BIN") for name in ("Codex", "Gemini", "opencode", "LiteLLM")}
     missing = [name for name, path in {"Claude Code": program(), **paths}.items() if not path]
     if missing:
         names = ", ".join(missing)
