@@ -34,6 +34,7 @@ void print_text(const rule& r) {
   if (r.traits.has_window()) std::cout << " window_ms=" << s.window_ms;
   if (r.traits.has_attempts()) std::cout << " max_attempts=" << s.max_attempts;
   if (r.traits.reroutes) std::cout << " max_reroutes=" << s.max_reroutes;
+  if (r.traits.repeated) std::cout << " skip_repeated=" << (s.skip_repeated ? "true" : "false");
   std::cout << "\n  says     " << r.text() << "\n\n";
 }
 
@@ -45,6 +46,7 @@ void append_options(json_writer& json, const rule& r) {
   if (r.traits.has_window()) json.key("window_ms").integer(s.window_ms);
   if (r.traits.has_attempts()) json.key("max_attempts").integer(s.max_attempts);
   if (r.traits.reroutes) json.key("max_reroutes").integer(s.max_reroutes);
+  if (r.traits.repeated) json.key("skip_repeated").boolean(s.skip_repeated);
   json.close_object();
 }
 

@@ -41,6 +41,7 @@ void apply(const rule_request& asked, const rule& which, rule_settings& s) {
   if (asked.window_ms && which.traits.has_window()) s.window_ms = *asked.window_ms;
   if (asked.max_attempts && which.traits.has_attempts()) s.max_attempts = *asked.max_attempts;
   if (asked.max_reroutes && which.traits.reroutes) s.max_reroutes = *asked.max_reroutes;
+  if (asked.skip_repeated && which.traits.repeated) s.skip_repeated = *asked.skip_repeated;
   if (asked.text) s.text = *asked.text;
 }
 

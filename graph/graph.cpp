@@ -292,6 +292,7 @@ void graph::end(activation_index v, const message& message, reroutes& rerouted) 
     switch (input.reaction) {
       case reaction::consume:
         take(e, node.agent, delivery_state::consumed);
+        event.consumed_again = event.consumed;
         event.consumed = true;
         break;
       case reaction::discard: take(e, node.agent, delivery_state::discarded); break;
@@ -306,6 +307,7 @@ void graph::end(activation_index v, const message& message, reroutes& rerouted) 
   if (node.active) stall(v);
   node.open = false;
   node.failed = message.failed;
+  if (!node.used_fixed) node.repeats = repeats_work(node);
   --open_count_;
   auto& open = agents_[node.agent].open;
   const activation_index moved = swap_out(open, node.agent_slot);
@@ -374,14 +376,30 @@ void graph::add_output(activation_index v, event_index e, milliseconds now) {
   if (from.open) activate(v, now);
   if (node.late) return;
   node.derived = true;
+  node.repeated = from.repeats && node.is_work();
   node.depth = from.output_depth;
   node.ancestry = from.ancestry;
+}
+
+bool graph::repeats_work(const activation_node& v) const {
+  bool uses_work = false;
+  bool only_repeated = true;
+  for (const activation_input& input : v.inputs) {
+    const event_node& x = events_[input.event.index];
+    if (!(v.open || v.uses(input)) || !x.is_work()) continue;
+    const bool by_itself = input.reaction == reaction::consume;
+    if (by_itself ? x.consumed_again : x.consumed) return true;
+    uses_work = true;
+    only_repeated = only_repeated && x.repeated;
+  }
+  return uses_work && only_repeated;
 }
 
 void graph::fix_used(activation_index v) {
   activation_node& node = activations_[v];
   node.used_fixed = true;
   node.used_all = node.open;
+  if (node.open) node.repeats = repeats_work(node);  // else it was fixed when the activation ended
   begin_marking();
   boost::intrusive_ptr<ancestor_list> ancestor_lists;
   const auto add = [&](event_ref r) {

@@ -138,6 +138,7 @@ class graph {
   void forget();
 
  private:
+  bool repeats_work(const activation_node& v) const;
   event_index new_event(std::string_view id);
   activation_index new_activation(std::string_view id);
   event_index input_event(std::string_view id, agent_index for_agent);

@@ -53,7 +53,7 @@ struct event_node {
   std::string id;
   const std::string* kind = nullptr;  // owned by the graph; null: none
 
-  std::uint64_t ordinal : 48 = 0;  // position among all events and activations of the run
+  std::uint64_t ordinal : 46 = 0;  // position among all events and activations of the run
   // The flags fill the word of `ordinal`.
   bool submit : 1 = false;
   bool fyi : 1 = false;
@@ -62,6 +62,8 @@ struct event_node {
   bool late : 1 = false;            // announced after it was known as an input
   bool derived : 1 = false;         // it descends from the used inputs of its source
   bool consumed : 1 = false;        // by an activation that ended and did not fail
+  bool consumed_again : 1 = false;  // by a second one
+  bool repeated : 1 = false;        // work, and its source repeated other work (`activation_node::repeats`)
   bool gave_up_submit : 1 = false;  // an answer that was given back
   bool settled : 1 = false;
   bool remembered : 1 = true;                    // its id is indexed; else only open activations keep it
@@ -101,13 +103,16 @@ struct activation_input {
 
 struct activation_node {
   std::string id;
-  std::uint64_t ordinal : 48 = 0;
+  std::uint64_t ordinal : 47 = 0;
   bool open : 1 = false;
   bool failed : 1 = false;
   bool active : 1 = false;      // open and not stalled
   bool used_fixed : 1 = false;  // its first output is recorded: the used inputs are fixed
   bool used_all : 1 = false;    // it was open then: it uses all its inputs
-  milliseconds heard_ms = 0;    // when it started or its last output was recorded
+  // Some work that it uses was consumed by another activation that had ended and not failed, or it uses repeated work
+  // alone. Fixed when its first output is recorded or when it ends, whichever comes first.
+  bool repeats : 1 = false;
+  milliseconds heard_ms = 0;  // when it started or its last output was recorded
   agent_index agent = nobody;
   std::uint32_t output_count = 0;  // without `fyi` outputs
   std::uint32_t work_outputs = 0;

@@ -35,6 +35,7 @@ struct rule_settings {
   milliseconds window_ms = 0;       // of rules that judge by time
   std::uint64_t max_attempts = 0;   // for the run, or for each event (rule_traits::attempts)
   std::uint64_t max_reroutes = 0;   // ER
+  bool skip_repeated = false;       // ET: repeated work does not count as unresolved
   std::string text;                 // replaces the rule's healing text; empty: does not
   bool operator==(const rule_settings&) const = default;
 };
@@ -95,6 +96,7 @@ struct rule_request {
   std::optional<milliseconds> window_ms;
   std::optional<std::uint64_t> max_attempts;
   std::optional<std::uint64_t> max_reroutes;
+  std::optional<bool> skip_repeated;
   std::optional<std::string> text;
 };
 

@@ -19,7 +19,8 @@ constexpr rule_doc about{
         "waits in the tester's buffer.",
     .false_positives =
         "Work that became obsolete but that its holder never took in; notices that are not marked as "
-        "fyi. With `kinds`, only work of these kinds holds an answer back.",
+        "fyi. With `kinds`, only work of these kinds holds an answer back. With "
+        "`skip_repeated`, work that another agent had already taken on does not.",
     .cleared =
         "None of the unresolved events is reachable work any more, or an answer was let through on which the "
         "rule did not fire.",
@@ -33,6 +34,7 @@ class early_termination final : public rule {
       : rule(rule_id::early_termination, digd::severity::failure, action::reroute,
              {.kinds = true,
               .attempts = scope::run,
+              .repeated = true,
               .returns = true,
               .recurs = recurrence::anywhere,
               .place = place_kind::answer},
@@ -48,7 +50,8 @@ class early_termination final : public rule {
       g.mark_ancestors(b.event);
       g.look_at(g.reachable().size());
       for (const graph::event_index x : g.reachable()) {
-        if (!g.is_marked(x) && kind_counts(g.event(x), s)) events.push_back(x);
+        const bool skipped = s.skip_repeated && g.event(x).repeated;
+        if (!g.is_marked(x) && kind_counts(g.event(x), s) && !skipped) events.push_back(x);
       }
       return events;
     });

@@ -112,6 +112,7 @@ struct rule_traits {
   scope window = scope::none;    // judges by time: has `window_ms`; at most one rule with windows of events
   scope attempts = scope::none;  // has `max_attempts`, counted for the run or for each event
   bool reroutes = false;         // has the option `max_reroutes`
+  bool repeated = false;         // has the option `skip_repeated`
   bool returns = false;          // its healing makes one agent act again: `max_returns_per_agent` bounds it
   recurrence recurs = recurrence::same_place;
   place_kind place = place_kind::delivery;

@@ -324,6 +324,12 @@ void add_rule(table& table, const rule& r) {
         [id](auto& c) -> auto& { return c.policy.defaults.of(id).max_reroutes; },
         "Reroutes of an event that are allowed before the rule fires."));
   }
+  if (r.traits.repeated) {
+    table.push_back(yes_or_no(
+        at + "skip_repeated", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).skip_repeated; },
+        "Repeated work does not count as unresolved: work derived from work that another activation had consumed "
+        "before, or from repeated work alone."));
+  }
   option text = words(
       at + "text", when, [id](auto& c) -> auto& { return c.policy.defaults.of(id).text; },
       "The text for agents, in place of the rule's own. `digctl rules` lists the {placeholders}. Empty: the rule's "

@@ -14,12 +14,14 @@ constexpr std::int64_t spoken_protocol = 1;
 constexpr std::size_t max_text_bytes = 4096;
 
 // Contexts of a rule's options: the options that the rule has.
-constexpr std::uint32_t has_kinds = 1, has_window = 2, has_attempts = 4, has_reroutes = 8, has_all = 16;
+constexpr std::uint32_t has_kinds = 1, has_window = 2, has_attempts = 4, has_reroutes = 8, has_repeated = 16,
+                        has_all = 32;
 
 std::uint32_t context_of(rule_id id) {
   const rule_traits& traits = rule_of(id).traits;
   return has_all | (traits.kinds ? has_kinds : 0) | (traits.has_window() ? has_window : 0) |
-         (traits.has_attempts() ? has_attempts : 0) | (traits.reroutes ? has_reroutes : 0);
+         (traits.has_attempts() ? has_attempts : 0) | (traits.reroutes ? has_reroutes : 0) |
+         (traits.repeated ? has_repeated : 0);
 }
 
 struct rule_fields {
@@ -32,15 +34,17 @@ struct rule_fields {
   bool window_ms(item& it) { return in.duration(it, out.window_ms); }
   bool max_attempts(item& it) { return in.count(it, out.max_attempts); }
   bool max_reroutes(item& it) { return in.count(it, out.max_reroutes); }
+  bool skip_repeated(item& it) { return in.flag(it, out.skip_repeated.emplace()); }
   bool text(item& it) { return in.string(it, 0, max_text_bytes, out.text); }
 
-  static constexpr std::array<known_field<rule_fields>, 7> fields{{
+  static constexpr std::array<known_field<rule_fields>, 8> fields{{
       {"mode", &rule_fields::mode},
       {"kinds", &rule_fields::kinds, has_kinds},
       {"except", &rule_fields::except},
       {"window_ms", &rule_fields::window_ms, has_window},
       {"max_attempts", &rule_fields::max_attempts, has_attempts},
       {"max_reroutes", &rule_fields::max_reroutes, has_reroutes},
+      {"skip_repeated", &rule_fields::skip_repeated, has_repeated},
       {"text", &rule_fields::text},
   }};
 };

@@ -90,6 +90,7 @@ void append_rule(std::string& out, rule_id id, const rule_settings& settings) {
   if (traits.has_window()) fields.number("window_ms", settings.window_ms);
   if (traits.has_attempts()) fields.number("max_attempts", settings.max_attempts);
   if (traits.reroutes) fields.number("max_reroutes", settings.max_reroutes);
+  if (settings.skip_repeated) fields.field("skip_repeated") += "true";
   if (!settings.text.empty()) fields.text("text", settings.text);
   fields.end();
 }

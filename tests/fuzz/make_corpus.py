@@ -186,6 +186,7 @@ def hellos():
                 "rules": {
                     "deadlock": {"window_ms": 2000, "max_attempts": 3, "text": "go on"},
                     "cross_lineage_aggregation": {"mode": "shadow", "kinds": ["solution"]},
+                    "early_termination": {"skip_repeated": True},
                     "excessive_rerouting": {"max_reroutes": 4},
                 },
                 "healing": {"budget": 1000},

@@ -69,11 +69,14 @@ std::vector<finding> evaluator::findings_on(const blocked_event& b) const {
 
 void evaluator::find_early_termination(const blocked_event& b, std::vector<finding>& found) const {
   if (!h_.events_[b.event_].submit_) return;
+  const rule_settings& options = settings_of(h_, rule::early_termination);
   const std::set<std::size_t> before = ancestors(h_, b.event_);
   std::set<std::string> unresolved;
-  for (std::size_t e : reachable_work(h_))
-    if (of_kind(h_.events_[e], settings_of(h_, rule::early_termination).kinds_) && before.count(e) == 0)
+  for (std::size_t e : reachable_work(h_)) {
+    const bool skipped = options.skip_repeated_ && h_.events_[e].repeated_;
+    if (of_kind(h_.events_[e], options.kinds_) && before.count(e) == 0 && !skipped)
       unresolved.insert(h_.events_[e].id_);
+  }
   if (!unresolved.empty()) found.push_back({rule::early_termination, std::nullopt, unresolved});
 }
 

@@ -296,6 +296,7 @@ all_rules decode_rules(const json::object& hello, all_rules base) {
     to.window_ms_ = integer_or(from, "window_ms", to.window_ms_);
     to.max_attempts_ = integer_or(from, "max_attempts", to.max_attempts_);
     to.max_reroutes_ = integer_or(from, "max_reroutes", to.max_reroutes_);
+    if (const json::value* skip = field(from, "skip_repeated")) to.skip_repeated_ = skip->as_bool();
     take_texts(from, "kinds", to.kinds_);
     take_texts(from, "except", to.except_);
   }

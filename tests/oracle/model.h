@@ -41,6 +41,7 @@ struct rule_settings {
   std::int64_t window_ms_ = 0;
   std::int64_t max_attempts_ = 3;
   std::int64_t max_reroutes_ = 2;
+  bool skip_repeated_ = false;
   bool operator==(const rule_settings&) const = default;
 };
 
@@ -108,6 +109,7 @@ struct event_record {
   bool fyi_ = false;
   bool system_ = false;
   bool placeholder_ = false;      // named as an input, not yet filled in
+  bool repeated_ = false;         // work whose source repeats other work
   bool submit_returned_ = false;  // was a submit event until ET gave it back
   bool settled_ = false;
   bool forgotten_ = false;
@@ -129,6 +131,7 @@ struct activation_record {
   std::vector<std::size_t> outputs_;      // events
   std::vector<reaction_kind> reactions_;  // parallel to inputs_ after a successful end, otherwise empty
   std::optional<std::vector<std::size_t>> used_inputs_;
+  std::optional<bool> repeats_;  // fixed by the first output or the end
   bool open_ = true;
   bool failed_ = false;
   bool stalled_ = false;

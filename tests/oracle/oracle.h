@@ -68,6 +68,7 @@ class evaluator {
   std::vector<blocked_event> record_end(const message& m);
   std::vector<blocked_event> record_events(const std::vector<event_fields>& events, std::optional<std::size_t> source);
   void fix_used_inputs(activation_record& v);
+  void fix_repeats(std::size_t activation);
   void record_delivery(const message& m);
   void record_usage(const message& m, std::size_t activation);
   void give_in(blocked_event& b, const std::string& agent);

@@ -77,7 +77,7 @@ void count_hello(const json::value& line, const oracle::history& h, census& c) {
   if (rules == nullptr) return;
   for (const auto& rule : rules->as_object())
     for (const auto& setting : rule.value().as_object())
-      if (setting.key() == "mode" || setting.value().is_array() || setting.value() == 0)
+      if (setting.key() == "mode" || setting.value().is_array() || setting.value().is_bool() || setting.value() == 0)
         ++c.seen_["some rule's " + std::string(setting.key()) + (setting.value() == 0 ? " of 0" : "")];
 }
 
@@ -228,6 +228,7 @@ TEST_CASE("random_traces_reach_every_rule_mode_cause_error_and_unusual_state", "
                            "run mode shadow",
                            "some rule's mode",
                            "some rule's kinds",
+                           "some rule's skip_repeated",
                            "some rule's window_ms of 0",
                            "some rule's max_attempts of 0",
                            "some rule's max_reroutes of 0",

@@ -68,6 +68,20 @@ TEST_CASE("oracle_counts_only_the_configured_kinds_for_early_termination") {
   REQUIRE(fired(s.output("e2", "v1", "[]", R"(,"submit":true)"), "early_termination") == 0);
 }
 
+TEST_CASE("oracle_skips_repeated_work_only_if_asked_to") {
+  for (const bool skips : {false, true}) {
+    script s(std::string(R"(,"agents":["a","b"],"rules":{"early_termination":{"skip_repeated":)") +
+             (skips ? "true" : "false") + "}}");
+    s.root("e1", R"(["a","b"])");
+    s.start("v1", "a", R"(["e1"])");
+    s.end("v1", "{}", "[]");
+    s.start("v2", "b", R"(["e1"])");
+    s.end("v2", "{}", R"([{"id":"e2","recipients":["b"]}])");
+    s.start("v3", "a", "[]");
+    REQUIRE(fired(s.output("e3", "v3", "[]", R"(,"submit":true)"), "early_termination") == (skips ? 0u : 1u));
+  }
+}
+
 TEST_CASE("oracle_reports_an_event_for_nobody_in_the_roster_as_an_orphan_at_once") {
   script s;
   s.start("v1", "a", "[]");

@@ -94,6 +94,7 @@ std::vector<blocked_event> evaluator::record_end(const message& m) {
   }
   v.failed_ = m.failed_;
   v.open_ = false;
+  fix_repeats(index);
   h_.ended_since_gap_.push_back(index);
   for (blocked_event& b : blocked) {
     name_agents(b.recipients_);
@@ -110,6 +111,24 @@ void evaluator::fix_used_inputs(activation_record& v) {
   v.used_inputs_.emplace();
   for (std::size_t i = 0; i < v.inputs_.size(); ++i)
     if (v.open_ || v.reactions_[i] == reaction_kind::consume) v.used_inputs_->push_back(v.inputs_[i]);
+}
+
+// Whether another activation had consumed some work that this one uses, or all the work that it uses is repeated.
+void evaluator::fix_repeats(std::size_t activation) {
+  activation_record& v = h_.activations_[activation];
+  if (v.repeats_) return;
+  std::vector<std::size_t> used = v.used_inputs_.value_or(std::vector<std::size_t>{});
+  for (std::size_t i = 0; i < v.reactions_.size() && !v.used_inputs_; ++i)
+    if (v.reactions_[i] == reaction_kind::consume) used.push_back(v.inputs_[i]);
+  std::erase_if(used, [&](std::size_t e) { return !is_work(h_.events_[e]); });
+  const auto taken_by_another = [&](std::size_t e) {
+    for (std::size_t u = 0; u < h_.activations_.size(); ++u)
+      if (u != activation && consumed_by(h_.activations_[u], e)) return true;
+    return false;
+  };
+  const bool only_repeated =
+      std::all_of(used.begin(), used.end(), [&](std::size_t e) { return h_.events_[e].repeated_; });
+  v.repeats_ = std::any_of(used.begin(), used.end(), taken_by_another) || (!used.empty() && only_repeated);
 }
 
 // Adds all events of a message before it fixes the generators of the first and before it makes the first delivery.
@@ -140,6 +159,7 @@ std::vector<blocked_event> evaluator::record_events(const std::vector<event_fiel
     activation_record& v = h_.activations_[*source];
     for (const blocked_event& b : blocked) v.outputs_.push_back(b.event_);
     fix_used_inputs(v);
+    fix_repeats(*source);
     v.last_sign_ms_ = h_.clock_;
     v.last_word_ms_ = h_.clock_;
     v.silent_steps_ = 0;
@@ -153,6 +173,7 @@ std::vector<blocked_event> evaluator::record_events(const std::vector<event_fiel
     if (b.late_ || !source) continue;
     const activation_record& v = h_.activations_[*source];
     event.derived_from_ = *v.used_inputs_;
+    event.repeated_ = *v.repeats_ && is_work(event);
     for (std::size_t parent : event.derived_from_)
       event.generators_.insert(h_.events_[parent].generators_.begin(), h_.events_[parent].generators_.end());
     if (event.generators_.empty() && is_generating(h_, v)) event.generators_.insert(*source);

@@ -61,6 +61,7 @@ json::object trace_simulator::draw_rule(std::size_t index) {
       r == rule::early_termination || r == rule::cross_lineage_aggregation || r == rule::repeated_subproblem;
   if (by_kind && dice_.percent(20))
     from["kinds"] = dice_.percent(20) ? array{} : dice_.percent(50) ? array{"k1"} : array{"k2", "k1"};
+  if (r == rule::early_termination && dice_.percent(40)) from["skip_repeated"] = dice_.percent(85);
   if (dice_.percent(25)) {
     array except;
     for (std::size_t i = dice_.below(4); i > 0; --i)

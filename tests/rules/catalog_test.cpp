@@ -121,6 +121,7 @@ TEST_CASE("every_rule_has_the_documented_defaults") {
     CHECK((s.window_ms > 0) == r->traits.has_window());
     CHECK((s.max_attempts > 0) == r->traits.has_attempts());
     CHECK((s.max_reroutes > 0) == r->traits.reroutes);
+    CHECK_FALSE(s.skip_repeated);
     CHECK(r->traits.has_attempts() == (r->healing != action::inject));
     CHECK(r->severity == (r->healing == action::inject ? severity::warning : severity::failure));
   }

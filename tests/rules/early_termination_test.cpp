@@ -173,6 +173,97 @@ TEST_CASE("early_termination_counts_only_unresolved_work_of_the_configured_kinds
   CHECK(with(R"(["other"])") == strings{});
 }
 
+namespace {
+
+// e1 reaches ada and bob. Both split it, bob after ada had consumed it: e4 and what is derived from it are repeated.
+constexpr const char* two_split_the_same_work = R"(
+{"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["cy"]},{"id":"e3","recipients":["ada"]}]}
+{"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1"]}
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e4","recipients":["dee"]},{"id":"e5","recipients":["eve"]}]}
+{"type":"activation_started","activation":"v3","agent":"dee","inputs":["e4"]}
+{"type":"activation_ended","activation":"v3","outputs":[{"id":"e6","recipients":["eve"]}]})";
+
+strings findings_with_repeated_skipped(const std::string& lines) {
+  scenario s(R"({"type":"hello","agents":["ada","bob","cy","dee","eve"],)"
+             R"("rules":{"early_termination":{"skip_repeated":true},"cross_lineage_aggregation":{"mode":"off"}}})");
+  s.then(lines);
+  return s.detection_summaries();
+}
+
+constexpr const char* ada_answers_with_all = R"(
+{"type":"activation_started","activation":"v7","agent":"cy","inputs":["e2"]}
+{"type":"activation_ended","activation":"v7","outputs":[{"id":"e7","recipients":["ada"]}]}
+{"type":"activation_started","activation":"v8","agent":"ada","inputs":["e3","e7"]}
+{"type":"activation_ended","activation":"v8","outputs":[{"id":"e9","submit":true}]})";
+
+}  // namespace
+
+TEST_CASE("repeated_work_holds_an_answer_back_unless_it_is_skipped") {
+  const std::string lines = std::string(two_split_the_same_work) + ada_answers_with_all;
+  CHECK(findings_with_repeated_skipped(lines) == strings{});
+  scenario by_default(R"({"type":"hello","agents":["ada","bob","cy","dee","eve"]})");
+  by_default.then(lines);
+  CHECK(by_default.detection_summaries().back() == "early_termination e9 [e5, e6] reroute");
+}
+
+TEST_CASE("the_text_names_no_repeated_work_if_it_is_skipped") {
+  scenario s(
+      R"({"type":"hello","agents":["ada","bob","cy","dee","eve"],"rules":{"early_termination":{"skip_repeated":true}}})");
+  s.then(two_split_the_same_work);
+  s.then(R"(
+{"type":"activation_started","activation":"v8","agent":"ada","inputs":["e3"]}
+{"type":"activation_ended","activation":"v8","outputs":[{"id":"e9","submit":true}]})");
+  CHECK(s.detection_summaries().back() == "early_termination e9 [e2] reroute");
+  CHECK(s.verdict_on("e9").inject.find(R"("e2" of agent "ada" (waiting at "cy"))") != std::string::npos);
+  CHECK(s.verdict_on("e9").inject.find(R"("e5")") == std::string::npos);
+}
+
+TEST_CASE("work_is_not_repeated_if_nobody_else_has_completed_its_source") {
+  // Siblings: one activation splits e1.
+  CHECK(findings_with_repeated_skipped(R"(
+{"type":"event","event":{"id":"e1","recipients":["ada"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+{"type":"activation_ended","activation":"v1","outputs":[{"id":"e2","recipients":["bob"]},{"id":"e3","recipients":["cy"]}]}
+{"type":"activation_started","activation":"v2","agent":"bob","inputs":["e2"]}
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e9","submit":true}]})") ==
+        strings{"early_termination e9 [e3] reroute"});
+  // The other activation that had e1 failed, left it waiting, discarded it, or has not ended.
+  for (const char* other : {R"({"type":"activation_ended","activation":"v1","failed":true})",
+                            R"({"type":"activation_ended","activation":"v1","reactions":{"e1":"wait"}})",
+                            R"({"type":"activation_ended","activation":"v1","reactions":{"e1":"discard"}})", ""}) {
+    INFO(other);
+    const strings found = findings_with_repeated_skipped(std::string(R"(
+{"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
+{"type":"activation_started","activation":"v1","agent":"ada","inputs":["e1"]}
+)") + other + R"(
+{"type":"activation_started","activation":"v2","agent":"bob","inputs":["e1"]}
+{"type":"activation_ended","activation":"v2","outputs":[{"id":"e2","recipients":["cy"]}]}
+{"type":"activation_started","activation":"v3","agent":"dee"}
+{"type":"activation_ended","activation":"v3","outputs":[{"id":"e9","submit":true}]})");
+    REQUIRE(found.size() == 1);
+    CHECK(found.front().find("e2") != std::string::npos);
+  }
+  // Work derived from repeated work and from other work is new.
+  CHECK(findings_with_repeated_skipped(std::string(two_split_the_same_work) + R"(
+{"type":"event","event":{"id":"e8","recipients":["eve"]}}
+{"type":"activation_started","activation":"v4","agent":"eve","inputs":["e5","e6","e8"]}
+{"type":"activation_ended","activation":"v4","outputs":[{"id":"e10","recipients":["dee"]}]})" +
+                                       ada_answers_with_all) == strings{"early_termination e9 [e10] reroute"});
+}
+
+TEST_CASE("a_repeated_answer_that_was_given_back_must_be_built_on") {
+  const strings found = findings_with_repeated_skipped(std::string(two_split_the_same_work) + R"(
+{"type":"activation_started","activation":"v4","agent":"eve","inputs":["e5","e6"]}
+{"type":"activation_ended","activation":"v4","outputs":[{"id":"e8","submit":true}]}
+{"type":"activation_started","activation":"v5","agent":"cy","inputs":["e2"]}
+{"type":"activation_ended","activation":"v5","outputs":[{"id":"e7","recipients":["ada"]}]}
+{"type":"activation_started","activation":"v6","agent":"ada","inputs":["e3","e7"]}
+{"type":"activation_ended","activation":"v6","outputs":[{"id":"e9","submit":true}]})");
+  CHECK(found == strings{"early_termination e8 [e2, e3] reroute", "early_termination e9 [e8] reroute"});
+}
+
 TEST_CASE("early_termination_follows_modes_and_reports_causes") { check_causes(early_answer); }
 
 TEST_CASE("a_submit_event_that_is_not_given_back_is_let_through") {

@@ -17,6 +17,8 @@ export interface RuleSettings {
   window_ms?: number;
   max_attempts?: number;
   max_reroutes?: number;
+  /** Of early termination: repeated work does not count as unresolved. */
+  skip_repeated?: boolean;
   text?: string;
 }
 

@@ -88,6 +88,7 @@ TEST_CASE("a_hellos_fields_are_checked_and_named_by_their_last_name", "[decode][
       {R"("rules":{"excessive_rerouting":{"max_reroutes":"2"}})", "max_reroutes"},
       {R"("rules":{"early_termination":{"kinds":"k"}})", "kinds"},
       {R"("rules":{"early_termination":{"kinds":[1]}})", "kinds"},
+      {R"("rules":{"early_termination":{"skip_repeated":1}})", "skip_repeated"},
       {R"("rules":{"early_termination":{"text":5}})", "text"},
       {R"("rules":{"early_termination":{"text":")" + std::string(4097, 't') + "\"}}", "text"},
       {R"("healing":5)", "healing"},

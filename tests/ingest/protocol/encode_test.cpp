@@ -84,6 +84,7 @@ run_settings unusual_settings() {
   s.of(rule_id::deadlock).except = {"coder", "planner"};
   s.max_returns_per_agent = 7;
   s.of(rule_id::early_termination).max_attempts = 18446744073709551615u;
+  s.of(rule_id::early_termination).skip_repeated = true;
   s.of(rule_id::cross_lineage_aggregation).mode = mode::off;
   s.of(rule_id::deadlock).window_ms = 1;
   s.of(rule_id::excessive_rerouting).max_reroutes = 9;
