@@ -14,9 +14,10 @@ constexpr const char* enforcing = "\"mode\":\"enforce\"";
 constexpr int usual_returns = 3;  // the default `max_attempts` of early termination
 constexpr int many_returns = 15;
 
-// Rules that do not heal still observe, so that all arms count the same detections.
-regime with_rules_observing(const std::function<bool(rule_id)>& observes) {
-  std::string rules;
+// Rules that do not heal still observe, so that all arms count the same detections. `early_termination` is a setting of
+// that rule.
+regime with_rules_observing(const std::function<bool(rule_id)>& observes, const std::string& early_termination = {}) {
+  std::string rules = early_termination;
   for (std::size_t i = 0; i < failure_rule_count; ++i) {
     const auto id = static_cast<rule_id>(i);
     if (!observes(id)) continue;
@@ -50,6 +51,23 @@ std::vector<arm> make_arms() {
   return arms;
 }
 
+constexpr const char* selective = "\"early_termination\":{\"skip_repeated\":true}";
+
+std::vector<arm> make_second_round() {
+  std::vector<arm> chosen;
+  for (const char* name : {"plain", "observe", "enforce", "blind", "only early_termination"})
+    chosen.push_back(*std::find_if(arms().begin(), arms().end(), [&](const arm& a) { return a.name == name; }));
+  chosen.push_back(
+      {"observe, selective", arm::kind::engine, std::string("\"mode\":\"observe\",\"rules\":{") + selective + '}'});
+  chosen.push_back({"only early_termination, selective", arm::kind::engine,
+                    with_rules_observing([](rule_id id) { return id != rule_id::early_termination; }, selective)});
+  chosen.push_back(
+      {"enforce, selective", arm::kind::engine, with_rules_observing([](rule_id) { return false; }, selective)});
+  chosen.push_back({"blind and all but early_termination", arm::kind::blind,
+                    with_rules_observing([](rule_id id) { return id == rule_id::early_termination; }), usual_returns});
+  return chosen;
+}
+
 outcome live_in(const cell& where, std::uint64_t seed, const parameters& parameters, monitor& with) {
   return world(where, seed, parameters, with).live();
 }
@@ -69,9 +87,17 @@ const std::vector<arm>& arms() {
   return arms;
 }
 
+const std::vector<arm>& second_round_arms() {
+  static const std::vector<arm> arms = make_second_round();
+  return arms;
+}
+
 const arm* arm_named(const std::string& name) {
-  const auto found = std::find_if(arms().begin(), arms().end(), [&](const arm& a) { return a.name == name; });
-  return found == arms().end() ? nullptr : &*found;
+  const auto is_named = [&](const arm& a) { return a.name == name; };
+  if (const auto found = std::find_if(arms().begin(), arms().end(), is_named); found != arms().end()) return &*found;
+  const std::vector<arm>& later = second_round_arms();
+  const auto found = std::find_if(later.begin(), later.end(), is_named);
+  return found == later.end() ? nullptr : &*found;
 }
 
 outcome play(const cell& where, std::uint64_t seed, const arm& treatment, const parameters& parameters) {
@@ -81,7 +107,11 @@ outcome play(const cell& where, std::uint64_t seed, const arm& treatment, const 
       return live_in(where, seed, parameters, with);
     }
     case arm::kind::blind: {
-      blind_guard with(treatment.max_returns);
+      if (treatment.asks.empty()) {
+        blind_guard with(treatment.max_returns);
+        return live_in(where, seed, parameters, with);
+      }
+      blind_guard with(treatment.max_returns, treatment.asks);
       return live_in(where, seed, parameters, with);
     }
     case arm::kind::random: return play_random(where, seed, parameters);

@@ -14,7 +14,7 @@ struct arm {
   enum class kind : std::uint8_t { nobody, engine, blind, random, judge };
   std::string name;
   kind kind = kind::engine;
-  regime asks;          // for `engine` only
+  regime asks;          // for `engine`; for `blind` too if digd heals beside it
   int max_returns = 0;  // for `blind` only
 };
 
@@ -22,7 +22,10 @@ struct arm {
 // rule alone, digd without each rule, and digd and the blind guard with fifteen returns.
 const std::vector<arm>& arms();
 inline constexpr std::size_t main_arms = 6;
-// Null if there is none.
+// The arms of the second round: arms of the first one, then early termination that skips repeated work, and the blind
+// guard beside all rules but early termination.
+const std::vector<arm>& second_round_arms();
+// Of either round; null if there is none.
 const arm* arm_named(const std::string& name);
 
 outcome play(const cell& where, std::uint64_t seed, const arm& treatment, const parameters& parameters = {});

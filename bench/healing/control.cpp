@@ -7,7 +7,7 @@ namespace digd::bench {
 
 // ---- what controls share
 
-control::control() : observer_("\"mode\":\"observe\"") {}
+control::control(regime asks) : observer_(std::move(asks)) {}
 
 void control::open(const std::vector<std::string>& agents, const parameters& parameters) {
   agents_ = agents;

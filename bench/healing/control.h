@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/healing/engine_monitor.h"
@@ -19,10 +20,10 @@ inline constexpr std::string_view blind_text =
 inline constexpr std::string_view neutral_text =
     "Please check that you have all you need, and tell the others what they need from you.";
 
-// A monitor beside which digd observes.
+// A monitor beside which digd observes, unless `asks` says otherwise.
 class control : public monitor {
  public:
-  control();
+  explicit control(regime asks = "\"mode\":\"observe\"");
   void open(const std::vector<std::string>& agents, const parameters& parameters) override;
   tally counted() const override { return observer_.counted(); }
   const std::vector<detection>& detections() const override { return observer_.detections(); }
@@ -46,6 +47,7 @@ class control : public monitor {
 class blind_guard final : public control {
  public:
   explicit blind_guard(int max_returns) : left_(max_returns) {}
+  blind_guard(int max_returns, regime asks) : control(std::move(asks)), left_(max_returns) {}
   instruction hear(const report& message) override;
 
  private:

@@ -25,6 +25,7 @@ struct options {
   int agents = 0;                 // only cells with this number; 0: all
   std::int64_t integers = 0;
   bool fitting = false;
+  bool second_round = false;
   std::vector<std::string> set;  // NAME=VALUE of parameters
   bool chart = false;
   std::string speak;  // name of a run that is played with a monitor at the other end of the pipes
@@ -64,11 +65,9 @@ int speak(const options& options) {
 }
 
 int run(const options& options) {
-  std::vector<trial> trials;
-  for (const trial& t :
-       options.fitting ? fitting_runs(options.first, options.seeds) : whole_study(options.first, options.seeds)) {
-    if (wanted(t, options)) trials.push_back(t);
-  }
+  const auto runs = options.fitting ? fitting_runs : options.second_round ? second_round : whole_study;
+  std::vector<trial> trials = runs(options.first, options.seeds);
+  std::erase_if(trials, [&](const trial& t) { return !wanted(t, options); });
   const auto results = run_all(trials, parameters_of(options), options.threads, [&](std::size_t done) {
     if (done % 100 == 0 || done == trials.size()) std::fprintf(stderr, "\r%zu of %zu runs", done, trials.size());
   });
@@ -96,6 +95,7 @@ int main(int argc, char** argv) {
   app.add_option("--agents", options.agents, "only cells with so many agents");
   app.add_option("--integers", options.integers, "only cells with so many integers");
   app.add_flag("--fitting", options.fitting, "instead of the study: the cells of the paper's Table 2, observed");
+  app.add_flag("--second-round", options.second_round, "instead of the study: its second round")->excludes("--fitting");
   app.add_option("--set", options.set, "NAME=VALUE: another value of a parameter; may be given again");
   app.add_option("--speak", options.speak,
                  "one run of this name: its messages on standard output, answers on standard input");

@@ -1,6 +1,6 @@
 """Rewrites the figures of docs/healing.md: each table between its marks, and the chart.
 
-python bench/healing/report.py build/bench-healing/study.jsonl [--docs docs]
+python bench/healing/report.py build/bench-healing/study.jsonl build/bench-healing/second-round.jsonl [--docs docs]
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import charts
 import fit
+import selective
 import tables
 from results import Results
 
@@ -30,10 +31,12 @@ def fill(page: str, name: str, content: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Tables and chart of docs/healing.md from the results of the bench.")
     parser.add_argument("study", type=Path)
+    parser.add_argument("second_round", type=Path)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="folder of healing.md and images/")
     parser.add_argument("--bench", type=Path, default=BENCH, help="digd-bench-healing, which draws the chart")
     arguments = parser.parse_args()
     study = Results(arguments.study)
+    second = Results(arguments.second_round)
     page = (arguments.docs / "healing.md").read_text()
     for name, content in (
         ("facts", tables.facts(study)),
@@ -48,6 +51,11 @@ def main() -> None:
         ("rules", tables.single_rules(study)),
         ("outcomes", tables.outcomes(study)),
         ("following", tables.following(study)),
+        ("second round", selective.facts(second)),
+        ("selective against", selective.comparisons(second)),
+        ("selective valid", selective.valid_answers(second)),
+        ("selective flags", selective.flags(second)),
+        ("selective price", selective.price(second)),
         ("fit", fit.table()),
     ):
         page = fill(page, name, content)

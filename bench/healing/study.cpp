@@ -70,6 +70,16 @@ std::vector<trial> whole_study(std::uint64_t first, std::uint64_t seeds) {
   return trials;
 }
 
+std::vector<trial> second_round(std::uint64_t first, std::uint64_t seeds) {
+  std::vector<trial> trials;
+  for (const cell& where : detailed_cells()) {
+    for (const arm& a : second_round_arms()) {
+      for (std::uint64_t s = 0; s < seeds; ++s) trials.push_back({.where = where, .arm = a.name, .seed = first + s});
+    }
+  }
+  return trials;
+}
+
 std::vector<trial_result> run_all(const std::vector<trial>& trials, const parameters& given, unsigned threads,
                                   const std::function<void(std::size_t done)>& progress) {
   std::vector<trial_result> results(trials.size());

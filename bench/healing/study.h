@@ -26,6 +26,8 @@ struct trial_result {
 // The study of docs/study/simulated-plan.md: the main arms in every cell; arms of single rules and of many returns, and
 // other chances to follow a text, in the detailed cells. Seeds first … first + seeds - 1.
 std::vector<trial> whole_study(std::uint64_t first, std::uint64_t seeds);
+// The second round of the plan: its arms in the detailed cells.
+std::vector<trial> second_round(std::uint64_t first, std::uint64_t seeds);
 // The cells of the paper's Table 2, observed only: for fit.py.
 std::vector<trial> fitting_runs(std::uint64_t first, std::uint64_t seeds);
 

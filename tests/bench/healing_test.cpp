@@ -131,10 +131,36 @@ TEST_CASE("after_every_message_the_agents_buffers_equal_the_engines_pending_deli
 }
 
 TEST_CASE("the_engine_refuses_no_message_of_the_world_in_any_arm") {
-  for (const arm& a : arms()) {
-    INFO(a.name);
-    for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(play(middle, seed, a).counted.refused == 0);
+  for (const std::vector<arm>* round : {&arms(), &second_round_arms()}) {
+    for (const arm& a : *round) {
+      INFO(a.name);
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) CHECK(play(middle, seed, a).counted.refused == 0);
+    }
   }
+}
+
+TEST_CASE("selective_early_termination_flags_some_answers_less_and_none_more") {
+  const std::size_t rule = index_of(rule_id::early_termination);
+  std::size_t fewer = 0;
+  for (std::uint64_t seed = 1; seed <= 4 * seeds; ++seed) {
+    const outcome usual = played(small, seed, "observe"), selective = played(small, seed, "observe, selective");
+    CHECK(selective.counted.detections[rule] <= usual.counted.detections[rule]);
+    CHECK(selective.time_ms == usual.time_ms);
+    fewer += selective.counted.detections[rule] < usual.counted.detections[rule];
+  }
+  CHECK(fewer > 0);
+}
+
+TEST_CASE("beside_the_blind_guard_all_rules_but_early_termination_heal") {
+  std::size_t healed = 0, returned = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    const outcome o = played(middle, seed, "blind and all but early_termination");
+    CHECK(o.counted.healed[index_of(rule_id::early_termination)] == 0);
+    for (const std::uint64_t n : o.counted.healed) healed += n;
+    returned += o.answers > 1;
+  }
+  CHECK(healed > 0);
+  CHECK(returned > 0);
 }
 
 TEST_CASE("an_answer_is_valid_if_it_counts_every_element_and_none_twice") {
