@@ -69,9 +69,9 @@ def valid_answers(r: Results) -> str:
     return markdown(head, rows)
 
 
-def flagged(r: Results, cell: Cell, arm: str, lacking: bool) -> float:
+def flagged(r: Results, cell: Cell, arm: str, lacking: bool) -> str:
     runs = [run for run in r.runs(cell, arm) if answered(run) and (run["missing"] > 0) == lacking]
-    return rate(run["detections"]["early_termination"] > 0 for run in runs)
+    return f"{rate(run['detections']['early_termination'] > 0 for run in runs):.0f}" if runs else "–"
 
 
 def flags(r: Results) -> str:
@@ -80,7 +80,7 @@ def flags(r: Results) -> str:
     for cell in Comparison(r, SELECTIVE_ET, "blind", r.cells()).weakest_first:
         row = named(cell)
         for lacking in (False, True):
-            row += [f"{flagged(r, cell, arm, lacking):.0f}" for arm in ("observe", "observe, selective")]
+            row += [flagged(r, cell, arm, lacking) for arm in ("observe", "observe, selective")]
         rows.append(row)
     head = ["integers", "agents", "complete answers flagged, %", "selective", "lacking answers flagged, %", "selective"]
     return markdown(head, rows)
@@ -100,8 +100,8 @@ def price(r: Results) -> str:
             row = [*named(cell), TITLES[usual]]
             for _, value_of, digits in values:
                 old, new = (r.column(cell, arm, value_of) for arm in (usual, selective))
-                blind = mean(r.column(cell, "blind", value_of))
-                row.append(" / ".join(f"{x:.{digits}f}" for x in (mean(old), mean(new), blind)))
+                plain, blind = (r.column(cell, arm, value_of) for arm in ("plain", "blind"))
+                row.append(" / ".join(f"{mean(numbers):.{digits}f}" for numbers in (plain, old, new, blind)))
                 row.append(amount(bootstrap_difference(new, old), digits))
             rows.append(row)
     head = ["integers", "agents", "arm"]
