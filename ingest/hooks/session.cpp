@@ -238,9 +238,9 @@ reply session::answer(std::uint64_t judged_seq, const received_verdict& verdict)
     return {};
   }
   if (w.kind == waiting_kind::brought) return bring(w, verdict);
-  const bool goes_on = verdict.action != "hold" && verdict.action != "reroute";
-  if (w.kind == waiting_kind::spawn && goes_on) start_whole(w);
-  if (w.kind == waiting_kind::model && goes_on) read_by_model(w);
+  const bool proceeds = verdict.action != "hold" && verdict.action != "reroute";
+  if (w.kind == waiting_kind::spawn && proceeds) start_whole(w);
+  if (w.kind == waiting_kind::model && proceeds) read_by_model(w);
   if (verdict.action == "deliver") return {};
   if (verdict.action == "hold") return hold(w, verdict);
   switch (w.kind) {

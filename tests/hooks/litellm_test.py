@@ -182,7 +182,8 @@ def test_a_recorded_call_changes_nothing_in_shadow_and_malformed_ones_are_refuse
 if LITELLM:
 
     def test_a_healthy_system_is_the_same_with_digd(tmp_path):
-        with Daemon(tmp_path / "daemon", "verdict_deadline_ms = 20000\n[guards.budget]\nmax_model_calls = 100\n") as daemon:
+        config = "verdict_deadline_ms = 20000\n[guards.budget]\nmax_model_calls = 100\n"
+        with Daemon(tmp_path / "daemon", config) as daemon:
             seen = []
             for name, guardrail in (("plain", None), ("digd", daemon.address)):
                 with Proxy(tmp_path / name, guardrail) as proxy:
