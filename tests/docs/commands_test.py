@@ -9,9 +9,11 @@ import re
 import shlex
 import subprocess
 import sys
+import urllib.parse
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests/daemon")]
@@ -179,7 +181,17 @@ def errors_of_worldview(text, folder):
 
 
 def test_digctl_accepts_worldviews(tmp_path):
-    texts = [text for _, text in blocks("yaml")]
-    assert len(texts) == 1
-    assert errors_of_worldview(texts[0], tmp_path) == []
-    assert errors_of_worldview(texts[0].replace("edges:", "edgs:"), tmp_path) != []
+    (text,) = [text for page, text in blocks("yaml") if page.startswith("docs/causal.md")]
+    assert errors_of_worldview(text, tmp_path) == []
+    assert errors_of_worldview(text.replace("edges:", "edgs:"), tmp_path) != []
+
+
+def test_yaml_samples_of_litellm_name_the_path_of_digd():
+    """tests/hooks/litellm_test.py runs the real proxy with these settings."""
+    others = [(page, text) for page, text in blocks("yaml") if not page.startswith("docs/causal.md")]
+    assert [page for page, _ in others] == ["docs/integrations/litellm.md"]
+    (guardrail,) = yaml.safe_load(others[0][1])["guardrails"]
+    parameters = guardrail["litellm_params"]
+    assert urllib.parse.urlsplit(parameters["api_base"]).path == "/v1/guardrail"
+    assert parameters["unreachable_fallback"] == "fail_open"
+    assert parameters["fail_on_error"] is False

@@ -36,6 +36,8 @@ PARQUET = {
 
 
 def fleet_config(server, **options):
+    # The server reserves a stream's maximum on the disk: the default of digd, twice, is too much for a small machine.
+    options = {"stream_bytes": 256 << 20, **options}
     more = "".join(f"{name} = {json.dumps(value)}\n" for name, value in options.items())
     return f'[fleet]\nservers = ["{server.url}"]\nhost = "h1"\n{more}'
 
