@@ -53,6 +53,7 @@ struct call {
   std::string prompt_id;
   std::string agent;  // id of the subagent that acts; empty: the main agent
   std::string agent_type;
+  bool is_internal = false;  // of an agent without a type: the program's own, unless its start was reported
   std::string folder, branch, model;
   std::string mode;  // that the call asks for; empty: it does not say
 

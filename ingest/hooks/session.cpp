@@ -189,6 +189,9 @@ session::taken session::take(const call& of) {
     if (is_of_run(of.kind)) ++ignored_;
     return result;
   }
+  // The program's own agents, such as the one that summarizes a long conversation, report only their ends. Their texts
+  // reach no agent of the run.
+  if (of.is_internal && of.kind != call_kind::agent_started && find_agent(of.agent) == nullptr) return result;
   if (cancel_agent(of, result)) return result;
   switch (of.kind) {
     case call_kind::prompt: take_prompt(of, result); break;

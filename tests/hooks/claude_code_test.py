@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 from coding_agent import play, post, program
-from fake_model import Call
+from fake_model import SUMMARIZE, Call, Tokens
 from live import wait_until
 
 REAL = pytest.mark.skipif(program() is None, reason="needs the real program: its own behaviour is what is tested")
@@ -26,6 +26,16 @@ THREE = {
     "a": [[command("echo a")], ["result a"]],
     "b": [[command("echo b")], ["result b"]],
     "c": [[command("echo c")], ["result c"]],
+}
+
+WAITS = {"run_in_background": False}
+# After the second subagent the prompt is as large as the model allows, so the program compacts the conversation. It
+# keeps one reply, so the part of the summary begins at its second.
+COMPACTED = {
+    "main": [[agent("a", **WAITS)], [agent("b", **WAITS), Tokens(999_000)]],
+    "main-summary": [["a and b have worked. [[part:rest]]"]],
+    "rest": [[], [agent("c", **WAITS)], ["All done."]],
+    **{name: [[f"result {name}"]] for name in "abc"},
 }
 
 
@@ -116,6 +126,20 @@ def test_three_parallel_subagents_fire_nothing_and_change_nothing(watched, tmp_p
     assert [event["payload"]["text"] for event in events(trace).values() if event.get("submit")] == ["All done."]
     if session.is_real:
         assert session.result == "All done."
+
+
+@pytest.mark.parametrize("mode", ["shadow", "enforce"])
+def test_a_conversation_that_is_compacted_in_the_middle_fires_nothing(watched, tmp_path, mode):
+    session = play("compacted", tmp_path, watched.url(mode), COMPACTED)
+    run = the_one_run(watched)
+    assert session.changed == []
+    assert (run["ended"], watched.detections(run)) == ("success", [])
+    tasks = [event for event in events(watched.trace(run)).values() if event.get("kind") == "task"]
+    assert [task["payload"]["text"] for task in tasks] == [f"[[part:{part}]] work" for part in "abc"]
+    if session.is_real:
+        assert session.result == "All done."
+        asked = [json.dumps(request["messages"][-1]) for request in session.model.seen_by("main")]
+        assert any(SUMMARIZE in text for text in asked)
 
 
 def test_nested_subagents_are_told_from_their_parents(watched, tmp_path):

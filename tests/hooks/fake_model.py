@@ -1,7 +1,8 @@
 """A model endpoint on loopback that answers from a script, so that coding agents run without a network.
 
 A conversation plays the part that its first user message names as [[part:NAME]]. Its n-th reply is the n-th of the
-part's script; after the last, the last is repeated. A reply is a list of blocks: a text, or a call of a tool.
+part's script; after the last, the last is repeated. A reply is a list of blocks: a text, a call of a tool, or the
+number of tokens that the prompt took. The part "NAME-summary" answers the request to summarize the conversation.
 """
 
 import json
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PART = re.compile(r"\[\[part:([a-z0-9_-]+)\]\]")
+SUMMARIZE = "create a detailed summary of the conversation"  # how Claude Code asks
 
 
 @dataclass
@@ -22,18 +24,27 @@ class Call:
 
 
 @dataclass
+class Tokens:
+    """How many tokens a reply says that its prompt took: near the model's limit, the program compacts."""
+
+    input: int
+
+
+@dataclass
 class Model:
     """The script, and what was asked of it."""
 
-    parts: dict[str, list[list[str | Call]]]
+    parts: dict[str, list[list[str | Call | Tokens]]]
     requests: list[dict] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def reply(self, body: dict) -> list[str | Call]:
+    def reply(self, body: dict) -> list[str | Call | Tokens]:
         """Returns the next reply of the conversation's part."""
         with self.lock:
             self.requests.append(body)
         name = part_of(body)
+        if SUMMARIZE in json.dumps(body.get("messages", [])[-1:]):
+            name += "-summary"
         if name not in self.parts:
             return ["ok"]
         script = self.parts[name]
@@ -56,13 +67,13 @@ def part_of(body: dict) -> str:
     return ""
 
 
-def blocks(reply: list[str | Call], number: int) -> list[dict]:
+def blocks(reply: list[str | Call | Tokens], number: int) -> list[dict]:
     """Returns a reply as content blocks of the Messages API."""
     made = []
     for index, block in enumerate(reply):
         if isinstance(block, str):
             made.append({"type": "text", "text": block})
-        else:
+        elif isinstance(block, Call):
             identity = f"toolu_{number:04d}_{index}"
             made.append({"type": "tool_use", "id": identity, "name": block.tool, "input": block.input})
     return made
@@ -106,6 +117,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer("application/json", b"{}")
         reply = self.model.reply(body)
         content = blocks(reply, len(self.model.requests))
+        tokens = next((block.input for block in reply if isinstance(block, Tokens)), 100)
         message = {
             "id": f"msg_{len(self.model.requests):04d}",
             "type": "message",
@@ -114,7 +126,7 @@ class Handler(BaseHTTPRequestHandler):
             "content": content,
             "stop_reason": "tool_use" if any(isinstance(block, Call) for block in reply) else "end_turn",
             "stop_sequence": None,
-            "usage": {"input_tokens": 100, "output_tokens": 10},
+            "usage": {"input_tokens": tokens, "output_tokens": 10},
         }
         if not body.get("stream"):
             return self.answer("application/json", json.dumps(message).encode())

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from claude_code_test import THREE, agent, events, starts
+from claude_code_test import COMPACTED, THREE, agent, events, starts
 from coding_agent import program, run_program, without_paths
 from fake_model import Model
 from live import DIGCTL
@@ -21,13 +21,22 @@ SESSIONS = {
         "a": [["result a"]],
         "b": [["result b"]],
     },
+    "compacted": COMPACTED,
+}
+# In the same session, the user compacts the conversation, and then goes on. One reply is kept.
+LATER = ("/compact", "[[part:later]] go on")
+COMMANDED = {
+    "main": [[agent("a"), agent("b")], ["They work."], ["All done."]],
+    "main-summary": [["a and b have worked."]],
+    "later": [[], [agent("c")], ["It works."], ["Later done."]],
+    **{name: [[f"result {name}"]] for name in "abc"},
 }
 
 
-def logs_of(name, folder):
+def logs_of(name, folder, parts, resumes=()):
     """The logs of a session: of one that the program runs now, else recorded ones."""
     if program():
-        run_program(folder, Model(SESSIONS[name]), {})
+        run_program(folder, Model(parts), {}, resumes=resumes)
         projects = folder / "home" / ".claude" / "projects"
         if os.environ.get("RECORD_HOOKS"):
             record(projects, LOGS / name, folder)
@@ -65,10 +74,11 @@ def detections(path):
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_log_becomes_the_trace_of_a_watched_session(name, tmp_path):
-    traces = traces_of(logs_of(name, tmp_path), tmp_path / "traces")
+    parts = SESSIONS[name]
+    traces = traces_of(logs_of(name, tmp_path, parts), tmp_path / "traces")
     ((path, trace),) = traces.items()
     kinds = [event.get("kind") for event in events(trace).values()]
-    assert kinds.count("task") == len(SESSIONS[name]) - 1
+    assert kinds.count("task") == len([part for part in parts if len(part) == 1])
     assert kinds.count("answer") == 1
     assert {line["agent"] for line in starts(trace)} >= {"main", "general-purpose#1"}
     assert detections(path) == (["early_termination"] if name == "empty" else [])
@@ -77,6 +87,17 @@ def test_a_log_becomes_the_trace_of_a_watched_session(name, tmp_path):
     assert labels["program"] == "claude-code"
     assert labels["project"] == "project"
     assert labels["model"].startswith("claude-")
+
+
+def test_a_compacted_session_goes_on_and_its_summary_is_no_prompt(tmp_path):
+    traces = traces_of(logs_of("commanded", tmp_path, COMMANDED, LATER), tmp_path / "traces")
+    first, second = sorted(traces.values(), key=lambda trace: trace[1]["ts"])
+    for trace, prompt, tasks in ((first, "[[part:main]] go", "ab"), (second, LATER[1], "c")):
+        made = list(events(trace).values())
+        assert [event["payload"]["text"] for event in made if event.get("kind") == "prompt"] == [prompt]
+        assert sorted(e["payload"]["text"] for e in made if e.get("kind") == "result") == [f"result {t}" for t in tasks]
+        assert trace[-1]["outcome"] == "success"
+    assert [rule for path in traces for rule in detections(path)] == []
 
 
 def test_logs_that_are_none_are_refused_and_damaged_lines_named(tmp_path):

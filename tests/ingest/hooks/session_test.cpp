@@ -71,6 +71,17 @@ TEST_CASE("AResumedSessionContinuesAsAnotherRunWithTheSameLabel") {
   REQUIRE(rules_in(player).empty());
 }
 
+TEST_CASE("AnAgentOfTheProgramItselfIsNoAgentOfTheRun") {
+  hook_player player(hooks::claude_code);
+  play_all(player, {claude("UserPromptSubmit", R"("prompt":"go")"),
+                    claude("PreToolUse", R"("agent_id":"a1","agent_type":"","tool_name":"Read","tool_use_id":"t1")"),
+                    claude("SubagentStop", R"("agent_id":"a1","agent_type":"","last_assistant_message":"a summary")"),
+                    claude("Stop", R"("last_assistant_message":"done")"), claude("SessionEnd")});
+  REQUIRE(values_of(player, "outcome") == std::vector<std::string>{"success"});
+  REQUIRE(values_of(player, "agent") == std::vector<std::string>{"main"});
+  REQUIRE(rules_in(player).empty());
+}
+
 TEST_CASE("TheStartOfASessionNamesModelAndBranchOfItsRuns") {
   hook_player player(hooks::claude_code);
   play_all(player,
