@@ -45,6 +45,7 @@ class log_reader {
   void take_result(const json::object& line, const json::object& result);
   void drop_command();
   void take_assistant(const json::object& message);
+  void count_reply(const std::string& id, const usage_totals& usage);
   // False: the dialect refuses the call.
   bool stop(const std::string& text);
   bool add(const char* hook, json::object fields);
@@ -57,6 +58,7 @@ class log_reader {
   std::size_t prompt_ = std::string::npos;                             // the latest prompt's place among the calls
   std::map<std::string, std::pair<std::string, json::object>> tools_;  // by tool use: name and input
   std::map<std::string, usage_totals> replies_;                        // by the reply's id
+  usage_totals total_;                                                 // of `replies_`
   std::map<std::size_t, std::string> models_;                          // by the prompt's place among the calls
   bool acts_ = false;
   bool stopped_without_text_ = false;  // and the stop is the last call
@@ -146,7 +148,7 @@ void log_reader::take_result(const json::object& line, const json::object& resul
 void log_reader::take_assistant(const json::object& message) {
   if (std::exchange(stopped_without_text_, false)) calls_.remove_last();
   if (const json::object* usage = object_of(message, "usage")) {
-    replies_[text_of(message, "id")] = usage_of(*usage);
+    count_reply(text_of(message, "id"), usage_of(*usage));
   }
   // The first reply to a prompt names the model.
   if (std::string model = model_of(message); prompt_ < calls_.size() && !model.empty()) {
@@ -170,16 +172,20 @@ void log_reader::take_assistant(const json::object& message) {
   stopped_without_text_ = stop(text) && text.empty();
 }
 
+// The lines of one reply repeat its usage; the last is complete.
+void log_reader::count_reply(const std::string& id, const usage_totals& usage) {
+  const auto [reply, is_new] = replies_.try_emplace(id);
+  if (is_new) ++total_.model_calls;
+  total_.input_tokens += usage.input_tokens - reply->second.input_tokens;
+  total_.output_tokens += usage.output_tokens - reply->second.output_tokens;
+  reply->second = usage;
+}
+
 bool log_reader::stop(const std::string& text) {
   acts_ = false;
-  usage_totals total;
-  for (const auto& [id, usage] : replies_) {
-    total.input_tokens += usage.input_tokens;
-    total.output_tokens += usage.output_tokens;
-    ++total.model_calls;
-  }
-  json::object usage{
-      {"input_tokens", total.input_tokens}, {"output_tokens", total.output_tokens}, {"model_calls", total.model_calls}};
+  json::object usage{{"input_tokens", total_.input_tokens},
+                     {"output_tokens", total_.output_tokens},
+                     {"model_calls", total_.model_calls}};
   json::object fields{{"digd", json::object{{"usage", std::move(usage)}}}};
   if (!text.empty()) fields["last_assistant_message"] = text;
   return add(file_.agent.empty() ? "Stop" : "SubagentStop", std::move(fields));
