@@ -2,11 +2,17 @@
 
 Each attack is a function that runs in a process of its own until it is ended, so that it takes no time from the client.
 The client has a token of its own, and sends an event every few milliseconds and waits for its verdict.
+
+A control shows the noise of the machine, and what attackers take of its processors: the same client asks a second digd,
+which nobody attacks, in turn with the attacked one.
 """
 
 import argparse
+import contextlib
+import dataclasses
 import functools
 import json
+import math
 import multiprocessing
 import os
 import socket
@@ -296,17 +302,20 @@ class Innocent:
         answer = self.frame_of("verdicts", self.seq)
         return None if answer is None else (time.monotonic() - begun) * 1000
 
-    def measure(self, seconds):
-        """(latencies, messages without a verdict)"""
-        took, lost = [], 0
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            latency = self.ask()
+
+
+def measure(clients, seconds):
+    """The latencies of each client, which ask in turn. A message without a verdict ends it, and counts as infinite."""
+    took = [[] for _ in clients]
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for client, latencies in zip(clients, took, strict=True):
+            latency = client.ask()
+            latencies.append(math.inf if latency is None else latency)
             if latency is None:
-                return took, lost + 1
-            took.append(latency)
-            time.sleep(BETWEEN_S)
-        return took, lost
+                return took
+        time.sleep(BETWEEN_S)
+    return took
 
 
 def p99(latencies):
@@ -316,29 +325,48 @@ def p99(latencies):
 # ---- one attack
 
 
+@dataclasses.dataclass
+class Outcome:
+    """Milliseconds, each a p99."""
+
+    calm: float  # before the attack
+    control: float  # of the digd that nobody attacks, during the attack
+    attacked: float
+    lost: int  # verdicts that never came
+    works: bool  # the attacked digd, to the end
+
+    @property
+    def ratio(self):
+        return self.attacked / self.control
+
+
+def started(stack, folder):
+    folder.mkdir()
+    (folder / "tokens.toml").write_text(tokens())
+    return stack.enter_context(Daemon(folder, CONFIG.replace("{folder}", str(folder))))
+
+
 def play(attack, seconds, processes):
-    """(undisturbed p99, p99 under attack, lost verdicts, whether digd works)"""
-    with tempfile.TemporaryDirectory(prefix="attack-") as where:
-        folder = Path(where)
-        (folder / "tokens.toml").write_text(tokens())
-        with Daemon(folder, CONFIG.replace("{folder}", str(folder))) as daemon:
-            client = Innocent(daemon.address)
-            client.measure(seconds / 5)  # warm
-            calm, lost_calm = client.measure(seconds)
-            attackers = [
-                multiprocessing.Process(target=attack, args=(daemon.address, n), daemon=True) for n in range(processes)
-            ]
-            for attacker in attackers:
-                attacker.start()
-            time.sleep(0.3)
-            attacked, lost = client.measure(seconds)
-            alive = daemon.process.poll() is None
-            for attacker in attackers:
-                attacker.kill()
-                attacker.join()
-            alive = alive and client.ask() is not None
-            alive = daemon.stop() == 0 and alive
-    return p99(calm), p99(attacked), lost + lost_calm, alive
+    with tempfile.TemporaryDirectory(prefix="attack-") as where, contextlib.ExitStack() as stack:
+        daemon, undisturbed = (started(stack, Path(where) / name) for name in ("attacked", "control"))
+        clients = [Innocent(daemon.address), Innocent(undisturbed.address)]
+        measure(clients, seconds / 5)  # warm
+        calm, calm_control = measure(clients, seconds)
+        attackers = [
+            multiprocessing.Process(target=attack, args=(daemon.address, n), daemon=True) for n in range(processes)
+        ]
+        for attacker in attackers:
+            attacker.start()
+        time.sleep(0.3)
+        attacked, control = measure(clients, seconds)
+        works = daemon.process.poll() is None
+        for attacker in attackers:
+            attacker.kill()
+            attacker.join()
+        works = works and clients[0].ask() is not None
+        works = daemon.stop() == 0 and works
+    lost = sum(math.inf in latencies for latencies in (calm, calm_control, attacked, control))
+    return Outcome(p99(calm), p99(control), p99(attacked), lost, works)
 
 
 def main(arguments=None):
@@ -352,16 +380,16 @@ def main(arguments=None):
     if unknown := [name for name in chosen if name not in BY_NAME]:
         parser.error(f"there is no attack {unknown[0]}; there are {', '.join(BY_NAME)}")
     failed = []
-    print(f"{'attack':<20} {'calm p99 ms':>11} {'p99 ms':>8} {'ratio':>6} {'lost':>5}  digd")
+    print("p99 in ms: before the attack, of the control during it, and of the attacked digd")
+    print(f"{'attack':<20} {'calm':>8} {'control':>8} {'attacked':>8} {'ratio':>6} {'lost':>5}  digd")
     for name in chosen:
-        calm, attacked, lost, alive = play(BY_NAME[name], asked.seconds, asked.processes)
-        ratio = attacked / calm
-        is_slow = ratio > MAX_RATIO and not asked.counts
-        if lost or not alive or is_slow:
+        got = play(BY_NAME[name], asked.seconds, asked.processes)
+        is_slow = got.ratio > MAX_RATIO and not asked.counts
+        if got.lost or not got.works or is_slow:
             failed.append(name)
         print(
-            f"{name:<20} {calm:>11.2f} {attacked:>8.2f} {ratio:>6.2f} {lost:>5}  "
-            + ("works" if alive else "FAILED") + ("  TOO SLOW" if is_slow else ""),
+            f"{name:<20} {got.calm:>8.2f} {got.control:>8.2f} {got.attacked:>8.2f} {got.ratio:>6.2f} {got.lost:>5}  "
+            + ("works" if got.works else "FAILED") + ("  TOO SLOW" if is_slow else ""),
             flush=True,
         )
     print("every verdict came, and digd works" if not failed else "failed: " + ", ".join(failed))

@@ -7,5 +7,5 @@ from attack import BY_NAME, play
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_an_attack_costs_an_innocent_client_no_verdict(name):
-    *_, lost, works = play(BY_NAME[name], seconds=0.5, processes=1)
-    assert lost == 0 and works
+    got = play(BY_NAME[name], seconds=0.5, processes=1)
+    assert got.lost == 0 and got.works
