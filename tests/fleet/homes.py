@@ -41,7 +41,7 @@ class Host(Daemon):
 
 
 def metric(daemon, name):
-    request = f"GET /metrics HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode()
+    request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     for line in daemon.http(request)[1].splitlines():
         if line.startswith(name + " "):
             return float(line.split()[1])

@@ -21,29 +21,31 @@ def has_stream_client():
 
 
 class NatsServer:
-    def __init__(self, folder, max_payload=None, more=""):
+    def __init__(self, folder, max_payload=None, more="", address="127.0.0.1", prefix=()):
+        """`prefix`: words before the command, as those that run it in another network namespace."""
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        self.address, self.prefix = address, list(prefix)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        self.url = f"nats://127.0.0.1:{self.port}"
+        self.url = f"nats://{address}:{self.port}"
         limit = f"max_payload: {max_payload}\n" if max_payload else ""
         self.config = folder / "nats.conf"
-        listen = f'listen: "127.0.0.1:{self.port}"\n'
+        listen = f'listen: "{address}:{self.port}"\n'
         self.config.write_text(f'{listen}jetstream {{ store_dir: "{folder}/js" }}\n{limit}{more}')
         self.process = None
 
     def start(self):
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen([PROGRAM, "-c", self.config], stdout=log, stderr=log)
+            self.process = subprocess.Popen([*self.prefix, PROGRAM, "-c", self.config], stdout=log, stderr=log)
         wait_until(self.answers, "the server of NATS")
         return self
 
     def answers(self):
         assert self.process.poll() is None, (self.folder / "log").read_text()
         try:
-            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+            socket.create_connection((self.address, self.port), timeout=1).close()
         except OSError:
             return False
         return True
