@@ -41,7 +41,8 @@ class Host(Daemon):
 
 
 def metric(daemon, name):
-    request = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+    host = "localhost" if daemon.address.startswith("unix:") else daemon.address
+    request = f"GET /metrics HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
     for line in daemon.http(request)[1].splitlines():
         if line.startswith(name + " "):
             return float(line.split()[1])
