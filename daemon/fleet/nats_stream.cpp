@@ -167,8 +167,6 @@ class nats_stream final : public stream {
 
 }  // namespace
 
-bool has_stream_client() { return true; }
-
 std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::string& why) {
   auto made = std::make_unique<nats_stream>(settings);
   why = made->connect();

@@ -3,8 +3,6 @@
 
 namespace digd::daemon {
 
-bool has_stream_client() { return false; }
-
 std::unique_ptr<stream> connect_stream(const fleet_settings&, std::string& why) {
   why = "this digd was built without the client of NATS";
   return nullptr;

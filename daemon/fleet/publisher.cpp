@@ -41,9 +41,6 @@ std::string publisher::start() {
 
 std::string publisher::prepare() {
   is_prepared_ = true;
-  if (!has_stream_client()) {
-    return "fleet.servers: this digd was built without the client of NATS (Debian: libnats-dev); build it again";
-  }
   std::string why;
   auto opened = archive::entry_stream::open(archive_path_, &why);
   if (!opened) return digd::quoted(archive_path_) + ": " + why;

@@ -38,8 +38,6 @@ class stream {
   virtual std::size_t max_message_bytes() const = 0;
 };
 
-// Whether this program can connect to a stream at all.
-bool has_stream_client();
 // Connects, and creates the stream `digd` if the server has none. Null: `why` has the reason.
 std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::string& why);
 

@@ -67,7 +67,15 @@ void add_fleet_options(std::vector<option>& table) {
       "other daemon takes them before this one drains."));
 }
 
-std::string check_fleet(const config& c) {
+bool has_stream_client() {
+#ifdef DIGD_FLEET
+  return true;
+#else
+  return false;
+#endif
+}
+
+std::string check_fleet(const config& c, bool can_publish) {
   if (c.fleet.servers.empty()) return {};
   if (!c.archive) return "fleet.servers: a fleet needs the archive; remove --no-archive or archive = false";
   if (!is_name(c.fleet.tenant)) {
@@ -83,6 +91,9 @@ std::string check_fleet(const config& c) {
     if (!server.starts_with("nats://") && !server.starts_with("tls://")) {
       return "fleet.servers: " + digd::quoted(server) + " does not begin with nats:// or tls://";
     }
+  }
+  if (!can_publish) {
+    return "fleet.servers: this digd was built without the client of NATS (Debian: libnats-dev); build it again";
   }
   return {};
 }

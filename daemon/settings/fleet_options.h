@@ -15,7 +15,10 @@ inline constexpr const char* fleet_meaning =
 
 void add_fleet_options(std::vector<option>& table);
 
-// What is wrong with the section, in words; empty: nothing.
-std::string check_fleet(const config& c);
+// Whether this program contains the client of NATS (CMake: DIGD_FLEET).
+bool has_stream_client();
+
+// What is wrong with the section, in words; empty: nothing. Without `can_publish` no fleet is right.
+std::string check_fleet(const config& c, bool can_publish = has_stream_client());
 
 }  // namespace digd::daemon

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "daemon/settings/fleet_options.h"
+
 namespace digd::daemon {
 namespace {
 
@@ -110,6 +112,15 @@ TEST_CASE("nothing_wider_than_this_machine_is_listened_on") {
     c.listen = broken;
     CHECK(check_config(c).starts_with("listen: "));
   }
+}
+
+TEST_CASE("a_fleet_needs_a_digd_with_the_client_of_NATS") {
+  config c;
+  CHECK(check_fleet(c, false).empty());
+  c.fleet.servers = {"nats://127.0.0.1:4222"};
+  CHECK(check_fleet(c, true).empty());
+  CHECK(check_fleet(c, false).find("built without the client of NATS") != std::string::npos);
+  CHECK(check_config(c) == check_fleet(c, has_stream_client()));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 import pytest
 from digd.fleet.query import rows
-from live import Daemon, wait_until
+from live import TIMEOUT_S, Daemon, wait_until
 from nats_server import NatsServer, has_stream_client
 
 TABLES = {
@@ -268,6 +268,19 @@ def test_a_wrong_fleet_is_refused_at_the_start(tmp_path, line, why):
     daemon = Daemon(tmp_path, f"[fleet]\n{servers}{line}\n")
     done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True)
     assert done.returncode != 0 and why in done.stdout + done.stderr
+
+
+def test_the_check_of_a_fleet_says_whether_digd_starts(tmp_path):
+    daemon = Daemon(tmp_path, '[fleet]\nservers = ["nats://127.0.0.1:1"]\n')
+    checked = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True)
+    if has_stream_client():
+        assert checked.returncode == 0, checked.stderr
+        with daemon:
+            assert readiness(daemon)["ready"] is True
+        return
+    assert checked.returncode == 2 and "built without the client of NATS" in checked.stderr
+    started = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert (started.returncode, started.stderr) == (2, checked.stderr)
 
 
 def test_the_questions_of_the_docs_have_answers(nats, tmp_path):
