@@ -146,6 +146,8 @@ def test_digd_accepts_toml_samples(text, tmp_path):
     (tmp_path / "digd.toml").write_text(text)
     command = [DIGD, "--config", tmp_path / "digd.toml", "--check-config"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+    if "[fleet]" in text and "built without the client of NATS" in done.stderr:
+        pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
     assert done.returncode == 0, done.stderr
 
 
