@@ -1,90 +1,20 @@
-"""The API, the graph, the report, `digctl show`, `digctl runs` and the dashboard count the same things in a run, which
-is live, replayed or imported."""
+"""The API, the graph, the report, `digctl show`, `runs`, `tail`, `replay` and the dashboard count the same things in a
+run, which is live, replayed or imported."""
 
 import json
 import re
-import subprocess
 import urllib.parse
 import urllib.request
-from pathlib import Path
 
 import pytest
-from live import DIGCTL, Daemon
+from counted_runs import PLAYS, counts_of_show, counts_of_tail, digctl, tail_of
+from live import Daemon
 from playwright.sync_api import expect
-
-DEMO = Path(__file__).parents[1] / "traces/demo.jsonl"
-
-
-def digctl(*args):
-    done = subprocess.run([DIGCTL, *map(str, args)], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def get(daemon, path):
     with urllib.request.urlopen(f"http://{daemon.address}{path}", timeout=60) as answer:
         return json.load(answer)
-
-
-def play_demo(daemon):
-    digctl("send", DEMO, "--to", daemon.address)
-    return "demo"
-
-
-def play_troubled(daemon):
-    """A gap, a refused message, a name nobody has announced, and detections that nobody heals."""
-    with daemon.client("troubled", agents=["a", "b"], mode="observe") as c:
-        c.event("task", ["a"], ts=10)
-        c.event("lost", ["nobody"], ts=20)
-        c.event("lost", ["a"], ts=30)
-        assert c.error()["code"] == "duplicate_event"
-        c.start("a1", "a", ["task", "unannounced"], ts=40)
-        c.end("a1", [{"id": "part", "recipients": ["b"]}], ts=50)
-        c.tell("gap", dropped=7, ts=60)
-        c.event("late", ["b"], ts=70)
-        c.tell("run_ended", outcome="failure", ts=80)
-        c.wait_acked()
-    return "troubled"
-
-
-def play_dated(daemon):
-    """Stamps of a wall clock: dates. The run takes 65 s."""
-    start = 1_780_000_000_000
-    with daemon.client("dated", agents=["a", "b"], mode="observe") as c:
-        c.event("task", ["a"], ts=start)
-        c.event("lost", ["nobody"], ts=start + 450)
-        c.event("again", ["nobody"], ts=start + 62_250)
-        c.tell("run_ended", outcome="failure", ts=start + 65_000)
-        c.wait_acked()
-    return "dated"
-
-
-def play_live(daemon):
-    """digd stamps the messages when they arrive."""
-    with daemon.client("live", clock="wall", agents=["a", "b"], mode="observe") as c:
-        c.event("task", ["a"])
-        c.start("a1", "a", ["task"])
-        c.end("a1", [{"id": "lost", "recipients": ["nobody"]}, {"id": "part", "recipients": ["b"]}])
-        c.tell("gap", dropped=2)
-        c.tell("run_ended", outcome="failure")
-        c.wait_acked()
-    return "live"
-
-
-def play_imported(daemon):
-    """A log without times and recipients, which ends while the program that it asked for has not run."""
-    turns = [("Expert", "Planner_Expert: please count the boats."), ("Planner_Expert", "```python\nprint(12)\n```")]
-    log = {
-        "is_correct": False,
-        "question": "How many boats?",
-        "question_ID": "boats",
-        "history": [{"content": text, "role": "assistant", "name": name} for name, text in turns],
-    }
-    file, trace = daemon.folder / "log.json", daemon.folder / "log.jsonl"
-    file.write_text(json.dumps(log))
-    digctl("import", "whowhen", "-q", "--run", "imported", file, "-o", trace)
-    digctl("send", trace, "--to", daemon.address)
-    return "imported"
 
 
 def duration_ms(text):
@@ -129,7 +59,7 @@ def counts_of_page(browser, daemon, run):
     }
 
 
-@pytest.mark.parametrize("play", [play_demo, play_troubled, play_dated, play_live, play_imported])
+@pytest.mark.parametrize("play", PLAYS)
 def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, browser, play):
     with Daemon(tmp_path) as daemon:
         run = play(daemon)
@@ -142,6 +72,11 @@ def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, browser, pl
         shown = digctl("show", run, "--to", daemon.address, "--no-legend")
         words = digctl("report", run, "--to", daemon.address, "--budget", 0, "--format", "md")
         row = next(r for r in json.loads(digctl("runs", "--to", daemon.address, "--format", "json")) if r["run"] == run)
+        tailed = counts_of_tail(tail_of(run, "--since", 0, "--jsonl", "--to", daemon.address))
+        exported = daemon.folder / "exported.jsonl"
+        digctl("export", run, "--to", daemon.address, "-o", exported)
+        has_refused = 2 if report["run"]["refused"] else 0
+        replayed = json.loads(digctl("replay", exported, "--format", "json", status=has_refused))
         page = counts_of_page(browser, daemon, run)
     assert listed["counts"] == described["counts"]
     assert report["run"] == own["run"] and report["detections"] == own["detections"]
@@ -171,17 +106,12 @@ def test_every_view_of_a_run_has_the_same_counts_and_times(tmp_path, browser, pl
     if "times" not in seen["inferred"]:
         took = re.search(r"^\| took \| (.+) \|$", words, re.M).group(1)
         assert duration_ms(took) <= last_ts - first_ts + 50 and f"after {took}" in words
-    unit = 1000 if re.search(r"^\s+s ", shown, re.M) else 1
-    rows = [float(t) * unit for t in re.findall(r"^\s*([\d.]+) [├┏┗│]", shown, re.M)]
-    assert rows[0] == 0 and abs(rows[-1] - (last_ts - first_ts)) < 0.01 * unit
-
-    head = shown.splitlines()[0]
-    assert f"{seen['activations']} activation" in head
-    assert [int(n) for n in re.search(r"(\d+) detections?, (\d+) healed", head).groups()] == [
-        seen["detections"],
-        seen["healed"],
-    ]
-    assert int(re.search(r"(\d+) events?\b", head).group(1)) == seen["events"]
+    terminal = counts_of_show(shown)
+    first_row, last_row, unit = terminal.pop("rows")
+    assert first_row == 0 and abs(last_row - (last_ts - first_ts)) < unit
+    assert terminal == {name: seen[name] for name in terminal}
+    assert tailed == {name: seen[name] for name in tailed}
+    assert [(d["rule"], d["ts"], d["healed"]) for d in replayed] == in_list
     assert seen["not_observed"] == {"troubled": 7, "live": 2}.get(run, 0)
     assert seen["inferred"] == (["links", "times"] if run == "imported" else [])
     assert row["counts"] == listed["counts"] and row["ended"] == listed["ended"]

@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
+from counted_runs import PLAYS, counts_of_show, counts_of_tail, tail_of
 from fleet_test import all_published, collect, fleet_config, play
 from live import DIGCTL, Daemon, wait_until
 
@@ -84,6 +86,38 @@ def test_commands_say_the_same_of_a_fleet_as_of_the_archive(collected_runs):
     explain = ["causal", "explain", "--target", "messages", "--permutations", "99"]
     from_fleet, from_archive = digctl(*explain, "--fleet", lake), digctl(*explain, data)
     assert from_fleet.stdout == from_archive.stdout and from_fleet.returncode == from_archive.returncode
+
+
+def check_views(seen, *source):
+    """Compares what views of a fleet with one run count with `seen`, the run in the daemon's own report."""
+    (listed,) = json.loads(output("runs", "--format", "json", *source))
+    for name in ("messages", "refused", "detections", "healed"):
+        assert listed["counts"][name] == seen[name], name
+    assert (listed["run"], listed["ended"], listed["last_ts"]) == (seen["id"], seen["outcome"], seen["last_ts"])
+    report = json.loads(output("report", seen["id"], "--format", "json", "--budget", 0, *source))
+    assert report["run"] == seen and len(report["detections"]) == seen["detections"]
+    shown = counts_of_show(output("show", seen["id"], "--no-legend", *source))
+    first_row, last_row, unit = shown.pop("rows")
+    assert first_row == 0 and abs(last_row - (seen["last_ts"] - seen["first_ts"])) < unit
+    assert shown == {name: seen[name] for name in shown}
+
+
+@pytest.mark.parametrize("play", PLAYS)
+def test_every_view_of_a_fleet_has_the_counts_of_the_daemons_api(nats, tmp_path, play):
+    lake = tmp_path / "lake"
+    with Daemon(tmp_path / "d", fleet_config(nats)) as daemon:
+        runs = []
+        tailed = counts_of_tail(
+            tail_of("--jsonl", "--fleet", nats.url, play=lambda: runs.append(play(daemon)), env=environment())
+        )
+        wait_until(lambda: all_published(daemon), "the publication")
+        with urllib.request.urlopen(f"http://{daemon.address}/v1/runs/{runs[0]}/report") as answer:
+            seen = json.load(answer)["run"]
+        lake.mkdir()
+        check_views(seen, "--fleet", lake, "--fleet", nats.url)  # nothing is collected yet
+        collect(nats, lake)
+    check_views(seen, "--fleet", lake)
+    assert tailed == {name: seen[name] for name in tailed}
 
 
 def test_the_fleet_may_be_named_before_the_command(collected_runs):
