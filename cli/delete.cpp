@@ -75,7 +75,7 @@ std::string find_in_fleet(const fleet_options& fleet, net::http_client& daemon, 
 int wait_for_fleet(const fleet_options& fleet, const std::vector<std::string>& keys) {
   std::vector<std::string> words = fleet_words("wait-deleted", fleet);
   words.insert(words.end(), keys.begin(), keys.end());
-  return become_fleet_program("delete", std::move(words));
+  return exec_fleet_program("delete", std::move(words));
 }
 
 int remove(const delete_options& options) {

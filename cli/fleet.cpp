@@ -135,7 +135,7 @@ std::string fleet_lines::finish() {
                                : std::string("the fleet could not be read");
 }
 
-int become_fleet_program(const std::string& command, std::vector<std::string> words) {
+int exec_fleet_program(const std::string& command, std::vector<std::string> words) {
   const std::string python = fleet_interpreter();
   words.insert(words.begin(), {python, "-m", "digd.fleet"});
   std::vector<char*> arguments;

@@ -81,6 +81,6 @@ class fleet_archive {
 };
 
 // Replaces this process by `python3 -m digd.fleet WORDS`. Returns only if that fails.
-int become_fleet_program(const std::string& command, std::vector<std::string> words);
+int exec_fleet_program(const std::string& command, std::vector<std::string> words);
 
 }  // namespace digd::cli

@@ -132,9 +132,9 @@ void run::judge_spending(const message& m, const speaker& from, answer& out) {
     return held.judged && !e.fyi && !e.submit;
   };
   if (std::any_of(held_.begin(), held_.end(), is_judged)) return;
-  const graph::agent_index who = settings_.guards.per == budget_scope::agent ? view_.sender : graph::nobody;
-  const std::uint8_t passed = limits_passed(settings_.guards, spending_.guarded(who, clock_));
-  if ((passed & ~spending_.passed(who)) == 0) return;
+  const graph::agent_index spender = settings_.guards.per == budget_scope::agent ? view_.sender : graph::nobody;
+  const std::uint8_t passed = limits_passed(settings_.guards, spending_.guarded(spender, clock_));
+  if ((passed & ~spending_.passed(spender)) == 0) return;
   const blocked_event no_event{.guards = &view_};
   findings_.clear();
   guard.judge(graph_, no_event, settings_.of(guard.id), known_, findings_);

@@ -60,7 +60,7 @@ void run::end_hold(std::uint64_t number, hold_end how, std::string text, answer&
 // Releases the holds that the recorded message ended: an activation of a held recipient names the event, no held
 // delivery is pending any more, or the client delivered it as is.
 void run::end_taken_holds(const message* m, answer& out) {
-  std::vector<std::uint64_t> ended = std::exchange(reported_as_is_, {});
+  std::vector<std::uint64_t> ended = std::exchange(released_holds_, {});
   for (const auto& [number, hold] : holds_.all()) {
     const graph::event_node& e = graph_.event(hold.event);
     if (!e.touched) continue;
@@ -80,7 +80,7 @@ void run::end_taken_holds(const message* m, answer& out) {
 
 void run::release_holds_on(graph::event_index e) {
   for (const auto& [number, hold] : holds_.all()) {
-    if (hold.event == e) reported_as_is_.push_back(number);
+    if (hold.event == e) released_holds_.push_back(number);
   }
 }
 

@@ -209,7 +209,7 @@ class run {
   bool were_silences_off_ = false;  // no activation counted as silent, because judging had stopped
   std::uint64_t cancels_ = 0;
   guard_view view_;
-  std::vector<std::uint64_t> reported_as_is_;  // the holds that the message's delivery report releases
+  std::vector<std::uint64_t> released_holds_;  // the holds that the message's delivery report releases
 
   // State of the message or firing being judged.
   std::vector<held_event> held_;

@@ -91,12 +91,12 @@ void graph::join(agent_index a) {
 }
 
 void graph::leave(agent_index a) {
-  agent_node& who = agents_[a];
-  if (!who.in_roster) return;
-  who.in_roster = false;
+  agent_node& leaving = agents_[a];
+  if (!leaving.in_roster) return;
+  leaving.in_roster = false;
   --roster_size_;
-  while (!who.pending.empty()) take(who.pending.back(), a, delivery_state::lost);
-  for (const activation_index v : who.open) stall(v);
+  while (!leaving.pending.empty()) take(leaving.pending.back(), a, delivery_state::lost);
+  for (const activation_index v : leaving.open) stall(v);
 }
 
 // ---- deliveries
@@ -126,15 +126,15 @@ void graph::give(event_index e, agent_index a) {
   }
   touch(e);
   at->given_back = false;
-  agent_node& who = agents_[a];
-  if (!who.in_roster) {
+  agent_node& receiver = agents_[a];
+  if (!receiver.in_roster) {
     at->state = delivery_state::lost;
     return;
   }
   at->state = delivery_state::pending;
-  at->agent_slot = static_cast<std::uint32_t>(who.pending.size());
-  who.pending.push_back(e);
-  if (node.generators) add_lineage(who, node.generators);
+  at->agent_slot = static_cast<std::uint32_t>(receiver.pending.size());
+  receiver.pending.push_back(e);
+  if (node.generators) add_lineage(receiver, node.generators);
   ++node.pending;
   update_reachable(e);
 }
@@ -147,7 +147,7 @@ static bool find_lineage(const graph& g, std::vector<pending_lineage>& held, con
     ++visited;
     return known.from == from;
   });
-  g.look_at(visited);
+  g.count_visited(visited);
   if (found == held.rend()) return false;
   std::swap(*found, held.back());
   return true;
@@ -202,7 +202,7 @@ void graph::take(event_index e, agent_index a, delivery_state fate) {
 }
 
 void graph::name_recipients(const name_list& names, std::vector<agent_index>& to) {
-  look_at(names.size());
+  count_visited(names.size());
   to.clear();
   for (const std::string_view name : names) {
     const agent_index a = intern(name);
@@ -235,7 +235,7 @@ activation_index graph::start(std::string_view id, std::string_view agent, const
   node.agent_slot = static_cast<std::uint32_t>(agents_[a].open.size());
   agents_[a].open.push_back(v);
   ++open_count_;
-  look_at(inputs.size());
+  count_visited(inputs.size());
   node.inputs.reserve(inputs.size());
   for (const std::string_view input : inputs) {
     const event_index e = input_event(input, a);
@@ -279,7 +279,7 @@ class reaction_table {
 
 void graph::end(activation_index v, const message& message, reroutes& rerouted) {
   activation_node& node = activations_[v];
-  look_at(node.inputs.size() + message.reactions.size());
+  count_visited(node.inputs.size() + message.reactions.size());
   const reaction_table reactions(message.reactions);
   for (activation_input& input : node.inputs) {
     const event_index e = input.event.index;
@@ -307,7 +307,7 @@ void graph::end(activation_index v, const message& message, reroutes& rerouted) 
   if (node.active) stall(v);
   node.open = false;
   node.failed = message.failed;
-  if (!node.used_fixed) node.repeats = repeats_work(node);
+  if (!node.has_output) node.repeats = repeats_work(node);
   --open_count_;
   auto& open = agents_[node.agent].open;
   const activation_index moved = swap_out(open, node.agent_slot);
@@ -362,7 +362,7 @@ event_index graph::record(const event_draft& draft, activation_index source, mil
 void graph::add_output(activation_index v, event_index e, milliseconds now) {
   activation_node& from = activations_[v];
   event_node& node = events_[e];
-  if (!from.used_fixed) fix_used(v);
+  if (!from.has_output) fix_used_inputs(v);
   node.source = v;
   node.source_agent = from.agent;
   if (from.outputs.size() > 16 && from.outputs.size() > 2 * std::size_t{from.remembered_outputs}) {
@@ -395,10 +395,10 @@ bool graph::repeats_work(const activation_node& v) const {
   return uses_work && only_repeated;
 }
 
-void graph::fix_used(activation_index v) {
+void graph::fix_used_inputs(activation_index v) {
   activation_node& node = activations_[v];
-  node.used_fixed = true;
-  node.used_all = node.open;
+  node.has_output = true;
+  node.used_all_inputs = node.open;
   if (node.open) node.repeats = repeats_work(node);  // else it was fixed when the activation ended
   begin_marking();
   boost::intrusive_ptr<ancestor_list> ancestor_lists;
@@ -413,12 +413,12 @@ void graph::fix_used(activation_index v) {
     const event_node& event = events_[input.event.index];
     node.output_depth = std::max(node.output_depth, event.depth + 1);
     add(input.event);
-    look_at(1 + cost_of_union(node.inherited, event.generators));
-    if (event.ancestry && std::exchange(event.ancestry->walked_in, markings_) != markings_) {
-      look_at(event.ancestry->members.size());
+    count_visited(1 + cost_of_union(node.inherited, event.generators));
+    if (event.ancestry && std::exchange(event.ancestry->visited_by, markings_) != markings_) {
+      count_visited(event.ancestry->members.size());
       std::for_each(event.ancestry->members.begin(), event.ancestry->members.end(), add);
     }
-    node.inherited = united(node.inherited, event.generators, limits_.generators);
+    node.inherited = union_of(node.inherited, event.generators, limits_.generators);
   }
   node.ancestry = std::move(ancestor_lists);
 }

@@ -37,7 +37,7 @@ struct graph_counters {
   std::uint64_t activations = 0;  // started since the run began
   std::uint64_t forgotten_events = 0;
   std::uint64_t generator_overflows = 0;  // events left out of cross-lineage aggregation
-  std::uint64_t looked_at = 0;            // list elements that the graph and the rules visited: the cost of judging
+  std::uint64_t visited = 0;              // list elements that the graph and the rules visited: the cost of judging
 };
 
 class graph {
@@ -78,10 +78,10 @@ class graph {
   void mark_ancestors(event_index e) const;
   bool is_marked(event_index e) const { return events_[e].marked_in == epoch_; }
   const graph_counters& counters() const { return counters_; }
-  void look_at(std::size_t elements) const { counters_.looked_at += elements; }
-  // Starts to count the work of judging one message; it is used up after `max_elements` visits (`look_at`).
-  void begin_work(std::uint64_t max_elements) { work_ends_ = counters_.looked_at + max_elements; }
-  bool work_is_used_up() const { return counters_.looked_at >= work_ends_; }
+  void count_visited(std::size_t elements) const { counters_.visited += elements; }
+  // Starts to count the work of judging one message; it is used up after `max_elements` visits (`count_visited`).
+  void begin_work(std::uint64_t max_elements) { work_ends_ = counters_.visited + max_elements; }
+  bool work_is_used_up() const { return counters_.visited >= work_ends_; }
   // All remembered events and activations, in the order recorded. For pictures and exports.
   std::vector<event_index> all_events() const;
   std::vector<activation_index> all_activations() const;
@@ -152,7 +152,7 @@ class graph {
   void close_delivery(event_index e, delivery& d, delivery_state fate);
   void update_reachable(event_index e);
   void add_output(activation_index v, event_index e, milliseconds now);
-  void fix_used(activation_index v);
+  void fix_used_inputs(activation_index v);
   void activate(activation_index v, milliseconds now);
   void unlink_active(activation_index v);
   void forget(event_index e);

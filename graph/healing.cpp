@@ -43,7 +43,7 @@ void graph::intercept(event_index e, std::span<const agent_index> from) {
 
 void graph::undo_interception(event_index e) {
   event_node& node = events_[e];
-  node.to_nobody = false;
+  node.is_withdrawn = false;
   touch(e);
   if (node.settled) return;
   std::vector<agent_index> again;
@@ -54,7 +54,7 @@ void graph::undo_interception(event_index e) {
 }
 
 void graph::set_to_nobody(event_index e) {
-  events_[e].to_nobody = true;
+  events_[e].is_withdrawn = true;
   touch(e);
 }
 

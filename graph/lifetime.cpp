@@ -50,7 +50,7 @@ void graph::drop_settled_ancestry(event_node& node) const {
   if (!node.ancestry) return;
   const auto& members = node.ancestry->members;
   std::uint32_t& at = node.ancestry->settled_up_to;
-  for (look_at(1); at < members.size(); ++at, look_at(1)) {
+  for (count_visited(1); at < members.size(); ++at, count_visited(1)) {
     const event_node* ancestor = resolve(members[at]);
     if (ancestor != nullptr && !ancestor->settled) return;
   }
@@ -59,7 +59,7 @@ void graph::drop_settled_ancestry(event_node& node) const {
 
 void graph::settle() {
   reduced_.of = nobody;
-  look_at(touched_.size());
+  count_visited(touched_.size());
   std::sort(touched_.begin(), touched_.end(),
             [this](event_index a, event_index b) { return events_[a].ordinal < events_[b].ordinal; });
   for (const event_index e : touched_) {

@@ -29,7 +29,7 @@ generators single_generator(generator_ptr generator_ptr, std::size_t limit) {
   return set;
 }
 
-generators united(const generators& a, const generators& b, std::size_t limit) {
+generators union_of(const generators& a, const generators& b, std::size_t limit) {
   if (!a || a == b) return b;
   if (!b) return a;
   if (a->overflow || b->overflow) return too_many();

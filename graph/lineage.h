@@ -45,8 +45,8 @@ using generators = boost::intrusive_ptr<const generator_set>;  // null: none
 
 generators single_generator(generator_ptr, std::size_t limit);
 // The union. Returns one of the operands if it is the result.
-generators united(const generators& a, const generators& b, std::size_t limit);
-// The number of members that `united` and `disjoint` visit.
+generators union_of(const generators& a, const generators& b, std::size_t limit);
+// The number of members that `union_of` and `disjoint` visit.
 inline std::size_t cost_of_union(const generators& a, const generators& b) {
   return !a || !b || a == b ? 0 : a->members.size() + b->members.size();
 }
@@ -58,7 +58,7 @@ struct ancestor_list : counted<ancestor_list> {
   boost::container::small_vector<event_ref, 3> members;
   // Events share the list, so the progress of a scan is kept here, once for all of them.
   mutable std::uint32_t settled_up_to = 0;  // members before this index are settled
-  mutable std::uint64_t walked_in = 0;      // the last marking of the graph that visited it
+  mutable std::uint64_t visited_by = 0;     // the last marking of the graph that visited it
 };
 using ancestry = boost::intrusive_ptr<const ancestor_list>;  // null: none
 

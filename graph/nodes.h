@@ -69,7 +69,7 @@ struct event_node {
   bool remembered : 1 = true;                    // its id is indexed; else only open activations keep it
   bool touched : 1 = false;                      // in `graph::touched`
   bool has_unknown : 1 = false;                  // a delivery became unknown
-  bool to_nobody : 1 = false;                    // a guard withdrew it: it is not an orphan
+  bool is_withdrawn : 1 = false;                 // a guard withdrew it: it is not an orphan
   bool held : 1 = false;                         // it waits for a person
   window_state window : 2 = window_state::idle;  // of the rule whose windows belong to events
 
@@ -106,9 +106,9 @@ struct activation_node {
   std::uint64_t ordinal : 47 = 0;
   bool open : 1 = false;
   bool failed : 1 = false;
-  bool active : 1 = false;      // open and not stalled
-  bool used_fixed : 1 = false;  // its first output is recorded: the used inputs are fixed
-  bool used_all : 1 = false;    // it was open then: it uses all its inputs
+  bool active : 1 = false;           // open and not stalled
+  bool has_output : 1 = false;       // its first output is recorded: the used inputs are fixed
+  bool used_all_inputs : 1 = false;  // it was open then: it uses all its inputs
   // Some work that it uses was consumed by another activation that had ended and not failed, or it uses repeated work
   // alone. Fixed when its first output is recorded or when it ends, whichever comes first.
   bool repeats : 1 = false;
@@ -116,7 +116,7 @@ struct activation_node {
   agent_index agent = nobody;
   std::uint32_t output_count = 0;  // without `fyi` outputs
   std::uint32_t work_outputs = 0;
-  std::uint32_t output_depth = 0;  // of its outputs; valid from used_fixed
+  std::uint32_t output_depth = 0;  // of its outputs; valid from has_output
   std::uint32_t session = 0;       // the index of the session that started it
   std::uint32_t remembered = 0;    // inputs and outputs that the run still remembers
   std::uint32_t remembered_outputs = 0;
@@ -128,11 +128,11 @@ struct activation_node {
 
   short_list<activation_input> inputs;
   short_list<event_ref> outputs;  // in order; forgotten ones may be missing
-  graph::generators inherited;    // by its outputs: those of its inputs, or itself; valid from used_fixed until it ends
+  graph::generators inherited;    // by its outputs: those of its inputs, or itself; valid from has_output until it ends
   graph::ancestry ancestry;       // likewise
 
   bool reducing() const { return output_count <= inputs.size(); }
-  bool uses(const activation_input& input) const { return used_all || input.reaction == reaction::consume; }
+  bool uses(const activation_input& input) const { return used_all_inputs || input.reaction == reaction::consume; }
 };
 
 // The number of an agent's pending events that have the same generators.

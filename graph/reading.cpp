@@ -66,7 +66,7 @@ std::span<const event_index> graph::reduced_by_others(activation_index v) const 
       !node.open && !node.failed && node.reducing();  // `v` itself is among the consumers that its inputs count
   reduced_.of = v;
   reduced_.events.clear();
-  look_at(node.inputs.size());
+  count_visited(node.inputs.size());
   for (const activation_input& input : node.inputs) {
     const event_node* x = node.uses(input) ? resolve(input.event) : nullptr;
     if (x == nullptr || !x->is_work()) continue;
@@ -92,7 +92,7 @@ bool graph::mark(event_index e) const { return std::exchange(events_[e].marked_i
 void graph::mark_ancestors(event_index e) const {
   begin_marking();
   if (!events_[e].ancestry) return;
-  look_at(events_[e].ancestry->members.size());
+  count_visited(events_[e].ancestry->members.size());
   for (const event_ref ancestor : events_[e].ancestry->members) {
     if (resolve(ancestor) != nullptr) mark(ancestor.index);
   }

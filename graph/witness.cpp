@@ -55,7 +55,7 @@ class builder {
     for (const place p : nodes_) p.is_event ? write_event(p.index) : write_activation(p.index);
     for (const place p : nodes_) write_edges(p);
     for (const event_index e : pending_of) write_pending(e);
-    graph_.look_at(visits_ + nodes_.size());
+    graph_.count_visited(visits_ + nodes_.size());
     return std::move(out_);
   }
 
@@ -156,7 +156,7 @@ class builder {
       return;
     }
     const activation_node& v = graph_.activation(p.index);
-    graph_.look_at(v.inputs.size());
+    graph_.count_visited(v.inputs.size());
     for (const activation_input& input : v.inputs) {
       const event_node* e = graph_.resolve(input.event);
       if (e == nullptr || !is_written({true, input.event.index})) continue;
@@ -179,7 +179,7 @@ class builder {
       ++pending_edges_;
       add_edge({witness::edge_kind::pending, node.id, graph_.agent(d.agent).name, reaction::none});
     }
-    graph_.look_at(visited);
+    graph_.count_visited(visited);
   }
 
   const graph& graph_;

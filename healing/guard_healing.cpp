@@ -21,16 +21,16 @@ action healing_of(guard_action a) {
 // `drops_after_returns`: once the sender has used up its returns, nobody gets its event. So the budget still limits the
 // sender.
 digd::cause healer::guard_obstacle(const rule& guard, const finding& found, const guard_case& about,
-                                   remedy& so_far) const {
+                                   remedy& planned) const {
   const bool is_placing = found.event != graph::nobody && found.action != guard_action::inject;
   if (as_is_) return cause::as_is;
   if (is_placing && about.is_placed) return cause::superseded;
-  if (!is_able_to(so_far.healing)) return cause::unsupported;
+  if (!is_able_to(planned.healing)) return cause::unsupported;
   if (found.action == guard_action::give_back) {
-    if (so_far.targets.empty()) return cause::target;
-    if (returns_used_up(so_far.targets.front())) {
+    if (planned.targets.empty()) return cause::target;
+    if (returns_used_up(planned.targets.front())) {
       if (!guard.traits.drops_after_returns) return cause::attempts;
-      so_far.targets.clear();
+      planned.targets.clear();
     }
   }
   if (found.action == guard_action::hold && !about.has_deliveries) return cause::target;

@@ -34,8 +34,8 @@ bool healer::attempts_used_up(const rule& rule, const finding& found) const {
   return used >= settings_.of(rule.id).max_attempts;
 }
 
-bool healer::returns_used_up(const rule& rule, const remedy& so_far) const {
-  return rule.traits.returns && !so_far.targets.empty() && returns_used_up(so_far.targets.front());
+bool healer::returns_used_up(const rule& rule, const remedy& planned) const {
+  return rule.traits.returns && !planned.targets.empty() && returns_used_up(planned.targets.front());
 }
 
 bool healer::returns_used_up(graph::agent_index agent) const {
@@ -64,11 +64,11 @@ void healer::count_attempt(const rule& rule, const finding& found, const remedy&
   }
 }
 
-digd::cause healer::obstacle(const rule& rule, const finding& found, const remedy& so_far) const {
+digd::cause healer::obstacle(const rule& rule, const finding& found, const remedy& planned) const {
   if (as_is_) return cause::as_is;
   if (!is_able_to(rule.healing)) return cause::unsupported;
-  if (rule.healing != action::inject && so_far.targets.empty()) return cause::target;
-  if (attempts_used_up(rule, found) || returns_used_up(rule, so_far)) return cause::attempts;
+  if (rule.healing != action::inject && planned.targets.empty()) return cause::target;
+  if (attempts_used_up(rule, found) || returns_used_up(rule, planned)) return cause::attempts;
   if (budget_used_ >= settings_.budget) return cause::budget;
   return cause::none;
 }

@@ -52,12 +52,12 @@ class healer {
 
  private:
   void fill_in_text(const rule& rule, const finding& found, remedy& decided) const;
-  digd::cause guard_obstacle(const rule& guard, const finding& found, const guard_case& about, remedy& so_far) const;
-  digd::cause obstacle(const rule& rule, const finding& found, const remedy& so_far) const;
+  digd::cause guard_obstacle(const rule& guard, const finding& found, const guard_case& about, remedy& planned) const;
+  digd::cause obstacle(const rule& rule, const finding& found, const remedy& planned) const;
   bool is_able_to(action healing) const;
   mode mode_for(const rule& rule, const finding& found) const;
   bool attempts_used_up(const rule& rule, const finding& found) const;
-  bool returns_used_up(const rule& rule, const remedy& so_far) const;
+  bool returns_used_up(const rule& rule, const remedy& planned) const;
   bool returns_used_up(graph::agent_index agent) const;
   void count_attempt(const rule& rule, const finding& found, const remedy& decided);
 

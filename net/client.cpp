@@ -208,13 +208,13 @@ void client::set_up(const server_address& to, std::string_view token) {
 }
 
 std::string client::refused(const server_address& to, error_code ec, const websocket::response_type& response) const {
-  const std::string who = to.shown();
-  if (ec != websocket::error::upgrade_declined) return who + " does not speak WebSocket: " + ec.message();
+  const std::string server = to.shown();
+  if (ec != websocket::error::upgrade_declined) return server + " does not speak WebSocket: " + ec.message();
   const unsigned status = response.result_int();
-  if (status == 401) return who + " requires a token; pass it with " + to.program.token_option;
+  if (status == 401) return server + " requires a token; pass it with " + to.program.token_option;
   if (const std::string message = error_message(response.body()); !message.empty())
-    return who + " refused: " + harmless(message);
-  return who + " refused: " + std::to_string(status) + " " +
+    return server + " refused: " + harmless(message);
+  return server + " refused: " + std::to_string(status) + " " +
          harmless({response.reason().data(), response.reason().size()});
 }
 

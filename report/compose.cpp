@@ -64,15 +64,16 @@ std::string about_path(const lit_path& path, const observed& seen) {
 }
 
 // The graph with the lit path; through the suspect only if the conclusion names one.
-std::vector<block> graph_blocks(const gathered& from, const conclusion& who, const std::string& subject,
+std::vector<block> graph_blocks(const gathered& from, const conclusion& concluded, const std::string& subject,
                                 const graph_bounds& most) {
   std::vector<block> out;
   const picture::selection part = drawn_part(from, most);
   std::vector<blamed> suspects;
-  if (who.verdict == conclusion::kind::suspect) {
-    suspects.push_back({.activation = who.suspect.activation,
-                        .event = who.suspect.event,
-                        .why = "named by " + who.method + (who.margin.empty() ? "" : " (" + who.margin + ")")});
+  if (concluded.verdict == conclusion::kind::suspect) {
+    suspects.push_back(
+        {.activation = concluded.suspect.activation,
+         .event = concluded.suspect.event,
+         .why = "named by " + concluded.method + (concluded.margin.empty() ? "" : " (" + concluded.margin + ")")});
   }
   const lit_path path = light(from.graph.model, in_order_of_weight(from.seen), suspects);
   if (!path.stops.empty()) out.push_back(block::words(about_path(path, from.seen)));
@@ -101,14 +102,14 @@ block folded(std::string summary, std::vector<block> inside) {
   return {.kind = block::kind::details, .text = std::move(summary), .inside = std::move(inside)};
 }
 
-section failure_section(const gathered& from, const conclusion& who, const std::string& subject,
+section failure_section(const gathered& from, const conclusion& concluded, const std::string& subject,
                         const graph_bounds& most) {
   const observed& seen = from.seen;
   section out{.id = "what", .title = "What happened", .blocks = course_blocks(seen)};
   out.blocks.push_back(
       folded(fmt::format("The graph: {} and {}", counted(seen.activations, "activation", "activations"),
                          counted(seen.events, "event", "events")),
-             graph_blocks(from, who, subject, most)));
+             graph_blocks(from, concluded, subject, most)));
   out.blocks.push_back(folded("Who gave events to whom", {block::of(draw_flows(seen)), block::of(flow_table(seen))}));
   return out;
 }
@@ -138,10 +139,10 @@ table suspect_table(const part& of) {
 }
 
 // Whether section Who lists the candidates of a method. Section Method then leaves them out.
-bool lists_candidates(const part& p, const conclusion& who) {
-  const bool asks = who.verdict == conclusion::kind::suspect || who.verdict == conclusion::kind::nobody;
+bool lists_candidates(const part& p, const conclusion& concluded) {
+  const bool asks = concluded.verdict == conclusion::kind::suspect || concluded.verdict == conclusion::kind::nobody;
   if (!asks || !p.ran || p.suspects.empty() || p.scale == score_scale::none) return false;
-  return who.verdict == conclusion::kind::nobody || p.name == who.method;
+  return concluded.verdict == conclusion::kind::nobody || p.name == concluded.method;
 }
 
 // Why the first candidate is not the one with the highest probability; empty if it is.
@@ -155,10 +156,10 @@ std::string why_first(const part& p) {
       capitalized(first.place), 100 * first.agent_score, 100 * first.next_agent_score);
 }
 
-section responsible_section(const observed& seen, const std::vector<part>& parts, const conclusion& who) {
+section responsible_section(const observed& seen, const std::vector<part>& parts, const conclusion& concluded) {
   section out{.id = "who", .title = "Who", .blocks = {}};
   for (const part& p : parts) {
-    if (!lists_candidates(p, who)) continue;
+    if (!lists_candidates(p, concluded)) continue;
     out.blocks.push_back(block::of(suspect_table(p)));
     if (std::string why = why_first(p); !why.empty()) out.blocks.push_back(block::words(std::move(why)));
   }
@@ -199,24 +200,24 @@ section done_section(const observed& seen) {
 }
 
 // What the confidence on top rests on.
-std::string about_confidence(const conclusion& who, const std::vector<part>& parts) {
-  const auto by = std::find_if(parts.begin(), parts.end(), [&](const part& p) { return p.name == who.method; });
-  if (who.suspect.proven) return fmt::format("{} proves the suspect from the log itself.", who.method);
+std::string about_confidence(const conclusion& concluded, const std::vector<part>& parts) {
+  const auto by = std::find_if(parts.begin(), parts.end(), [&](const part& p) { return p.name == concluded.method; });
+  if (concluded.suspect.proven) return fmt::format("{} proves the suspect from the log itself.", concluded.method);
   if (by == parts.end() || by->scale != score_scale::probability) {
     return fmt::format(
         "The suspect comes from {}. φ is no probability: it compares this run with replays in which a healthy "
         "counterpart "
         "acts instead.",
-        who.method);
+        concluded.method);
   }
   return fmt::format(
       "The suspect comes from {}. Its probabilities were calibrated on other logs: of the steps with 20 %, about one "
       "in "
       "five was the decisive error.",
-      who.method);
+      concluded.method);
 }
 
-section sure_section(const observed& seen, const std::vector<part>& parts, const conclusion& who) {
+section sure_section(const observed& seen, const std::vector<part>& parts, const conclusion& concluded) {
   section out{.id = "sure", .title = "How sure", .blocks = {}};
   std::string sure =
       seen.guessed.links
@@ -230,7 +231,8 @@ section sure_section(const observed& seen, const std::vector<part>& parts, const
                         counted(seen.dropped, "message was", "messages were"));
   if (seen.refused > 0) sure += fmt::format(" {} refused.", counted(seen.refused, "message was", "messages were"));
   out.blocks.push_back(block::words(sure));
-  if (who.verdict == conclusion::kind::suspect) out.blocks.push_back(block::words(about_confidence(who, parts)));
+  if (concluded.verdict == conclusion::kind::suspect)
+    out.blocks.push_back(block::words(about_confidence(concluded, parts)));
   std::vector<std::string> missing;
   for (const part& p : parts) {
     if (!p.ran && p.id != "causes") missing.push_back(p.name);
@@ -241,9 +243,9 @@ section sure_section(const observed& seen, const std::vector<part>& parts, const
   return out;
 }
 
-block part_block(const part& p, const conclusion& who) {
+block part_block(const part& p, const conclusion& concluded) {
   block out = folded(p.title + (p.ran ? "" : " (not run)"), p.blocks);
-  if (lists_candidates(p, who)) std::erase_if(out.inside, [](const block& b) { return b.ranks; });
+  if (lists_candidates(p, concluded)) std::erase_if(out.inside, [](const block& b) { return b.ranks; });
   if (!p.ran) {
     out.inside.insert(out.inside.begin(), block::remark("Not run: " + p.why_not));
     if (!p.command.empty()) out.inside.push_back(block::typed(p.command));
@@ -273,9 +275,9 @@ block sources_block(const std::vector<part>& parts) {
   return folded("How each number was made", {block::of(std::move(made))});
 }
 
-section method_section(const std::vector<part>& parts, const conclusion& who) {
+section method_section(const std::vector<part>& parts, const conclusion& concluded) {
   section out{.id = "method", .title = "Method", .blocks = {}};
-  for (const part& p : parts) out.blocks.push_back(part_block(p, who));
+  for (const part& p : parts) out.blocks.push_back(part_block(p, concluded));
   out.blocks.push_back(sources_block(parts));
   out.blocks.push_back(block::words("The same messages give the same report, unless attribution runs out of time."));
   return out;
@@ -340,22 +342,22 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
   const observed& seen = from.seen;
   out.run = seen.run;
   out.title = "Report of run " + short_name(seen.run, 80);
-  const conclusion who = conclude(seen, parts);
-  out.answers = answers_of(seen, who, subject);
+  const conclusion concluded = conclude(seen, parts);
+  out.answers = answers_of(seen, concluded, subject);
   std::uint64_t cleared = 0;
   for (const rule_facts& r : seen.rules) cleared += r.outcomes[static_cast<std::size_t>(outcome_kind::cleared)];
   out.failed = seen.found > cleared || seen.ended == run_outcome::failure || seen.ended == run_outcome::aborted;
   out.facts = facts_of(seen);
   if (seen.messages == 0) return out;
-  out.sections.push_back(failure_section(from, who, subject, drawn));
+  out.sections.push_back(failure_section(from, concluded, subject, drawn));
   if (std::vector<block> used = usage_blocks(seen.usage); !used.empty()) {
     out.sections.push_back({.id = "used", .title = "What it used", .blocks = std::move(used)});
   }
-  out.sections.push_back(responsible_section(seen, parts, who));
+  out.sections.push_back(responsible_section(seen, parts, concluded));
   out.sections.push_back(why_section(from));
   out.sections.push_back(done_section(seen));
-  out.sections.push_back(sure_section(seen, parts, who));
-  out.sections.push_back(method_section(parts, who));
+  out.sections.push_back(sure_section(seen, parts, concluded));
+  out.sections.push_back(method_section(parts, concluded));
   return out;
 }
 

@@ -27,10 +27,10 @@ std::string_view view_of(json::string_view text) { return {text.data(), text.siz
 
 json::value or_null(const std::string& text) { return text.empty() ? json::value(nullptr) : json::value(text); }
 
-json::value flow_end(const observed& seen, index who) {
-  if (who == flow::outside) return nullptr;
-  return json::object(who == flow::monitor ? json::object{{"digd", true}}
-                                           : json::object{{"agent", seen.agents[who].name}});
+json::value flow_end(const observed& seen, index end) {
+  if (end == flow::outside) return nullptr;
+  return json::object(end == flow::monitor ? json::object{{"digd", true}}
+                                           : json::object{{"agent", seen.agents[end].name}});
 }
 
 json::array agents_of(const observed& seen) {
@@ -135,17 +135,18 @@ json::array answers_in(const document& document) {
   return out;
 }
 
-json::object conclusion_in(const conclusion& who) {
-  json::object out{{"kind", to_string(who.verdict)}, {"confidence", to_string(who.sure)}, {"words", who.words}};
-  if (who.verdict != conclusion::kind::suspect) return out;
-  out["method"] = who.method;
-  out["margin"] = or_null(who.margin);
-  out["agent"] = who.suspect.agent;
-  out["place"] = who.suspect.place;
-  out["activation"] = or_null(who.suspect.activation);
-  out["event"] = or_null(who.suspect.event);
-  out["quote"] = or_null(who.suspect.quote);
-  out["evidence"] = who.suspect.evidence;
+json::object conclusion_in(const conclusion& concluded) {
+  json::object out{
+      {"kind", to_string(concluded.verdict)}, {"confidence", to_string(concluded.sure)}, {"words", concluded.words}};
+  if (concluded.verdict != conclusion::kind::suspect) return out;
+  out["method"] = concluded.method;
+  out["margin"] = or_null(concluded.margin);
+  out["agent"] = concluded.suspect.agent;
+  out["place"] = concluded.suspect.place;
+  out["activation"] = or_null(concluded.suspect.activation);
+  out["event"] = or_null(concluded.suspect.event);
+  out["quote"] = or_null(concluded.suspect.quote);
+  out["evidence"] = concluded.suspect.evidence;
   return out;
 }
 

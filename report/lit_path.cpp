@@ -93,11 +93,11 @@ std::vector<index> places_of(const picture::model& graph, const detection& about
   return {};
 }
 
-index node_of(const picture::model& graph, const blamed& who) {
-  for (std::size_t v = 0; v < graph.activations.size() && !who.activation.empty(); ++v) {
-    if (graph.activations[v].id == who.activation) return static_cast<index>(graph.events.size() + v);
+index node_of(const picture::model& graph, const blamed& suspect) {
+  for (std::size_t v = 0; v < graph.activations.size() && !suspect.activation.empty(); ++v) {
+    if (graph.activations[v].id == suspect.activation) return static_cast<index>(graph.events.size() + v);
   }
-  return who.event.empty() ? none : graph.find_event(who.event);
+  return suspect.event.empty() ? none : graph.find_event(suspect.event);
 }
 
 std::vector<index> joined(std::vector<index> first, const std::vector<index>& then) {
@@ -116,15 +116,15 @@ lit_path light(const picture::model& graph, const std::vector<const detection*>&
   constexpr std::size_t max_tried = 60;
   lit_path out;
   std::vector<index> path, places;
-  for (const blamed& who : suspects) {
-    const index culprit = node_of(graph, who);
+  for (const blamed& suspect : suspects) {
+    const index culprit = node_of(graph, suspect);
     if (culprit == none) continue;
     for (std::size_t i = 0; i < std::min(found.size(), max_tried) && path.empty(); ++i) {
       places = places_of(graph, *found[i]);
       const backwards to_place(graph, places);
       if (!to_place.reached(culprit)) continue;
       path = joined(from_its_root(backwards(graph, {culprit})), to_place.path(culprit));
-      out.by = &who;
+      out.by = &suspect;
       out.to = found[i];
     }
     if (!path.empty()) break;

@@ -145,8 +145,8 @@ table flow_table(const observed& seen) {
             .columns = {{"from"}, {"to"}, {"given", true}, {"left waiting, discarded or rerouted", true}},
             .rows = {},
             .left_out = {}};
-  const auto name = [&](index who) {
-    return who == flow::outside ? "outside" : who == flow::monitor ? "digd" : short_name(seen.agents[who].name, 80);
+  const auto name = [&](index end) {
+    return end == flow::outside ? "outside" : end == flow::monitor ? "digd" : short_name(seen.agents[end].name, 80);
   };
   for (const flow& f : seen.flows) {
     if (out.rows.size() == max_rows) break;

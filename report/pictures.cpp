@@ -25,10 +25,10 @@ picture::svg_path path() { return picture::svg_path(picture::coordinates::tenths
 
 constexpr std::size_t max_nodes = 14, max_rows = 30, max_counts = 12;
 
-std::string flow_end(const observed& seen, index who, std::size_t most) {
-  if (who == flow::outside) return "outside";
-  if (who == flow::monitor) return "digd";
-  return short_name(seen.agents[who].name, most);
+std::string flow_end(const observed& seen, index end, std::size_t most) {
+  if (end == flow::outside) return "outside";
+  if (end == flow::monitor) return "digd";
+  return short_name(seen.agents[end].name, most);
 }
 
 double weight_of(std::uint64_t n) { return 1.2 + 1.5 * std::log10(static_cast<double>(std::max<std::uint64_t>(1, n))); }
@@ -41,7 +41,7 @@ std::vector<index> busiest_ends(const observed& seen) {
     given[f.to] += f.given;
   }
   std::vector<index> ends;
-  for (const auto& [who, n] : given) ends.push_back(who);
+  for (const auto& [end, n] : given) ends.push_back(end);
   std::stable_sort(ends.begin(), ends.end(), [&](index a, index b) { return given[a] > given[b]; });
   if (ends.size() > max_nodes) ends.resize(max_nodes);
   std::sort(ends.begin(), ends.end());
@@ -369,8 +369,8 @@ figure draw_flows(const observed& seen) {
     angle[ends[i]] =
         -std::numbers::pi / 2 + 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(ends.size());
   }
-  const auto place = [&](index who) {
-    return point{width / 2 + 1.25 * radius * std::cos(angle[who]), 292 + radius * std::sin(angle[who])};
+  const auto place = [&](index end) {
+    return point{width / 2 + 1.25 * radius * std::cos(angle[end]), 292 + radius * std::sin(angle[end])};
   };
   std::size_t counted = 0;
   for (const flow& f : seen.flows) {
@@ -381,29 +381,29 @@ figure draw_flows(const observed& seen) {
     if (f.from == f.to) loop(to, place(f.from), angle[f.from], f, tip);
     else arrow(to, place(f.from), place(f.to), f, counted++ < max_counts, tip);
   }
-  for (const index who : ends) {
-    const point p = place(who);
-    const bool person = who < flow::monitor;
-    const std::uint64_t findings = person ? seen.agents[who].findings : 0;
+  for (const index end : ends) {
+    const point p = place(end);
+    const bool person = end < flow::monitor;
+    const std::uint64_t findings = person ? seen.agents[end].findings : 0;
     to.dot(p.x, p.y, 14,
            findings > 0                                                              ? "node fails"
-           : person && !seen.agents[who].member && seen.agents[who].activations == 0 ? "node idle"
+           : person && !seen.agents[end].member && seen.agents[end].activations == 0 ? "node idle"
                                                                                      : "node",
-           person ? fmt::format("{}: {} activations, {} detections", short_name(seen.agents[who].name, 60),
-                                seen.agents[who].activations, findings)
-                  : flow_end(seen, who, 20));
+           person ? fmt::format("{}: {} activations, {} detections", short_name(seen.agents[end].name, 60),
+                                seen.agents[end].activations, findings)
+                  : flow_end(seen, end, 20));
     if (findings > 0) to.text(p.x, p.y + 4, "middle", "small strong", findings > 999 ? "!" : std::to_string(findings));
-    const double c = std::cos(angle[who]);
+    const double c = std::cos(angle[end]);
     to.text(p.x + (c > 0.3    ? 22
                    : c < -0.3 ? -22
                               : 0),
             p.y + (std::abs(c) > 0.3          ? 4
-                   : std::sin(angle[who]) > 0 ? 32
+                   : std::sin(angle[end]) > 0 ? 32
                                               : -22),
             c > 0.3    ? "start"
             : c < -0.3 ? "end"
                        : "middle",
-            person ? "strong" : "soft", flow_end(seen, who, 26));
+            person ? "strong" : "soft", flow_end(seen, end, 26));
   }
   out.svg = to.done();
   return out;

@@ -129,9 +129,9 @@ std::string about(const detection& d, const std::string& subject) {
   return fmt::format("`digctl show {} --around {}` shows it", subject, short_name(*d.event, 60));
 }
 
-std::string advice_text(const observed& seen, const conclusion& who, const std::string& subject) {
+std::string advice_text(const observed& seen, const conclusion& concluded, const std::string& subject) {
   if (seen.messages == 0) return "If the system works already, check that its client reports to this run.";
-  const bool names = who.verdict == conclusion::kind::suspect;
+  const bool names = concluded.verdict == conclusion::kind::suspect;
   if (seen.guessed.links && names) return "Check the named step first; section Who has the next ones.";
   if (seen.guessed.links && seen.found > 0) return "Read the run step by step: `digctl show " + subject + "`.";
   if (const reported_detection* first = first_uncleared(seen)) {
@@ -146,7 +146,7 @@ std::string advice_text(const observed& seen, const conclusion& who, const std::
                        std::string(rule_of(rule).doc.advice) + ".");
   }
   if (names) return "Check the named step first; section Who has the next ones.";
-  if (who.verdict == conclusion::kind::nobody) return "Read the run step by step: `digctl show " + subject + "`.";
+  if (concluded.verdict == conclusion::kind::nobody) return "Read the run step by step: `digctl show " + subject + "`.";
   if (ended_badly(seen)) return "`digctl report " + subject + "` looks for the responsible agent and step.";
   return "Nothing.";
 }
@@ -175,9 +175,10 @@ std::string detections_by_rule(const observed& seen) {
   return listed(names);
 }
 
-std::vector<answer_line> answers_of(const observed& seen, const conclusion& who, const std::string& subject) {
-  return {
-      {"What went wrong?", failure_text(seen)}, {"Who?", who.words}, {"What now?", advice_text(seen, who, subject)}};
+std::vector<answer_line> answers_of(const observed& seen, const conclusion& concluded, const std::string& subject) {
+  return {{"What went wrong?", failure_text(seen)},
+          {"Who?", concluded.words},
+          {"What now?", advice_text(seen, concluded, subject)}};
 }
 
 }  // namespace digd::report

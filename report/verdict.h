@@ -11,7 +11,7 @@
 namespace digd::report {
 
 // Three answers, in the order in which a reader asks. `subject` names the run on a command line.
-std::vector<answer_line> answers_of(const observed& seen, const conclusion& who, const std::string& subject);
+std::vector<answer_line> answers_of(const observed& seen, const conclusion& concluded, const std::string& subject);
 
 // The detection that needs attention first: the first failure that is not known to have cleared, then the first such
 // warning; null: all listed detections cleared.

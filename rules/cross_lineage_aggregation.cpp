@@ -45,11 +45,11 @@ std::vector<graph::event_index> held_of_others(const graph::graph& g, const grap
   boost::unordered_flat_set<const graph::generator_set*> others;
   for (const graph::pending_lineage& held : g.agent(a).lineages) {
     if (g.work_is_used_up()) return clashing;
-    g.look_at(1 + graph::cost_of_union(from, held.from));
+    g.count_visited(1 + graph::cost_of_union(from, held.from));
     if (graph::disjoint(from, held.from)) others.insert(held.from.get());
   }
   if (others.empty()) return clashing;
-  g.look_at(g.agent(a).pending.size());
+  g.count_visited(g.agent(a).pending.size());
   for (const graph::event_index x : g.agent(a).pending) {
     const graph::event_node& other = g.event(x);
     if (other.is_work() && kind_counts(other, s) && others.contains(other.generators.get())) clashing.push_back(x);
@@ -143,7 +143,7 @@ class cross_lineage_aggregation final : public rule {
   // The event and the events it clashes with, without those of the oldest lineage. Never empty: ordinals are unique.
   static std::vector<graph::event_index> younger(const graph::graph& g, const finding& f) {
     const auto clashing = f.events.first(max_younger_scanned);
-    g.look_at(clashing.size());
+    g.count_visited(clashing.size());
     std::vector<graph::event_index> events{f.event};
     events.insert(events.end(), clashing.begin(), clashing.end());
     std::uint64_t oldest = beginning(g, f.event);

@@ -50,7 +50,7 @@ void sort_agents(finding& found, const graph::graph& g) {
   const auto listed = agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), detection::max_evidence));
   std::partial_sort(agents.begin(), listed, agents.end(),
                     [&](graph::agent_index a, graph::agent_index b) { return g.agent(a).name < g.agent(b).name; });
-  g.look_at(agents.size());
+  g.count_visited(agents.size());
 }
 
 detection describe(const graph::graph& g, const rule& rule, const finding& found, std::size_t& visits_left,

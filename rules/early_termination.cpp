@@ -48,7 +48,7 @@ class early_termination final : public rule {
     const event_list& unresolved = known.get(g, id, g.event(b.event).ancestry.get(), graph::nobody, [&] {
       std::vector<graph::event_index> events;
       g.mark_ancestors(b.event);
-      g.look_at(g.reachable().size());
+      g.count_visited(g.reachable().size());
       for (const graph::event_index x : g.reachable()) {
         const bool skipped = s.skip_repeated && g.event(x).repeated;
         if (!g.is_marked(x) && kind_counts(g.event(x), s) && !skipped) events.push_back(x);
@@ -116,15 +116,15 @@ class early_termination final : public rule {
   // The agent that holds most of the unresolved work; of several, the one that the run met first.
   static graph::agent_index holder_of_most(const graph::graph& g, const finding& f) {
     std::map<graph::agent_index, std::size_t> held;
-    std::size_t looked_at = 0;
+    std::size_t visited = 0;
     for (const graph::event_index x : f.events) {
       for (const graph::delivery& d : g.event(x).deliveries) {
         if (d.state == graph::delivery_state::pending) ++held[d.agent];
-        if (++looked_at == max_deliveries_visited) break;
+        if (++visited == max_deliveries_visited) break;
       }
-      if (looked_at == max_deliveries_visited) break;
+      if (visited == max_deliveries_visited) break;
     }
-    g.look_at(looked_at);
+    g.count_visited(visited);
     const auto busiest =
         std::max_element(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     return busiest == held.end() ? graph::nobody : busiest->first;
@@ -133,10 +133,10 @@ class early_termination final : public rule {
   // The other agents without an open activation. The first `max_listed` are sorted by how little they hold.
   static std::vector<graph::agent_index> free_agents(const graph::graph& g, const finding& f) {
     std::vector<graph::agent_index> agents;
-    g.look_at(g.agent_count());
+    g.count_visited(g.agent_count());
     for (graph::agent_index a = 0; a < g.agent_count(); ++a) {
-      const graph::agent_node& who = g.agent(a);
-      if (who.in_roster && who.open.empty() && a != g.event(f.event).source_agent) agents.push_back(a);
+      const graph::agent_node& member = g.agent(a);
+      if (member.in_roster && member.open.empty() && a != g.event(f.event).source_agent) agents.push_back(a);
     }
     const auto end_of_listed = agents.begin() + static_cast<std::ptrdiff_t>(std::min(agents.size(), text::max_listed));
     std::partial_sort(agents.begin(), end_of_listed, agents.end(), [&](graph::agent_index a, graph::agent_index b) {

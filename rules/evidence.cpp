@@ -7,7 +7,7 @@ event_list::event_list(const graph::graph& g, std::vector<graph::event_index> ev
   const auto sorted = events.begin() + static_cast<std::ptrdiff_t>(std::min(events.size(), max_sorted));
   std::partial_sort(events.begin(), sorted, events.end(),
                     [&](graph::event_index a, graph::event_index b) { return g.event(a).id < g.event(b).id; });
-  g.look_at(events.size());
+  g.count_visited(events.size());
   events_ = std::make_shared<const std::vector<graph::event_index>>(std::move(events));
 }
 

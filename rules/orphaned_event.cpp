@@ -35,7 +35,7 @@ class orphaned_event final : public rule {
              std::vector<finding>& found) const override {
     if (g.event(b.event).submit) return;
     for (const graph::agent_index a : b.to) {
-      g.look_at(1);
+      g.count_visited(1);
       if (g.agent(a).in_roster) return;
     }
     found.push_back({.event = b.event, .agents = b.to});
@@ -44,7 +44,7 @@ class orphaned_event final : public rule {
   bool holds(const graph::graph& g, graph::event_index e) const override {
     const graph::event_node& node = g.event(e);
     return node.is_work() && node.pending == 0 && !node.consumed && node.open_inputs == 0 && !node.has_unknown &&
-           !node.settled && !node.to_nobody;
+           !node.settled && !node.is_withdrawn;
   }
 
   finding fire(const graph::graph& g, graph::event_index e) const override {

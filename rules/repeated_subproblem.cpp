@@ -86,16 +86,16 @@ class repeated_subproblem final : public rule {
     std::size_t scanned = 0;
     for (const graph::event_index x : f.events.first(event_list::max_sorted)) {
       for (const graph::activation_index v : g.event(x).inputs_of) {
-        if (++scanned > max_inputs_scanned) return g.look_at(scanned);
+        if (++scanned > max_inputs_scanned) return g.count_visited(scanned);
         const graph::activation_node& other = g.activation(v);
         if (v == g.event(f.event).source || other.open || other.failed || !other.reducing()) continue;
         for (const graph::activation_input& input : other.inputs) {
-          if (++scanned > max_inputs_scanned) return g.look_at(scanned);
+          if (++scanned > max_inputs_scanned) return g.count_visited(scanned);
           if (input.event == g.ref(x) && input.reaction == reaction::consume) each(v);
         }
       }
     }
-    g.look_at(scanned);
+    g.count_visited(scanned);
   }
 
   static std::vector<graph::agent_index> earlier_agents(const graph::graph& g, const finding& f) {

@@ -97,7 +97,7 @@ word_set quoted_terms(std::string_view text) {
   return sorted(std::move(found));
 }
 
-word_set united(const word_set& a, const word_set& b) {
+word_set union_of(const word_set& a, const word_set& b) {
   word_set out;
   out.reserve(a.size() + b.size());
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));

@@ -26,7 +26,7 @@ word_set values(std::string_view text);
 // Text between single or double quotes or backticks, 1 to 40 bytes without a line end.
 word_set quoted_terms(std::string_view text);
 
-word_set united(const word_set&, const word_set&);
+word_set union_of(const word_set&, const word_set&);
 word_set without(const word_set& from, const word_set& words);
 std::size_t shared(const word_set&, const word_set&);
 // The share of the words of `whole` that are in `part`; 0 if `whole` is empty.

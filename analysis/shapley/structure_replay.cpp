@@ -251,10 +251,10 @@ class partial_replay {
   // The agent consumes the work that is pending for it. The number of events.
   std::size_t take_up(std::uint32_t agent, const recorded_step& s) {
     const graph::graph& g = run_.graph();
-    const graph::agent_index who = g.find_agent(rec_.agents[agent]);
-    if (who == graph::nobody) return 0;
+    const graph::agent_index graph_agent = g.find_agent(rec_.agents[agent]);
+    if (graph_agent == graph::nobody) return 0;
     std::vector<std::string> ids;
-    for (const graph::event_index e : g.agent(who).pending) {
+    for (const graph::event_index e : g.agent(graph_agent).pending) {
       if (g.event(e).is_work()) ids.push_back(g.event(e).id);
     }
     if (ids.empty()) return 0;

@@ -112,7 +112,7 @@ void turn::answer_requests() {
     consume(i);
     if (asked.source < 0 || asked.source == me_.number) continue;
     const std::vector<std::size_t> fresh = results_at_hand();
-    const view v = look_at(fresh);
+    const view v = count_visited(fresh);
     if (v.sum.counted.empty() || !draw(purpose::reply, i).chance(parameters_.answer_request)) continue;
     keep(fresh);
     keep_only(v);
@@ -149,13 +149,13 @@ bool turn::see_to_answer() {
   }
   if (!answer) return false;
   if (!minded_[*answer]) {
-    const view same = look_at({*answer});
+    const view same = count_visited({*answer});
     keep({*answer});
     submit(same);
     return true;
   }
   const std::vector<std::size_t> fresh = results_at_hand();
-  const view now = look_at(fresh);
+  const view now = count_visited(fresh);
   if (reconsider(*answer, now)) return false;  // it waits, and continues with other inputs
   keep(fresh);
   if (now.complete() || me_.chases >= max_chases) {
@@ -357,7 +357,7 @@ void turn::hand_out(const std::vector<range>& gaps) {
 // A stirred agent with nothing else to do: submits what it believes complete, else hands gaps out.
 bool turn::finish() {
   if (!stirred() || answer_waits_ || me_.memory.empty()) return false;
-  const view v = look_at({});
+  const view v = count_visited({});
   if (v.complete() || me_.chases >= max_chases) {
     submit(v);
   } else {

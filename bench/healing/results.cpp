@@ -25,7 +25,7 @@ bool turn::sees_overlap(const held_result& result, const view& known) const {
 }
 
 // The sum of its memory and these inputs, largest label first. Leaves out results whose overlap it sees.
-turn::view turn::look_at(const std::vector<std::size_t>& fresh) const {
+turn::view turn::count_visited(const std::vector<std::size_t>& fresh) const {
   std::vector<held_result> results = me_.memory;
   for (const std::size_t i : fresh) {
     const item& from = item_at(i);
@@ -78,7 +78,7 @@ void turn::keep_only(const view& v) {
 bool turn::combine() {
   const std::vector<std::size_t> fresh = results_at_hand();
   if (fresh.empty() || answer_waits_) return false;
-  const view v = look_at(fresh);
+  const view v = count_visited(fresh);
   const bool several = fresh.size() + me_.memory.size() > 1;
   if (v.complete()) {
     keep(fresh);

@@ -50,7 +50,7 @@ class turn {
 
   // Results.
   std::vector<std::size_t> results_at_hand() const;
-  view look_at(const std::vector<std::size_t>& fresh) const;
+  view count_visited(const std::vector<std::size_t>& fresh) const;
   void see_gaps(view& v) const;
   bool sees_overlap(const held_result& result, const view& known) const;
   void keep(const std::vector<std::size_t>& fresh);

@@ -37,8 +37,9 @@ std::string home_keeper::open(const std::string& store_path, const std::string& 
   restorer removes(
       into, *producer_, store_, archive_name_, [] { return true; }, [] { return false; });
   for (const std::uint64_t number : left_out_) removes.remove(number);
-  const host_lease::identity who{settings_.tenant, settings_.host, settings_.url, archive_name_};
-  lease_.emplace(who, milliseconds(settings_.lease_ms), store_.incarnation(), [] { return random_hex(name_digits); });
+  const host_lease::identity identity{settings_.tenant, settings_.host, settings_.url, archive_name_};
+  lease_.emplace(identity, milliseconds(settings_.lease_ms), store_.incarnation(),
+                 [] { return random_hex(name_digits); });
   return {};
 }
 

@@ -141,10 +141,10 @@ class message_builder {
     if (act.turn == none) inferred.push_back("agent");
     if (!all_stated) inferred.push_back("inputs");
     if (act.start_moved) inferred.push_back("ts");
-    const std::string_view who = act.turn == none ? agents_.safe(start_agent) : agent(run_.turns[act.turn].agent);
-    if (std::find(acting_.begin(), acting_.end(), who) == acting_.end()) acting_.push_back(who);
+    const std::string_view name = act.turn == none ? agents_.safe(start_agent) : agent(run_.turns[act.turn].agent);
+    if (std::find(acting_.begin(), acting_.end(), name) == acting_.end()) acting_.push_back(name);
     json::object members{{"activation", act.id},
-                         {"agent", json::string_view(who.data(), who.size())},
+                         {"agent", json::string_view(name.data(), name.size())},
                          {"inputs", importers::string_array(inputs)}};
     mark(members, inferred);
     add("activation_started", act.start_ns, rank::start, std::move(members));

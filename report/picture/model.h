@@ -115,7 +115,7 @@ struct model {
 
   index find_lane(std::string_view name) const;
   index find_event(std::string_view id) const;  // the last of that id
-  bool from_monitor(const row& r) const { return r.kind == row_kind::remedy || r.kind == row_kind::firing; }
+  bool is_from_monitor(const row& r) const { return r.kind == row_kind::remedy || r.kind == row_kind::firing; }
 };
 
 class recorder {

@@ -50,15 +50,15 @@ class budget final : public rule {
   void judge(const graph::graph&, const blocked_event& b, const rule_settings&, evidence_cache&,
              std::vector<finding>& found) const override {
     const guard_view& v = *b.guards;
-    const graph::agent_index who = v.settings.per == budget_scope::agent ? v.sender : graph::nobody;
+    const graph::agent_index spender = v.settings.per == budget_scope::agent ? v.sender : graph::nobody;
     if (v.settings.per == budget_scope::agent && v.sender == graph::nobody) return;
-    const spent_totals totals = v.spent.guarded(who, v.now);
+    const spent_totals totals = v.spent.guarded(spender, v.now);
     std::uint8_t limits = limits_passed(v.settings, totals);
     const bool warns = limits == 0;
     if (warns && v.sender != graph::nobody) limits = limits_reached(v.settings, totals) & ~v.spent.warned(v.sender);
     if (limits == 0) return;
     found.push_back({.event = b.event,
-                     .agent = who,
+                     .agent = spender,
                      .limits = names_of(limits),
                      .warning = warns,
                      .sender = v.sender,
@@ -66,8 +66,8 @@ class budget final : public rule {
   }
 
   std::string reason(const graph::graph& g, const finding& f) const override {
-    const std::string who = f.agent == graph::nobody ? "The run" : "Agent " + text::agent(g, f.agent);
-    return who + (f.warning ? " comes close to its budget: " : " is over its budget: ") + f.measured + ".";
+    const std::string subject = f.agent == graph::nobody ? "The run" : "Agent " + text::agent(g, f.agent);
+    return subject + (f.warning ? " comes close to its budget: " : " is over its budget: ") + f.measured + ".";
   }
 
   std::string_view text() const override { return "{who} {state}: {limits}. {consequence} {advice}"; }

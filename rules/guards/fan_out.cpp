@@ -73,7 +73,7 @@ class fan_out final : public rule {
   static std::vector<graph::event_index> used(const graph::graph& g, graph::activation_index v) {
     std::vector<graph::event_index> events;
     const graph::activation_node& source = g.activation(v);
-    g.look_at(source.inputs.size());
+    g.count_visited(source.inputs.size());
     for (const graph::activation_input& input : source.inputs) {
       if (source.uses(input) && g.resolve(input.event) != nullptr) events.push_back(input.event.index);
     }

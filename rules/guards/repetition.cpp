@@ -31,7 +31,7 @@ class repetition final : public rule {
              std::vector<finding>& found) const override {
     const guard_view& v = *b.guards;
     if (b.rerouted || v.sender == graph::nobody) return;
-    g.look_at(1);
+    g.count_visited(1);
     const std::size_t count = v.outputs.count(v.sender);
     if (count <= *v.settings.max_repeats) return;
     found.push_back({.event = b.event,

@@ -21,16 +21,16 @@ void add_to(usage_amounts& sum, const usage_amounts& used) {
 
 }  // namespace
 
-spending::subject& spending::account(graph::agent_index who) {
-  if (who == graph::nobody) return run_;
-  if (agents_.size() <= who) agents_.resize(std::size_t{who} + 1);
-  return agents_[who];
+spending::subject& spending::account(graph::agent_index agent) {
+  if (agent == graph::nobody) return run_;
+  if (agents_.size() <= agent) agents_.resize(std::size_t{agent} + 1);
+  return agents_[agent];
 }
 
-const spending::subject& spending::account_of(graph::agent_index who) const {
+const spending::subject& spending::account_of(graph::agent_index agent) const {
   static const subject nothing;
-  if (who == graph::nobody) return run_;
-  return who < agents_.size() ? agents_[who] : nothing;
+  if (agent == graph::nobody) return run_;
+  return agent < agents_.size() ? agents_[agent] : nothing;
 }
 
 void spending::add_activation(graph::agent_index agent, milliseconds now) {
@@ -45,26 +45,26 @@ void spending::add(graph::agent_index agent, const usage_amounts& used) {
   add_to(run_.used, used);
 }
 
-const usage_amounts& spending::used(graph::agent_index who) const { return account_of(who).used; }
+const usage_amounts& spending::used(graph::agent_index agent) const { return account_of(agent).used; }
 
-spent_totals spending::totals(graph::agent_index who, milliseconds now) const {
-  const subject& s = account_of(who);
+spent_totals spending::totals(graph::agent_index agent, milliseconds now) const {
+  const subject& s = account_of(agent);
   std::uint64_t tokens = s.used.input_tokens;
   add_to(tokens, s.used.output_tokens);
   const std::uint64_t elapsed = s.began && now > s.since ? static_cast<std::uint64_t>(now) - s.since : 0;
   return {tokens, s.used.cost, s.used.model_calls, s.used.tool_calls, s.activations, elapsed};
 }
 
-spent_totals spending::guarded(graph::agent_index who, milliseconds now) const {
-  spent_totals sums = totals(who, now);
-  const spent_totals& base = account_of(who).base;
+spent_totals spending::guarded(graph::agent_index agent, milliseconds now) const {
+  spent_totals sums = totals(agent, now);
+  const spent_totals& base = account_of(agent).base;
   for (std::size_t i = 0; i < total_count; ++i) sums[i] -= base[i];
   return sums;
 }
 
-void spending::restart(graph::agent_index who, milliseconds now) {
-  account(who).base = totals(who, now);
-  account(who).passed = 0;
+void spending::restart(graph::agent_index agent, milliseconds now) {
+  account(agent).base = totals(agent, now);
+  account(agent).passed = 0;
 }
 
 }  // namespace digd

@@ -25,17 +25,17 @@ class spending {
   void add_activation(graph::agent_index agent, milliseconds now);
   void add(graph::agent_index agent, const usage_amounts& used);
 
-  // `who`: the agent; nobody means the whole run.
-  spent_totals totals(graph::agent_index who, milliseconds now) const;
-  const usage_amounts& used(graph::agent_index who) const;
+  // `graph::nobody` as the agent means the whole run.
+  spent_totals totals(graph::agent_index agent, milliseconds now) const;
+  const usage_amounts& used(graph::agent_index agent) const;
   // The totals since the last `restart`, which the guard compares with its limits.
-  spent_totals guarded(graph::agent_index who, milliseconds now) const;
+  spent_totals guarded(graph::agent_index agent, milliseconds now) const;
   // A person allowed a run or an agent to continue: the guard's totals start at 0 again.
-  void restart(graph::agent_index who, milliseconds now);
+  void restart(graph::agent_index agent, milliseconds now);
 
   // Sets of total_kind as bits: the limits that a judged message found passed, and the limits that a warning named.
-  std::uint8_t passed(graph::agent_index who) const { return account_of(who).passed; }
-  void note_passed(graph::agent_index who, std::uint8_t limits) { account(who).passed |= limits; }
+  std::uint8_t passed(graph::agent_index agent) const { return account_of(agent).passed; }
+  void note_passed(graph::agent_index agent, std::uint8_t limits) { account(agent).passed |= limits; }
   std::uint8_t warned(graph::agent_index sender) const { return account_of(sender).warned; }
   void note_warned(graph::agent_index sender, std::uint8_t limits) { account(sender).warned |= limits; }
 
@@ -54,8 +54,8 @@ class spending {
       since = now;
     }
   };
-  subject& account(graph::agent_index who);
-  const subject& account_of(graph::agent_index who) const;
+  subject& account(graph::agent_index agent);
+  const subject& account_of(graph::agent_index agent) const;
 
   subject run_;
   std::vector<subject> agents_;  // by agent_index

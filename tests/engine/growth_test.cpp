@@ -14,7 +14,7 @@ using namespace digd::bench;
 
 namespace {
 
-std::uint64_t elements(const run& r) { return r.graph().counters().looked_at; }
+std::uint64_t elements(const run& r) { return r.graph().counters().visited; }
 
 histogram counts_of(const shape& shape, std::uint64_t size) {
   judged_run run(elements);

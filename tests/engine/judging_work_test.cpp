@@ -24,9 +24,9 @@ std::string split(const std::string& agent, int outputs) {
 }
 
 std::uint64_t work_of(scenario& s, const std::string& lines) {
-  const std::uint64_t before = s.graph().counters().looked_at;
+  const std::uint64_t before = s.graph().counters().visited;
   s.then(lines);
-  return s.graph().counters().looked_at - before;
+  return s.graph().counters().visited - before;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 generators set_of(std::initializer_list<std::uint64_t> ordinals, std::size_t limit = 100) {
   generators set;
   for (const std::uint64_t n : ordinals) {
-    set = united(set, single_generator(new generator(n, "v" + std::to_string(n), "ada"), limit), limit);
+    set = union_of(set, single_generator(new generator(n, "v" + std::to_string(n), "ada"), limit), limit);
   }
   return set;
 }
@@ -24,28 +24,28 @@ std::vector<std::uint64_t> ordinals(const generators& set) {
 }  // namespace
 
 TEST_CASE("a_union_is_sorted_and_holds_each_generator_once") {
-  CHECK(ordinals(united(set_of({5, 1}), set_of({3, 5, 2}), 100)) == std::vector<std::uint64_t>{1, 2, 3, 5});
+  CHECK(ordinals(union_of(set_of({5, 1}), set_of({3, 5, 2}), 100)) == std::vector<std::uint64_t>{1, 2, 3, 5});
 }
 
 TEST_CASE("a_union_with_nothing_itself_or_a_part_equals_the_same_set") {
   const generators a = set_of({1, 2, 3});
-  CHECK(united(a, nullptr, 100) == a);
-  CHECK(united(nullptr, a, 100) == a);
-  CHECK(united(nullptr, nullptr, 100) == nullptr);
-  CHECK(united(a, a, 100) == a);
+  CHECK(union_of(a, nullptr, 100) == a);
+  CHECK(union_of(nullptr, a, 100) == a);
+  CHECK(union_of(nullptr, nullptr, 100) == nullptr);
+  CHECK(union_of(a, a, 100) == a);
   const generators part = set_of({2, 3});
-  CHECK(ordinals(united(a, part, 100)) == ordinals(a));
-  CHECK(ordinals(united(part, a, 100)) == ordinals(a));
+  CHECK(ordinals(union_of(a, part, 100)) == ordinals(a));
+  CHECK(ordinals(union_of(part, a, 100)) == ordinals(a));
 }
 
 TEST_CASE("a_union_overflows_beyond_the_limit_and_every_further_union_overflows_too") {
-  const generators full = united(set_of({1, 2}), set_of({3}), 3);
+  const generators full = union_of(set_of({1, 2}), set_of({3}), 3);
   CHECK_FALSE(full->overflow);
-  const generators over = united(full, set_of({4}), 3);
+  const generators over = union_of(full, set_of({4}), 3);
   CHECK(over->overflow);
-  CHECK(united(over, set_of({1}), 3)->overflow);
-  CHECK(united(set_of({1}), over, 3)->overflow);
-  CHECK(united(over, nullptr, 3)->overflow);
+  CHECK(union_of(over, set_of({1}), 3)->overflow);
+  CHECK(union_of(set_of({1}), over, 3)->overflow);
+  CHECK(union_of(over, nullptr, 3)->overflow);
   CHECK(single_generator(new generator(1, "v", "ada"), 0)->overflow);
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("sets_are_disjoint_if_both_are_known_within_the_limit_and_share_no_gen
   CHECK_FALSE(disjoint(nullptr, set_of({1})));
   CHECK_FALSE(disjoint(set_of({1}), nullptr));
   CHECK_FALSE(disjoint(nullptr, nullptr));
-  const generators over = united(set_of({1}), set_of({2}), 1);
+  const generators over = union_of(set_of({1}), set_of({2}), 1);
   CHECK_FALSE(disjoint(over, set_of({7})));
   CHECK_FALSE(disjoint(set_of({7}), over));
 }

@@ -65,8 +65,8 @@ export interface RunOptions {
   maxBufferBytes?: number;
   /** How long `end` and `close` wait for the last ack, in milliseconds. */
   lingerMs?: number;
-  /** Delays between attempts to connect: doubled from `firstMs` to `mostMs`. */
-  backoff?: { firstMs?: number; mostMs?: number };
+  /** Delays between attempts to connect: doubled from `firstMs` to `maxMs`. */
+  backoff?: { firstMs?: number; maxMs?: number };
   /** Receives log lines, never a payload. Default console.warn. */
   log?: (line: string) => void;
 }
@@ -127,7 +127,7 @@ export function resolveOptions(options: RunOptions): Settings {
     target,
     session: options.session ?? "main",
     log: options.log ?? ((line) => console.warn(line)),
-    backoff: { firstMs: options.backoff?.firstMs ?? 100, maxMs: options.backoff?.mostMs ?? 10_000 },
+    backoff: { firstMs: options.backoff?.firstMs ?? 100, maxMs: options.backoff?.maxMs ?? 10_000 },
   };
 }
 

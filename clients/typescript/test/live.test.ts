@@ -190,7 +190,7 @@ describe("with a daemon", () => {
   });
 
   it("when the daemon is killed, the client continues, reconnects, and loses no message", async () => {
-    const run = await open({ agents: ["a"], backoff: { firstMs: 5, mostMs: 20 } });
+    const run = await open({ agents: ["a"], backoff: { firstMs: 5, maxMs: 20 } });
     for (let i = 0; i < 50; ++i) await run.emit(["a"], { id: `before${i}` });
     const pending = Array.from({ length: 50 }, (_, i) => run.emit(["a"], { id: `during${i}` }));
     await daemon.kill();
@@ -313,7 +313,7 @@ describe("without a daemon", () => {
   beforeEach(() => void (daemon = new Daemon()));
 
   it("everything is delivered at once, with one log line", async () => {
-    const run = await connect({ url: "ws://127.0.0.1:1", log: quiet, backoff: { firstMs: 1, mostMs: 2 } });
+    const run = await connect({ url: "ws://127.0.0.1:1", log: quiet, backoff: { firstMs: 1, maxMs: 2 } });
     for (let i = 0; i < 2000; ++i) expect((await run.emit(["a"])).action).toBe("deliver");
     expect(await run.activation("a", [], (a) => a.submit(1))).toMatchObject({ action: "deliver", recipients: [] });
     expect(await run.end()).toBe(false);

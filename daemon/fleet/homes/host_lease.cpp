@@ -10,9 +10,9 @@ constexpr int renewals_a_lease = 3, retries_a_lease = 12, margin_share = 10;
 
 }  // namespace
 
-host_lease::host_lease(identity who, std::chrono::milliseconds length, std::string incarnation,
+host_lease::host_lease(identity self, std::chrono::milliseconds length, std::string incarnation,
                        std::function<std::string()> random_name)
-    : who_(std::move(who)),
+    : self_(std::move(self)),
       length_(length),
       random_name_(std::move(random_name)),
       process_(random_name_()),
@@ -24,7 +24,7 @@ std::optional<bucket_request> host_lease::next(home_time now) {
     case phase::reading:
       phase_ = phase::read_sent;
       sent_at_ = now;
-      return bucket_request{.key = host_key(who_.tenant, who_.host), .value = {}};
+      return bucket_request{.key = host_key(self_.tenant, self_.host), .value = {}};
     case phase::writing: return make_write(now);
     case phase::read_sent:
     case phase::write_sent: break;
@@ -38,13 +38,13 @@ bucket_request host_lease::make_write(home_time now) {
   drain_sent_ = draining_;
   const host_record mine{.incarnation = incarnation_,
                          .process = process_,
-                         .archive = who_.archive,
-                         .url = who_.url,
+                         .archive = self_.archive,
+                         .url = self_.url,
                          .length = length_,
                          .is = draining_ ? host_record::state::drained : host_record::state::live,
                          .renewals = ++renewals_};
   return {.is = bucket_request::kind::write,
-          .key = host_key(who_.tenant, who_.host),
+          .key = host_key(self_.tenant, self_.host),
           .value = encode(mine),
           .expected = revision_};
 }
@@ -100,13 +100,13 @@ void host_lease::take_record(const host_record& found, std::uint64_t revision, h
   const bool is_live = found.is == host_record::state::live;
   if (is_live && found.process == process_) return;  // the write whose reply was lost
   // An earlier process of this archive is dead, as the archive's lock shows. Its lease continues, with all its homes.
-  if (is_live && !is_known_ && found.archive == who_.archive && found.incarnation == incarnation_) return;
+  if (is_live && !is_known_ && found.archive == self_.archive && found.incarnation == incarnation_) return;
   if (draining_) {  // the lease ended before
     drained_ = true;
     return;
   }
-  const bool is_free = !is_live || (!is_known_ && found.archive == who_.archive);
-  if (is_free || others_.see(host_key(who_.tenant, who_.host), revision, found.length, sent_at_, now) ==
+  const bool is_free = !is_live || (!is_known_ && found.archive == self_.archive);
+  if (is_free || others_.see(host_key(self_.tenant, self_.host), revision, found.length, sent_at_, now) ==
                      host_watch::state::lapsed) {
     return begin_incarnation();
   }

@@ -28,7 +28,7 @@ class host_lease {
     std::string archive;  // only one process at a time has it, by a lock on its file
   };
   // `incarnation`: of the last process with this archive; empty: none. `random_name` gives a new one at each call.
-  host_lease(identity who, std::chrono::milliseconds length, std::string incarnation,
+  host_lease(identity self, std::chrono::milliseconds length, std::string incarnation,
              std::function<std::string()> random_name);
 
   // The request to carry out now; none before `next_at`, and while a request waits for its reply.
@@ -58,7 +58,7 @@ class host_lease {
   void wait_for(const std::string& why, home_time now);
   home_time part(int share) const { return home_time(length_) / share; }
 
-  const identity who_;
+  const identity self_;
   const std::chrono::milliseconds length_;
   const std::function<std::string()> random_name_;
   const std::string process_;
