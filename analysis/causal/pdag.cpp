@@ -134,14 +134,13 @@ bool is_possible_sink(const pdag& g, const std::vector<char>& gone, variable v) 
 
 bool extend(const pdag& from, pdag& dag) {
   const std::size_t n = from.size();
-  pdag rest = from;
   dag = from;
   std::vector<char> gone(n, 0);
   bool consistent = true;
   for (std::size_t left = n; left > 0; --left) {
     variable sink = n;
     for (variable v = 0; v < n && sink == n; ++v) {
-      if (!gone[v] && is_possible_sink(rest, gone, v)) sink = v;
+      if (!gone[v] && is_possible_sink(from, gone, v)) sink = v;
     }
     if (sink == n) {  // no extension: take the variable with the fewest outgoing edges and reverse these
       consistent = false;
@@ -149,12 +148,12 @@ bool extend(const pdag& from, pdag& dag) {
       for (variable v = 0; v < n; ++v) {
         if (gone[v]) continue;
         std::size_t out = 0;
-        for (variable u = 0; u < n; ++u) out += !gone[u] && rest.directed(v, u);
+        for (variable u = 0; u < n; ++u) out += !gone[u] && from.directed(v, u);
         if (out < fewest_out) fewest_out = out, sink = v;
       }
     }
     for (variable u = 0; u < n; ++u) {
-      if (!gone[u] && u != sink && rest.adjacent(u, sink)) dag.direct(u, sink);
+      if (!gone[u] && u != sink && from.adjacent(u, sink)) dag.direct(u, sink);
     }
     gone[sink] = 1;
   }

@@ -83,6 +83,7 @@ scored score(const flat_log& log, const attribution& a, const ranker_set& ranker
     s.of_agents[agent] = evidence_of(candidates.rows[k], average, rankers.agents, agent_features(), {});
     const std::vector<std::size_t>& own = rows_of[agent];
     std::vector<std::vector<double>> rows;
+    rows.reserve(own.size());
     for (const std::size_t i : own) rows.push_back(s.rows.rows[i]);
     const std::vector<double> within = probabilities(*s.weights, rows);
     for (std::size_t i = 0; i < own.size(); ++i) s.p[own[i]] = p[k] * within[i];

@@ -150,6 +150,7 @@ std::string plot_agents(const report& r, const chart_look& look) {
 
   // On the right: instability against |contribution|, the two quantities that C_ag correlates.
   std::vector<double> sizes;
+  sizes.reserve(agent.value.size());
   for (const double v : agent.value) sizes.push_back(std::abs(v));
   const double low = std::max(bottom, 300.0);
   scale across = scale_for(sizes, 630, width - 24), up = scale_for(r.metrics.instability, low, top);

@@ -49,6 +49,7 @@ void add_categories(table& into, const raw_column& raw) {
   std::map<std::string, int> code;
   for (std::size_t i = 0; i < labels.size(); ++i) code[labels[i]] = static_cast<int>(i);
   std::vector<int> codes;
+  codes.reserve(raw.cells.size());
   for (const std::string& cell : raw.cells) codes.push_back(code[cell]);
   into.add_discrete(raw.name, codes, labels);
 }

@@ -203,7 +203,7 @@ class parser {
     if (of.takes_argument) {
       if (!accept(",")) return fail("a number after the series is missing");
       skip();
-      const value_of number = constant();
+      value_of number = constant();
       if (!why_.empty()) return number;
       argument = number(run_facts{}).value_or(0);
     }

@@ -216,6 +216,7 @@ class builder {
       out_.data.add_continuous(name, std::move(values));
     } else if (distinct.size() == 2) {
       std::vector<int> codes;
+      codes.reserve(values.size());
       for (double x : values) codes.push_back(x == *distinct.rbegin());
       out_.data.add_discrete(name, codes, {number_text(*distinct.begin()), number_text(*distinct.rbegin())});
     } else if (say) {
@@ -250,6 +251,7 @@ class builder {
     }
     const std::vector<std::string> levels(distinct.begin(), distinct.end());
     std::vector<int> codes;
+    codes.reserve(values.size());
     for (const std::string& v : values) {
       codes.push_back(static_cast<int>(std::lower_bound(levels.begin(), levels.end(), v) - levels.begin()));
     }
@@ -399,7 +401,7 @@ std::string factor_csv(const factor_rows& rows) {
 
 namespace {
 
-std::string label_named(std::string name) { return name.starts_with("label.") ? name.substr(6) : name; }
+std::string label_named(const std::string& name) { return name.starts_with("label.") ? name.substr(6) : name; }
 
 }  // namespace
 
@@ -417,6 +419,7 @@ std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vecto
   std::map<std::vector<std::string>, std::uint32_t> number;
   for (const auto& of_run : rows.labels) {
     std::vector<std::string> key;
+    key.reserve(labels.size());
     for (const std::string& l : labels) key.push_back(of_run.contains(l) ? of_run.at(l) : std::string());
     out.push_back(number.emplace(std::move(key), static_cast<std::uint32_t>(number.size())).first->second);
   }
