@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from equal_counts_test import DEMO, play_troubled
+from counted_runs import DEMO, play_troubled
 from live import DIGCTL, Daemon
 from playwright.sync_api import expect
 
