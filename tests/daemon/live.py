@@ -86,7 +86,11 @@ class Daemon:
         return self.process.wait(TIMEOUT_S) if self.process else 0
 
     def __enter__(self):
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.kill()  # `with` calls no __exit__ then
+            raise
 
     def __exit__(self, kind, *_):
         if self.process and self.process.poll() is None:
