@@ -1,23 +1,28 @@
 // Serves a GGUF model on loopback with the part of OpenAI's API that the study needs:
-// POST /v1/chat/completions with messages, seed, temperature, max_tokens and response_format json_schema.
+// POST /v1/chat/completions with messages, seed, temperature, max_tokens, stop and response_format json_schema.
 //
 //   node server.mjs MODEL [CONTEXT [THREADS]]     prints {"port": N} when it is ready
 //
 // CONTEXT is in tokens, 4096 by default; THREADS is 2 by default.
 //
-// One request at a time, each from an empty context: the same request gives the same answer.
+// One request at a time. A request that came before gets the same answer, from memory, with the duration that it took
+// then. Requests with the same system prompt share a context, so that only what is new of a conversation is read.
 import http from "node:http";
 import {getLlama, LlamaChatSession} from "node-llama-cpp";
 
 const CONTEXT = Number(process.argv[3] ?? 4096);
 const THREADS = Number(process.argv[4] ?? 2);
 const MAX_BODY = 1 << 20;
+const MAX_REMEMBERED = 2000;
+const SEQUENCES = 7; // the agents of the largest team, and a judge
 
 const llama = await getLlama({gpu: false, build: "never", progressLogs: false, logLevel: "error", maxThreads: THREADS});
 const model = await llama.loadModel({modelPath: process.argv[2]});
-const context = await model.createContext({contextSize: CONTEXT, threads: THREADS});
-const sequence = context.getSequence();
+const context = await model.createContext({contextSize: CONTEXT, threads: THREADS, sequences: SEQUENCES});
+const free = Array.from({length: SEQUENCES}, () => context.getSequence());
+const sequences = new Map(); // by system prompt; the first was used longest ago
 const grammars = new Map(); // by schema, as JSON; the study has a handful
+const remembered = new Map(); // answers by request, as JSON; the oldest go first
 
 async function grammarOf(schema) {
   const key = JSON.stringify(schema);
@@ -25,11 +30,36 @@ async function grammarOf(schema) {
   return grammars.get(key);
 }
 
+async function answerOf(request) {
+  const key = JSON.stringify(request);
+  if (!remembered.has(key)) {
+    remembered.set(key, await complete(request));
+    if (remembered.size > MAX_REMEMBERED) remembered.delete(remembered.keys().next().value);
+  }
+  return remembered.get(key);
+}
+
+async function sequenceOf(systemPrompt) {
+  let sequence = sequences.get(systemPrompt);
+  if (sequence === undefined) {
+    if (free.length === 0) {
+      const [oldest, last] = sequences.entries().next().value;
+      sequences.delete(oldest);
+      free.push(last);
+    }
+    sequence = free.pop();
+    await sequence.clearHistory();
+  }
+  sequences.delete(systemPrompt);
+  sequences.set(systemPrompt, sequence);
+  return sequence;
+}
+
 async function complete(request) {
   const started = performance.now();
-  await sequence.clearHistory();
-  const before = {input: sequence.tokenMeter.usedInputTokens, output: sequence.tokenMeter.usedOutputTokens};
   const messages = request.messages;
+  const sequence = await sequenceOf(messages[0].content);
+  const before = sequence.tokenMeter.usedOutputTokens;
   const session = new LlamaChatSession({contextSequence: sequence, autoDisposeSequence: false});
   session.setChatHistory(messages.slice(0, -1).map(({role, content}) => {
     if (role === "assistant") return {type: "model", response: [content]};
@@ -41,10 +71,12 @@ async function complete(request) {
     seed: request.seed ?? 1,
     temperature: request.temperature ?? 0,
     maxTokens: request.max_tokens ?? 256,
+    customStopTriggers: request.stop === undefined ? undefined : [request.stop].flat(),
     trimWhitespaceSuffix: true
   });
   session.dispose({disposeSequence: false});
-  const used = sequence.tokenMeter;
+  const output = sequence.tokenMeter.usedOutputTokens - before;
+  const input = sequence.nextTokenIndex - output; // of the whole prompt
   return {
     id: "chatcmpl-study",
     object: "chat.completion",
@@ -52,9 +84,9 @@ async function complete(request) {
     model: request.model ?? "study",
     choices: [{index: 0, finish_reason: "stop", message: {role: "assistant", content: text}}],
     usage: {
-      prompt_tokens: used.usedInputTokens - before.input,
-      completion_tokens: used.usedOutputTokens - before.output,
-      total_tokens: used.usedInputTokens - before.input + used.usedOutputTokens - before.output
+      prompt_tokens: input,
+      completion_tokens: output,
+      total_tokens: input + output
     },
     duration_ms: Math.round(performance.now() - started)
   };
@@ -84,7 +116,7 @@ const server = http.createServer(async (request, response) => {
   }
   try {
     const wanted = JSON.parse(await body(request));
-    const answer = turn.then(() => complete(wanted));
+    const answer = turn.then(() => answerOf(wanted));
     turn = answer.catch(() => {});
     reply(200, await answer);
   } catch (error) {
