@@ -5,37 +5,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tasks import Task
 
-MAX_TOOL_USES = 2  # in one activation
-MAX_MEMORY = 12  # entries that an agent remembers; the model's context is small
-MAX_TEXT = 400  # characters of a message
-MAX_ANSWER = 1200
-MAX_SENDS = 6  # messages that one activation may send
+MAX_TOOL_USES = 5  # in one activation
+MAX_MEMORY = 16  # entries that an agent remembers; the model's context is small
+MAX_TEXT = 300  # characters of a message
+MAX_TOKENS = 48  # of a reply
+MAX_JSON_TOKENS = 200
 TEMPERATURE = 0.7
-DECISION = {
-    "type": "object",
-    "properties": {
-        "thought": {"type": "string", "maxLength": 160},
-        "use_tool": {"oneOf": [{"type": "null"}, {"type": "string", "maxLength": MAX_ANSWER}]},
-        "send": {
-            "type": "array",
-            "maxItems": MAX_SENDS,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "to": {"type": "string", "maxLength": 40},
-                    "text": {"type": "string", "maxLength": MAX_TEXT},
-                },
-            },
-        },
-        "wait_for_more": {"type": "boolean"},
-        "answer": {"oneOf": [{"type": "null"}, {"type": "string", "maxLength": MAX_ANSWER}]},
-    },
-}
+USER = "User"
+EVERYONE = {"all", "everybody", "everyone", "team", "the team"}
 
 
 @dataclass(frozen=True)
@@ -58,6 +41,8 @@ class Decision:
 
 
 class Model(Protocol):
+    async def say(self, messages: list[dict[str, str]], stop: str, seed: int) -> str: ...
+
     async def complete(self, messages: list[dict[str, str]], schema: dict[str, Any], seed: int) -> dict[str, Any]: ...
 
 
@@ -89,34 +74,21 @@ class Mind:
 
     def __init__(self, name: str, task: Task, model: Model, control: Any, log: Log, seed: int) -> None:
         self.name, self.task, self.model, self.control, self.log, self.seed = name, task, model, control, log, seed
-        self.known: set[str] = set()
-        self._memory: list[str] = []
+        self.known = set(task.shown_to(name))
+        self._memory: list[tuple[str, str]] = []  # role and text
         self._calls = 0
-
-    def system(self) -> str:
-        others = [name for name in self.task.team if name != self.name]
-        team = (
-            f"You are {self.name}. You work in a team with {', '.join(others)}. "
-            "Nobody sees what you see unless you send it."
-            if others
-            else f"You are {self.name}. You work alone."
-        )
-        mine = self.task.pieces_of(self.name)
-        return (
-            f"{team}\nThe team has this task: {self.task.question}\n"
-            f"You have a tool, {self.task.tool}. You can reach: {', '.join(mine) or 'nothing'}.\n"
-            "Each time, reply in JSON: thought (one short sentence), use_tool (the tool's argument, or null), "
-            + (
-                "send (messages to team mates: to and text), "
-                "wait_for_more (true if you cannot go on before more messages come), "
-                if others
-                else ""
-            )
-            + "answer (the final answer, once it is known, else null)."
-        )
+        self._turn = asyncio.Lock()  # it thinks about one message at a time
 
     async def decide(self, message: Message, texts: list[str]) -> Decision:
         """What the agent does with a message. It reads `texts` with it; a monitor or a control wrote them."""
+        async with self._turn:
+            return await self._decide(message, texts)
+
+    def tells(self, text: str) -> tuple[str, ...]:
+        """The pieces of data that a message of this agent passes on."""
+        return tuple(sorted(piece for piece in self.known if self.task.tells(piece, text)))
+
+    async def _decide(self, message: Message, texts: list[str]) -> Decision:
         if self.log.activations >= self.log.max_activations:
             self.log.add(what="stopped", agent=self.name)
             return Decision()
@@ -127,54 +99,72 @@ class Mind:
         self.known.update(message.known)
         for text in texts:
             self.log.add(what="text", agent=self.name, text=text, lacking=sorted(set(self.task.owners) - self.known))
-        self._remember(f"{message.sender} to you: {message.text}")
-        for text in texts:
-            self._remember(f"Note: {text}")
+        entry = ("user", f"{message.sender}: {message.text}")
+        if message.sender == USER and self.name in self.task.held:
+            entry = ("user", self.task.held[self.name])  # all that this agent does about the user's question
+        if not texts or entry not in self._memory:  # an answer that is given back brings its message a second time
+            self._memory.append(entry)
+        self._memory += [("user", f"Note: {text}") for text in texts]
         for _ in range(MAX_TOOL_USES):
             reply = await self._ask()
-            argument = reply.get("use_tool")
-            if not argument:
+            argument = argument_in(reply)
+            if argument is None or self.task.use is None:
                 return self._carry_out(reply)
             result, pieces = self.task.use(self.name, argument)
             self.known.update(pieces)
             self.log.add(what="tool", agent=self.name, argument=argument[:MAX_TEXT], result=result, pieces=pieces)
-            self._remember(f"You used your tool with {argument[:MAX_TEXT]}. {result}")
+            self._memory.append(("user", result))
         return self._carry_out(await self._ask())
 
-    async def _ask(self) -> dict[str, Any]:
+    async def _ask(self) -> str:
         digest = hashlib.sha256(f"{self.seed}/{self.name}/{self._calls}".encode()).digest()
         self._calls += 1
-        memory = "\n".join(f"- {entry}" for entry in self._memory)
-        prompt = [
-            {"role": "system", "content": self.system()},
-            {"role": "user", "content": f"So far:\n{memory}\nWhat do you do now?"},
-        ]
-        return await self.model.complete(prompt, DECISION, int.from_bytes(digest[:4], "little") >> 1)
+        prompt = [{"role": "system", "content": self.task.prompts[self.name]}]
+        for role, text in self._memory[:1] + self._memory[1:][-MAX_MEMORY:]:
+            if prompt[-1]["role"] == role:
+                prompt[-1]["content"] += f"\n{text}"
+            else:
+                prompt.append({"role": role, "content": text})
+        reply = await self.model.say(prompt, self.task.stop, int.from_bytes(digest[:4], "little") >> 1)
+        self._memory.append(("assistant", reply or "Wait"))
+        return reply
 
-    def _carry_out(self, reply: dict[str, Any]) -> Decision:
-        sends = tuple(
-            (str(m.get("to", "")), str(m.get("text", ""))[:MAX_TEXT])
-            for m in reply.get("send", [])[:MAX_SENDS]
-            if isinstance(m, dict) and m.get("text") and m.get("to") != self.name
-        )
-        answer = reply.get("answer") or None
+    def _carry_out(self, reply: str) -> Decision:
+        sends = [(to, text) for to, text in messages_in(reply, self.task.team) if to != self.name]
+        answer = answer_in(reply)
         for to, text in sends:
-            self._remember(f"You to {to}: {text}")
-            self.log.add(what="sent", agent=self.name, to=to, text=text, known=sorted(self.known))
+            self.log.add(what="sent", agent=self.name, to=to, text=text, known=self.tells(text))
         if answer:
-            self._remember(f"You answered: {answer[:MAX_TEXT]}")
             self.log.add(
                 what="answered",
                 agent=self.name,
-                text=answer[:MAX_ANSWER],
+                text=answer,
                 known=sorted(self.known),
                 lacking=sorted(set(self.task.owners) - self.known),
                 correct=self.task.is_correct(answer),
             )
-        return Decision(sends, bool(reply.get("wait_for_more")) and not sends and not answer, answer)
+        return Decision(tuple(sends), reply.lower().startswith("wait"), answer)
 
-    def _remember(self, entry: str) -> None:
-        self._memory = [*self._memory, entry][-MAX_MEMORY:]
+
+def argument_in(reply: str) -> str | None:
+    found = re.match(r"look:\s*(.+)", reply, re.IGNORECASE)
+    return found[1] if found else None
+
+
+def answer_in(reply: str) -> str | None:
+    found = re.match(r"answer:\s*(.+)", reply, re.IGNORECASE | re.DOTALL)
+    return found[1] if found else None
+
+
+def messages_in(reply: str, team: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Each recipient and the text of a reply such as "To Ben and Cleo: …". A name may be nobody's."""
+    found = re.match(r"to ([^:]{1,60}):\s*(.+)", reply, re.IGNORECASE | re.DOTALL)
+    if not found:
+        return []
+    names = [name.strip() for name in re.split(r",|\band\b", found[1]) if name.strip()]
+    if len(names) == 1 and names[0].lower() in EVERYONE:
+        names = list(team)
+    return [(name, found[2][:MAX_TEXT]) for name in names]
 
 
 class Endpoint:
@@ -191,17 +181,26 @@ class Endpoint:
         """Waits until no call is open: agents of a team that has answered may still wait for the model."""
         await self._idle.wait()
 
+    async def say(self, messages: list[dict[str, str]], stop: str, seed: int) -> str:
+        """The model's next words, without quotation marks around them."""
+        return (await self._create(messages, seed, stop=stop, max_tokens=MAX_TOKENS)).strip().strip('"').strip()
+
     async def complete(self, messages: list[dict[str, str]], schema: dict[str, Any], seed: int) -> dict[str, Any]:
+        """A reply in JSON of this schema."""
+        form = {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}
+        try:
+            reply = json.loads(await self._create(messages, seed, response_format=form, max_tokens=MAX_JSON_TOKENS))
+        except ValueError:  # the reply was cut
+            self.unreadable += 1
+            return {}
+        return reply if isinstance(reply, dict) else {}
+
+    async def _create(self, messages: list[dict[str, str]], seed: int, **options: Any) -> str:
         self._open += 1
         self._idle.clear()
         try:
             answer = await self._client.chat.completions.create(
-                model="study",
-                messages=messages,
-                seed=seed,
-                temperature=TEMPERATURE,
-                max_tokens=320,
-                response_format={"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}},
+                model="study", messages=messages, seed=seed, temperature=TEMPERATURE, **options
             )
         finally:
             self._open -= 1
@@ -211,9 +210,4 @@ class Endpoint:
         self.tokens_in += answer.usage.prompt_tokens
         self.tokens_out += answer.usage.completion_tokens
         self.model_ms += int((answer.model_extra or {}).get("duration_ms", 0))
-        try:
-            reply = json.loads(answer.choices[0].message.content)
-        except ValueError:  # the reply was cut at max_tokens
-            self.unreadable += 1
-            return {}
-        return reply if isinstance(reply, dict) else {}
+        return str(answer.choices[0].message.content)

@@ -9,7 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from study_run import ARMS, CELLS, read_results  # noqa: E402
+from study_run import ARMS, ROUND, read_results  # noqa: E402
 
 spec = importlib.util.spec_from_file_location("intervals", Path(__file__).parents[1] / "healing/intervals.py")
 assert spec is not None and spec.loader is not None
@@ -19,9 +19,10 @@ spec.loader.exec_module(intervals)
 PRIMARY = (("enforce", "plain"), ("enforce", "blind"))
 NOT_EXCLUDED = -0.10  # harm is not excluded if the interval reaches below this
 Line = dict[str, Any]
+Results = dict[tuple[str, int, str], Line]
 
 
-def pairs(results: dict[tuple[str, int, str], Line], cell: str) -> list[dict[str, Line]]:
+def pairs(results: Results, cell: str) -> list[dict[str, Line]]:
     """The seeds of a cell for which every arm was run."""
     seeds = sorted({seed for name, seed, _ in results if name == cell})
     complete = [{arm: results.get((cell, seed, arm)) for arm in ARMS} for seed in seeds]
@@ -118,20 +119,22 @@ def against(by_cell: dict[str, list[dict[str, Line]]], compared: list[dict[str, 
     return findings
 
 
-def page(results: dict[tuple[str, int, str], Line]) -> str:
-    by_cell = {cell: complete for cell in CELLS if (complete := pairs(results, cell))}
+def round_of(number: int, results: Results) -> list[str]:
+    """The parts of the page about one round."""
+    cells = sorted({cell for cell, _, _ in results})
+    by_cell = {cell: complete for cell in cells if (complete := pairs(results, cell))}
+    title = f"## Round {number}"
     if not by_cell:
-        raise SystemExit("There is no pair yet for which every arm was run.")
+        return [title, f"{len(results)} runs so far. There is no pair yet for which every arm was run."]
     compared = comparisons(by_cell)
-    parts = [
-        "# Results of the study with real agents",
-        "[The plan](plan.md) says what was run. `scripts/study-real --page` writes this page from `results.jsonl`.",
-        "Complete pairs: "
+    return [
+        title,
+        f"{len(results)} runs. Complete pairs: "
         + ", ".join(f"`{cell}` {len(complete)}" for cell, complete in by_cell.items())
         + ".\nThe plan has 30 in each cell.",
-        "## What fell against digd",
+        "### What fell against digd",
         "\n".join(against(by_cell, compared)),
-        "## Primary comparisons",
+        "### Primary comparisons",
         "Differences of valid answers in percentage points, with Newcombe's paired 95 % interval.",
         table(
             ["cell", "arms", "pairs", "difference", "McNemar p", "corrected"],
@@ -147,7 +150,7 @@ def page(results: dict[tuple[str, int, str], Line]) -> str:
                 for r in compared
             ],
         ),
-        "## Arms",
+        "### Arms",
         "Means over the runs of each arm.",
         table(
             ["cell", "arm", "valid", "answered", "calls", "tokens in", "tokens out", "model s", "texts"],
@@ -168,19 +171,32 @@ def page(results: dict[tuple[str, int, str], Line]) -> str:
                 for arm in ARMS
             ],
         ),
-        "## Precision and recall in observe",
+        "### Precision and recall in observe",
         "A run counts once for each rule, even if the rule fired several times.",
         table(
             ["rule", "runs in which it fired", "runs that truly had it", "precision", "recall"],
             precision_rows([pair["observe"] for complete in by_cell.values() for pair in complete]),
         ),
     ]
+
+
+def page(rounds: dict[int, Results]) -> str:
+    """The whole page, the newest round first."""
+    parts = [
+        "# Results of the study with real agents",
+        "[The plan](plan.md) says what was run. `scripts/study-real --page` writes this page from `results.jsonl`.",
+    ]
+    for number, results in sorted(rounds.items(), reverse=True):
+        parts += round_of(number, results)
     return "\n\n".join(parts) + "\n"
 
 
 def main() -> None:
-    results, target = map(Path, sys.argv[1:])
-    target.write_text(page(read_results(results)))
+    path, target = map(Path, sys.argv[1:])
+    rounds = {number: results for number in range(1, ROUND + 1) if (results := read_results(path, number))}
+    if not rounds:
+        raise SystemExit(f"{path} has no runs.")
+    target.write_text(page(rounds))
 
 
 if __name__ == "__main__":

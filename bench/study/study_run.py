@@ -1,7 +1,7 @@
 """Runs the study with real agents and appends one line a run to a file of results. It goes on where it was stopped.
 
     python bench/study/study_run.py --endpoint http://127.0.0.1:PORT/v1 --digd ws://127.0.0.1:PORT --results FILE
-                              [--cell NAME] [--seeds 1-30] [--pairs N]
+                              [--cell NAME] [--seeds 101-130] [--arms A,B] [--pairs N]
 
 docs/study/plan.md says what the cells, arms and measures are. `scripts/study-real` starts the model and the daemon.
 """
@@ -27,6 +27,7 @@ import truth  # noqa: E402
 from controls import BlindGuard, Judge, Nothing, RandomTexts  # noqa: E402
 from mind import Endpoint, Log  # noqa: E402
 
+ROUND = 2  # of the plan; each line of the results names its round
 ARMS = ("plain", "observe", "enforce", "blind", "random", "judge")
 MAX_RUN_S = 1800
 
@@ -106,6 +107,7 @@ async def run_once(
     await endpoint.idle()
     detections = [] if monitor is None else await asyncio.to_thread(detections_of, url, run)
     return {
+        "round": ROUND,
         "cell": cell.name,
         "seed": seed,
         "arm": arm,
@@ -128,11 +130,12 @@ async def run_once(
     }
 
 
-def read_results(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
+def read_results(path: Path, number: int = ROUND) -> dict[tuple[str, int, str], dict[str, Any]]:
+    """The lines of this round."""
     if not path.exists():
         return {}
     lines = [json.loads(line) for line in path.read_text().splitlines() if line]
-    return {(line["cell"], line["seed"], line["arm"]): line for line in lines}
+    return {(line["cell"], line["seed"], line["arm"]): line for line in lines if line["round"] == number}
 
 
 async def study(args: argparse.Namespace) -> None:
@@ -142,10 +145,11 @@ async def study(args: argparse.Namespace) -> None:
     first, _, last = args.seeds.partition("-")
     done = read_results(args.results)
     cells = [CELLS[args.cell]] if args.cell else list(CELLS.values())
+    arms = args.arms.split(",")
     pairs = 0
     for seed in range(int(first), int(last or first) + 1):  # seed by seed: a study that stops early is balanced
         for cell in cells:
-            missing = [arm for arm in ARMS if (cell.name, seed, arm) not in done]
+            missing = [arm for arm in arms if (cell.name, seed, arm) not in done]
             if missing and args.pairs is not None and pairs >= args.pairs:
                 return
             pairs += bool(missing)
@@ -168,7 +172,8 @@ def main() -> None:
     parser.add_argument("--digd", required=True)
     parser.add_argument("--results", required=True, type=Path)
     parser.add_argument("--cell", choices=list(CELLS))
-    parser.add_argument("--seeds", default="1-30")
+    parser.add_argument("--arms", default=",".join(ARMS), help="for trying tasks; the study runs all")
+    parser.add_argument("--seeds", default="101-130")
     parser.add_argument("--pairs", type=int, help="stop after this many pairs that were not complete")
     asyncio.run(study(parser.parse_args()))
 

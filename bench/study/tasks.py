@@ -7,37 +7,46 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn")
-FRUIT = ("apple", "pear", "plum")
-WORDS_ON_A_PAGE = 7
-CODE_SECONDS = 5
-MAX_OUTPUT = 300  # characters of a tool's result
+NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn")  # the first leads the team
+CODE_SECONDS = 60  # on the clock, for code that sleeps; two seconds of the processor are the limit
+LINE, PARAGRAPH = "\n", "\n\n"  # where a reply ends
 
 
 @dataclass(frozen=True)
 class Task:
     """A problem for a team.
 
-    question: what a user asks. tool: the name of the tool, and what its argument is.
-    owners: for each piece of data the agents that can reach it; a correct answer needs all pieces.
-    use: (agent, argument) → the tool's result and the pieces of data that it shows.
-    is_correct: judges an answer. error: its distance from the truth, for tasks with a number.
+    question: what the user writes to the team. prompts: for each agent its system prompt.
+    held: for each agent what it reads of its own data when the user asks. An agent without reads the question.
+    owners: for each piece of data the agents that hold it; a correct answer needs all pieces.
+    signs: for each piece the words that a text must have to pass it on.
+    use: (agent, argument) → the tool's result and the pieces of data that it shows; None if there is no tool, and the
+    prompts show the data.
+    is_correct: judges an answer. stop: what ends a reply. error: its distance from the truth, for tasks with a number.
     """
 
     family: str
     team: tuple[str, ...]
     question: str
-    tool: str
+    prompts: dict[str, str]
+    held: dict[str, str]
     owners: dict[str, tuple[str, ...]]
-    use: Callable[[str, str], tuple[str, tuple[str, ...]]]
+    signs: dict[str, tuple[str, ...]]
     is_correct: Callable[[str], bool]
-    error: Callable[[str], float | None]
+    error: Callable[[str], float | None] = lambda answer: None
+    use: Callable[[str, str], tuple[str, tuple[str, ...]]] | None = None
+    stop: str = LINE
 
-    def pieces_of(self, agent: str) -> list[str]:
-        return [piece for piece, owners in self.owners.items() if agent in owners]
+    def shown_to(self, agent: str) -> list[str]:
+        """The pieces in the agent's prompt."""
+        return [] if self.use else [piece for piece, owners in self.owners.items() if agent in owners]
+
+    def tells(self, piece: str, text: str) -> bool:
+        words = re.findall(r"\w+", text.lower())
+        return all(sign in words for sign in self.signs[piece])
 
 
 def make(family: str, size: int, seed: int) -> Task:
@@ -45,116 +54,107 @@ def make(family: str, size: int, seed: int) -> Task:
     return FAMILIES[family](NAMES[:size], random.Random(f"{family}-{size}-{seed}"))
 
 
-def share_out(pieces: list[str], team: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    return {piece: (team[i % len(team)],) for i, piece in enumerate(pieces)}
+def listed(names: Iterable[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
-def reader(
-    task_owners: dict[str, tuple[str, ...]], texts: dict[str, str]
-) -> Callable[[str, str], tuple[str, tuple[str, ...]]]:
-    """A tool that reads the documents of the agent that asks."""
+def prompts_of(team: tuple[str, ...], wanted: str, form: str) -> dict[str, str]:
+    """The system prompts of a team. wanted: what the leader must know before the answer. form: of the answer."""
+    leader, *mates = team
+    prompts = {
+        leader: f"You are {leader}, the leader of a team with {listed(mates)}. {listed(mates)} will report to you. "
+        f'To ask a team mate for a report, write "To {mates[0]}: ...".\n'
+        f'Write "Wait" while you do not know {wanted}. Write "Answer: " and {form} once you know {wanted}.'
+    }
+    for mate in mates:
+        prompts[mate] = (
+            f"You are {mate}, in a team with {listed(name for name in team if name != mate)}. {leader} leads the team "
+            f'and answers the user. You report to {leader} what you know, like this: "To {leader}: ..."'
+        )
+    return prompts
 
-    def read(agent: str, argument: str) -> tuple[str, tuple[str, ...]]:
-        mine = [piece for piece in texts if agent in task_owners[piece]]
-        asked = [piece for piece in mine if piece.lower() in argument.lower()]
-        if not asked:
-            return f"There is no {argument[:40]!r} here. You can read: {', '.join(mine) or 'nothing'}.", ()
-        return " ".join(f"{piece} says: {texts[piece]}" for piece in asked), tuple(asked)
 
-    return read
+def number_in(answer: str) -> int | None:
+    found = re.findall(r"\d+", answer)
+    return int(found[-1]) if found else None
 
 
 def count(team: tuple[str, ...], rng: random.Random) -> Task:
-    """Count Frequency of *DIG to Heal* (section 6): how often a word occurs on pages of different agents."""
-    pages = [f"page {i + 1}" for i in range(max(3, len(team)))]
-    words = {page: [rng.choice(FRUIT) for _ in range(WORDS_ON_A_PAGE)] for page in pages}
-    word = rng.choice(FRUIT)
-    total = sum(page.count(word) for page in words.values())
-    owners = share_out(pages, team)
+    """How many things the agents of a team hold together. An agent alone looks at three places with its tool."""
+    thing = rng.choice(["apples", "stamps", "coins", "books"])
+    places = [f"basket {i + 1}" for i in range(3)] if len(team) == 1 else list(team[1:])
+    numbers = dict(zip(places, rng.sample(range(3, 10) if len(team) == 1 else range(11, 50), len(places))))
+    total = sum(numbers.values())
+    owners = {place: (place if place in team else team[0],) for place in places}
+    signs = {place: (str(number),) for place, number in numbers.items()}
 
-    def number(answer: str) -> int | None:
-        found = re.findall(r"\d+", answer)
-        return int(found[-1]) if found else None
+    def look(agent: str, argument: str) -> tuple[str, tuple[str, ...]]:
+        asked = [place for place in places if place in argument.lower()]
+        if not asked:
+            return f"There is no {argument[:40]!r}. There are {listed(places)}.", ()
+        return " ".join(f"There are {numbers[place]} {thing} in {place}." for place in asked), tuple(asked)
 
-    return Task(
-        "count",
+    def is_correct(answer: str) -> bool:
+        return number_in(answer) == total
+
+    def error(answer: str) -> float | None:
+        found = number_in(answer)
+        return None if found is None else float(abs(found - total))
+
+    if len(team) == 1:
+        prompt = (
+            f"You are {team[0]}. There are three baskets of {thing}, {listed(places)}. "
+            f'Write "Look: {places[0]}" to see what is in a basket, one at a time. '
+            f'Write "Answer: " and the sum, such as "2 + 3 + 4 = 9", once you have seen all three.'
+        )
+        question = f"How many {thing} are there together?"
+        return Task("count", team, question, {team[0]: prompt}, {}, owners, signs, is_correct, error, look)
+    prompts = prompts_of(
         team,
-        f"How often does the word '{word}' occur on {pages[0]} to {pages[-1]} together? Answer with one number.",
-        "read: the name of a page, such as 'page 1'. It shows the words on that page",
-        owners,
-        reader(owners, {page: ", ".join(words[page]) + "." for page in pages}),
-        lambda answer: number(answer) == total,
-        lambda answer: None if number(answer) is None else float(abs(number(answer) - total)),
+        f"the numbers of {listed(places)}",
+        "the sum of both numbers",
     )
+    question = f"How many {thing} do you have together?"
+    held = {name: f"You have {numbers[name]} {thing}. Tell {team[0]}." for name in places}
+    return Task("count", team, question, prompts, held, owners, signs, is_correct, error)
 
 
 def lookup(team: tuple[str, ...], rng: random.Random) -> Task:
-    """A question whose answer needs facts from three documents, each with a different agent."""
-    people = rng.sample(["Mara", "Ivo", "Lena", "Omar", "Tess", "Hugo"], 4)
-    boats = rng.sample(["red", "blue", "green", "white", "black"], 4)
-    shops = rng.sample(["bakery", "library", "school", "market", "museum"], 4)
-    towns = rng.sample(["Oslo", "Rome", "Lima", "Bern", "Cork", "Nice"], 4)
-    facts = {
-        "boats": [f"The {boat} boat belongs to {person}." for boat, person in zip(boats, people)],
-        "jobs": [f"{person} works at the {shop}." for person, shop in zip(people, shops)],
-        "towns": [f"The {shop} is in {town}." for shop, town in zip(shops, towns)],
-        "weather": [f"It rains in {towns[0]}.", f"It snows in {towns[1]}."],
-        "prices": ["A boat costs 900.", "A ticket costs 4."],
-        "hours": [f"The {shops[0]} opens at nine.", f"The {shops[1]} opens at ten."],
+    """A question whose answer needs two notes, each with a different agent. The other notes are about other things."""
+    person, other = rng.sample(["Mara", "Ivo", "Lena", "Omar", "Tess", "Hugo"], 2)
+    place, elsewhere = rng.sample(["bakery", "library", "school", "market", "museum"], 2)
+    town, far = rng.sample(["Oslo", "Rome", "Lima", "Bern", "Cork", "Nice"], 2)
+    needed = {
+        "the note on the person": f"{person} works at the {place}.",
+        "the note on the place": f"The {place} is in {town}.",
     }
-    texts = {f"the note on {name}": " ".join(rng.sample(lines, len(lines))) for name, lines in facts.items()}
-    wanted = rng.randrange(4)
-    owners = share_out(list(texts), team)
-    needed = {piece: owners[piece] for piece in list(texts)[:3]}
+    others = [
+        f"{other} has a red boat.",
+        f"It rains in {far}.",
+        f"The {elsewhere} opens at nine.",
+    ]
+    holders = rng.sample(team[1:], len(team) - 1)
+    owners = {piece: (holders[i],) for i, piece in enumerate(needed)}
+    notes = dict(zip(holders, [*needed.values(), *others]))
+    prompts = prompts_of(
+        team,
+        f"where {person} works and in which town that is",
+        "the name of the town",
+    )
+    towns = ("oslo", "rome", "lima", "bern", "cork", "nice")
     return Task(
         "lookup",
         team,
-        f"In which town does the owner of the {boats[wanted]} boat work? Answer with the name of the town.",
-        "read: the name of a note, such as 'the note on boats'. It shows what the note says",
-        needed,
-        reader(owners, texts),
-        lambda answer: (
-            towns[wanted].lower() in answer.lower()
-            and not any(town.lower() in answer.lower() for town in towns if town != towns[wanted])
-        ),
-        lambda answer: None,
+        f"In which town does {person} work?",
+        prompts,
+        {name: f"Your note says: {notes[name]} Tell {team[0]} what it says." for name in holders},
+        owners,
+        {"the note on the person": (person.lower(), place), "the note on the place": (town.lower(),)},
+        lambda answer: [name for name in towns if name in answer.lower()] == [town.lower()],
     )
 
 
-FUNCTIONS = {
-    "vowels(text)": (
-        "returns how many vowels (a, e, i, o, u, also upper case) the text has",
-        [(("Hello",), 2), (("",), 0), (("AEiou xyz",), 5)],
-    ),
-    "middle(a, b, c)": (
-        "returns the number that is neither the smallest nor the largest of three",
-        [((1, 2, 3), 2), ((9, 4, 7), 7), ((5, 5, 1), 5)],
-    ),
-    "initials(name)": (
-        "returns the first letters of the words of a name, in upper case",
-        [(("ada lovelace",), "AL"), (("Alan Mathison Turing",), "AMT"), (("x",), "X")],
-    ),
-    "runs(text)": (
-        "returns the length of the longest run of equal letters in the text, 0 for an empty text",
-        [(("aabbb",), 3), (("",), 0), (("abc",), 1)],
-    ),
-    "digits(n)": (
-        "returns the sum of the decimal digits of a whole number, also of a negative one",
-        [((123,), 6), ((-45,), 9), ((0,), 0)],
-    ),
-    "swap_ends(items)": (
-        "returns a new list with the first and the last item exchanged; shorter lists stay the same",
-        [(([1, 2, 3],), [3, 2, 1]), (([],), []), (([7],), [7])],
-    ),
-    "leap(year)": (
-        "returns True for a leap year of the Gregorian calendar, else False",
-        [((2000,), True), ((1900,), False), ((2024,), True)],
-    ),
-    "common(a, b)": (
-        "returns the sorted list of the items that are in both lists, each once",
-        [(([3, 1, 1], [1, 3, 4]), [1, 3]), (([], [1]), []), (([2], [3]), [])],
-    ),
-}
 RUNNER = """
 import json, resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (2, 2))
@@ -194,38 +194,34 @@ def passes(code: str, name: str, cases: list) -> tuple[list[bool], str]:
 
 
 def code(team: tuple[str, ...], rng: random.Random) -> Task:
-    """A small Python function. One agent knows the specification, one can try code on examples."""
-    signature = rng.choice(sorted(FUNCTIONS))
-    specification, cases = FUNCTIONS[signature]
-    name = signature.partition("(")[0]
-    shown, extra = cases[:2], cases
-    owners = share_out(["the specification", "the examples"], team)
-
-    def use(agent: str, argument: str) -> tuple[str, tuple[str, ...]]:
-        if agent in owners["the specification"] and "specification" in argument:
-            return f"{signature} {specification}.", ("the specification",)
-        if agent in owners["the examples"] and ("def " in argument or "lambda" in argument):
-            results, error = passes(argument, name, [list(case) for case in shown])
-            outcome = error or ", ".join(
-                f"{name}{case[0]!r} {'is right' if ok else f'should be {case[1]!r}'}"
-                for case, ok in zip(shown, results)
-            )
-            return f"Tried: {outcome}."[:MAX_OUTPUT], ("the examples",)
-        mine = [piece for piece in owners if agent in owners[piece]]
-        return f"You can use: {', '.join(mine) or 'nothing'}.", ()
+    """A Python function of one line. Each of two agents knows one number that it needs."""
+    thing = rng.choice(["tickets", "cups", "chairs", "lamps"])
+    price, fee = rng.sample(range(3, 30), 2)
+    leader, *mates = team
+    first, second = rng.sample(mates, 2)
+    prompts = prompts_of(
+        team,
+        f"the price of one of the {thing} and the fee of an order",
+        'the code, starting with "def cost(n): return"',
+    )
+    cases = [[[n], n * price + fee] for n in (1, 2, 10)]
 
     def is_correct(answer: str) -> bool:
-        return all(results := passes(answer, name, [list(case) for case in extra])[0]) and bool(results)
+        return all(results := passes(answer, "cost", cases)[0]) and bool(results)
 
     return Task(
         "code",
         team,
-        f"Write the Python function {signature}. Answer with the code of the function.",
-        "look: either 'the specification', or the code of a function, to try it on the examples",
-        owners,
-        use,
+        f"Write the Python function cost(n): what an order of n {thing} costs, with the fee of the order.",
+        prompts,
+        {
+            first: f"You know that one of the {thing} costs {price}. Tell {leader}.",
+            second: f"You know that the fee of an order is {fee}. Tell {leader}.",
+        },
+        {"the price": (first,), "the fee": (second,)},
+        {"the price": (str(price),), "the fee": (str(fee),)},
         is_correct,
-        lambda answer: None,
+        stop=PARAGRAPH,
     )
 
 

@@ -18,7 +18,7 @@ from autogen_core import (
     message_handler,
 )
 from controls import Nothing
-from mind import Log, Message, Mind, Model
+from mind import USER, Log, Message, Mind, Model
 from tasks import Task
 
 HEALING_MS = 6000  # how long a team that rests waits for help in `enforce`
@@ -48,9 +48,7 @@ class Member(RoutedAgent):
         while True:
             decision = await self._mind.decide(incoming, texts)
             for to, text in decision.send:
-                await self.publish_message(
-                    Letter(self._mind.name, text, tuple(sorted(self._mind.known))), TopicId(to, "team")
-                )
+                await self.publish_message(Letter(self._mind.name, text, self._mind.tells(text)), TopicId(to, "team"))
             if decision.answer is None:
                 if decision.wait:
                     digd.autogen.wait()
@@ -100,12 +98,12 @@ async def play(
     answered: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     for name in task.team:
         await Member.register(runtime, name, lambda name=name: Member(Mind(name, task, model, control, log, seed)))
-        await runtime.add_subscription(TypeSubscription(name, name))
+        for topic in (name, "everyone"):
+            await runtime.add_subscription(TypeSubscription(topic, name))
     await Collector.register(runtime, "collector", lambda: Collector(answered))
     await runtime.add_subscription(TypeSubscription("answers", "collector"))
     runtime.start()
-    first = task.team[0]
-    await runtime.publish_message(Letter("The user", task.question), TopicId(first, "team"))
+    await runtime.publish_message(Letter(USER, task.question), TopicId("everyone", "team"))
     while True:
         idle = asyncio.ensure_future(runtime.stop_when_idle())
         await asyncio.wait({idle, answered}, return_when=asyncio.FIRST_COMPLETED)

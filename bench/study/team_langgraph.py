@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send
-from mind import Log, Message, Mind, Model
+from mind import USER, Log, Message, Mind, Model
 from tasks import Task
 
 HEALING_MS = 6000
@@ -30,10 +30,10 @@ class Team(TypedDict, total=False):
 def node_of(mind: Mind) -> Any:
     async def node(state: Team) -> Command[Any]:
         first, *others = state["messages"]
-        incoming = Message(state.get("sender", "The user"), str(first.content), tuple(state.get("known", ())))
+        incoming = Message(state.get("sender", USER), str(first.content), tuple(state.get("known", ())))
         texts = [str(message.content) for message in others]
         decision = await mind.decide(incoming, texts)
-        goto: list[Any] = [letter(to, mind.name, text, mind.known) for to, text in decision.send]
+        goto: list[Any] = [letter(to, mind.name, text, mind.tells(text)) for to, text in decision.send]
         if decision.answer is None:
             return Command(goto=goto)
         returned = await mind.control.answer(mind.name)
@@ -62,8 +62,8 @@ async def run(
     builder = StateGraph(Team)
     for name in task.team:
         builder.add_node(name, node_of(Mind(name, task, model, control, log, seed)))
+        builder.add_edge(START, name)
     builder.add_node("finish", lambda state: {})
-    builder.add_edge(START, task.team[0])
     builder.add_edge("finish", END)
     if monitor is not None:
         monitor = dict(monitor)
@@ -79,7 +79,7 @@ async def run(
         )
     graph = builder.compile(checkpointer=InMemorySaver())
     config: Any = {"configurable": {"thread_id": "study"}, "recursion_limit": MAX_STEPS}
-    call: Any = {"messages": [HumanMessage(task.question)], "sender": "The user"}
+    call: Any = {"messages": [HumanMessage(task.question)], "sender": USER}
     while True:
         state = await graph.ainvoke(call, config)
         if state.get("answers"):
