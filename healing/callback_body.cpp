@@ -13,7 +13,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view zero_width_space = "\xe2\x80\x8b";
-constexpr std::size_t max_names = 5;
+constexpr std::size_t max_names = 5, max_run_bytes = 300, max_name_bytes = 200;
 
 // The longest prefix of at most `max_bytes` that ends between two UTF-8 characters.
 std::string_view prefix_of(std::string_view text, std::size_t max_bytes) {
@@ -33,6 +33,26 @@ std::string on_one_line(std::string_view text) {
     out += escaped[i];
   }
   return out;
+}
+
+void append_slack_character(std::string& to, std::string_view line, std::size_t i) {
+  const char c = line[i];
+  const bool is_last_of_word = i + 1 == line.size() || line[i + 1] == ' ';
+  switch (c) {
+    case '&': to += "&amp;"; break;
+    case '<': to += "&lt;"; break;
+    case '>': to += "&gt;"; break;
+    case '`': to += '\''; break;
+    // Slack makes mentions and links of these: @here, #general, https://…, mailto:…, www.example.com.
+    case '@':
+    case '#':
+    case ':':
+    case '.':
+      to += c;
+      if (!is_last_of_word) to += zero_width_space;
+      break;
+    default: to += c;
+  }
 }
 
 std::string_view text_member(const json::object& object, std::string_view name) {
@@ -62,7 +82,7 @@ std::string detection_text(std::string_view run, const json::object& detection) 
   out.append(word_or_mark(text_member(detection, "rule")))
       .append("* (")
       .append(word_or_mark(text_member(detection, "severity")));
-  out.append(") in run ").append(slack_code(run)).append(", ").append(healing_text(detection));
+  out.append(") in run ").append(slack_code(run, max_run_bytes)).append(", ").append(healing_text(detection));
   return out.append("\n").append(slack_code(text_member(detection, "reason")));
 }
 
@@ -71,7 +91,7 @@ std::string recipient_names(const json::array& recipients) {
   for (std::size_t i = 0; i < recipients.size() && i < max_names; ++i) {
     const json::string* name = recipients[i].if_string();
     if (name == nullptr) continue;
-    out.append(out.empty() ? " for " : ", ").append(slack_code({name->data(), name->size()}));
+    out.append(out.empty() ? " for " : ", ").append(slack_code({name->data(), name->size()}, max_name_bytes));
   }
   if (recipients.size() > max_names) out += " and " + std::to_string(recipients.size() - max_names) + " more";
   return out;
@@ -79,7 +99,7 @@ std::string recipient_names(const json::array& recipients) {
 
 std::string intervention_text(std::string_view run, const json::object& intervention) {
   std::string out =
-      "digd intervened in run " + slack_code(run) + ": " + word_or_mark(text_member(intervention, "action"));
+      "digd intervened in run " + slack_code(run, max_run_bytes) + ": " + word_or_mark(text_member(intervention, "action"));
   if (const json::array* recipients = array_member(intervention, "recipients")) out += recipient_names(*recipients);
   const json::array* detections = array_member(intervention, "detections");
   const json::object* first = detections == nullptr || detections->empty() ? nullptr : detections->front().if_object();
@@ -195,7 +215,7 @@ std::string slack_body(callback_kind kind, const callback_text& callback, std::s
   json::error_code ec;
   const json::value parsed = json::parse(callback.json, ec);
   const json::object* fields = ec ? nullptr : parsed.if_object();
-  std::string text = "digd reports on run " + slack_code(callback.run);
+  std::string text = "digd reports on run " + slack_code(callback.run, max_run_bytes);
   if (fields != nullptr) {
     text = kind == callback_kind::detection ? detection_text(callback.run, *fields)
                                             : intervention_text(callback.run, *fields);
@@ -209,32 +229,20 @@ std::string slack_body(callback_kind kind, const callback_text& callback, std::s
   return out;
 }
 
-std::string slack_code(std::string_view text) {
-  const std::string_view shown = prefix_of(text, max_span_bytes);
-  const std::string line = on_one_line(shown);
+std::string slack_code(std::string_view text, std::size_t max_bytes) {
+  constexpr std::string_view cut_mark = "…`";
+  const std::string line = on_one_line(prefix_of(text, max_bytes));
   std::string out = "`";
+  std::size_t end_if_cut = out.size();
   for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    const bool is_last_of_word = i + 1 == line.size() || line[i + 1] == ' ';
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '`': out += '\''; break;
-      // Slack makes mentions and links of these: @here, #general, https://…, mailto:…, www.example.com.
-      case '@':
-      case '#':
-      case ':':
-      case '.':
-        out += c;
-        if (!is_last_of_word) out += zero_width_space;
-        break;
-      default: out += c;
-    }
+    const bool begins_character = (static_cast<unsigned char>(line[i]) & 0xc0) != 0x80;
+    if (begins_character && out.size() + cut_mark.size() <= max_bytes) end_if_cut = out.size();
+    append_slack_character(out, line, i);
   }
-  if (shown.empty()) out += "(nothing)";
-  if (shown.size() < text.size()) out += "…";
-  return out + '`';
+  if (text.empty()) out += "(nothing)";
+  if (text.size() <= max_bytes && out.size() < max_bytes) return out + '`';
+  out.resize(end_if_cut);
+  return out.append(cut_mark);
 }
 
 }  // namespace digd

@@ -33,7 +33,9 @@ std::string callback_id(std::string_view archive_prefix, callback_kind kind, std
 // {"id":…,"run":…,"intervention":{…}}, or with "detection"; of a hold also "hold" and "link".
 std::string generic_body(std::string_view id, callback_kind kind, const callback_text& callback);
 
-// {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: no link.
+// {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: no link. What comes before the
+// links has at most `max_slack_words` bytes. Slack splits a text of more than 4,000 characters, which could end a span.
+inline constexpr std::size_t max_slack_words = 3'200;
 std::string slack_body(callback_kind kind, const callback_text& callback, std::string_view dashboard = {});
 
 // A trigger event of PagerDuty's Events API v2. PagerDuty joins alerts with the same dedup_key, which consists of the
@@ -44,10 +46,10 @@ std::string pagerduty_body(std::string_view id, callback_kind kind, const callba
 // The page of a run: `dashboard` with the run's id, percent-encoded.
 std::string link_to_run(std::string_view dashboard, std::string_view run);
 
-// Untrusted text as a code span of Slack's mrkdwn (and of Markdown), on one line, cut after `max_span_bytes`. Escapes
-// &, <, > and control characters, and turns backticks into apostrophes. A zero-width space breaks what Slack could take
-// for a mention or a link.
-std::string slack_code(std::string_view text);
+// Untrusted text as a code span of Slack's mrkdwn (and of Markdown), on one line. Escapes &, <, > and control
+// characters, and turns backticks into apostrophes. A zero-width space breaks what Slack could take for a mention or a
+// link. The span has at most `max_bytes`, escapes included; a longer text is cut and ends with "…".
 inline constexpr std::size_t max_span_bytes = 1'500;
+std::string slack_code(std::string_view text, std::size_t max_bytes = max_span_bytes);
 
 }  // namespace digd

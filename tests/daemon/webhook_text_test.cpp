@@ -371,13 +371,38 @@ TEST_CASE("a_long_text_is_cut_between_characters_and_an_empty_one_is_marked") {
   std::string text;
   for (int i = 0; i < 2'000; ++i) text += "ü";
   const std::string span = slack_code(text);
-  CHECK(span.size() < max_span_bytes + 10);
+  CHECK(span.size() > max_span_bytes - 5);
+  CHECK(span.size() <= max_span_bytes);
   CHECK(span.ends_with("…`"));
   CHECK(boost::json::parse(slack_body(callback_kind::detection, {text, detection_json(text)})).is_object());
   CHECK(slack_code("") == "`(nothing)`");
   CHECK(slack_code("a.b") == "`a." + std::string(zero_width_space) + "b`");
   CHECK(slack_code("`") == "`'`");
   CHECK(slack_code("1 event waits: \"e1\".") == "`1 event waits: \"e1\".`");  // a sentence stays unchanged
+  CHECK(slack_code("abcd", 6) == "`abcd`");
+  CHECK(slack_code("abcde", 6) == "`a…`");
+  CHECK(slack_code("ü<", 7) == "`ü…`");
+}
+
+TEST_CASE("escapes_make_no_text_longer_than_slack_shows_in_one_piece") {
+  for (const std::string unit : {"x", "&", "<", ".", "`", "\x01", "ü", "\u202e"}) {
+    std::string name, reason;
+    while (name.size() + unit.size() <= 256) name += unit;
+    while (reason.size() < 20'000) reason += unit;
+    INFO(unit);
+    CHECK(slack_code(reason, 200).size() <= 200);
+    archive::callback_text alert{.run = name, .json = detection_json(reason), .joined = 1'000'000};
+    std::string text = slack_text(callback_kind::detection, alert);
+    CHECK(text.size() <= max_slack_words);
+    outside_spans(text);
+    boost::json::object made{{"action", "create"}, {"recipients", boost::json::array(6, name.c_str())}};
+    made["detections"] = boost::json::array{boost::json::parse(alert.json)};
+    alert.json = boost::json::serialize(made);
+    text = slack_text(callback_kind::intervention, alert);
+    CHECK(text.size() <= max_slack_words);
+    CHECK(text.find("and 1 more") != std::string::npos);
+    outside_spans(text);
+  }
 }
 
 }  // namespace
