@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/chief/text.h"
+#include "analysis/chief/unsourced.h"
 
 namespace digd::chief {
 
@@ -130,6 +131,15 @@ std::vector<std::vector<const step_edge*>> edges_to_users(const flat_log& log, c
   return edges;
 }
 
+void add_unsourced(const std::vector<std::string>& numbers, suspect& s) {
+  if (numbers.empty()) return;
+  std::string listed;
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    listed += (i == 0 ? "" : i + 1 == numbers.size() ? " and " : ", ") + numbers[i];
+  s.chain.push_back(
+      {stage::data_flow, "states " + listed + ", which neither the task nor a step before gave", {s.step}, true});
+}
+
 void add_context(const attribution& a, const std::vector<const step_edge*>& to_users, suspect& s) {
   const auto k = a.graph.subtask_of[s.step];
   if (k && a.back.verdicts[*k].fails) {
@@ -218,6 +228,7 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
   std::map<std::string, double> agents;
   const scored s = score(log, a, rankers, agents);
   const auto to_users = edges_to_users(log, a.graph);
+  const auto unsourced = unsourced_numbers(log);
   a.agents.assign(agents.begin(), agents.end());
   std::stable_sort(a.agents.begin(), a.agents.end(), [](auto& x, auto& y) { return x.second > y.second; });
   for (std::size_t i = 0; i < s.rows.steps.size(); ++i) {
@@ -227,6 +238,7 @@ attribution attribute(const flat_log& log, const ranker_set& rankers) {
     suspect.probability = s.p[i];
     suspect.candidate = std::binary_search(a.back.steps.begin(), a.back.steps.end(), suspect.step);
     explain(s, i, suspect);
+    add_unsourced(unsourced[suspect.step], suspect);
     add_context(a, to_users[suspect.step], suspect);
     a.ranking.push_back(std::move(suspect));
   }

@@ -150,7 +150,8 @@ std::string to_json(const flat_log& log, const attribution& a, std::size_t top, 
     json::array chain;
     for (const evidence& e : s.chain) {
       chain.push_back(json::object{
-          {"stage", to_string(e.by)}, {"says", e.says}, {"steps", array_of(e.steps)}, {"weight", e.weight}});
+          {"stage", to_string(e.by)}, {"says", e.says}, {"steps", array_of(e.steps)}, {"weight", e.weight},
+          {"accuses", e.accuses}});
     }
     json::object object{{"agent", s.agent},         {"step", s.step},           {"probability", s.probability},
                         {"proven", s.proven},       {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)},

@@ -26,7 +26,9 @@ enum class stage { oracle, local, planning_control, data_flow, deviation, order 
 std::string_view to_string(stage);
 
 // What an observation says of a step to a person. A `fault` went wrong and supports blame: "its code fails". A
-// `circumstance` makes the step more likely to matter: "brings in new values". It orders steps and blames nobody.
+// `circumstance` makes the step more likely to matter: "brings in new values". It orders steps and blames nobody. An
+// observation about words, names or the amount of text is a circumstance, because a sentence without an error shows it
+// too. Numbers without a source are evidence of their own (analysis/chief/unsourced.h).
 enum class bearing { fault, circumstance };
 
 struct feature_info {

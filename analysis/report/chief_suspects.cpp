@@ -27,7 +27,7 @@ std::string remedy_of(chief::stage by) {
 // "states values that …" with its subject: the step.
 std::string clause(const chief::flat_log& log, const std::string& says) {
   const bool has_subject =
-      says.starts_with("its ") || says.starts_with("what it ") ||
+      says.starts_with("its ") || says.starts_with("what it ") || says.starts_with("the run ") ||
       std::any_of(log.steps.begin(), log.steps.end(), [&](const auto& s) { return says.starts_with(s.agent + " "); });
   return has_subject ? says : "it " + says;
 }

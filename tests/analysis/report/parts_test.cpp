@@ -120,7 +120,11 @@ TEST_CASE("only_what_went_wrong_is_evidence_against_a_step") {
                                &chief::generic_features()}) {
     for (const chief::feature_info& f : *features) {
       INFO(f.name);
-      CHECK((f.means == chief::bearing::circumstance || f.weighs == chief::leaning::accuses));
+      if (f.means == chief::bearing::circumstance) continue;
+      CHECK(f.weighs == chief::leaning::accuses);
+      // A sentence without an error uses words, names and values too.
+      for (const char* shown_by_any_sentence : {"word", "name", "value", "new", "few", "much", "question"})
+        CHECK(f.says.find(shown_by_any_sentence) == std::string_view::npos);
     }
   }
   const auto means = [](std::string_view says) {
@@ -130,9 +134,9 @@ TEST_CASE("only_what_went_wrong_is_evidence_against_a_step") {
     return chief::bearing::circumstance;  // context, which orders nothing
   };
   const chief::flat_log log =
-      tests::log_of("Count the boats of 1628.", {{"A", "I assume 12 boats, from Honolulu and Oahu."},
+      tests::log_of("Count the boats of 1628.", {{"A", "I assume some boats, from Honolulu and Oahu."},
                                                  {"B", "exitcode: 1 (execution failed)\nCode output: Traceback"},
-                                                 {"A", "Therefore the answer is 12."}});
+                                                 {"A", "Therefore the answer is Oahu."}});
   const chief::attribution a = chief::attribute(log);
   std::size_t faults = 0, circumstances = 0;
   for (const chief::suspect& s : a.ranking) {
@@ -149,17 +153,47 @@ TEST_CASE("a_step_with_circumstances_alone_is_not_named") {
   const chief::flat_log log = tests::log_of("q", {{"A", "The island has 12 boats."}, {"B", "Yes."}, {"C", "Good."}});
   chief::attribution a;
   a.calibrated = true;
-  a.ranking = {{.agent = "A", .step = 0, .probability = 0.9}, {.agent = "B", .step = 1, .probability = 0.1}};
-  a.ranking[0].chain = {{chief::stage::data_flow, "brings in new values", {0}, false, 2.0}};
+  a.ranking = {{.agent = "A", .step = 0, .probability = 0.9},
+               {.agent = "B", .step = 1, .probability = 0.1},
+               {.agent = "C", .step = 2, .probability = 0.0}};
   const auto conclusion_of = [&] {
     part p{.id = "decisive-error", .name = "CHIEF", .ran = true};
     add_suspects(p, log, a, 2);
     return conclude(run_facts{.ended = run_outcome::failure, .healed_rules = {}}, {p});
   };
-  CHECK(conclusion_of().verdict == conclusion::kind::nobody);
-  a.ranking[0].chain.front().accuses = true;
-  a.ranking.push_back({.agent = "C", .step = 2, .probability = 0.0});
-  CHECK(conclusion_of().verdict == conclusion::kind::suspect);
+  for (const auto* features : {&chief::chat_features(), &chief::orchestrated_features(), &chief::agent_features(),
+                               &chief::generic_features()}) {
+    std::vector<chief::evidence>& chain = a.ranking[0].chain;
+    chain.clear();
+    for (const chief::feature_info& f : *features) {
+      if (f.means == chief::bearing::circumstance) chain.push_back({f.by, std::string(f.says), {0}, false, 2.0});
+    }
+    REQUIRE_FALSE(chain.empty());
+    CHECK(conclusion_of().verdict == conclusion::kind::nobody);
+    for (const chief::feature_info& f : *features) {
+      if (f.means != chief::bearing::fault) continue;
+      chain.push_back({f.by, std::string(f.says), {0}, true, 2.0});
+      CHECK(conclusion_of().verdict == conclusion::kind::suspect);
+      chain.pop_back();
+    }
+  }
+}
+
+TEST_CASE("numbers_without_a_source_are_evidence_and_names_are_not") {
+  const auto evidence_of_first = [](const std::string& said) {
+    const chief::flat_log log =
+        tests::log_of("How high is the tower of 1889, in yards?", {{"Expert", said}, {"Planner", "Based on that, go on."}});
+    part p{.id = "decisive-error", .name = "CHIEF", .ran = true};
+    add_suspects(p, log, chief::attribute(log), 2);
+    for (const suspicion& s : p.suspects) {
+      if (s.agent == "Expert") return s.evidence;
+    }
+    return std::string("not ranked");
+  };
+  CHECK(evidence_of_first("The tower has 1,083 feet, which are 361 yards.") ==
+        "it states 1,083 and 361, which neither the task nor a step before gave");
+  CHECK(evidence_of_first("The Eiffel Tower of 1889 stands in Paris. It has 3 floors.").empty());
+  CHECK(evidence_of_first("```python\nprint(1083)\n```").find("states") == std::string::npos);
 }
 
 TEST_CASE("causes_over_many_runs_come_from_a_given_result") {
