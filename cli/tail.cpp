@@ -3,12 +3,15 @@
 // It keeps the `seq` of the last complete entry and resumes after it (docs/feed.md). Before the first entry it uses the
 // `seq` that the daemon sent when it accepted the connection. The daemon sends an incomplete entry again; the part that
 // was already printed is not printed twice.
+#include <signal.h>
+
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_to.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -20,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/feed_lines.h"
+#include "cli/json_records.h"
 #include "cli/local_time.h"
 #include "cli/printable.h"
 #include "cli/terminal_options.h"
@@ -34,7 +38,8 @@ namespace {
 
 struct tail_options {
   std::string run;
-  bool lines = false, payloads = false;
+  std::string format = "text";
+  bool is_jsonl = false, payloads = false;
   std::optional<std::int64_t> since;
   unsigned tries = 60;
   daemon_options daemon;
@@ -42,7 +47,24 @@ struct tail_options {
 };
 
 constexpr std::string_view subprotocol = "digd.feed.v1";
-constexpr std::chrono::milliseconds min_pause{100}, max_pause{5'000};
+constexpr std::chrono::milliseconds min_pause{100}, max_pause{5'000}, signal_check{100};
+
+// Ctrl-C ends a tail. One that prints a JSON array also ends the array.
+volatile std::sig_atomic_t is_interrupted = 0;
+
+void end_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { is_interrupted = 1; };  // without SA_RESTART: reading a fleet ends too
+  for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
+}
+
+bool goes_on() { return std::cout && is_interrupted == 0; }
+
+void pause_for(std::chrono::milliseconds time) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (goes_on() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::min(signal_check, time));
+}
 
 std::int64_t number_in(const json::object& from, std::string_view key) {
   const json::value* found = from.if_contains(key);
@@ -58,15 +80,26 @@ std::string time_text(std::int64_t ts) {
   return local_time(ts, "%H:%M:%S") + milliseconds;
 }
 
-// Prints frames of the feed, each wrapped to the terminal or as a line.
+// Prints frames of the feed, each wrapped to the terminal or as a record.
 class feed_printer {
  public:
-  explicit feed_printer(const tail_options& options) : options_(options), color_(options.terminal.colored()) {}
+  explicit feed_printer(const tail_options& options)
+      : options_(options), records_(options.is_jsonl ? "jsonl" : options.format), color_(options.terminal.colored()) {
+    if (options.format == "json") end_on_signals();
+  }
+
+  // No more frames will come.
+  void finish() {
+    records_.finish();
+    std::cout.flush();
+  }
+
+  bool prints_records() const { return records_.is_on(); }
 
   // `host`: of a fleet; empty: there is one daemon.
-  void print(const std::string& text, const json::object& frame, const std::string& host = {}) const {
-    if (options_.lines) {
-      std::cout << printable(text) << '\n';
+  void print(const std::string& text, const json::object& frame, const std::string& host = {}) {
+    if (records_.is_on()) {
+      records_.add(printable(text));
       return;
     }
     const json::value* run = frame.if_contains("run");
@@ -91,6 +124,7 @@ class feed_printer {
 
  private:
   const tail_options& options_;
+  json_records records_;
   const bool color_;
 };
 
@@ -102,15 +136,21 @@ class follower {
     auto pause = min_pause;
     for (unsigned lost = 0;; ++lost) {
       const std::string why = follow(daemon);
-      if (!std::cout) return done;  // nobody reads any more
-      if (!was_connected_) return complain("tail", why);
+      if (!was_connected_ && goes_on()) return complain("tail", why);
+      if (!goes_on()) {  // nobody reads any more, or Ctrl-C
+        printer_.finish();
+        return done;
+      }
       if (std::exchange(progress_, false)) {
         lost = 0;
         pause = min_pause;
       }
-      if (lost >= options_.tries) return complain("tail", "the daemon is still unreachable: " + why);
+      if (lost >= options_.tries) {
+        printer_.finish();
+        return complain("tail", "the daemon is still unreachable: " + why);
+      }
       if (lost == 0) std::cerr << "digctl tail: " << why << "; reconnecting\n";
-      std::this_thread::sleep_for(pause);
+      pause_for(pause);
       pause = std::min(pause * 2, max_pause);
     }
   }
@@ -135,12 +175,12 @@ class follower {
     was_connected_ = progress_ = true;
     if (!at_ && !socket->feed_seq().empty()) at_ = std::stoll(socket->feed_seq());
     of_entry_ = 0;
-    while (std::cout) {
+    while (goes_on()) {
       while (const auto frame = socket->take()) show(*frame);
       std::cout.flush();
       if (!socket->is_open()) return "the feed was lost (" + socket->why_closed() + ")";
       io.restart();
-      io.run_one();
+      io.run_one_for(signal_check);
     }
     socket->abort();
     return {};
@@ -168,7 +208,7 @@ class follower {
   }
 
   const tail_options& options_;
-  const feed_printer printer_;
+  feed_printer printer_;
   std::optional<std::int64_t> at_;  // the last entry that was printed completely
   std::int64_t entry_ = -1;         // the current entry
   std::uint64_t shown_ = 0;         // frames of the current entry that were printed
@@ -222,14 +262,15 @@ archive::watched_entry entry_of(const json::object& message) {
   return entry;
 }
 
-// The same frames as the feeds of all daemons would send; with --jsonl each also has `tenant` and `host`.
+// The same frames as the feeds of all daemons would send; a record also has `tenant` and `host`.
 int tail_fleet(const tail_options& options, const fleet_options& fleet) {
+  if (options.since) return complain("tail", "--since names an entry of one daemon; the tail of a fleet begins now");
   std::vector<std::string> words = fleet_words("tail", fleet);
   if (!options.run.empty()) words.push_back("--run=" + options.run);
   fleet_lines messages;
   if (const std::string why = messages.start(words); !why.empty()) return complain("tail", why);
-  const feed_printer printer(options);
-  for (std::string_view line; std::cout && messages.next(line);) {
+  feed_printer printer(options);
+  for (std::string_view line; goes_on() && messages.next(line);) {
     json::error_code ec;
     const json::value value = json::parse(line, ec);
     if (ec || !value.is_object()) continue;
@@ -243,11 +284,12 @@ int tail_fleet(const tail_options& options, const fleet_options& fleet) {
       json::object frame = json::parse(text).as_object();
       frame["tenant"] = text_in(message, "tenant");
       frame["host"] = host;
-      printer.print(options.lines ? json::serialize(frame) : text, frame, host);
+      printer.print(printer.prints_records() ? json::serialize(frame) : text, frame, host);
     }
     std::cout.flush();
   }
-  const std::string why = std::cout ? messages.finish() : std::string();
+  printer.finish();
+  const std::string why = goes_on() ? messages.finish() : std::string();
   return why.empty() ? done : complain("tail", why);
 }
 
@@ -265,7 +307,10 @@ void add_tail(CLI::App& app, int& status) {
   auto options = std::make_shared<tail_options>();
   CLI::App* sub = app.add_subcommand("tail", "Follows runs live: messages, detections, healings");
   sub->add_option("RUN", options->run, "the run's id, which need not exist yet; default: all runs");
-  sub->add_flag("--jsonl", options->lines, "the feed's frames, one a line (docs/feed.md)");
+  sub->add_option("--format", options->format, "text for people; json, or jsonl: the frames of the feed (docs/feed.md)")
+      ->check(CLI::IsMember({"text", "json", "jsonl"}))
+      ->capture_default_str();
+  sub->add_flag("--jsonl", options->is_jsonl, "short for --format jsonl")->excludes("--format");
   sub->add_option("--since", options->since,
                   "begin after this seq of the feed; 0: at the beginning of the archive; default: now")
       ->check(CLI::NonNegativeNumber);
@@ -276,7 +321,9 @@ void add_tail(CLI::App& app, int& status) {
   add_daemon_options(*sub, options->daemon);
   add_fleet_options(*sub, options->daemon.fleet);
   add_terminal_options(*sub, options->terminal);
-  sub->footer("After a lost connection, digctl reconnects, misses nothing and repeats nothing. Ends with Ctrl-C.");
+  sub->footer(
+      "After a lost connection, digctl reconnects, misses nothing and repeats nothing. Ends with Ctrl-C, which also ends "
+      "the array of json.");
   sub->callback([options, &status] { status = tail(*options); });
 }
 

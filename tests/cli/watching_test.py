@@ -4,6 +4,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -280,6 +281,27 @@ def test_tail_prints_colour_and_payloads_if_requested(daemon):
     with Tail(daemon, "--since", 0, "--payloads", "--color", "always") as tail:
         got = "".join(tail.until("the run ends"))
     assert "\x1b[1;31m! orphaned_event" in got and '{"text":"a secret"}' in got and "r1" in got
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_tail_and_its_array(daemon, number):
+    a_run(daemon, n=2, end="success")
+    with Tail(daemon, "--since", 0, "--format", "jsonl") as tail:
+        lines = tail.until("run_ended")
+    with Tail(daemon, "--since", 0, "--format", "json") as tail:
+        # Its last record has no line end yet.
+        output, got = tail.process.stdout.fileno(), b""
+        while b"run_ended" not in got:
+            got += os.read(output, 1 << 16)
+        tail.process.send_signal(number)
+        while piece := os.read(output, 1 << 16):
+            got += piece
+        assert tail.process.wait(TIMEOUT_S) == 0 and tail.process.stderr.read() == ""
+    assert json.loads(got) == [json.loads(line) for line in lines]
+    with Tail(daemon, "--format", "json") as empty:
+        wait_until(lambda: daemon.log_text().count("feed_open") == 3, "the feed reader to connect")
+        empty.process.send_signal(number)
+        assert empty.process.stdout.read() == "[]\n" and empty.process.wait(TIMEOUT_S) == 0
 
 
 def test_tail_starts_with_the_next_message(daemon):
