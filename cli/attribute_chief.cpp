@@ -44,6 +44,10 @@ bool read_run(const attribute_options& options, whowhen::labelled_log& into, rep
   const std::optional<run_text> found =
       read_run_text("attribute chief", options.text, options.daemon, chief::max_trace_bytes, why);
   if (!found) return false;
+  if (found->text.find_first_not_of(" \r\n\t") == std::string::npos) {
+    why = "the file is empty";
+    return false;
+  }
   if (!found->is_file || is_trace(found->text)) {
     if (!chief::read_trace(found->text, into.log, why)) return false;
     // What was healed counts only in a run that succeeded.

@@ -8,7 +8,9 @@
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/files.h"
 #include "cli/progress.h"
+#include "report/words.h"
 
 namespace digd::cli {
 
@@ -35,13 +37,15 @@ auto with_progress(const std::string& from, const std::string& into, const Work&
 }
 
 void print(const char* did, const std::string& file, const archive::backup_result& result) {
-  std::cerr << did << ' ' << digd::quoted(file) << ": " << result.runs << " runs, " << result.entries << " entries, "
-            << result.bytes << " bytes\n";
+  std::cerr << did << ' ' << digd::quoted(file) << ": " << report::counted(result.runs, "run", "runs") << ", "
+            << report::counted(result.entries, "entry", "entries") << ", "
+            << report::counted(result.bytes, "byte", "bytes") << '\n';
 }
 
 int back_up(const backup_options& options) {
   const std::string from = archive_in(options.data_dir);
-  std::string why;
+  std::string why = no_folder_reason(options.data_dir);
+  if (!why.empty()) return complain("backup", shown(options.data_dir) + ": " + why);
   const auto result = with_progress(from, archive::unfinished_copy_of(options.file),
                                     [&] { return archive::back_up(from, options.file, &why); });
   if (!result) return complain("backup", why);
@@ -51,7 +55,10 @@ int back_up(const backup_options& options) {
 
 int restore(const backup_options& options) {
   const std::string to = archive_in(options.data_dir);
-  std::string why;
+  std::string why = unreadable_reason(options.file);
+  if (!why.empty()) return complain("restore", shown(options.file) + ": " + why);
+  why = no_folder_reason(options.data_dir);
+  if (!why.empty()) return complain("restore", shown(options.data_dir) + ": " + why);
   const auto result = with_progress(options.file, archive::unfinished_copy_of(to),
                                     [&] { return archive::restore(options.file, to, options.replace, &why); });
   if (!result) return complain("restore", why);

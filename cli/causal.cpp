@@ -171,11 +171,16 @@ class loader {
     return check(out);
   }
 
+  // Usually one run was left out, and its note says why.
+  static std::string nothing_ended(const std::vector<std::string>& notes) {
+    return notes.size() == 1 ? "no run has ended; " + notes.front() : "no run has ended";
+  }
+
   static std::string check(const factor_rows& out) {
     if (!out.problem.empty()) return out.problem;
     if (out.data.size() > max_columns) return "more than 500 columns; leave some out with --without";
     if (out.data.rows() > max_rows) return "more than 65535 runs; use a sample of them";
-    return out.data.rows() == 0 ? "no run has ended" : "";
+    return out.data.rows() == 0 ? nothing_ended(out.notes) : std::string();
   }
 
   const source_options& from_;
@@ -326,6 +331,8 @@ int run_eval(const causal_options& chosen) {
   eval_options options;
   options.seed = chosen.seed;
   options.compare = chosen.compare;
+  if (const std::string why = no_folder_reason(chosen.from.paths.front()); !why.empty())
+    return complain(shown(chosen.from.paths.front()), why);
   const evaluation e = show_while({.name = "measuring"}, [&] { return evaluate(chosen.from.paths.front(), options); });
   if (!e.problem.empty()) return complain(shown(chosen.from.paths.front()), e.problem);
   return write(chosen.out, chosen.format == "json" ? evaluation_json(e) : evaluation_text(e));

@@ -182,10 +182,15 @@ std::string measure(trial& t, const eval_options& options, chief::llm::endpoint*
   return {};
 }
 
+bool read_logs(const std::string& folder, std::vector<labelled_log>& into, std::string& why) {
+  why = no_folder_reason(folder);
+  return why.empty() && whowhen::read_folder(folder, into, why);
+}
+
 int eval_whowhen(const eval_options& options) {
   trial t;
   std::string why;
-  if (!whowhen::read_folder(options.folder, t.logs, why))
+  if (!read_logs(options.folder, t.logs, why))
     return complain("eval whowhen", shown(options.folder) + ": " + why);
   const std::size_t n = t.logs.size(), wanted = options.sample == 0 ? n : std::min(n, options.sample);
   if (options.ablate) {
@@ -210,7 +215,7 @@ int eval_whowhen(const eval_options& options) {
 int eval_frameworks(const eval_options& options) {
   std::vector<labelled_log> logs;
   std::string why;
-  if (!whowhen::read_folder(options.folder, logs, why))
+  if (!read_logs(options.folder, logs, why))
     return complain("eval frameworks", shown(options.folder) + ": " + why);
   for (labelled_log& l : whowhen::simulated_frameworks(options.framework_runs, options.seed))
     logs.push_back(std::move(l));
@@ -262,7 +267,7 @@ constexpr std::size_t simulated_runs = 60, folds = 5;
 int chief_train(const std::string& folder, const std::string& out) {
   std::vector<labelled_log> logs;
   std::string why;
-  if (!whowhen::read_folder(folder, logs, why)) return complain("chief-train", shown(folder) + ": " + why);
+  if (!read_logs(folder, logs, why)) return complain("chief-train", shown(folder) + ": " + why);
   const std::size_t given = logs.size();
   progress shown_progress;
   shown_progress.begin({.name = "training"});

@@ -19,6 +19,16 @@ namespace {
 
 std::string reason() { return errno != 0 ? std::strerror(errno) : "it cannot be read or written"; }
 
+// A pipe can be opened once only, so its reader keeps the file that this opens.
+std::string open_for_reading(const fs::path& path, std::ifstream& into) {
+  std::error_code none;
+  if (fs::is_directory(path, none)) return "it is a folder";
+  if (!fs::exists(path, none)) return "there is no such file";
+  errno = 0;
+  into.open(path, std::ios::binary);
+  return into ? std::string() : reason();
+}
+
 }  // namespace
 
 std::string shown(const fs::path& path) {
@@ -31,28 +41,21 @@ std::string shown(const fs::path& path) {
 }
 
 std::string unreadable_reason(const fs::path& path) {
-  if (path == "-") return {};
+  std::ifstream file;
+  return path == "-" ? std::string() : open_for_reading(path, file);
+}
+
+std::string no_folder_reason(const fs::path& path) {
   std::error_code none;
-  if (fs::is_directory(path, none)) return "it is a folder";
-  if (!fs::exists(path, none)) return "there is no such file";
-  errno = 0;
-  return std::ifstream(path, std::ios::binary) ? std::string() : reason();
+  if (fs::is_directory(path, none)) return {};
+  return fs::exists(path, none) ? "it is no folder" : "there is no such folder";
 }
 
 std::optional<std::string> read_file(const fs::path& path, std::size_t most, std::string& why) {
-  std::error_code none;
-  if (path != "-" && fs::is_directory(path, none)) {
-    why = "it is a folder";
-    return {};
-  }
   std::ifstream file;
   if (path != "-") {
-    errno = 0;
-    file.open(path, std::ios::binary);
-    if (!file) {
-      why = reason();
-      return {};
-    }
+    why = open_for_reading(path, file);
+    if (!why.empty()) return {};
   }
   std::istream& in = path == "-" ? std::cin : file;
   std::string text;

@@ -88,7 +88,7 @@ int send(const send_options& options) {
   const auto held = shown_progress.pause();
   if (!good || !any) {
     print.abandon();
-    return complain("send", shown(options.trace) + ": " + (good ? "no trace: the file is empty" : player.problem()));
+    return complain("send", shown(options.trace) + ": " + (good ? "not a trace: the file is empty" : player.problem()));
   }
   print.finish();
   report(player.counted());

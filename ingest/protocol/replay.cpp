@@ -117,7 +117,7 @@ replayed replay_file(const std::string& path, replay& through) {
   while (std::getline(in, text)) {
     if (!through.line(text)) return {through.problem(), through.counted()};
   }
-  if (through.run() == nullptr) return {"no trace: the file is empty", through.counted()};
+  if (through.run() == nullptr) return {"not a trace: the file is empty", through.counted()};
   return {{}, through.counted()};
 }
 

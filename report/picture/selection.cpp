@@ -201,11 +201,11 @@ class selector {
     if (cut_) {
       out_.notes.push_back("shows " + std::to_string(out_.nodes) + " of " + std::to_string(out_.all_nodes) +
                            " activations and events, " +
-                           (around_finding_ ? "about the first finding" : "the first ones") +
-                           "; --from/--to, --agent, --around and --rule narrow it down, --limit shows more");
+                           (around_finding_ ? "about the first detection" : "the first ones") +
+                           "; --after/--before, --agent, --around and --rule narrow it down, --limit shows more");
     }
     if (model_.cut)
-      out_.notes.push_back("the trace is longer than a picture can be; its end was not read (--to ends it earlier)");
+      out_.notes.push_back("the trace is longer than a picture can be; its end was not read (--before ends it earlier)");
   }
 
   const model& model_;

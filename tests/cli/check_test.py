@@ -111,14 +111,6 @@ def test_send_names_each_refused_line(digctl, tmp_path):
     assert 'line 3: bad_message (field "agent"): ' in got.stderr
 
 
-@pytest.mark.parametrize("command", ["replay", "check", "show"])
-def test_folders_and_missing_files_are_named_before_any_table(digctl, tmp_path, command):
-    got = digctl(command, tmp_path)
-    assert got.returncode == 2 and "folder" in got.stderr and got.stdout == ""
-    got = digctl(command, tmp_path / "missing.jsonl")
-    assert got.returncode == 2 and "missing.jsonl" in got.stderr and got.stdout == ""
-
-
 def test_one_rule_is_explained_by_name_and_by_code(digctl):
     assert digctl("rules", "deadlock").stdout == digctl("rules", "DL").stdout
     assert digctl("rules", "deadlock").stdout.startswith("deadlock (DL)")

@@ -76,7 +76,7 @@ def test_one_bad_log_does_not_stop_the_others(digctl, log, tmp_path):
     (tmp_path / "bad.json").write_text("{")
     got = digctl("import", "whowhen", tmp_path / "bad.json", tmp_path / "none.json", log, "-o", tmp_path / "out")
     assert got.returncode == 2
-    assert "bad.json: " in got.stderr and "none.json: No such file" in got.stderr
+    assert "bad.json: " in got.stderr and "none.json: there is no such file" in got.stderr
     assert (tmp_path / "out" / "log.jsonl").exists() and not (tmp_path / "out" / "bad.jsonl").exists()
 
 
@@ -328,11 +328,58 @@ def test_a_refusal_line_for_a_broken_frame_is_valid_input(digctl, tmp_path):
 # ---- what cannot be read
 
 
-@pytest.mark.parametrize("command", [["replay"], ["show"], ["check"], ["report"], ["send"], ["attribute", "chief"]])
+READ_FILES = [
+    "replay FILE",
+    "send FILE --to 127.0.0.1:1",
+    "show FILE --to 127.0.0.1:1",
+    "check FILE --to 127.0.0.1:1",
+    "report FILE --to 127.0.0.1:1",
+    "attribute chief FILE --to 127.0.0.1:1",
+    "attribute shapley FILE --to 127.0.0.1:1",
+    "import otlp FILE",
+    "causal explain --csv FILE",
+    "restore FILE --data-dir .",
+]
+READ_FILES_OR_FOLDERS = ["import whowhen FILE", "import dig-graph FILE", "import codex FILE -o OUT", "causal factors FILE"]
+READ_FOLDERS = [
+    "eval whowhen FILE",
+    "eval frameworks FILE",
+    "chief-train --data FILE",
+    "causal eval FILE",
+    "backup OUT --data-dir FILE",
+    "restore COPY --data-dir FILE",
+]
+
+
+def refused(digctl, command, path):
+    """What a command says of `path`, without its own name. It prints nothing else, no table header either."""
+    out, copy = path.parent / "out", path.parent / "copy"
+    copy.write_text("")
+    words = [{"FILE": path, "OUT": out, "COPY": copy}.get(word, word) for word in command.split()]
+    got = digctl(*words)
+    assert got.returncode == 2 and got.stdout == "" and not out.exists(), (words, got)
+    name, _, problem = got.stderr.partition(f": {path}: ")
+    assert name.startswith("digctl "), got.stderr
+    return problem.strip()
+
+
+@pytest.mark.parametrize("command", READ_FILES)
 def test_a_folder_is_called_a_folder(digctl, tmp_path, command):
-    got = digctl(*command, tmp_path, "--to", "127.0.0.1:1") if command != ["replay"] else digctl("replay", tmp_path)
-    assert got.returncode == 2 and got.stdout == ""
-    assert got.stderr == f"digctl {' '.join(command)}: {tmp_path}: it is a folder\n"
+    (tmp_path / "folder").mkdir()
+    assert refused(digctl, command, tmp_path / "folder") == "it is a folder"
+
+
+@pytest.mark.parametrize("command", READ_FILES + READ_FILES_OR_FOLDERS)
+def test_a_missing_file_is_called_missing(digctl, tmp_path, command):
+    assert refused(digctl, command, tmp_path / "none").startswith("there is no such file")
+
+
+@pytest.mark.parametrize("command", READ_FOLDERS)
+def test_a_missing_folder_and_a_file_in_its_place_are_called_that(digctl, tmp_path, command):
+    assert refused(digctl, command, tmp_path / "none") == "there is no such folder"
+    file = tmp_path / "file"
+    file.write_text("")
+    assert refused(digctl, command, file) == "it is no folder"
 
 
 def test_a_missing_trace_is_called_missing(digctl, tmp_path):

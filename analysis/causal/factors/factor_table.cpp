@@ -80,7 +80,7 @@ std::string each_run(const std::string& path, const run_window& window, std::vec
                      const std::function<void(run_facts&&)>& to) {
   std::error_code failed;
   if (!fs::is_directory(path, failed)) {
-    if (!fs::exists(path, failed)) return plain(path) + " does not exist";
+    if (!fs::exists(path, failed)) return plain(path) + ": there is no such file or folder";
     return is_archive(path) ? read_archive(path, window, notes, to) : read_trace(path, window, notes, to);
   }
   std::vector<fs::path> files;
@@ -89,7 +89,7 @@ std::string each_run(const std::string& path, const run_window& window, std::vec
     if (at->is_regular_file(failed) && (p.extension() == ".jsonl" || p.extension() == ".sqlite")) files.push_back(p);
   }
   if (failed) return plain(path) + ": " + failed.message();
-  if (files.empty()) return plain(path) + " has no *.jsonl and no *.sqlite";
+  if (files.empty()) return plain(path) + ": the folder has no *.jsonl and no *.sqlite";
   std::sort(files.begin(), files.end());
   for (const fs::path& f : files) {
     if (std::string why = each_run(f.string(), window, notes, to); !why.empty()) return why;

@@ -303,7 +303,7 @@ def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
     "args, why",
     [
         (["explain"], "name archives, traces or folders"),
-        (["explain", "NOWHERE"], "does not exist"),
+        (["explain", "NOWHERE"], "there is no such file or folder"),
         (["explain", "EMPTY"], "has no *.jsonl and no *.sqlite"),
         (["explain", "RUNS", "--target", "nothing"], "there is no column nothing"),
         (["explain", "RUNS", "--cluster", "nothing"], "no run has a label nothing"),
@@ -311,7 +311,7 @@ def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
         (["explain", "RUNS", "--factor", "x"], "NAME = EXPRESSION"),
         (["explain", "RUNS", "--factor", "wait_ratio = 1"], "of that name already"),
         (["explain", "RUNS", "--factor", "x = events", "--factor", "x = agents"], "given twice"),
-        (["explain", "RUNS", "--factors", "NOWHERE"], "No such file"),
+        (["explain", "RUNS", "--factors", "NOWHERE"], "there is no such file"),
         (["explain", "RUNS", "--learner", "magic"], "magic"),
         (["explain", "RUNS", "--permutations", "5"], "99"),
         (["explain", "RUNS", "--score", "bde"], "needs categories"),
@@ -329,7 +329,7 @@ def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
         (["verify", "--do", "wait_ratio", "RUNS"], "A-B"),
         (["verify", "--do", "nothing", "RUNS", "RUNS"], "not known"),
         (["verify", "--do", "wait_ratio", "--pair-by", "nothing", "RUNS", "RUNS"], "only 0 pairs"),
-        (["eval", "NOWHERE"], "No such file"),
+        (["eval", "NOWHERE"], "there is no such folder"),
         (["eval", "EMPTY"], "no NAME.adj"),
     ],
 )

@@ -464,7 +464,7 @@ def test_training_writes_every_evaluators_weight_and_no_text_of_the_logs(digctl,
 
 @pytest.mark.parametrize("command", [("eval", "whowhen"), ("chief-train", "--data")])
 def test_bad_folders_are_refused(digctl, logs, tmp_path, command):
-    refused(digctl(*command, tmp_path / "none"), "none", "No such file")
+    refused(digctl(*command, tmp_path / "none"), "none", "there is no such folder")
     (tmp_path / "empty").mkdir()
     refused(digctl(*command, tmp_path / "empty"), "it contains no *.json")
     unlabelled = boats()
