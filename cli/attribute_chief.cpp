@@ -51,7 +51,7 @@ bool read_run(const attribute_options& options, whowhen::labelled_log& into, rep
   if (!found->is_file || is_trace(found->text)) {
     if (!chief::read_trace(found->text, into.log, why)) return false;
     // What was healed counts only in a run that succeeded.
-    if (into.log.outcome == "success") facts = report::facts_for_conclusion(std::string_view(found->text));
+    if (into.log.outcome == "success") facts = report::facts_for_conclusion(report::observe(found->text));
     return true;
   }
   into.log.id = options.text;

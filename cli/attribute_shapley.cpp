@@ -126,11 +126,15 @@ namespace verdicts = digd::report;
 // Whom the values blame, if anybody. A recorded run says how it ended and what was healed.
 verdicts::conclusion conclude(const opened& game, const shapley::report& r) {
   verdicts::run_facts run;
-  if (!game.trace.empty()) run = verdicts::facts_for_conclusion(std::string_view(game.trace));
+  verdicts::observed seen;
+  if (!game.trace.empty()) {
+    seen = verdicts::observe(game.trace);
+    run = verdicts::facts_for_conclusion(seen);
+  }
   verdicts::part part{.id = "responsibility", .name = "Shapley values", .ran = true};
   // The same run has the same JSON, wherever it is read from: no name of a source in it.
   const std::string remedy = game.trace.empty() ? "" : "open its detections with digctl show";
-  verdicts::add_suspects(part, r, game.trace, remedy);
+  verdicts::add_suspects(part, r, game.trace, seen, remedy);
   return verdicts::conclude(run, {part});
 }
 

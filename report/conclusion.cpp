@@ -164,16 +164,6 @@ run_facts facts_for_conclusion(const observed& seen) {
   return out;
 }
 
-run_facts facts_for_conclusion(std::string_view trace) {
-  observer watch;
-  while (!trace.empty()) {
-    const std::size_t end = std::min(trace.find('\n'), trace.size());
-    if (!watch.line(trace.substr(0, end))) break;
-    trace.remove_prefix(std::min(end + 1, trace.size()));
-  }
-  return facts_for_conclusion(watch.finish());
-}
-
 conclusion conclude(const run_facts& run, const std::vector<part>& parts) {
   if (run.ended == run_outcome::success) return of_success(run);
   if (!run.went_wrong) return of_nothing_wrong(run);

@@ -32,8 +32,6 @@ struct run_facts {
   std::vector<std::string> healed_rules;  // "2 orphaned events", the most frequent first
 };
 run_facts facts_for_conclusion(const observed& seen);
-// Replays the lines of a trace.
-run_facts facts_for_conclusion(std::string_view trace);
 
 struct conclusion {
   enum class kind {

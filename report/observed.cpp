@@ -426,4 +426,14 @@ bool observer::line(std::string_view text) { return builder_->line(text); }
 const std::string& observer::problem() const { return builder_->problem(); }
 observed observer::finish() { return builder_->finish(); }
 
+observed observe(std::string_view trace) {
+  observer watch;
+  while (!trace.empty()) {
+    const std::size_t end = std::min(trace.find('\n'), trace.size());
+    if (!watch.line(trace.substr(0, end))) break;
+    trace.remove_prefix(std::min(end + 1, trace.size()));
+  }
+  return watch.finish();
+}
+
 }  // namespace digd::report

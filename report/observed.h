@@ -158,4 +158,7 @@ class observer {
   std::unique_ptr<builder> builder_;
 };
 
+// Replays the lines of a trace, up to one that cannot be replayed.
+observed observe(std::string_view trace);
+
 }  // namespace digd::report

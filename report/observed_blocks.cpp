@@ -171,7 +171,7 @@ std::vector<block> course_blocks(const observed& seen) {
   }
   block notes{.kind = block::kind::list, .text = "What else happened:"};
   for (const timed_note& n : seen.notes) {
-    if (!n.ends_run) notes.items.push_back(fmt::format("{}: {}", time.moment(n.ts), short_name(n.text, 300)));
+    if (!n.ends_run) notes.items.push_back(fmt::format("{}: {}", time.moment(n.ts), quotable(n.text, 300)));
   }
   if (!notes.items.empty()) {
     if (seen.notes_left_out > 0) notes.items.push_back(fmt::format("and {} more", seen.notes_left_out));

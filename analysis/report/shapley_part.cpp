@@ -231,7 +231,7 @@ part shapley_part(const trace_text& trace, const observed& seen, const std::stri
   out.origins = origins_of(r);
   tell(out, r);
   blame(out, r);
-  add_suspects(out, r, text, "open its detections with digctl show " + subject);
+  add_suspects(out, r, text, seen, "open its detections with digctl show " + subject);
   return out;
 }
 

@@ -23,18 +23,25 @@ std::vector<std::size_t> by_suspicion(const std::vector<double>& x) {
   return order;
 }
 
-// What the activation said: the text of its first output that has one. Empty if no payload was kept.
-std::string text_of_activation(std::string_view trace, const std::string& activation) {
+// What the activation said: the text of its first output that a detection is about, or else of its first output with a
+// text. Empty if no payload was kept.
+std::string text_of_activation(std::string_view trace, const observed& seen, const std::string& activation) {
   constexpr std::size_t max_quote = 160;
   const auto text_of = [](const boost::json::value& event) -> std::string {
     const boost::json::value* payload = event.is_object() ? event.get_object().if_contains("payload") : nullptr;
     if (payload != nullptr && payload->is_object()) payload = payload->get_object().if_contains("text");
     return payload != nullptr && payload->is_string() ? std::string(payload->get_string()) : std::string();
   };
-  const auto is_it = [&](const boost::json::object& o, std::string_view key) {
+  const auto member = [](const boost::json::object& o, std::string_view key) -> std::string_view {
     const boost::json::value* id = o.if_contains(key);
-    return id != nullptr && id->is_string() && std::string_view(id->get_string()) == activation;
+    return id != nullptr && id->is_string() ? std::string_view(id->get_string()) : std::string_view();
   };
+  const auto is_found = [&](const boost::json::value& event) {
+    const std::string_view id = event.is_object() ? member(event.get_object(), "id") : std::string_view();
+    return std::any_of(seen.detections.begin(), seen.detections.end(),
+                       [&](const reported_detection& d) { return d.detection.event && *d.detection.event == id; });
+  };
+  std::string first;
   for (std::size_t at = 0, end = 0; at < trace.size(); at = end + 1) {
     end = std::min(trace.find('\n', at), trace.size());
     const std::string_view line = trace.substr(at, end - at);
@@ -43,20 +50,27 @@ std::string text_of_activation(std::string_view trace, const std::string& activa
     const boost::json::value message = boost::json::parse({line.data(), line.size()}, failed);
     if (failed || !message.is_object()) continue;
     const boost::json::object& o = message.get_object();
-    std::string text;
-    if (const auto* outputs = o.if_contains("outputs"); outputs != nullptr && is_it(o, "activation")) {
-      if (outputs->is_array() && !outputs->get_array().empty()) text = text_of(outputs->get_array().front());
+    std::vector<const boost::json::value*> said;
+    if (const auto* outputs = o.if_contains("outputs"); outputs != nullptr && member(o, "activation") == activation) {
+      if (!outputs->is_array()) continue;
+      for (const boost::json::value& output : outputs->get_array()) said.push_back(&output);
     } else if (const auto* event = o.if_contains("event"); event != nullptr && event->is_object()) {
-      if (is_it(event->get_object(), "source")) text = text_of(*event);
+      if (member(event->get_object(), "source") == activation) said.push_back(event);
     }
-    if (!text.empty()) return quotable(chief::one_line(text, max_quote), max_quote);
+    for (const boost::json::value* event : said) {
+      std::string text = text_of(*event);
+      if (text.empty() || (!first.empty() && !is_found(*event))) continue;
+      first = std::move(text);
+      if (is_found(*event)) return quotable(chief::one_line(first, max_quote), max_quote);
+    }
   }
-  return {};
+  return quotable(chief::one_line(first, max_quote), max_quote);
 }
 
 }  // namespace
 
-void add_suspects(part& into, const shapley::report& r, std::string_view trace, const std::string& remedy) {
+void add_suspects(part& into, const shapley::report& r, std::string_view trace, const observed& seen,
+                  const std::string& remedy) {
   into.scale = score_scale::shapley;
   if (!r.result.adds_risk()) return;
   const shapley::cast& players = r.game.players();
@@ -71,7 +85,7 @@ void add_suspects(part& into, const shapley::report& r, std::string_view trace, 
     found.score = shapley::without_rounding(r.result.phi, p);
     found.error = errors_in_interval * r.result.phi.error[p];
     if (found.score > 0) {
-      found.quote = text_of_activation(trace, found.activation);
+      found.quote = text_of_activation(trace, seen, found.activation);
       found.evidence = fmt::format("with a healthy counterpart in its place, the run's risk falls by {:.3g} on average",
                                    found.score);
       found.remedy = remedy;

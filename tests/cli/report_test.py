@@ -113,6 +113,16 @@ def test_the_report_lists_the_detections_of_the_replay(digctl):
     assert document == json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
 
 
+def test_a_refused_message_is_listed_with_its_quotes_as_they_are(digctl, tmp_path):
+    trace = tmp_path / "trace.jsonl"
+    event = {"type": "event", "event": {"id": "task", "recipients": ["a"]}}
+    lines = [{"type": "hello", "protocol": 1, "run": "r", "agents": ["a"], "clock": "trace"}, event, event]
+    lines += [{"type": "run_ended", "outcome": "failure"}]
+    trace.write_text("".join(json.dumps({**line, "seq": i}) + "\n" for i, line in enumerate(lines)))
+    page = Page(report(digctl, trace, "--budget", "0"))
+    assert any('refused: duplicate_event: event "task" is known already' in text for text in page.text)
+
+
 def test_a_report_without_a_budget_has_only_observations(digctl):
     document = json.loads(report(digctl, DEMO, "--format", "json", "--budget", "0"))
     assert not any(p["ran"] for p in document["passes"].values())

@@ -71,6 +71,23 @@ TEST_CASE("the_Shapley_part_answers_who_when_and_what_with_its_numbers_and_their
   CHECK(own.at("estimator").as_string() == "exact");
 }
 
+TEST_CASE("an_activation_is_quoted_with_the_output_that_a_detection_is_about") {
+  std::string trace = hand_trace;
+  const auto says = [&](const std::string& event, const std::string& text) {
+    const std::string id = "{\"id\":\"" + event + "\",";
+    trace.replace(trace.find(id), id.size(), id + R"("payload":{"text":")" + text + "\"},");
+  };
+  says("x", "Fix the crash.");
+  const auto quote = [&] {
+    const part p = shapley_part(holds(trace), seen_of(trace), "hand.jsonl", {.budget_seconds = 300, .threads = 2});
+    REQUIRE(p.suspects.front().activation == "A1");
+    return p.suspects.front().quote;
+  };
+  CHECK(quote() == "Fix the crash.");
+  says("y", "Write the \\\"manual\\\".");  // to a ghost
+  CHECK(quote() == "Write the \"manual\".");
+}
+
 TEST_CASE("a_run_whose_activations_add_no_risk_together_has_nobody_to_blame_by_Shapley_value") {
   // One activation answers the task.
   const std::string trace =
