@@ -7,6 +7,7 @@
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/fail_on.h"
 #include "cli/files.h"
 #include "cli/frame_rows.h"
 #include "cli/progress.h"
@@ -93,9 +94,7 @@ class printer {
     progress_->add();
     if (!first_ts_) first_ts_ = record.ts;
     for (const detection& d : record.answer.detections) {
-      if (options_.fail_on == "any" || options_.fail_on == to_string(d.severity) ||
-          options_.fail_on == to_string(d.rule))
-        found_ = true;
+      if (fails_on(options_.fail_on, d)) found_ = true;
       if (options_.output != "detections") continue;
       if (!records_.is_on()) {
         table_.add(row_of(d, *first_ts_));
@@ -143,11 +142,6 @@ int replay(const replay_options& options) {
   std::cerr << c.messages << (c.messages == 1 ? " message, " : " messages, ") << c.refused << " refused, "
             << c.detections << (c.detections == 1 ? " detection, " : " detections, ") << c.healed << " healed\n";
   return status == done && print.found() ? found : status;
-}
-
-std::string check_fail_on(const std::string& text) {
-  if (text == "any" || text == "failure" || text == "warning" || rule_from(text)) return {};
-  return "expected any, failure, warning or a rule's name (see digctl rules), got " + digd::quoted(text);
 }
 
 }  // namespace

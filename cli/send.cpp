@@ -6,11 +6,14 @@
 
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/fail_on.h"
 #include "cli/files.h"
 #include "cli/frame_rows.h"
 #include "cli/progress.h"
 #include "cli/refused_lines.h"
 #include "cli/terminal_options.h"
+#include "cli/trace_input.h"
+#include "ingest/protocol/replay.h"
 #include "net/trace_player.h"
 
 namespace digd::cli {
@@ -21,6 +24,7 @@ struct send_options {
   std::string trace;
   std::string run;
   std::string format = "table";
+  std::string fail_on;
   double speed = 0;
   daemon_options daemon;
   terminal_options terminal;
@@ -34,6 +38,22 @@ void report(const net::play_counts& c) {
   if (c.lost_answers > 0)
     std::cerr << "; " << c.lost_answers << " answers were lost with a connection (delivered as is)";
   std::cerr << '\n';
+}
+
+// Reads the run back. What a daemon answers has no detection that led to no verdict, such as a deadlock in mode observe.
+int look_for_detections(const std::string& run, const send_options& options) {
+  const auto recorded = trace_input::open_run("send", run, options.daemon);
+  if (!recorded) return wrong_use;
+  bool is_found = false;
+  ingest::replay::listener to;
+  to.record = [&](const ingest::record& record) {
+    for (const detection& d : record.answer.detections) is_found = is_found || fails_on(options.fail_on, d);
+  };
+  ingest::replay through(run_policy{}, to);
+  std::string problem = recorded->lines([&](std::string_view line) { return through.line(line); });
+  if (problem.empty()) problem = through.problem();
+  if (!problem.empty()) return complain("send", "the run cannot be read back: " + problem);
+  return is_found ? found : done;
 }
 
 int send(const send_options& options) {
@@ -92,7 +112,8 @@ int send(const send_options& options) {
   }
   print.finish();
   report(player.counted());
-  return refusals.empty() ? done : refusals.report("send", options.trace);
+  if (!refusals.empty()) return refusals.report("send", options.trace);
+  return options.fail_on.empty() ? done : look_for_detections(player.run(), options);
 }
 
 }  // namespace
@@ -109,6 +130,9 @@ void add_send(CLI::App& app, int& status) {
                   "table for people; json, or jsonl: the frames, as `replay --output messages` prints them")
       ->check(CLI::IsMember({"table", "json", "jsonl"}))
       ->capture_default_str();
+  sub->add_option("--fail-on", options->fail_on,
+                  "exit 1 if the run has such a detection: any, failure, warning, or a rule's name")
+      ->check(CLI::Validator(check_fail_on, "KIND"));
   add_daemon_options(*sub, options->daemon);
   add_terminal_options(*sub, options->terminal);
   sub->footer("A hello that names no clock is sent with \"clock\":\"trace\", so that the trace's own times count.");

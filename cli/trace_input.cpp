@@ -41,13 +41,23 @@ class line_splitter {
 
 std::unique_ptr<trace_input> trace_input::open(const std::string& command, const std::string& text,
                                                const daemon_options& options) {
-  auto made = std::make_unique<trace_input>();
-  made->text_ = text;
   std::error_code none;
   const bool is_daemon = options.data_dir.empty() && effective_fleet(options.fleet).urls.empty();
-  if (is_daemon && (text == "-" || fs::exists(text, none))) return made;
-  made->runs_ = open_source(command, options, {.run = text});
-  made->asked_daemon_ = is_daemon;
+  if (is_daemon && (text == "-" || fs::exists(text, none))) {
+    auto made = std::make_unique<trace_input>();
+    made->text_ = text;
+    return made;
+  }
+  auto made = open_run(command, text, options);
+  if (made) made->asked_daemon_ = is_daemon;
+  return made;
+}
+
+std::unique_ptr<trace_input> trace_input::open_run(const std::string& command, const std::string& run,
+                                                   const daemon_options& options) {
+  auto made = std::make_unique<trace_input>();
+  made->text_ = run;
+  made->runs_ = open_source(command, options, {.run = run});
   return made->runs_ ? std::move(made) : nullptr;
 }
 

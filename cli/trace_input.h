@@ -24,6 +24,10 @@ class trace_input {
   static std::unique_ptr<trace_input> open(const std::string& command, const std::string& text,
                                            const daemon_options& options);
 
+  // The run, even if there is a file of its name.
+  static std::unique_ptr<trace_input> open_run(const std::string& command, const std::string& run,
+                                               const daemon_options& options);
+
   std::string lines(const each_line& each);
   bool is_file() const { return !runs_; }  // standard input too
   // A plain file: it can be read again.

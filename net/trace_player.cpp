@@ -147,6 +147,7 @@ bool trace_player::greet(std::string_view text) {
   }
   at->name = greeting.session;
   at->hello = hello_as_sent(text, options_.run, greeting.clock.has_value());
+  run_ = options_.run.empty() ? greeting.run : options_.run;
   if (at->socket) at->socket->close();
   const step_result result = connect(*at);
   if (result == step_result::lost) return recover() && drive();

@@ -69,6 +69,8 @@ class trace_player {
   bool finish();
   const std::string& problem() const { return problem_; }
   const play_counts& counted() const { return counts_; }
+  // The run's id, once the first hello was played.
+  const std::string& run() const { return run_; }
 
  private:
   using clock = std::chrono::steady_clock;
@@ -133,6 +135,7 @@ class trace_player {
   boost::asio::io_context io_;
   ingest::decoder decoder_;
   message scratch_;
+  std::string run_;
   std::vector<session_state> sessions_;
   std::deque<entry> unacked_;
   std::size_t next_ = 0;                // index in unacked_ of the next message to send

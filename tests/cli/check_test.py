@@ -103,6 +103,25 @@ def test_a_recorded_refusal_is_no_error_of_the_trace(digctl, tmp_path):
         assert again.returncode == 0, again.stderr
 
 
+def test_send_fails_on_detections_of_the_run_also_on_those_without_a_verdict(digctl, tmp_path):
+    trace = tmp_path / "stuck.jsonl"
+    lines = [
+        {"type": "hello", "protocol": 1, "run": "stuck", "agents": ["a"], "clock": "trace", "mode": "observe"},
+        {"type": "event", "seq": 1, "ts": 0, "event": {"id": "task", "recipients": ["a"]}},
+        {"type": "time", "seq": 2, "ts": 60_000},
+    ]
+    trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with Daemon(tmp_path / "d") as daemon:
+
+        def status(kind, *args):
+            return digctl("send", trace, "--to", daemon.address, "--fail-on", kind, *args).returncode
+
+        assert [status(kind) for kind in ("deadlock", "failure", "any", "warning", "orphaned_event")] == [1, 1, 1, 0, 0]
+        assert status("deadlock", "--run", "again") == 1
+        assert status("dead_lock") == 2
+    assert status("deadlock") == 2
+
+
 def test_send_names_each_refused_line(digctl, tmp_path):
     trace = write(tmp_path / "t.jsonl", [*CLEAN[:2], {**CLEAN[2], "agent": 7}])
     with Daemon(tmp_path / "daemon") as daemon:
