@@ -73,23 +73,29 @@ json::value graph_of(const attribute_options& options, const chief::flat_log& lo
   return whole;
 }
 
+constexpr std::string_view weakest =
+    "CHIEF assumes a run that failed: read the list below as where this run was weakest.\n";
+
+// A model answers about a run that failed, whatever it is given. `success`: what is said of a run that did not fail.
 void print(const attribute_options& options, const chief::flat_log& log, const chief::llm::ruling& r,
-           const chief::attribution& graph) {
+           const chief::attribution& graph, const std::optional<report::conclusion>& success) {
   if (options.format == "json") {
     json::array ranking, notes;
     for (std::size_t step : r.steps) ranking.push_back(json::object{{"agent", log.steps[step].agent}, {"step", step}});
     for (const std::string& note : r.notes) notes.emplace_back(note);
-    std::cout << json::serialize(json::object{{"log", log.id},
-                                              {"method", options.judge},
-                                              {"agent", r.agent},
-                                              {"ranking", std::move(ranking)},
-                                              {"reason", r.reason},
-                                              {"stood_in", r.is_deterministic},
-                                              {"notes", std::move(notes)},
-                                              {"graph", graph_of(options, log, graph)}})
-              << '\n';
+    json::object object{{"log", log.id},
+                        {"method", options.judge},
+                        {"agent", r.agent},
+                        {"ranking", std::move(ranking)},
+                        {"reason", r.reason},
+                        {"stood_in", r.is_deterministic},
+                        {"notes", std::move(notes)},
+                        {"graph", graph_of(options, log, graph)}};
+    if (success) object["verdict"] = json::object{{"kind", to_string(success->verdict)}, {"words", success->words}};
+    std::cout << json::serialize(object) << '\n';
     return;
   }
+  if (success) std::cout << printable(success->words) << '\n' << weakest;
   std::cout << "agent " << printable(r.agent) << ", step";
   for (std::size_t i = 0; i < r.steps.size() && i < options.top; ++i) std::cout << (i ? ", then " : " ") << r.steps[i];
   std::cout << '\n';
@@ -97,7 +103,7 @@ void print(const attribute_options& options, const chief::flat_log& log, const c
   for (const std::string& note : r.notes) std::cout << "  " << printable(note) << '\n';
 }
 
-int ask_model(const attribute_options& options, const whowhen::labelled_log& run) {
+int ask_model(const attribute_options& options, const whowhen::labelled_log& run, const report::run_facts& facts) {
   std::string why;
   if (options.llm.with_answer && run.answer.empty())
     return complain(options, "--with-answer: the log has no ground_truth");
@@ -110,7 +116,9 @@ int ask_model(const attribute_options& options, const whowhen::labelled_log& run
   std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
   if (options.llm.dry_run) return done;
   if (r.error) return complain(options, r.error.message() + (r.detail.empty() ? "" : ": " + r.detail));
-  print(options, run.log, r, graph);
+  std::optional<report::conclusion> success;
+  if (facts.ended == run_outcome::success) success = report::conclude(facts, {});
+  print(options, run.log, r, graph, success);
   return done;
 }
 
@@ -136,7 +144,7 @@ int attribute(const attribute_options& options) {
     std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << run.log.left_out
               << " lines that digd would refuse are left out\n";
   }
-  if (options.llm.wanted()) return ask_model(options, run);
+  if (options.llm.wanted()) return ask_model(options, run, facts);
   const chief::attribution a =
       show_while({.name = "finding the decisive error"}, [&] { return chief::attribute(run.log); });
   if (a.ranking.empty()) return complain(options, "there is nobody to blame, because no agent acts in this run");
@@ -155,8 +163,7 @@ int attribute(const attribute_options& options) {
     std::cout << json::serialize(whole) << '\n';
   } else {
     std::cout << printable(conclusion.words) << '\n';
-    if (blames_nobody_for_success(conclusion))
-      std::cout << "CHIEF assumes a run that failed: read the list below as where this run was weakest.\n";
+    if (blames_nobody_for_success(conclusion)) std::cout << weakest;
     std::cout << printable_lines(chief::describe(run.log, a, options.top));
   }
   return done;

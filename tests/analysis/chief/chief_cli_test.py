@@ -266,6 +266,16 @@ def test_a_judge_is_asked_and_its_cost_is_printed(digctl, log, tmp_path):
     assert all("The right answer" not in p for p in endpoint.prompts)
 
 
+def test_a_model_blames_nobody_in_a_run_that_succeeded(digctl):
+    demo = Path(__file__).parents[2] / "traces/demo.jsonl"
+    with Endpoint(lambda _: verdict("writer", 3)) as endpoint:
+        text = ask(digctl, demo, endpoint, "--judge", "all-at-once").stdout
+        machine = json.loads(ask(digctl, demo, endpoint, "--judge", "all-at-once", "--format", "json").stdout)
+    assert text.startswith("The run succeeded; nobody is blamed. digd healed 3 × cross lineage aggregation, ")
+    assert text.splitlines()[1].endswith("as where this run was weakest.")
+    assert machine["verdict"] == {"kind": "healed", "words": text.splitlines()[0]}
+
+
 def test_the_right_answer_is_sent_only_if_requested_and_known(digctl, log, run_trace):
     with Endpoint(lambda _: verdict("Clerk", 3)) as endpoint:
         assert ask(digctl, log, endpoint, "--judge", "all-at-once", "--with-answer").returncode == 0
