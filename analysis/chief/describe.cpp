@@ -136,7 +136,7 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
     for (const evidence& e : s.chain) {
       const bool itself = e.steps.size() == 1 && e.steps.front() == s.step;
       const std::string where = itself ? "" : e.steps.empty() ? " (the agent)" : " (steps " + list_of(e.steps) + ")";
-      out += fmt::format("     {}: {}{}\n", to_string(e.by), e.says, where);
+      out += fmt::format("     {} ({}): {}{}\n", e.accuses ? "evidence" : "circumstance", to_string(e.by), e.says, where);
     }
   }
   return out;

@@ -102,6 +102,9 @@ function Progress({state}: {state: State}) {
   );
 }
 
+const evidenceAgainst = (suspect: Suspect): string =>
+  suspect.chain.find((evidence) => evidence.accuses)?.says ?? 'no evidence against it';
+
 function Verdict({state, choose}: {state: State; choose(suspect: Suspect): void}) {
   const suspects = suspectsOf(state);
   return (
@@ -117,7 +120,7 @@ function Verdict({state, choose}: {state: State; choose(suspect: Suspect): void}
                 <bdi>{displayLine(suspect.agent, 40)}</bdi>, step {suspect.step}
               </button>{' '}
               <span class="sure">{suspect.proven ? 'proven' : `${Math.round(suspect.probability * 100)} %`}</span>
-              {suspect.chain.length > 0 && <p class="hint">{displayLine(suspect.chain[0]!.says, 160)}</p>}
+              <p class="hint">{displayLine(evidenceAgainst(suspect), 160)}</p>
             </li>
           ))}
         </ol>

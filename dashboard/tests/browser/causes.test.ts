@@ -60,11 +60,17 @@ it('Who caused this? ranks the suspects in a process of digd and shows them in t
   await settled(page);
   await page.getByRole('button', {name: 'Who caused this?'}).click();
   await page.locator('.attribution .words').waitFor();
-  type Answer = {answer: {verdict: {kind: string; words: string}; ranking: {agent: string; event: string}[]}};
+  type Listed = {agent: string; event: string; chain: {says: string; accuses: boolean}[]};
+  type Answer = {answer: {verdict: {kind: string; words: string}; ranking: Listed[]}};
   const state = (await (await fetch(daemon.url('/v1/runs/failed/attribution'))).json()) as Answer;
   expect(await page.locator('.attribution .words').innerText()).toBe(state.answer.verdict.words);
   const listed = await page.locator('.attribution li').count();
   expect(listed).toBe(state.answer.verdict.kind === 'suspect' ? Math.min(5, state.answer.ranking.length) : 0);
+  // A circumstance, such as "brings in new values", is no reason to suspect anybody.
+  const reasons = state.answer.ranking.slice(0, listed).map(({chain}) => chain.find((e) => e.accuses)?.says);
+  const hints = (await page.locator('.attribution li .hint').allInnerTexts()).sort();
+  expect(hints).toEqual(reasons.map((says) => says ?? 'no evidence against it').sort());
+  expect(listed > 0).toBe(true);
   if (listed > 0) {
     await page.getByRole('region', {name: 'Selected'}).getByText(state.answer.ranking[0]!.event).first().waitFor();
     await page.locator('.attribution li button').last().click();
