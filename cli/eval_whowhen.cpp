@@ -190,8 +190,7 @@ bool read_logs(const std::string& folder, std::vector<labelled_log>& into, std::
 int eval_whowhen(const eval_options& options) {
   trial t;
   std::string why;
-  if (!read_logs(options.folder, t.logs, why))
-    return complain("eval whowhen", shown(options.folder) + ": " + why);
+  if (!read_logs(options.folder, t.logs, why)) return complain("eval whowhen", shown(options.folder) + ": " + why);
   const std::size_t n = t.logs.size(), wanted = options.sample == 0 ? n : std::min(n, options.sample);
   if (options.ablate) {
     const auto ablations = show_while({.name = "measuring"}, [&] { return whowhen::ablate_known(t.logs); });
@@ -215,8 +214,7 @@ int eval_whowhen(const eval_options& options) {
 int eval_frameworks(const eval_options& options) {
   std::vector<labelled_log> logs;
   std::string why;
-  if (!read_logs(options.folder, logs, why))
-    return complain("eval frameworks", shown(options.folder) + ": " + why);
+  if (!read_logs(options.folder, logs, why)) return complain("eval frameworks", shown(options.folder) + ": " + why);
   for (labelled_log& l : whowhen::simulated_frameworks(options.framework_runs, options.seed))
     logs.push_back(std::move(l));
   std::set<std::string> subsets;

@@ -322,7 +322,8 @@ void add_tail(CLI::App& app, int& status) {
   add_fleet_options(*sub, options->daemon.fleet);
   add_terminal_options(*sub, options->terminal);
   sub->footer(
-      "After a lost connection, digctl reconnects, misses nothing and repeats nothing. Ends with Ctrl-C, which also ends "
+      "After a lost connection, digctl reconnects, misses nothing and repeats nothing. Ends with Ctrl-C, which also "
+      "ends "
       "the array of json.");
   sub->callback([options, &status] { status = tail(*options); });
 }

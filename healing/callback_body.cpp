@@ -1,5 +1,6 @@
 #include "healing/callback_body.h"
 
+#include <algorithm>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
@@ -77,35 +78,48 @@ std::string healing_text(const json::object& detection) {
   return cause.empty() ? "not healed" : "not healed: " + word_or_mark(cause);
 }
 
+// A detection that the archive has shrunk has no reason.
+std::string reason_line(const json::object& detection) {
+  const std::string_view reason = text_member(detection, "reason");
+  return reason.empty() ? std::string() : "\n" + slack_code(reason);
+}
+
 std::string detection_text(std::string_view run, const json::object& detection) {
   std::string out = "*";
   out.append(word_or_mark(text_member(detection, "rule")))
       .append("* (")
       .append(word_or_mark(text_member(detection, "severity")));
   out.append(") in run ").append(slack_code(run, max_run_bytes)).append(", ").append(healing_text(detection));
-  return out.append("\n").append(slack_code(text_member(detection, "reason")));
+  return out + reason_line(detection);
 }
 
-std::string recipient_names(const json::array& recipients) {
+// The archive cuts a long list; `recipients_total` counts all (docs/archive.md).
+std::string recipient_names(const json::object& intervention) {
+  const json::array* recipients = array_member(intervention, "recipients");
+  if (recipients == nullptr) return {};
+  const json::value* total = intervention.if_contains("recipients_total");
+  const std::size_t all = total != nullptr && total->is_int64() && total->get_int64() > 0
+                              ? static_cast<std::size_t>(total->get_int64())
+                              : recipients->size();
+  const std::size_t shown = std::min(recipients->size(), max_names);
   std::string out;
-  for (std::size_t i = 0; i < recipients.size() && i < max_names; ++i) {
-    const json::string* name = recipients[i].if_string();
+  for (std::size_t i = 0; i < shown; ++i) {
+    const json::string* name = (*recipients)[i].if_string();
     if (name == nullptr) continue;
     out.append(out.empty() ? " for " : ", ").append(slack_code({name->data(), name->size()}, max_name_bytes));
   }
-  if (recipients.size() > max_names) out += " and " + std::to_string(recipients.size() - max_names) + " more";
+  if (all > shown) out += (out.empty() ? " for " : " and ") + std::to_string(all - shown) + " more";
   return out;
 }
 
 std::string intervention_text(std::string_view run, const json::object& intervention) {
-  std::string out =
-      "digd intervened in run " + slack_code(run, max_run_bytes) + ": " + word_or_mark(text_member(intervention, "action"));
-  if (const json::array* recipients = array_member(intervention, "recipients")) out += recipient_names(*recipients);
+  std::string out = "digd intervened in run " + slack_code(run, max_run_bytes) + ": " +
+                    word_or_mark(text_member(intervention, "action"));
+  out += recipient_names(intervention);
   const json::array* detections = array_member(intervention, "detections");
   const json::object* first = detections == nullptr || detections->empty() ? nullptr : detections->front().if_object();
   if (first == nullptr) return out;
-  return out + ", because of *" + word_or_mark(text_member(*first, "rule")) + "*\n" +
-         slack_code(text_member(*first, "reason"));
+  return out + ", because of *" + word_or_mark(text_member(*first, "rule")) + "*" + reason_line(*first);
 }
 
 // PagerDuty's limits are 1,024 characters for the summary and 255 for the key.

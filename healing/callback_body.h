@@ -33,8 +33,8 @@ std::string callback_id(std::string_view archive_prefix, callback_kind kind, std
 // {"id":…,"run":…,"intervention":{…}}, or with "detection"; of a hold also "hold" and "link".
 std::string generic_body(std::string_view id, callback_kind kind, const callback_text& callback);
 
-// {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: no link. What comes before the
-// links has at most `max_slack_words` bytes. Slack splits a text of more than 4,000 characters, which could end a span.
+// {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: none. Slack splits texts of
+// more than 4,000 characters, which could end a span. There are at most `max_slack_words` bytes before the links.
 inline constexpr std::size_t max_slack_words = 3'200;
 std::string slack_body(callback_kind kind, const callback_text& callback, std::string_view dashboard = {});
 

@@ -136,7 +136,8 @@ std::string describe(const flat_log& log, const attribution& a, std::size_t top)
     for (const evidence& e : s.chain) {
       const bool itself = e.steps.size() == 1 && e.steps.front() == s.step;
       const std::string where = itself ? "" : e.steps.empty() ? " (the agent)" : " (steps " + list_of(e.steps) + ")";
-      out += fmt::format("     {} ({}): {}{}\n", e.accuses ? "evidence" : "circumstance", to_string(e.by), e.says, where);
+      out +=
+          fmt::format("     {} ({}): {}{}\n", e.accuses ? "evidence" : "circumstance", to_string(e.by), e.says, where);
     }
   }
   return out;
@@ -149,9 +150,11 @@ std::string to_json(const flat_log& log, const attribution& a, std::size_t top, 
     const suspect& s = a.ranking[i];
     json::array chain;
     for (const evidence& e : s.chain) {
-      chain.push_back(json::object{
-          {"stage", to_string(e.by)}, {"says", e.says}, {"steps", array_of(e.steps)}, {"weight", e.weight},
-          {"accuses", e.accuses}});
+      chain.push_back(json::object{{"stage", to_string(e.by)},
+                                   {"says", e.says},
+                                   {"steps", array_of(e.steps)},
+                                   {"weight", e.weight},
+                                   {"accuses", e.accuses}});
     }
     json::object object{{"agent", s.agent},         {"step", s.step},           {"probability", s.probability},
                         {"proven", s.proven},       {"candidate", s.candidate}, {"decided_by", to_string(s.decided_by)},

@@ -205,7 +205,8 @@ class selector {
                            "; --after/--before, --agent, --around and --rule narrow it down, --limit shows more");
     }
     if (model_.cut)
-      out_.notes.push_back("the trace is longer than a picture can be; its end was not read (--before ends it earlier)");
+      out_.notes.push_back(
+          "the trace is longer than a picture can be; its end was not read (--before ends it earlier)");
   }
 
   const model& model_;

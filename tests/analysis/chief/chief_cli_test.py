@@ -210,7 +210,7 @@ def test_control_characters_of_agents_never_reach_the_terminal(digctl, tmp_path)
 @pytest.mark.parametrize(
     "text, says",
     [
-        ("", "expected"),
+        ("", "the file is empty"),
         ("not json", "expected"),
         ("{}", "history"),
         ('{"history": []}', "at least one step"),

@@ -198,8 +198,8 @@ TEST_CASE("a_step_with_circumstances_alone_is_not_named") {
 
 TEST_CASE("numbers_without_a_source_are_evidence_and_names_are_not") {
   const auto evidence_of_first = [](const std::string& said) {
-    const chief::flat_log log =
-        tests::log_of("How high is the tower of 1889, in yards?", {{"Expert", said}, {"Planner", "Based on that, go on."}});
+    const chief::flat_log log = tests::log_of("How high is the tower of 1889, in yards?",
+                                              {{"Expert", said.c_str()}, {"Planner", "Based on that, go on."}});
     part p{.id = "decisive-error", .name = "CHIEF", .ran = true};
     add_suspects(p, log, chief::attribute(log), 2);
     for (const suspicion& s : p.suspects) {

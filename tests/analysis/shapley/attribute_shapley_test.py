@@ -171,7 +171,7 @@ def test_bad_input_is_refused_with_the_reason(digctl, trace, tmp_path):
         ((trace, "-M", "0"), "0"),
         (("--simulator", "exec false"), "the simulator: it has ended"),
         (("generate", "casino"), "casino"),
-        (("accuracy", nowhere), "No such file"),
+        (("accuracy", nowhere), "there is no such file"),
     ]:
         got = shapley(digctl, *args)
         assert got.returncode == 2, args
