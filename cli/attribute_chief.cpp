@@ -76,7 +76,7 @@ json::value graph_of(const attribute_options& options, const chief::flat_log& lo
 constexpr std::string_view weakest =
     "CHIEF assumes a run that failed: read the list below as where this run was weakest.\n";
 
-// A model answers about a run that failed, whatever it is given. `success`: what is said of a run that did not fail.
+// A model names somebody in whatever run it is given. `success`: the conclusion about a run that did not fail.
 void print(const attribute_options& options, const chief::flat_log& log, const chief::llm::ruling& r,
            const chief::attribution& graph, const std::optional<report::conclusion>& success) {
   if (options.format == "json") {

@@ -48,7 +48,7 @@ std::string unreadable_reason(const fs::path& path) {
 std::string no_folder_reason(const fs::path& path) {
   std::error_code none;
   if (fs::is_directory(path, none)) return {};
-  return fs::exists(path, none) ? "it is no folder" : "there is no such folder";
+  return fs::exists(path, none) ? "it is not a folder" : "there is no such folder";
 }
 
 std::optional<std::string> read_file(const fs::path& path, std::size_t most, std::string& why) {

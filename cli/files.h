@@ -16,7 +16,7 @@ std::string shown(const std::filesystem::path& path);
 // Why a file cannot be opened for reading: "it is a folder", "there is no such file" …; empty: it can. "-" can.
 std::string unreadable_reason(const std::filesystem::path& path);
 
-// Why a path is no folder: "there is no such folder", "it is no folder"; empty: it is one.
+// Why a path is not a folder: "there is no such folder", "it is not a folder"; empty: it is one.
 std::string no_folder_reason(const std::filesystem::path& path);
 
 // Reads a whole file; "-" is standard input. nullopt, with `why` set: it cannot be read, is a folder, or has more

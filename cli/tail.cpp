@@ -58,11 +58,11 @@ void end_on_signals() {
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
 }
 
-bool goes_on() { return std::cout && is_interrupted == 0; }
+bool is_wanted() { return std::cout && is_interrupted == 0; }
 
 void pause_for(std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
-  while (goes_on() && std::chrono::steady_clock::now() < until)
+  while (is_wanted() && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::min(signal_check, time));
 }
 
@@ -136,8 +136,8 @@ class follower {
     auto pause = min_pause;
     for (unsigned lost = 0;; ++lost) {
       const std::string why = follow(daemon);
-      if (!was_connected_ && goes_on()) return complain("tail", why);
-      if (!goes_on()) {  // nobody reads any more, or Ctrl-C
+      if (!was_connected_ && is_wanted()) return complain("tail", why);
+      if (!is_wanted()) {  // nobody reads any more, or Ctrl-C
         printer_.finish();
         return done;
       }
@@ -175,7 +175,7 @@ class follower {
     was_connected_ = progress_ = true;
     if (!at_ && !socket->feed_seq().empty()) at_ = std::stoll(socket->feed_seq());
     of_entry_ = 0;
-    while (goes_on()) {
+    while (is_wanted()) {
       while (const auto frame = socket->take()) show(*frame);
       std::cout.flush();
       if (!socket->is_open()) return "the feed was lost (" + socket->why_closed() + ")";
@@ -270,7 +270,7 @@ int tail_fleet(const tail_options& options, const fleet_options& fleet) {
   fleet_lines messages;
   if (const std::string why = messages.start(words); !why.empty()) return complain("tail", why);
   feed_printer printer(options);
-  for (std::string_view line; goes_on() && messages.next(line);) {
+  for (std::string_view line; is_wanted() && messages.next(line);) {
     json::error_code ec;
     const json::value value = json::parse(line, ec);
     if (ec || !value.is_object()) continue;
@@ -289,7 +289,7 @@ int tail_fleet(const tail_options& options, const fleet_options& fleet) {
     std::cout.flush();
   }
   printer.finish();
-  const std::string why = goes_on() ? messages.finish() : std::string();
+  const std::string why = is_wanted() ? messages.finish() : std::string();
   return why.empty() ? done : complain("tail", why);
 }
 

@@ -340,7 +340,12 @@ READ_FILES = [
     "causal explain --csv FILE",
     "restore FILE --data-dir .",
 ]
-READ_FILES_OR_FOLDERS = ["import whowhen FILE", "import dig-graph FILE", "import codex FILE -o OUT", "causal factors FILE"]
+READ_FILES_OR_FOLDERS = [
+    "import whowhen FILE",
+    "import dig-graph FILE",
+    "import codex FILE -o OUT",
+    "causal factors FILE",
+]
 READ_FOLDERS = [
     "eval whowhen FILE",
     "eval frameworks FILE",
@@ -379,7 +384,7 @@ def test_a_missing_folder_and_a_file_in_its_place_are_called_that(digctl, tmp_pa
     assert refused(digctl, command, tmp_path / "none") == "there is no such folder"
     file = tmp_path / "file"
     file.write_text("")
-    assert refused(digctl, command, file) == "it is no folder"
+    assert refused(digctl, command, file) == "it is not a folder"
 
 
 def test_a_missing_trace_is_called_missing(digctl, tmp_path):
