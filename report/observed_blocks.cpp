@@ -77,6 +77,7 @@ table agent_table(const observed& seen) {
             .rows = {},
             .left_out = {}};
   std::vector<const agent_facts*> order;
+  order.reserve(seen.agents.size());
   for (const agent_facts& a : seen.agents) order.push_back(&a);
   std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->activations > b->activations; });
   for (const agent_facts* a : order) {
