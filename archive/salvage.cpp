@@ -6,28 +6,20 @@
 #include <array>
 #include <chrono>
 #include <filesystem>
-#include <string_view>
+#include <map>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "archive/file_lock.h"
 #include "archive/files.h"
+#include "archive/row_stage.h"
 #include "archive/schema.h"
 #include "archive/sqlite.h"
 
 namespace digd::archive {
 
 namespace {
-
-// The tables, each with its run column and its key.
-struct table {
-  const char *name, *run, *key;
-};
-constexpr std::array<table, 6> tables{{{"runs", "number", "number"},
-                                       {"entries", "run", "id"},
-                                       {"detections", "run", "id"},
-                                       {"interventions", "run", "row"},
-                                       {"outcomes", "run", "id"},
-                                       {"judgements", "run", "detection"}}};
 
 // The search ends after this many consecutive unreadable numbers.
 constexpr std::int64_t max_skipped = 65'536;
@@ -44,45 +36,38 @@ std::string name_for(const std::string& path) {
 // The finished new file, before it replaces the damaged one.
 constexpr const char* made_suffix = ".salvaged";
 
-// Copies between two connections: SQLite refuses to commit while a damaged file is attached.
-class salvage {
+// The columns of a table without generated ones: SQLite computes them again.
+failure columns_of(connection& db, const run_table& of, std::string& names, std::string& places) {
+  const std::string from = " FROM pragma_table_info('" + std::string(of.name) + "')";
+  failure fault = db.query("SELECT group_concat(name, ', ')" + from, names);
+  if (!fault) fault = db.query("SELECT group_concat('?', ', ')" + from, places);
+  return fault;
+}
+
+// Where runs are read from: the damaged file through its trees, or what its pages hold (row_stage).
+class run_source {
  public:
-  salvage(connection& into, salvaged& tally) : new_(into), tally_(tally) {}
+  explicit run_source(connection& db) : db_(db) {}
 
-  // Fails only if the new archive fails. Runs that cannot be read are counted as lost.
-  failure run(const std::string& damaged, const std::string& vfs) {
-    if (!open_old(damaged, vfs)) return {};
-    tally_.was_readable = true;
-    failure fault = prepare_new();
-    if (!fault) fault = new_.execute("BEGIN");
-    std::int64_t last = 0;
-    for (std::int64_t number = 0; !fault && next_after(last, number); last = number) fault = take(number);
-    if (!fault) count_beyond(last);
-    for (const table& each : tables) {
-      if (!fault) fault = keep_numbers(each);
+  failure prepare() {
+    for (std::size_t i = 0; i < run_tables.size(); ++i) {
+      std::string names, places;
+      if (failure fault = columns_of(db_, run_tables[i], names, places)) return fault;
+      const std::string sql = "SELECT " + names + " FROM " + run_tables[i].name + " WHERE " + run_tables[i].run +
+                              " = ?1" + (i == 0 ? " AND deleting = 0" : std::string(" ORDER BY ") + run_tables[i].key);
+      if (failure fault = db_.prepare(sql, rows_[i])) return fault;
     }
-    if (!fault) fault = new_.execute("COMMIT");
-    return fault;
+    return db_.prepare("SELECT number FROM runs WHERE number > ?1 ORDER BY number LIMIT 1", next_);
   }
 
- private:
-  // True: the file can be searched for runs.
-  bool open_old(const std::string& damaged, const std::string& vfs) {
-    std::int64_t version = 0;
-    if (old_.open(damaged, open_mode::read_write, vfs)) return false;  // writable, because SQLite must read its log
-    sqlite3_db_config(old_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-    if (old_.query("PRAGMA user_version", version) || version != schema_version) return false;
-    for (std::size_t i = 0; i < tables.size(); ++i) {
-      if (columns_of(tables[i], columns_[i])) return false;
-      const std::string sql = "SELECT " + columns_[i].names + " FROM " + tables[i].name + " WHERE " + tables[i].run +
-                              " = ?1" + (i == 0 ? " AND deleting = 0" : std::string(" ORDER BY ") + tables[i].key);
-      if (old_.prepare(sql, read_[i])) return false;
-    }
-    return !old_.prepare("SELECT number FROM runs WHERE number > ?1 ORDER BY number LIMIT 1", next_);
+  // The rows of a run, in order. The caller resets the statement.
+  statement& rows_of(std::size_t table, std::int64_t run) {
+    rows_[table].bind(1, run);
+    return rows_[table];
   }
 
-  // Finds the next readable run and counts the unreadable numbers before it as lost. False: there is none.
-  bool next_after(std::int64_t last, std::int64_t& number) {
+  // Finds the next readable run. `lost`: the unreadable numbers before it. False: there is none.
+  bool next_after(std::int64_t last, std::int64_t& number, std::set<std::int64_t>& lost) {
     for (std::int64_t skipped = 0; skipped < max_skipped; ++skipped) {
       failure unreadable;
       next_.bind(1, last + skipped);
@@ -90,43 +75,187 @@ class salvage {
       if (found) number = next_.integer(0);
       next_.reset();
       if (found && number <= last) return false;  // a damaged index returned an earlier number
-      if (found && skipped > 0) tally_.runs_lost += static_cast<std::uint64_t>(number - last - 1);
+      if (found && skipped > 0) {
+        for (std::int64_t between = last + 1; between < number && between <= last + max_skipped; ++between) {
+          lost.insert(between);
+        }
+      }
       if (found || !unreadable) return found;
     }
     return false;
   }
 
-  // Counts the run numbers after the last readable one as lost.
-  void count_beyond(std::int64_t last) {
-    std::int64_t highest_run = 0;
-    if (!highest(tables[0], highest_run) && highest_run > last && highest_run - last < max_skipped) {
-      tally_.runs_lost += static_cast<std::uint64_t>(highest_run - last);
+ private:
+  connection& db_;
+  std::array<statement, run_tables.size()> rows_;
+  statement next_;
+};
+
+// The highest number ever given out, as far as the file shows; false: the end of the table cannot be read.
+bool highest_of(connection& db, const run_table& of, std::int64_t& number) {
+  std::int64_t noted = 0, there = 0;
+  const std::string name = of.name;
+  const bool reported =
+      !db.query("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '" + name + "'", noted);
+  const bool seen = !db.query("SELECT coalesce(max(" + std::string(of.key) + "), 0) FROM " + name, there);
+  number = std::max(noted, there);
+  return reported && seen;
+}
+
+// Reads a table from one end until it cannot. True: it is readable to the other end.
+bool read_from(connection& db, const run_table& of, bool is_backward, std::int64_t& key, std::int64_t& entry) {
+  statement rows;
+  const std::string sql = std::string("SELECT ") + of.key + ", " + of.entry + " FROM " + of.name + " ORDER BY " +
+                          of.key + (is_backward ? " DESC" : "");
+  if (db.prepare(sql, rows)) return false;
+  failure unreadable;
+  while (rows.step(unreadable)) {
+    const std::int64_t next = rows.integer(0);
+    if (is_backward ? next >= key : next <= key) return false;  // a page of another place
+    key = next;
+    entry = rows.integer(1);
+  }
+  return !unreadable;
+}
+
+// What else the damaged file tells about its tables, before other means read it.
+struct known_tables {
+  unreadable_tables unreadable;
+  std::array<std::int64_t, run_tables.size()> highest{};
+  std::array<bool, run_tables.size()> is_highest_known{};
+
+  void read(connection& db) {
+    for (std::size_t i = 0; i < run_tables.size(); ++i) {
+      is_highest_known[i] = highest_of(db, run_tables[i], highest[i]);
+      if (run_tables[i].entry == nullptr) continue;
+      unreadable_keys& keys = unreadable[i];
+      keys.none = read_from(db, run_tables[i], false, keys.after, keys.after_entry);
+      if (!keys.none) read_from(db, run_tables[i], true, keys.before, keys.before_entry);
     }
   }
+};
 
-  struct columns {
-    std::string names, places;
-  };
+// Copies between two connections: SQLite refuses to commit while a damaged file is attached.
+class salvage {
+ public:
+  salvage(connection& into, salvaged& tally) : new_(into), tally_(tally) {}
 
-  // Without generated columns: SQLite computes them again.
-  failure columns_of(const table& of, columns& columns) {
-    const std::string from = " FROM pragma_table_info('" + std::string(of.name) + "')";
-    failure fault = old_.query("SELECT group_concat(name, ', ')" + from, columns.names);
-    if (!fault) fault = old_.query("SELECT group_concat('?', ', ')" + from, columns.places);
+  // Fails only if the new archive fails. Runs that cannot be read are counted as lost.
+  failure run(const std::string& damaged, const std::string& vfs) {
+    failure fault = prepare_new();
+    if (!fault) fault = new_.execute("BEGIN");
+    known_tables known;
+    bool is_of_another_version = false;
+    if (!fault) fault = take_readable(damaged, vfs, known, is_of_another_version);
+    const auto is_cut = [](const auto& each) { return each.second.is_cut; };
+    const bool all_taken = tally_.was_readable && lost_.empty() && std::none_of(kept_.begin(), kept_.end(), is_cut);
+    if (!fault && !all_taken && !is_of_another_version) fault = take_from_pages(damaged, vfs, known);
+    for (std::size_t i = 0; tally_.was_readable && !fault && i < run_tables.size(); ++i) {
+      fault = keep_numbers(run_tables[i], known.highest[i] + (known.is_highest_known[i] ? 0 : unreadable_margin));
+    }
+    if (!fault) fault = new_.execute("COMMIT");
+    count();
     return fault;
   }
 
+ private:
+  struct kept_run {
+    std::uint64_t entries = 0;
+    bool is_cut = false;
+  };
+
+  // What SQLite reads by itself.
+  failure take_readable(const std::string& damaged, const std::string& vfs, known_tables& known,
+                        bool& is_of_another_version) {
+    connection old;
+    std::int64_t version = 0;
+    if (old.open(damaged, open_mode::read_write, vfs)) return {};  // writable, because SQLite must read its log
+    sqlite3_db_config(old.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    if (old.query("PRAGMA user_version", version)) return {};
+    is_of_another_version = version != schema_version;
+    run_source source(old);
+    if (is_of_another_version || source.prepare()) return {};
+    tally_.was_readable = true;
+    failure fault;
+    std::int64_t last = 0;
+    for (std::int64_t number = 0; !fault && source.next_after(last, number, lost_); last = number) {
+      fault = take(source, number, {});
+    }
+    known.read(old);
+    if (!known.is_highest_known[0] && known.highest[0] - last < max_skipped) {
+      for (std::int64_t beyond = last + 1; beyond <= known.highest[0]; ++beyond) lost_.insert(beyond);
+    }
+    return fault;
+  }
+
+  // The runs that were cut or lost, from the rows of all pages.
+  failure take_from_pages(const std::string& damaged, const std::string& vfs, known_tables& known) {
+    const std::string path = damaged + ".salvaging-rows";
+    failure fault = take_from_stage(damaged, path, vfs, known);
+    remove_archive_file(path);
+    return fault;
+  }
+
+  failure take_from_stage(const std::string& damaged, const std::string& path, const std::string& vfs,
+                          known_tables& known) {
+    row_stage stage;
+    failure fault = stage.fill(damaged, path, vfs, [this](std::int64_t number) { return !is_kept_whole(number); });
+    run_source source(stage.rows());
+    if (!fault) fault = source.prepare();
+    if (fault) return fault;
+    std::array<std::vector<hole>, run_tables.size()> holes;
+    for (std::size_t i = 0; i < run_tables.size(); ++i) {
+      if (run_tables[i].entry != nullptr) holes[i] = stage.holes(i, known.unreadable[i]);
+      if (stage.highest_key(i) > known.highest[i]) {
+        known.highest[i] = stage.highest_key(i);
+        tally_.was_readable = true;
+      }
+    }
+    std::int64_t last = 0;
+    for (std::int64_t number = 0; !fault && source.next_after(last, number, lost_); last = number) {
+      fault = take(source, number, holes);
+    }
+    statement runs_of_entries;
+    if (!fault)
+      fault = stage.rows().prepare(
+          "SELECT DISTINCT run FROM entries WHERE run NOT IN (SELECT number FROM runs WHERE deleting)",
+          runs_of_entries);
+    while (!fault && runs_of_entries.step(fault)) lost_.insert(runs_of_entries.integer(0));
+    return fault;
+  }
+
+  bool is_kept_whole(std::int64_t number) const {
+    const auto found = kept_.find(number);
+    return found != kept_.end() && !found->second.is_cut;
+  }
+
+  void count() {
+    tally_.runs_kept = kept_.size();
+    for (const auto& [number, run] : kept_) {
+      tally_.entries_kept += run.entries;
+      tally_.runs_cut += run.is_cut;
+      lost_.erase(number);
+    }
+    tally_.runs_lost = lost_.size();
+  }
+
   failure prepare_new() {
-    for (std::size_t i = 0; i < tables.size(); ++i) {
-      const std::string sql = std::string("INSERT INTO ") + tables[i].name + " (" + columns_[i].names + ") VALUES (" +
-                              columns_[i].places + ')';
-      if (failure fault = new_.prepare(sql, write_[i])) return fault;
+    for (std::size_t i = 0; i < run_tables.size(); ++i) {
+      const std::string name = run_tables[i].name;
+      std::string names, places;
+      if (failure fault = columns_of(new_, run_tables[i], names, places)) return fault;
+      if (failure fault = new_.prepare(insert_row_sql(name, names, places), write_[i])) return fault;
+      if (failure fault = new_.prepare("DELETE FROM " + name + " WHERE " + run_tables[i].run + " = ?1", remove_[i])) {
+        return fault;
+      }
     }
     const std::pair<statement*, const char*> items[] = {
         {&first_gap_,
          "SELECT min(id) FROM (SELECT id, n, row_number() OVER (ORDER BY id) AS place FROM entries WHERE run = ?1)"
          " WHERE n <> place"},
+        {&last_before_, "SELECT coalesce(max(id), 0) FROM entries WHERE run = ?1 AND id < ?2"},
         {&last_entry_, "SELECT max(id), count(*) FROM entries WHERE run = ?1"},
+        {&first_entry_within_, "SELECT coalesce(min(id), 0) FROM entries WHERE run = ?1 AND id BETWEEN ?2 AND ?3"},
         {&drop_[0], "DELETE FROM entries WHERE run = ?1 AND id > ?2"},
         {&drop_[1], "DELETE FROM detections WHERE run = ?1 AND entry > ?2"},
         {&drop_[2], "DELETE FROM interventions WHERE run = ?1 AND entry > ?2"},
@@ -145,45 +274,71 @@ class salvage {
     return fault;
   }
 
-  // Copies the beginning of a run, up to the last whole entry.
-  failure take(std::int64_t number) {
+  using holes_of_tables = std::array<std::vector<hole>, run_tables.size()>;
+
+  // Copies the beginning of a run, up to the last whole entry, unless an earlier source had more of it.
+  failure take(run_source& from, std::int64_t number, const holes_of_tables& holes) {
+    const auto earlier = kept_.find(number);
+    const std::uint64_t least = earlier == kept_.end() ? 1 : earlier->second.entries + 1;
     if (failure fault = new_.execute("SAVEPOINT one")) return fault;
+    for (statement& remove : remove_) {
+      remove.bind(1, number);
+      if (failure fault = remove.run()) return fault;
+    }
     std::uint64_t rows = 0;
     bool readable = true;
-    if (failure fault = copy(0, number, rows, readable)) return fault;
-    if (readable && rows == 0) return new_.execute("RELEASE one");  // no such run
-    std::int64_t last = 0;                                          // the last entry of which all rows can be read
+    if (failure fault = copy(from, 0, number, rows, readable)) return fault;
+    std::int64_t last = 0;  // the last entry of which all rows can be read
     bool is_cut = false;
-    if (readable) {
-      if (failure fault = copy_rows(number, last, is_cut)) return fault;
+    if (readable && rows > 0) {
+      if (failure fault = copy_rows(from, number, last, is_cut)) return fault;
+      // Of entries themselves, first_gap finds what is missing between two, and nothing shows whether more followed.
+      is_cut = is_cut || (!holes[1].empty() && holes[1].back().last_entry > last);
+      for (std::size_t i = 2; i < run_tables.size(); ++i) end_before(holes[i], number, last, is_cut);
     }
     failure fault = keep_up_to(number, last);
     if (fault) return fault;
-    if (entries_up_to(number, last) == 0) {
-      ++tally_.runs_lost;
-      fault = new_.execute("ROLLBACK TO one");
+    const std::uint64_t entries = entries_up_to(number, last);
+    if (entries >= least) {
+      kept_[number] = {entries, is_cut};
     } else {
-      ++tally_.runs_kept;
-      tally_.runs_cut += is_cut;
-      tally_.entries_kept += entries_up_to(number, last);
+      if (!readable || rows > 0) lost_.insert(number);  // unless it is kept from the earlier source; or no such run
+      fault = new_.execute("ROLLBACK TO one");
     }
     return fault ? fault : new_.execute("RELEASE one");
   }
 
+  // Ends the run before the first of its entries that may lack rows.
+  void end_before(const std::vector<hole>& holes, std::int64_t number, std::int64_t& last, bool& is_cut) {
+    for (const hole& each : holes) {
+      if (each.first_entry > last) break;
+      const statement_reset guard(first_entry_within_);
+      first_entry_within_.bind(1, number);
+      first_entry_within_.bind(2, each.first_entry);
+      first_entry_within_.bind(3, each.last_entry);
+      failure fault;
+      const std::int64_t first = first_entry_within_.step(fault) ? first_entry_within_.integer(0) : 0;
+      if (first == 0) continue;
+      last = std::min(last, first - 1);
+      is_cut = true;
+      return;
+    }
+  }
+
   // The tables behind `runs`. Of a table that cannot be read to its end, the last entry may lack rows.
-  failure copy_rows(std::int64_t number, std::int64_t& last, bool& is_cut) {
-    for (std::size_t i = 1; i < tables.size(); ++i) {
+  failure copy_rows(run_source& from, std::int64_t number, std::int64_t& last, bool& is_cut) {
+    for (std::size_t i = 1; i < run_tables.size(); ++i) {
       std::uint64_t rows = 0;
       bool readable = true;
-      if (failure fault = copy(i, number, rows, readable)) return fault;
+      if (failure fault = copy(from, i, number, rows, readable)) return fault;
       if (i == 1) {
         const std::int64_t gap = first_gap(number);
         static_cast<void>(entries_up_to(number, last));
-        if (gap > 0) last = std::min(last, gap - 1);
+        if (gap > 0) last = last_before(number, gap);
         is_cut = !readable || gap > 0;
-      } else if (!readable && std::string_view(tables[i].name) != "judgements") {
+      } else if (!readable && run_tables[i].entry != nullptr) {
         std::int64_t seen = 0;
-        const std::string sql = std::string("SELECT coalesce(max(entry), 0) FROM ") + tables[i].name +
+        const std::string sql = std::string("SELECT coalesce(max(entry), 0) FROM ") + run_tables[i].name +
                                 " WHERE run = " + std::to_string(number);
         if (failure fault = new_.query(sql, seen)) return fault;
         last = std::min(last, seen - 1);
@@ -199,6 +354,15 @@ class salvage {
     first_gap_.bind(1, number);
     failure fault;
     return first_gap_.step(fault) ? first_gap_.integer(0) : 0;
+  }
+
+  // The run's last entry with an id below `id`; 0: there is none.
+  std::int64_t last_before(std::int64_t number, std::int64_t id) {
+    const statement_reset guard(last_before_);
+    last_before_.bind(1, number);
+    last_before_.bind(2, id);
+    failure fault;
+    return last_before_.step(fault) ? last_before_.integer(0) : 0;
   }
 
   // How many entries the new file has of the run, and the last of them.
@@ -220,9 +384,8 @@ class salvage {
     return {};
   }
 
-  failure copy(std::size_t which, std::int64_t number, std::uint64_t& rows, bool& readable) {
-    statement& from = read_[which];
-    from.bind(1, number);
+  failure copy(run_source& source, std::size_t which, std::int64_t number, std::uint64_t& rows, bool& readable) {
+    statement& from = source.rows_of(which, number);
     failure unreadable, fault;
     while (!fault && from.step(unreadable)) {
       write_[which].bind_row_of(from);
@@ -239,33 +402,20 @@ class salvage {
     return fault;
   }
 
-  // The highest number ever given out, as far as the file shows; false: the end of the table cannot be read.
-  bool highest(const table& of, std::int64_t& number) {
-    std::int64_t noted = 0, there = 0;
-    const std::string name = of.name;
-    const bool reported =
-        !old_.query("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = '" + name + "'", noted);
-    const bool seen = !old_.query("SELECT coalesce(max(" + std::string(of.key) + "), 0) FROM " + name, there);
-    number = std::max(noted, there);
-    return reported && seen;
-  }
-
-  failure keep_numbers(const table& of) {
-    std::int64_t number = 0;
-    if (!highest(of, number)) number += unreadable_margin;
+  failure keep_numbers(const run_table& of, std::int64_t highest) {
     const std::string name = of.name;
     if (failure fault = new_.execute("DELETE FROM sqlite_sequence WHERE name = '" + name + "'")) return fault;
     return new_.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('" + name + "', max(" +
-                        std::to_string(number) + ", (SELECT coalesce(max(" + of.key + "), 0) FROM " + name + ")))");
+                        std::to_string(highest) + ", (SELECT coalesce(max(" + of.key + "), 0) FROM " + name + ")))");
   }
 
   connection& new_;
-  connection old_;
   salvaged& tally_;
-  std::array<columns, tables.size()> columns_;
-  std::array<statement, tables.size()> read_, write_;
+  std::map<std::int64_t, kept_run> kept_;
+  std::set<std::int64_t> lost_;  // may also name runs that were kept from a later source
+  std::array<statement, run_tables.size()> write_, remove_;
   std::array<statement, 6> drop_;
-  statement next_, first_gap_, last_entry_;
+  statement first_gap_, last_before_, last_entry_, first_entry_within_;
 };
 
 }  // namespace

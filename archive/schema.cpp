@@ -25,7 +25,6 @@ constexpr std::array migrations{migration{1, schema_v1}, migration{2, schema_v2}
                                 migration{4, schema_v4}, migration{5, schema_v5}};
 static_assert(migrations.back().to == schema_version);
 
-constexpr std::int64_t page_size = 4096;
 constexpr int busy_ms = 2'000;  // while SQLite recovers the log
 constexpr std::size_t header_bytes = 100;
 constexpr std::size_t application_id_at = 68;  // https://www.sqlite.org/fileformat.html, section 1.3

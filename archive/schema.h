@@ -12,6 +12,7 @@ namespace digd::archive {
 
 inline constexpr int schema_version = 5;                    // PRAGMA user_version
 inline constexpr std::int64_t application_id = 0x64696764;  // "digd", PRAGMA application_id
+inline constexpr std::int64_t page_size = 4096;             // bytes of a page, in every archive
 
 struct open_trouble {
   archive_error error = archive_error::none;

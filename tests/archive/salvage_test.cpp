@@ -13,6 +13,29 @@ namespace {
 
 constexpr std::uint64_t runs = 40, messages = 60;
 
+// Each tenth has a detection, and each hundredth is longer than a page.
+entry long_message(std::uint64_t run, std::uint64_t seq) {
+  entry made = message(run, seq);
+  made.n = seq + 1;
+  const std::string filling(seq % 100 == 0 ? 10'000 : 200, 'x');
+  made.frame = R"({"type":"time","seq":)" + std::to_string(seq) + R"(,"x":")" + filling + "\"}";
+  if (seq % 10 == 0) {
+    made.detections.push_back({.rule = "deadlock",
+                               .severity = "failure",
+                               .session = {},
+                               .at = seq,
+                               .ts = 1,
+                               .event = {},
+                               .agent = {},
+                               .healed = false,
+                               .healing = {},
+                               .cause = "mode",
+                               .reason = "why",
+                               .json = R"({"reason":"why"})"});
+  }
+  return made;
+}
+
 void write_runs(const std::string& path) {
   reports seen;
   auto a = open_archive(path, seen);
@@ -22,24 +45,7 @@ void write_runs(const std::string& path) {
     first.n = 1;
     push(*p, std::move(first));
     for (std::uint64_t seq = 1; seq <= messages; ++seq) {
-      entry entry = message(run, seq);
-      entry.n = seq + 1;
-      entry.frame = R"({"type":"time","seq":)" + std::to_string(seq) + R"(,"x":")" + std::string(200, 'x') + "\"}";
-      if (seq % 10 == 0) {
-        entry.detections.push_back({.rule = "deadlock",
-                                    .severity = "failure",
-                                    .session = {},
-                                    .at = seq,
-                                    .ts = 1,
-                                    .event = {},
-                                    .agent = {},
-                                    .healed = false,
-                                    .healing = {},
-                                    .cause = "mode",
-                                    .reason = "why",
-                                    .json = R"({"reason":"why"})"});
-      }
-      push(*p, std::move(entry));
+      push(*p, long_message(run, seq));
     }
   }
 }
@@ -55,6 +61,29 @@ std::size_t damage(const std::string& path, unsigned seed, std::size_t pages) {
     for (std::size_t at = 0; at < page; ++at) file.put(static_cast<char>(dice()));
   }
   return size / page;
+}
+
+// Three runs at a time, as long as two levels of inner pages need.
+void write_long_runs(const std::string& path, std::uint64_t seqs) {
+  reports seen;
+  auto a = open_archive(path, seen);
+  auto p = a->make_producer();
+  for (std::uint64_t run = 1; run <= 3; ++run) {
+    entry first = opening(run, "r" + std::to_string(run));
+    first.n = 1;
+    push(*p, std::move(first));
+  }
+  for (std::uint64_t seq = 1; seq <= seqs; ++seq) {
+    for (std::uint64_t run = 1; run <= 3; ++run) push(*p, long_message(run, seq));
+  }
+}
+
+void overwrite_last_quarter(const std::string& path, char with) {
+  const auto size = std::filesystem::file_size(path);
+  const auto from = size / 4 * 3 / 4096 * 4096;
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(from));
+  file << std::string(size - from, with);
 }
 
 // Each run's entries and detections, as texts.
@@ -79,10 +108,11 @@ std::uint64_t entries_in(const std::string& path, std::int64_t run) {
 }
 
 // The texts of a run's first entries, and of the detections that they have: that of each tenth message.
-std::vector<std::string> beginning_of(const std::vector<std::string>& whole, std::uint64_t entries) {
+std::vector<std::string> beginning_of(const std::vector<std::string>& whole, std::uint64_t entries,
+                                      std::uint64_t messages_of_run = messages) {
   std::vector<std::string> beginning(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(entries));
   const std::uint64_t detections = (entries - 1) / 10;
-  const auto first = whole.begin() + messages + 1;
+  const auto first = whole.begin() + static_cast<std::ptrdiff_t>(messages_of_run) + 1;
   beginning.insert(beginning.end(), first, first + static_cast<std::ptrdiff_t>(detections));
   return beginning;
 }
@@ -125,6 +155,65 @@ TEST_CASE("whole_entries_are_kept_unchanged_whichever_pages_are_damaged", "[arch
   }
   CHECK(kept_of_all > 0);
   CHECK(cut_of_all > 0);
+}
+
+// SQLite reaches no entry: all inner pages of their table are in the last quarter.
+TEST_CASE("whole_entries_are_kept_when_the_inner_pages_are_lost", "[archive]") {
+  temporary_folder folder;
+  constexpr std::uint64_t seqs = 2'700;
+  const std::string whole = folder.file("whole.sqlite");
+  write_long_runs(whole, seqs);
+  const auto first_inner = ask(whole,
+                               "SELECT min(pageno) FROM dbstat WHERE name = 'entries' AND pagetype = 'internal'"
+                               " AND path <> '/'");
+  REQUIRE(first_inner > ask(whole, "SELECT count(*) FROM dbstat") * 3 / 4 + 2);  // each page has a row, but for a few
+  const auto expected = everything(whole);
+  for (const char with : {'\0', '\r', '\xa5'}) {
+    INFO("overwritten with " << static_cast<int>(with));
+    const std::string path = folder.file("d" + std::to_string(static_cast<unsigned char>(with)) + ".sqlite");
+    std::filesystem::copy_file(whole, path);
+    overwrite_last_quarter(path, with);
+    std::string why;
+    const auto done = set_damage_aside(path, {}, &why);
+    INFO(why);
+    REQUIRE(done.has_value());
+    CHECK(done->runs_kept == 3);
+    CHECK(done->runs_cut == 3);
+    CHECK(done->runs_lost == 0);
+    CHECK(done->entries_kept > 3 * seqs * 7 / 10);
+    for (const auto& [run, texts] : everything(path)) {
+      CHECK(texts == beginning_of(expected.at(run), entries_in(path, run), seqs));
+    }
+    CHECK(ask(path, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'") == 0);
+    CHECK(ask(path, "SELECT count(*) FROM pragma_foreign_key_check") == 0);
+    reports seen;
+    CHECK(open_archive(path, seen)->next_run_number() > 3);
+    CHECK(ask(path, "SELECT seq FROM sqlite_sequence WHERE name = 'entries'") >=
+          static_cast<std::int64_t>(3 * (seqs + 1)));
+    CHECK_FALSE(std::filesystem::exists(path + ".salvaging-rows"));
+  }
+}
+
+TEST_CASE("runs_are_kept_when_the_beginning_of_the_file_is_lost", "[archive]") {
+  temporary_folder folder;
+  const std::string path = folder.file();
+  write_long_runs(path, 500);
+  const auto expected = everything(path);
+  {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file << "SQLite format 3" << '\0' << std::string(84, 'x');
+  }
+  std::string why;
+  const auto done = set_damage_aside(path, {}, &why);
+  INFO(why);
+  REQUIRE(done.has_value());
+  CHECK(done->was_readable);
+  CHECK(done->runs_kept == 3);
+  const auto found = everything(path);
+  for (const auto& [run, texts] : found) {
+    CHECK(entries_in(path, run) >= 490);  // the last detection may have been followed by another one
+    CHECK(texts == beginning_of(expected.at(run), entries_in(path, run), 500));
+  }
 }
 
 TEST_CASE("a_file_of_which_nothing_can_be_read_is_set_aside_too", "[archive]") {
