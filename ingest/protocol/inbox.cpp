@@ -424,6 +424,7 @@ std::optional<milliseconds> inbox::next_due() const {
   for (const session& s : sessions_) {
     if (!s.held.empty() && (!next || s.held.front().release_at < *next)) next = s.held.front().release_at;
   }
+  if (unfinished_release_ && (!next || *unfinished_release_ < *next)) next = unfinished_release_;
   return next;
 }
 
@@ -452,11 +453,22 @@ void inbox::drop_held(session_index s) {
 
 // Releases frames that have waited long enough or whose ids are known now. Each may release others.
 void inbox::release_held(milliseconds now) {
+  unfinished_release_.reset();
+  std::size_t released = 0;
+  std::uint64_t bytes = 0;
+  const std::uint64_t visited_before = run_.graph().counters().visited;
   for (bool again = true; again;) {
     again = false;
     for (session_index s = 0; s < sessions_.size(); ++s) {
       boost::container::deque<session::held_frame>& held = sessions_[s].held;
       if (held.empty() || must_still_wait(held.front(), now)) continue;
+      const std::uint64_t visited = run_.graph().counters().visited - visited_before;
+      if (released == max_released || bytes + visited > released_work) {
+        unfinished_release_ = now;
+        return;
+      }
+      ++released;
+      bytes += held.front().frame.size();
       session::held_frame head = std::move(held.front());
       held.pop_front();
       sessions_[s].held_bytes -= head.frame.size();

@@ -71,6 +71,11 @@ class inbox {
     std::size_t window = 1024;  // the credits of a session
   };
   static constexpr std::size_t max_outstanding = 1000;
+  // A message may release many held frames. One call handles them until it has handled so many, or their bytes and the
+  // ids visited for them exceed `released_work`; `next_due` is then due at once, so that other runs of the thread come
+  // between.
+  static constexpr std::size_t max_released = 256;
+  static constexpr std::uint64_t released_work = 1u << 20;
   static constexpr std::size_t max_durable_reply_bytes = 1u << 20;  // of a session
 
   inbox(const hello& first, const run_settings& settings, options options);
@@ -185,7 +190,8 @@ class inbox {
   std::vector<session> sessions_;
   boost::container::deque<outstanding> outstanding_;
   std::optional<refusal_note> refusal_;
-  std::size_t held_count_ = 0;  // over all sessions
+  std::size_t held_count_ = 0;                      // over all sessions
+  std::optional<milliseconds> unfinished_release_;  // since when frames wait that need not
   std::shared_ptr<scratch> work_;
 };
 

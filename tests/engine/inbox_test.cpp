@@ -1,5 +1,7 @@
 // A run with its sessions: order, frames that are sent again, and the addressees of interventions (protocol.md).
 #include <catch2/catch.hpp>
+#include <map>
+#include <string>
 
 #include "ingest/protocol/inbox.h"
 
@@ -143,6 +145,53 @@ TEST_CASE("a_held_message_is_released_after_reorder_ms_and_its_input_becomes_a_p
   r.pass(1020);
   CHECK(r.out.taken_frames == strings{"b 1 activation_started"});
   CHECK(r.in->run().graph().event(r.in->run().graph().find_event("e1")).placeholder);
+}
+
+// One message may release what many sessions have waiting; the thread's other runs must not wait for all of it.
+TEST_CASE("many_held_messages_are_released_in_pieces_and_in_order") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")"), c = r.join(R"(,"session":"c")");
+  constexpr std::size_t each = 1'000;
+  for (const session_index s : {b, c}) {
+    r.say(s, bob_takes_e1, 1000);
+    for (std::size_t seq = 2; seq <= each; ++seq) {
+      r.say(s, R"({"type":"agent_joined","seq":)" + std::to_string(seq) + R"(,"agent":"cy"})", 1000);
+    }
+  }
+  REQUIRE(r.out.taken_frames.empty());
+  r.say(a, event_e1, 1010);
+  CHECK(r.out.taken_frames.size() == 1 + inbox::max_released);
+  std::size_t calls = 1;
+  for (; r.in->next_due() == 1010; ++calls) {
+    const std::size_t before = r.out.taken_frames.size();
+    r.pass(1010);
+    REQUIRE(r.out.taken_frames.size() > before);
+    CHECK(r.out.taken_frames.size() - before <= inbox::max_released);
+  }
+  CHECK(calls == (2 * each + inbox::max_released - 1) / inbox::max_released);
+  std::map<std::string, std::size_t> last;
+  for (const std::string& taken : r.out.taken_frames) {
+    const std::size_t seq = std::stoul(taken.substr(2));
+    CHECK(seq == ++last[taken.substr(0, 1)]);
+  }
+  CHECK((last["b"] == each && last["c"] == each));
+  CHECK(r.in->sessions()[b].held_bytes + r.in->sessions()[c].held_bytes == 0);
+}
+
+TEST_CASE("a_piece_of_released_messages_ends_with_their_bytes_too") {
+  live_run r;
+  const session_index a = r.join(R"(,"session":"a")"), b = r.join(R"(,"session":"b")");
+  r.say(b, bob_takes_e1, 1000);
+  const std::string filling(300'000, 'x');
+  for (int seq = 2; seq <= 8; ++seq) {
+    r.say(b, R"({"type":"agent_joined","agent":"cy","seq":)" + std::to_string(seq) + R"(,"x":")" + filling + "\"}",
+          1000);
+  }
+  r.say(a, event_e1, 1010);
+  CHECK(r.out.taken_frames.size() < 8);
+  CHECK(r.in->next_due() == 1010);
+  r.pass(1010);
+  CHECK(r.in->sessions()[b].held.empty());
 }
 
 TEST_CASE("two_sessions_that_wait_for_each_other_are_both_released") {
