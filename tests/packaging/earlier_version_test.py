@@ -1,6 +1,7 @@
 """The earlier versions that scripts/test-packages installs first are packages that pip and npm accept."""
 
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -32,12 +33,14 @@ def test_pip_installs_the_earlier_wheel_and_then_upgrades_it(tmp_path):
     assert (version_of(wheel), version_of(earlier)) == ("0.1.0", EARLIER)
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
+    # pip takes a client in PYTHONPATH for the installed one, and then upgrades nothing.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     for package, version in ((earlier, EARLIER), (wheel, "0.1.0")):
         # The platform's tag is in the name only; pip on any machine takes the file under a plain name.
         plain = tmp_path / f"digd-{version}-py3-none-any.whl"
         plain.write_bytes(package.read_bytes())
         pip = [sys.executable, "-m", "pip", "--python", venv, "--quiet", "install", "--no-index", "--no-deps"]
-        subprocess.run([*pip, plain], check=True, timeout=120)
+        subprocess.run([*pip, plain], env=environment, check=True, timeout=120)
         assert [path.name for path in venv.rglob("*.dist-info")] == [f"digd-{version}.dist-info"]
 
 
