@@ -18,12 +18,16 @@ bool can_have_no_source(const flat_log& log, std::size_t step) {
          !is_printed(log, step + 1) && !(step > 0 && is_printed(log, step - 1));
 }
 
+bool has_two_digits_in_a_row(const std::string& value) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto both = [&](char a, char b) { return is_digit(a) && is_digit(b); };
+  return std::adjacent_find(value.begin(), value.end(), both) != value.end();
+}
+
 std::vector<std::string> new_numbers(const std::string& text, const vocabulary& known) {
-  constexpr std::size_t min_digits = 2;
   std::vector<std::string> found;
   for (const std::string& value : values(text)) {
-    const auto digits = std::count_if(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
-    if (digits >= static_cast<std::ptrdiff_t>(min_digits) && !known.contains(value)) found.push_back(value);
+    if (has_two_digits_in_a_row(value) && !known.contains(value)) found.push_back(value);
   }
   std::sort(found.begin(), found.end(), [&](const auto& a, const auto& b) { return text.find(a) < text.find(b); });
   if (found.size() > max_unsourced) found.resize(max_unsourced);
