@@ -23,8 +23,8 @@ std::vector<std::size_t> by_suspicion(const std::vector<double>& x) {
   return order;
 }
 
-// What the activation said: the text of its first output that a detection is about, or else of its first output with a
-// text. Empty if no payload was kept.
+// What the activation said: the text of an output that a failure is about, or else a warning, or else of any output; of
+// equal ones the first. Empty if no payload was kept.
 std::string text_of_activation(std::string_view trace, const observed& seen, const std::string& activation) {
   constexpr std::size_t max_quote = 160;
   const auto text_of = [](const boost::json::value& event) -> std::string {
@@ -36,12 +36,17 @@ std::string text_of_activation(std::string_view trace, const observed& seen, con
     const boost::json::value* id = o.if_contains(key);
     return id != nullptr && id->is_string() ? std::string_view(id->get_string()) : std::string_view();
   };
-  const auto is_found = [&](const boost::json::value& event) {
+  const auto weight_of = [&](const boost::json::value& event) {
     const std::string_view id = event.is_object() ? member(event.get_object(), "id") : std::string_view();
-    return std::any_of(seen.detections.begin(), seen.detections.end(),
-                       [&](const reported_detection& d) { return d.detection.event && *d.detection.event == id; });
+    int weight = 1;
+    for (const reported_detection& each : seen.detections) {
+      const detection& d = each.detection;
+      if (d.event && *d.event == id) weight = std::max(weight, d.severity == severity::failure ? 3 : 2);
+    }
+    return weight;
   };
-  std::string first;
+  std::string quote;
+  int quoted_weight = 0;
   for (std::size_t at = 0, end = 0; at < trace.size(); at = end + 1) {
     end = std::min(trace.find('\n', at), trace.size());
     const std::string_view line = trace.substr(at, end - at);
@@ -59,12 +64,12 @@ std::string text_of_activation(std::string_view trace, const observed& seen, con
     }
     for (const boost::json::value* event : said) {
       std::string text = text_of(*event);
-      if (text.empty() || (!first.empty() && !is_found(*event))) continue;
-      first = std::move(text);
-      if (is_found(*event)) return quotable(chief::one_line(first, max_quote), max_quote);
+      if (text.empty() || weight_of(*event) <= quoted_weight) continue;
+      quote = std::move(text);
+      quoted_weight = weight_of(*event);
     }
   }
-  return quotable(chief::one_line(first, max_quote), max_quote);
+  return quotable(chief::one_line(quote, max_quote), max_quote);
 }
 
 }  // namespace

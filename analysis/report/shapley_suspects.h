@@ -12,8 +12,8 @@ namespace digd::report {
 
 // Sets `scale`, `suspects` (at most 5, the highest φ first) and `candidates`. An activation with φ > 0 has evidence,
 // and `remedy` says what to try. `trace` gives the quotes, and `seen` the detections: an activation is quoted with an
-// output that a detection is about, if there is one. An empty trace: no quotes. There are no suspects if the actions
-// added no risk.
+// output that a detection is about, failures first, if there is one. An empty trace: no quotes. There are no suspects
+// if the actions added no risk.
 void add_suspects(part& into, const shapley::report& r, std::string_view trace, const observed& seen,
                   const std::string& remedy);
 
