@@ -14,14 +14,14 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import nats
 import nats.errors
 import nats.js.errors
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from .live import messages_of
+from .live import connect, messages_of
+from .places import Fleet
 from .rows import BadMessage, Moved, Rows, RunKey, decode
 from .store import Store
 
@@ -57,8 +57,7 @@ class Counts:
 
 @dataclass
 class Options:
-    servers: list[str]
-    credentials: str | None = None
+    fleet: Fleet
     batch_rows: int = 10_000
     batch_seconds: float = 2.0
     ack_wait_seconds: float = 60.0
@@ -79,15 +78,7 @@ class Collector:
         self._stopping.set()
 
     async def run(self) -> None:
-        async def on_error(error: Exception) -> None:
-            print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
-
-        connection = await nats.connect(
-            servers=self._options.servers,
-            user_credentials=self._options.credentials,
-            max_reconnect_attempts=-1,
-            error_cb=on_error,
-        )
+        connection = await connect(self._options.fleet, reconnects=-1)
         try:
             self._js = connection.jetstream()
             subscription = await self._subscribe(self._js)

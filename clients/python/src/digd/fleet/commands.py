@@ -41,7 +41,9 @@ def _print(columns: list[str], found: list[tuple[Any, ...]], format_: str) -> No
 def _collect(given: argparse.Namespace) -> int:
     from .collector import Options, collect  # only collectors need NATS
 
-    options = Options(given.nats, given.credentials, given.batch_rows, given.batch_seconds)
+    servers = [url if "://" in url else f"nats://{url}" for url in given.nats]
+    fleet = places.parse(servers, given.credentials, given.ca)
+    options = Options(fleet, given.batch_rows, given.batch_seconds)
     options.until_empty = given.until_empty
     options.ack_wait_seconds = given.ack_wait
     print(asyncio.run(collect(given.root, options)).text())
@@ -65,7 +67,7 @@ def _query(given: argparse.Namespace) -> int:
 def _rows(given: argparse.Namespace) -> int:
     from .selection import Wanted, lines, open_fleet, select
 
-    db = open_fleet(places.parse(given.fleet, given.credentials))
+    db = open_fleet(places.parse(given.fleet, given.credentials, given.ca))
     runs = select(db, Wanted(given.where, given.run, given.limit, given.since_ms))
     for line in lines(db, runs):
         sys.stdout.write(line + "\n")
@@ -76,14 +78,14 @@ def _rows(given: argparse.Namespace) -> int:
 def _tail(given: argparse.Namespace) -> int:
     from .live import follow
 
-    asyncio.run(follow(places.parse(given.fleet, given.credentials), given.run))
+    asyncio.run(follow(places.parse(given.fleet, given.credentials, given.ca), given.run))
     return 0
 
 
 def _find_run(given: argparse.Namespace) -> int:
     from .selection import open_fleet
 
-    db = open_fleet(places.parse(given.fleet, given.credentials))
+    db = open_fleet(places.parse(given.fleet, given.credentials, given.ca))
     sql = "SELECT DISTINCT tenant, origin_archive, origin_run_number FROM entries WHERE run = ? AND run_number = ?"
     for key in db.execute(sql, [given.run, given.run_number]).fetchall():
         print(*key, sep="/")
@@ -91,7 +93,7 @@ def _find_run(given: argparse.Namespace) -> int:
 
 
 def _wait_deleted(given: argparse.Namespace) -> int:
-    store = Store(places.parse(given.fleet, given.credentials).need_root())
+    store = Store(places.parse(given.fleet, given.credentials, given.ca).need_root())
     tenant, archive, number = given.key.split("/")
     run = RunKey(tenant, archive, int(number))
     deadline = time.monotonic() + given.seconds
@@ -104,10 +106,15 @@ def _wait_deleted(given: argparse.Namespace) -> int:
     return 0
 
 
+def _add_trust(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--credentials", metavar="FILE", help="a credentials file of NATS")
+    command.add_argument("--ca", metavar="FILE", help="a PEM file: who may sign the servers' certificates")
+
+
 def _add_files(commands: Any) -> None:
     collect = commands.add_parser("collect", help="move messages from the stream into Parquet files")
     collect.add_argument("--nats", action="append", required=True, metavar="URL", help="a server; may be repeated")
-    collect.add_argument("--credentials", metavar="FILE", help="a credentials file of NATS")
+    _add_trust(collect)
     collect.add_argument("--batch-rows", type=int, default=10_000, help="entries in one file, at most")
     collect.add_argument("--batch-seconds", type=float, default=2.0, help="the longest wait for a batch")
     collect.add_argument("--ack-wait", type=float, default=60.0, help="seconds until the stream delivers a batch again")
@@ -128,7 +135,7 @@ def _add_files(commands: Any) -> None:
 
 def add_fleet(command: argparse.ArgumentParser) -> None:
     command.add_argument("--fleet", action="append", required=True, metavar="URL", help="a folder, s3:// or nats://")
-    command.add_argument("--credentials", metavar="FILE", help="a credentials file of NATS")
+    _add_trust(command)
 
 
 def _add_for_digctl(commands: Any) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
-import nats
 import nats.errors
 import nats.js.errors
 from nats.aio.client import Client
@@ -28,20 +28,52 @@ MAX_LIVE = 1_000_000
 """Messages that a reader takes from the stream at most. Beyond that, collectors are too far behind."""
 BATCH = 1000
 IDLE_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+
+
+class _Client(Client):
+    """Insists on TLS where the fleet does. nats-py takes what the server offers, and sends credentials without it."""
+
+    async def _process_info(self, info: dict[str, Any], initial_connection: bool = False) -> None:
+        is_web = self._current_server is not None and self._current_server.uri.scheme in ("ws", "wss")
+        if initial_connection and "tls" in self.options and not is_web and not info.get("tls_required"):
+            raise nats.errors.Error("the server offers no TLS")
+        await super()._process_info(info, initial_connection)
+
+
+async def _open(**options: Any) -> Client:
+    client = _Client()
+    await client.connect(**options, connect_timeout=5)
+    return client
 
 
 async def connect(fleet: Fleet, reconnects: int = 3) -> Client:
+    """`reconnects`: how often it tries a server again, also at first; -1: always."""
+
     async def on_error(error: Exception) -> None:
+        if isinstance(error, ssl.SSLError) and error.reason == "APPLICATION_DATA_AFTER_CLOSE_NOTIFY":
+            return  # the connection was closed
         print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
 
+    async def ignore(error: Exception) -> None:
+        """`connect` raises it too."""
+
+    options = fleet.connect_options()
+    tries = 0
+    while True:
+        try:
+            # nats-py waits forever after a TLS handshake that failed, unless it may not connect again.
+            first = await _open(**options, allow_reconnect=False, error_cb=ignore)
+            break
+        except (nats.errors.Error, OSError, asyncio.TimeoutError) as error:
+            tries += 1
+            if 0 <= reconnects < tries:
+                raise WrongUse(f"{', '.join(fleet.servers)}: {error or type(error).__name__}") from None
+            print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr, flush=True)
+            await asyncio.sleep(RETRY_SECONDS)
+    await first.close()
     try:
-        return await nats.connect(
-            servers=fleet.need_servers(),
-            user_credentials=fleet.credentials,
-            max_reconnect_attempts=reconnects,
-            connect_timeout=5,
-            error_cb=on_error,
-        )
+        return await _open(**options, max_reconnect_attempts=reconnects, error_cb=on_error)
     except (nats.errors.Error, OSError, asyncio.TimeoutError) as error:
         raise WrongUse(f"{', '.join(fleet.servers)}: {error or type(error).__name__}") from None
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import ssl
 import urllib.parse
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 STREAM_SCHEMES = ("nats", "tls", "ws", "wss")
 
@@ -19,6 +20,20 @@ class Fleet(NamedTuple):
     """A folder, or s3://BUCKET/PATH; None: only the stream was named."""
     servers: list[str]
     credentials: str | None
+    ca: str | None = None
+    """A PEM file: who may sign the servers' certificates; None: the authorities of the system."""
+
+    def connect_options(self) -> dict[str, Any]:
+        """For nats.connect. Raises WrongUse."""
+        options: dict[str, Any] = {"servers": self.need_servers(), "user_credentials": self.credentials}
+        if self.ca is not None or any(url.startswith(("tls:", "wss:")) for url in self.servers):
+            try:
+                options["tls"] = ssl.create_default_context(cafile=self.ca)
+            except OSError as error:  # ssl.SSLError too
+                raise WrongUse(f"{self.ca or 'TLS'}: {error}") from None
+        if self.credentials is not None and not os.access(self.credentials, os.R_OK):
+            raise WrongUse(f"{self.credentials}: the credentials file cannot be read")
+        return options
 
     def need_root(self) -> str:
         if self.root is None:
@@ -31,7 +46,7 @@ class Fleet(NamedTuple):
         return self.servers
 
 
-def parse(urls: Iterable[str], credentials: str | None = None) -> Fleet:
+def parse(urls: Iterable[str], credentials: str | None = None, ca: str | None = None) -> Fleet:
     """`urls`: a folder, file:// or s3:// URL for the Parquet files, and nats:// URLs for the stream, in any order."""
     root: str | None = None
     servers: list[str] = []
@@ -47,4 +62,5 @@ def parse(urls: Iterable[str], credentials: str | None = None) -> Fleet:
         root = urllib.parse.unquote(rest) if scheme == "file" and rest else url
     if root is None and not servers:
         raise WrongUse("--fleet: expected a folder, s3://BUCKET/PATH or nats://HOST:PORT")
-    return Fleet(root, servers, credentials or os.environ.get("DIGD_FLEET_CREDENTIALS") or None)
+    credentials = credentials or os.environ.get("DIGD_FLEET_CREDENTIALS") or None
+    return Fleet(root, servers, credentials, ca or os.environ.get("DIGD_FLEET_CA") or None)
