@@ -41,7 +41,7 @@ class Decision:
 
 
 class Model(Protocol):
-    async def say(self, messages: list[dict[str, str]], stop: str, seed: int) -> str: ...
+    async def say(self, messages: list[dict[str, str]], seed: int) -> str: ...
 
     async def complete(self, messages: list[dict[str, str]], schema: dict[str, Any], seed: int) -> dict[str, Any]: ...
 
@@ -125,7 +125,7 @@ class Mind:
                 prompt[-1]["content"] += f"\n{text}"
             else:
                 prompt.append({"role": role, "content": text})
-        reply = await self.model.say(prompt, self.task.stop, int.from_bytes(digest[:4], "little") >> 1)
+        reply = await self.model.say(prompt, int.from_bytes(digest[:4], "little") >> 1)
         self._memory.append(("assistant", reply or "Wait"))
         return reply
 
@@ -152,13 +152,13 @@ def argument_in(reply: str) -> str | None:
 
 
 def answer_in(reply: str) -> str | None:
-    found = re.match(r"answer:\s*(.+)", reply, re.IGNORECASE | re.DOTALL)
+    found = re.match(r"answer:\s*(.+)", reply, re.IGNORECASE)
     return found[1] if found else None
 
 
 def messages_in(reply: str, team: tuple[str, ...]) -> list[tuple[str, str]]:
     """Each recipient and the text of a reply such as "To Ben and Cleo: …". A name may be nobody's."""
-    found = re.match(r"to ([^:]{1,60}):\s*(.+)", reply, re.IGNORECASE | re.DOTALL)
+    found = re.match(r"to ([^:]{1,60}):\s*(.+)", reply, re.IGNORECASE)
     if not found:
         return []
     names = [name.strip() for name in re.split(r",|\band\b", found[1]) if name.strip()]
@@ -181,9 +181,9 @@ class Endpoint:
         """Waits until no call is open: agents of a team that has answered may still wait for the model."""
         await self._idle.wait()
 
-    async def say(self, messages: list[dict[str, str]], stop: str, seed: int) -> str:
-        """The model's next words, without quotation marks around them."""
-        return (await self._create(messages, seed, stop=stop, max_tokens=MAX_TOKENS)).strip().strip('"').strip()
+    async def say(self, messages: list[dict[str, str]], seed: int) -> str:
+        """The model's next line, without quotation marks around them."""
+        return (await self._create(messages, seed, stop="\n", max_tokens=MAX_TOKENS)).strip().strip('"').strip()
 
     async def complete(self, messages: list[dict[str, str]], schema: dict[str, Any], seed: int) -> dict[str, Any]:
         """A reply in JSON of this schema."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 NAMES = ("Ada", "Ben", "Cleo", "Dan", "Eve", "Finn")  # the first leads the team
 CODE_SECONDS = 60  # on the clock, for code that sleeps; two seconds of the processor are the limit
-LINE, PARAGRAPH = "\n", "\n\n"  # where a reply ends
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Task:
     signs: for each piece the words that a text must have to pass it on.
     use: (agent, argument) → the tool's result and the pieces of data that it shows; None if there is no tool, and the
     prompts show the data.
-    is_correct: judges an answer. stop: what ends a reply. error: its distance from the truth, for tasks with a number.
+    is_correct: judges an answer. error: its distance from the truth, for tasks with a number.
     """
 
     family: str
@@ -38,7 +37,6 @@ class Task:
     is_correct: Callable[[str], bool]
     error: Callable[[str], float | None] = lambda answer: None
     use: Callable[[str, str], tuple[str, tuple[str, ...]]] | None = None
-    stop: str = LINE
 
     def shown_to(self, agent: str) -> list[str]:
         """The pieces in the agent's prompt."""
@@ -60,12 +58,15 @@ def listed(names: Iterable[str]) -> str:
 
 
 def prompts_of(team: tuple[str, ...], wanted: str, form: str) -> dict[str, str]:
-    """The system prompts of a team. wanted: what the leader must know before the answer. form: of the answer."""
+    """The system prompts of a team.
+
+    wanted: what the leader must know before the answer. form: what the leader writes then.
+    """
     leader, *mates = team
     prompts = {
         leader: f"You are {leader}, the leader of a team with {listed(mates)}. {listed(mates)} will report to you. "
         f'To ask a team mate for a report, write "To {mates[0]}: ...".\n'
-        f'Write "Wait" while you do not know {wanted}. Write "Answer: " and {form} once you know {wanted}.'
+        f'Write "Wait" while you do not know {wanted}. Write {form} once you know {wanted}.'
     }
     for mate in mates:
         prompts[mate] = (
@@ -113,7 +114,7 @@ def count(team: tuple[str, ...], rng: random.Random) -> Task:
     prompts = prompts_of(
         team,
         f"the numbers of {listed(places)}",
-        "the sum of both numbers",
+        '"Answer: " and the sum of both numbers',
     )
     question = f"How many {thing} do you have together?"
     held = {name: f"You have {numbers[name]} {thing}. Tell {team[0]}." for name in places}
@@ -124,14 +125,14 @@ def lookup(team: tuple[str, ...], rng: random.Random) -> Task:
     """A question whose answer needs two notes, each with a different agent. The other notes are about other things."""
     person, other = rng.sample(["Mara", "Ivo", "Lena", "Omar", "Tess", "Hugo"], 2)
     place, elsewhere = rng.sample(["bakery", "library", "school", "market", "museum"], 2)
-    town, far = rng.sample(["Oslo", "Rome", "Lima", "Bern", "Cork", "Nice"], 2)
+    town = rng.choice(["Oslo", "Rome", "Lima", "Bern", "Cork", "Nice"])
     needed = {
         "the note on the person": f"{person} works at the {place}.",
         "the note on the place": f"The {place} is in {town}.",
     }
     others = [
         f"{other} has a red boat.",
-        f"It rains in {far}.",
+        "It rains today.",
         f"The {elsewhere} opens at nine.",
     ]
     holders = rng.sample(team[1:], len(team) - 1)
@@ -139,8 +140,8 @@ def lookup(team: tuple[str, ...], rng: random.Random) -> Task:
     notes = dict(zip(holders, [*needed.values(), *others]))
     prompts = prompts_of(
         team,
-        f"where {person} works and in which town that is",
-        "the name of the town",
+        f"the place where {person} works and the town of that place",
+        '"Answer: " and the name of the town',
     )
     towns = ("oslo", "rome", "lima", "bern", "cork", "nice")
     return Task(
@@ -201,8 +202,8 @@ def code(team: tuple[str, ...], rng: random.Random) -> Task:
     first, second = rng.sample(mates, 2)
     prompts = prompts_of(
         team,
-        f"the price of one of the {thing} and the fee of an order",
-        'the code, starting with "def cost(n): return"',
+        "the price and the fee",
+        '"Answer: def cost(n): return ..."',
     )
     cases = [[[n], n * price + fee] for n in (1, 2, 10)]
 
@@ -221,7 +222,6 @@ def code(team: tuple[str, ...], rng: random.Random) -> Task:
         {"the price": (first,), "the fee": (second,)},
         {"the price": (str(price),), "the fee": (str(fee),)},
         is_correct,
-        stop=PARAGRAPH,
     )
 
 
