@@ -71,7 +71,7 @@ failure browser::prepare() {
   const std::pair<statement*, std::string> items[] = {
       {&runs_, run + "number < ?1 ORDER BY number DESC LIMIT ?2"},
       {&find_, run + "run = ?1 ORDER BY number DESC LIMIT 1"},
-      {&oldest_ended_, run + "ended IS NOT NULL ORDER BY ended_ms, number LIMIT ?1"},
+      {&oldest_ended_, run + "ended IS NOT NULL AND (ended_ms, number) > (?2, ?3) ORDER BY ended_ms, number LIMIT ?1"},
       {&quiet_,
        run + "ended IS NULL AND coalesce(heard_ms, opened_ms) < ?1 ORDER BY coalesce(heard_ms, opened_ms), number"
              " LIMIT ?2"},
@@ -126,8 +126,10 @@ boost::system::result<std::vector<run_row>> browser::runs(std::uint64_t before, 
   return read_rows(runs_, run_from);
 }
 
-boost::system::result<std::vector<run_row>> browser::oldest_ended(std::uint64_t limit) {
+boost::system::result<std::vector<run_row>> browser::oldest_ended(std::uint64_t limit, const ended_run& after) {
   oldest_ended_.bind(1, limit);
+  oldest_ended_.bind(2, after.ended_ms);
+  oldest_ended_.bind(3, after.number);
   return read_rows(oldest_ended_, run_from);
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "archive/archive.h"
+#include "archive/callback_reader.h"
 #include "archive/sqlite.h"
 
 namespace digd::archive {
@@ -121,8 +122,9 @@ class browser {
 
   // Newest first; only numbers below `before` (0: all).
   boost::system::result<std::vector<run_row>> runs(std::uint64_t before, std::uint64_t limit);
-  // For retention: the runs that ended first, and the open runs without a message since `before_ms`.
-  boost::system::result<std::vector<run_row>> oldest_ended(std::uint64_t limit);
+  // For retention: the runs that ended first, of those behind `after`; and the open runs without a message since
+  // `before_ms`.
+  boost::system::result<std::vector<run_row>> oldest_ended(std::uint64_t limit, const ended_run& after = {});
   boost::system::result<std::vector<run_row>> quiet_since(std::int64_t before_ms, std::uint64_t limit);
   // Bytes of the file's pages that are in use.
   boost::system::result<std::uint64_t> used_bytes();

@@ -97,13 +97,8 @@ bool retention::open_archive() {
 
 bool retention::delete_one(const retention_settings& settings) {
   const std::int64_t now = unix_ms();
-  if (settings.days > 0) {
-    auto oldest = or_none(reads_->oldest_ended(max_candidates));
-    std::erase_if(oldest, [&](const archive::run_row& run) {
-      return run.ended_ms.value_or(now) >= now - static_cast<std::int64_t>(settings.days) * day_ms;
-    });
-    if (delete_first_unused(oldest, reason::age)) return true;
-  }
+  const std::int64_t kept_since = now - static_cast<std::int64_t>(settings.days) * day_ms;
+  if (settings.days > 0 && delete_oldest_ended(reason::age, kept_since)) return true;
   if (settings.idle_days > 0) {
     const std::int64_t before = now - static_cast<std::int64_t>(settings.idle_days) * day_ms;
     if (delete_first_unused(or_none(reads_->quiet_since(before, max_candidates)), reason::idle, before)) return true;
@@ -115,12 +110,26 @@ bool retention::delete_for_size(std::uint64_t limit) {
   const auto used = reads_->used_bytes();
   if (!used) return false;
   const std::uint64_t over = *used > limit ? *used - limit : 0;
-  if (over > 0 && delete_first_unused(or_none(reads_->oldest_ended(max_candidates)), reason::size)) return true;
+  if (over > 0 && delete_oldest_ended(reason::size)) return true;
   if (over > 0 && counted_.over_bytes == 0) {
     spdlog::warn("retention_cannot_free used={} limit={}: no run that has ended can be deleted", *used, limit);
   }
   counted_.over_bytes = over;
   return false;
+}
+
+// A client that stays connected to many ended runs does not keep the others from being deleted.
+bool retention::delete_oldest_ended(reason why, std::optional<milliseconds> ended_before) {
+  archive::ended_run after;
+  for (;;) {
+    auto oldest = or_none(reads_->oldest_ended(max_candidates, after));
+    if (ended_before) {
+      std::erase_if(oldest, [&](const archive::run_row& run) { return run.ended_ms.value_or(0) >= *ended_before; });
+    }
+    if (oldest.empty()) return false;
+    after = {oldest.back().ended_ms.value_or(0), oldest.back().number};
+    if (delete_first_unused(oldest, why)) return true;
+  }
 }
 
 bool retention::delete_first_unused(const std::vector<archive::run_row>& candidates, reason why,

@@ -7,8 +7,8 @@
 // A run with a client is never deleted. A thread of its own chooses the run, by indexes of the archive; the run's
 // engine thread forgets it; the archive's writer removes its rows in small steps between batches (archive/store.h), so
 // that neither verdicts nor acks wait. Then it chooses the next run. Threads: `start`, `stop`, `check_soon`, `counted`
-// any. Lifetime: stopped before the archive closes. Bounds: one run at a time; a round considers `max_candidates` of
-// each kind and skips those in use until the next round.
+// any. Lifetime: stopped before the archive closes. Bounds: one run at a time, and `max_candidates` of each kind at a
+// time. Runs in use are skipped until the next round. Ended ones in use are at most as many as there are connections.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class retention {
   enum class reason : std::uint8_t { age, idle, size };
   static constexpr std::size_t reason_count = 3;
   static constexpr std::uint64_t max_candidates = 32;
-  static constexpr std::chrono::seconds check_interval{10};
+  static constexpr std::chrono::seconds check_interval{1};  // so that it keeps up with what arrives
 
   struct counters {
     std::array<std::atomic<std::uint64_t>, reason_count> runs{}, bytes{};
@@ -60,6 +60,8 @@ class retention {
   void work();
   // Deletes the next run. False: there is none, or all are in use. True also if the daemon stops meanwhile.
   bool delete_one(const retention_settings& settings);
+  // `ended_before`: Unix milliseconds; none: however young.
+  bool delete_oldest_ended(reason why, std::optional<milliseconds> ended_before = {});
   bool delete_first_unused(const std::vector<archive::run_row>& candidates, reason why,
                            std::optional<milliseconds> quiet_since = {});
   bool delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since);

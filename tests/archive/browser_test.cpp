@@ -174,6 +174,9 @@ TEST_CASE("retention_gets_the_runs_that_ended_first_and_the_silent_runs", "[arch
   REQUIRE(at.seen.wait_for_durable(5, 1));
   CHECK(numbers(good(at.b->oldest_ended(10))) == std::vector<std::uint64_t>{2, 3, 1});
   CHECK(numbers(good(at.b->oldest_ended(1))) == std::vector<std::uint64_t>{2});
+  const run_row first = good(at.b->oldest_ended(1)).front();
+  CHECK(numbers(good(at.b->oldest_ended(10, {first.ended_ms.value(), first.number}))) ==
+        std::vector<std::uint64_t>{3, 1});
   CHECK(numbers(good(at.b->quiet_since(1'900'000'000'000, 10))) == std::vector<std::uint64_t>{5});
   CHECK(numbers(good(at.b->quiet_since(2'100'000'000'000, 10))) == std::vector<std::uint64_t>{5, 4});
   CHECK(good(at.b->quiet_since(1'700'000'000'000, 10)).empty());

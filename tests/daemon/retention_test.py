@@ -1,7 +1,9 @@
 """Retention deletes the runs that the configuration no longer keeps, the oldest first, and no others."""
 
+import contextlib
 import signal
 import sqlite3
+import time
 
 import pytest
 
@@ -87,6 +89,20 @@ def test_a_run_with_a_connected_client_is_kept(tmp_path):
         wait_until(lambda: names(daemon) == ["mark"], "the deletion after the client disconnected", 30)
 
 
+def test_ended_runs_with_clients_do_not_protect_later_ones(tmp_path):
+    in_use = 40  # more than one portion of candidates
+    with Daemon(tmp_path, "") as daemon, contextlib.ExitStack() as clients:
+        for i in range(in_use):
+            c = clients.enter_context(daemon.client(run=f"used{i}", agents=["a"]))
+            c.tell("run_ended", outcome="success")
+            c.wait_acked()
+        for i in range(3):
+            a_run(daemon, f"unused{i}")
+        reload(daemon, "[retention]\nbytes = 1\n")
+        wait_until(lambda: deleted(daemon, "size") == 3, "the deletion of the unused runs")
+        assert len(names(daemon)) == in_use
+
+
 def test_silent_runs_that_never_ended_are_deleted(tmp_path):
     with Daemon(tmp_path, "runs = 2\n") as daemon:
         a_run(daemon, "silent", None)
@@ -118,6 +134,22 @@ def test_the_earliest_ended_runs_are_deleted_until_the_archive_fits(tmp_path):
         assert "retention_cannot_free" in daemon.log_text()
         reload(daemon, "")
         wait_until(lambda: metric(daemon, "digd_retention_over_bytes") == 0, "the limit to be lifted")
+
+
+def test_deletion_keeps_up_with_runs_that_end(tmp_path):
+    """What is stored stays below the limit and what arrived in the last seconds, however long runs arrive."""
+    kept, lag_s, lasts_s = 10, 5, 9
+    bytes_of_run = 120_000
+    with Daemon(tmp_path, f"[retention]\nbytes = {kept * bytes_of_run}\n") as daemon:
+        ended_at = []
+        begun = time.monotonic()
+        while time.monotonic() < begun + lasts_s or len(ended_at) < 4 * kept:
+            a_run(daemon, f"r{len(ended_at)}", bytes=bytes_of_run // 2)
+            ended_at.append(time.monotonic())
+            recent = sum(at > ended_at[-1] - lag_s for at in ended_at)
+            stored = len(ended_at) - deleted(daemon, "size")
+            assert stored <= kept + recent, f"{stored} runs are stored, {recent} of the last {lag_s} s"
+        wait_until(lambda: len(ended_at) - deleted(daemon, "size") <= kept, "the rest of the deletions")
 
 
 def test_ingest_and_feed_continue_during_a_large_deletion(tmp_path):
