@@ -32,6 +32,9 @@ failure reader::prepare() {
         list_);
   }
   if (!why) {
+    why = db_.prepare("SELECT opened_by, sum(bytes) FROM runs WHERE deleting = 0 GROUP BY opened_by", bytes_by_opener_);
+  }
+  if (!why) {
     why = db_.prepare(
         "SELECT id, kind, n, seq, session, type, frame, code, ts, token FROM entries WHERE run = ?1 AND id > ?2 "
         "ORDER BY id",
@@ -65,6 +68,18 @@ failure reader::prepare() {
 boost::system::result<std::vector<stored_run>> reader::runs() { return read_runs(runs_); }
 
 boost::system::result<std::vector<stored_run>> reader::list_runs() { return read_runs(list_); }
+
+boost::system::result<std::map<std::string, std::uint64_t>> reader::bytes_by_opener() {
+  std::lock_guard guard(one_at_a_time_);
+  const statement_reset reset(bytes_by_opener_);
+  std::map<std::string, std::uint64_t> bytes;
+  failure why;
+  while (bytes_by_opener_.step(why)) {
+    bytes[bytes_by_opener_.text(0)] += static_cast<std::uint64_t>(bytes_by_opener_.integer(1));
+  }
+  if (why) return make_error_code(why.error());
+  return bytes;
+}
 
 boost::system::result<std::vector<stored_run>> reader::read_runs(statement& select) {
   std::lock_guard guard(one_at_a_time_);

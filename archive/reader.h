@@ -6,6 +6,7 @@
 
 #include <boost/system/result.hpp>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +25,8 @@ class reader {
 
   boost::system::result<std::vector<stored_run>> runs();
   boost::system::result<std::vector<stored_run>> list_runs();  // without hellos
+  // Stored bytes of the runs that each token opened; empty: without a token. Reads the row of every run.
+  boost::system::result<std::map<std::string, std::uint64_t>> bytes_by_opener();
   boost::system::result<void> each_entry(std::uint64_t run_number,
                                          const std::function<bool(const stored_entry&)>& each);
   boost::system::result<std::vector<intervention_row>> unanswered(std::uint64_t run_number);
@@ -48,7 +51,8 @@ class reader {
 
   std::mutex one_at_a_time_;
   connection db_;
-  statement runs_, list_, entries_, unanswered_, last_entry_, exists_, last_answered_, answers_, detection_;
+  statement runs_, list_, bytes_by_opener_, entries_, unanswered_, last_entry_, exists_, last_answered_, answers_,
+      detection_;
 };
 
 }  // namespace digd::archive

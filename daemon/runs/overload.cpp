@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 
+#include "archive/reader.h"
 #include "base/quote.h"
 #include "daemon/access/memory_budget.h"
 #include "daemon/runs/engine_threads.h"
@@ -110,6 +111,12 @@ overload_settings settings_for_all(const overload_settings& settings) {
   return all;
 }
 
+overload::overload(const live_settings& settings, std::string archive_path, const engine_threads& threads,
+                   overload_state& state, memory_budget& budget)
+    : settings_(settings), archive_path_(std::move(archive_path)), threads_(threads), state_(state), budget_(budget) {}
+
+overload::~overload() { stop(); }
+
 void overload::check() {
   // Returns the memory that runs freed by degrading at the last check to the system. Otherwise it would still count as
   // used, and digd would degrade one run too many.
@@ -125,14 +132,26 @@ void overload::check() {
     state_.gauges_[r].used = used[r];
     state_.gauges_[r].limit = limits[r];
     steps_[r].update(used[r], limits[r], settings);
+    steps_for_all_[r].update(used[r], limits[r], settings_for_all(settings));
   }
-  steps_for_all_.update(used[0], limits[0], settings_for_all(settings));
   const std::uint64_t ends_at =
       limits[0] / 100 * (settings.observe - std::min(settings.observe, overload_steps::hysteresis));
   to_free_ = used[0] - std::min(used[0], ends_at);
   budget_.set_limit(config->connections.memory_bytes > 0
                         ? config->connections.memory_bytes
                         : std::max(limits[0] / connection_share, min_connection_bytes));
+  const auto is_short = [&](overload_resource resource) {
+    for (std::size_t i = 0; i < overload_action_count; ++i) {
+      const auto action = static_cast<overload_action>(i);
+      if (can_relieve(resource, action) && steps_[static_cast<std::size_t>(resource)].requests(action)) return true;
+    }
+    return false;
+  };
+  if (is_short(overload_resource::archive)) {
+    weigh_tokens_in_archive();
+  } else {
+    is_archive_weighed_ = false;
+  }
   for (std::size_t i = 0; i < overload_action_count; ++i) {
     const auto action = static_cast<overload_action>(i);
     bool on = false;
@@ -141,15 +160,12 @@ void overload::check() {
       on = true;
       state_.causes_[i] = static_cast<std::uint8_t>(r);
     }
-    const bool is_for_memory = state_.causes_[i] == static_cast<std::uint8_t>(overload_resource::memory);
-    state_.for_all_[i] = !is_for_memory || steps_for_all_.requests(action);
+    const std::size_t cause = state_.causes_[i];
+    const bool is_weighed = cause == static_cast<std::size_t>(overload_resource::memory) || is_archive_weighed_;
+    state_.for_all_[i] = !is_weighed || steps_for_all_[cause].requests(action);
     set(action, on);
   }
-  const bool is_short =
-      std::any_of(std::begin(action_names), std::end(action_names), [&](const std::string_view& name) {
-        return steps_[0].requests(static_cast<overload_action>(&name - action_names));
-      });
-  if (is_short) weigh_tokens();
+  if (is_short(overload_resource::memory)) weigh_tokens();
   if (!state_.is_on(overload_action::observe)) resume_runs();
 }
 
@@ -193,22 +209,43 @@ void overload::weigh_tokens() {
   }
 }
 
+// If the archive cannot be read, the actions are on for all tokens.
+void overload::weigh_tokens_in_archive() {
+  const auto now = std::chrono::steady_clock::now();
+  if (is_archive_weighed_ && now - archive_weighed_at_ < weighing_interval) return;
+  archive_weighed_at_ = now;
+  if (!archive_reads_) {
+    if (auto opened = archive::reader::open(archive_path_)) archive_reads_ = std::move(*opened);
+  }
+  is_archive_weighed_ = false;
+  if (!archive_reads_) return;
+  const auto bytes = archive_reads_->bytes_by_opener();
+  if (!bytes) return;
+  set_heavy(overload_resource::archive, *bytes);
+  is_archive_weighed_ = true;
+}
+
+void overload::set_heavy(overload_resource resource, const std::map<std::string, std::uint64_t>& bytes) {
+  std::uint64_t most = 0;
+  for (const auto& [token, held] : bytes) most = std::max(most, held);
+  const std::lock_guard lock(state_.heavy_guard_);
+  auto& heavy = state_.heavy_[static_cast<std::size_t>(resource)];
+  heavy.clear();
+  for (const auto& [token, held] : bytes) {
+    if (held >= most / 2) heavy.insert(token);
+  }
+}
+
 // On an engine thread.
 void overload::decide(const token_weights& weights) {
-  std::uint64_t most = 0;
+  std::map<std::string, std::uint64_t> bytes;
   const token_weights::value_type* to_shed = nullptr;
   for (const auto& each : weights) {
-    most = std::max(most, each.second.bytes);
+    bytes[each.first] = each.second.bytes;
     const bool can_free = each.second.largest_run > 0 || each.second.largest_connection > 0;
     if (can_free && (to_shed == nullptr || each.second.bytes > to_shed->second.bytes)) to_shed = &each;
   }
-  {
-    const std::lock_guard lock(state_.heavy_guard_);
-    state_.heavy_.clear();
-    for (const auto& [token, weight] : weights) {
-      if (weight.bytes >= most / 2) state_.heavy_.insert(token);
-    }
-  }
+  set_heavy(overload_resource::memory, bytes);
   if (to_shed != nullptr && state_.is_on(overload_action::observe)) shed(to_shed->first, to_shed->second);
 }
 

@@ -17,10 +17,10 @@
 //                   Once the action has ended, each engine thread resumes one such run at each check
 //   refuse          messages are refused with over_limit, except run_ended
 //
-// A token holds the memory of its connections and the graphs of the runs that it opened. Connections without a token
-// count together as one token. If memory is short, no_new_runs, shrink_credits and refuse first apply to heavy tokens
-// alone: those that hold at least half as much as the heaviest one. They apply to all tokens when the next action
-// begins, and `refuse` at the limit itself.
+// A token holds the memory of its connections and the graphs of the runs that it opened, and in the archive these runs.
+// Connections without a token count together as one token. no_new_runs, shrink_credits and refuse first apply to heavy
+// tokens alone: those that hold at least half as much of the resource as the heaviest one. They apply to all tokens
+// when the next action begins, and `refuse` at the limit itself.
 //
 // Threads: a thread of its own checks; `check_soon` any. Lifetime: stopped before the engine threads end.
 #pragma once
@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -39,6 +40,10 @@
 #include "daemon/runs/overload_state.h"
 #include "daemon/settings/config.h"
 #include "daemon/settings/live_settings.h"
+
+namespace digd::archive {
+class reader;
+}
 
 namespace digd::daemon {
 
@@ -72,19 +77,15 @@ overload_settings settings_for_all(const overload_settings& settings);
 class overload {
  public:
   static constexpr std::chrono::milliseconds check_interval{500};
+  static constexpr std::chrono::seconds weighing_interval{5};  // of tokens in the archive, which has many runs
   // For the input that connections hold, unless connections.memory_bytes is set: this part of the memory limit, and not
   // less than this.
   static constexpr std::uint64_t connection_share = 4, min_connection_bytes = 64 << 20;
 
   // `archive_path`: empty where nothing is archived.
   overload(const live_settings& settings, std::string archive_path, const engine_threads& threads,
-           overload_state& state, memory_budget& budget)
-      : settings_(settings),
-        archive_path_(std::move(archive_path)),
-        threads_(threads),
-        state_(state),
-        budget_(budget) {}
-  ~overload() { stop(); }
+           overload_state& state, memory_budget& budget);
+  ~overload();
 
   // Measures once. Only before `start`: afterwards the thread does it.
   void check();
@@ -98,6 +99,8 @@ class overload {
   void work();
   void set(overload_action action, bool on);
   void weigh_tokens();
+  void weigh_tokens_in_archive();
+  void set_heavy(overload_resource resource, const std::map<std::string, std::uint64_t>& bytes);
   void decide(const token_weights& weights);
   void shed(const std::string& token, const token_weight& weight);
   void resume_runs();
@@ -107,8 +110,10 @@ class overload {
   const engine_threads& threads_;
   overload_state& state_;
   memory_budget& budget_;
-  std::array<overload_steps, overload_resource_count> steps_;
-  overload_steps steps_for_all_;           // of memory
+  std::array<overload_steps, overload_resource_count> steps_, steps_for_all_;
+  std::unique_ptr<archive::reader> archive_reads_;
+  std::chrono::steady_clock::time_point archive_weighed_at_{};
+  bool is_archive_weighed_ = false;        // its heavy tokens are known
   std::atomic<std::uint64_t> to_free_{0};  // bytes, so that `observe` ends
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -36,7 +36,8 @@ class overload_state {
   // Whether the action is on, for what this token does. Empty: what no token does.
   bool is_on_for(overload_action action, const std::string& token) const {
     if (!is_on(action)) return false;
-    return for_all_[index(action)].load(std::memory_order_relaxed) || is_heavy(token);
+    const std::size_t cause = causes_[index(action)].load(std::memory_order_relaxed);
+    return for_all_[index(action)].load(std::memory_order_relaxed) || is_heavy(cause, token);
   }
   // The resource that an action is on for; nothing if it is off.
   std::optional<overload_resource> cause_of(overload_action action) const {
@@ -50,9 +51,9 @@ class overload_state {
  private:
   friend class overload;
 
-  bool is_heavy(const std::string& token) const {
+  bool is_heavy(std::size_t resource, const std::string& token) const {
     const std::lock_guard lock(heavy_guard_);
-    return heavy_.contains(token);
+    return heavy_[resource].contains(token);
   }
 
   static std::size_t index(overload_action action) { return static_cast<std::size_t>(action); }
@@ -60,7 +61,8 @@ class overload_state {
   std::array<gauge, overload_resource_count> gauges_;
   std::array<std::atomic<bool>, overload_action_count> on_{}, for_all_{};
   mutable std::mutex heavy_guard_;
-  std::set<std::string> heavy_;  // the tokens that hold most memory, if an action is on for it
+  // The tokens that use most of a resource, if an action is on for it.
+  std::array<std::set<std::string>, overload_resource_count> heavy_;
   std::array<std::atomic<std::uint8_t>, overload_action_count> causes_{};
   std::array<std::atomic<std::uint64_t>, overload_action_count> begun_{};
 };

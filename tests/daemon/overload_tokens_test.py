@@ -49,6 +49,15 @@ def is_refused(daemon, token, new=itertools.count()):
         return json.loads(ws.recv()).get("code") == "over_limit"
 
 
+def is_message_refused(daemon, token, new=itertools.count()):
+    """Whether the token's messages are refused in the run that it has open."""
+    run = "open-heavy" if token == HEAVY else "open-light"
+    with daemon.client(run, token=token) as c:
+        c.event(f"new-{next(new)}", ["a"])
+        c.wait_acked()
+        return any(frame["type"] == "error" and frame["code"] == "over_limit" for frame in c.kept)
+
+
 def test_the_many_runs_of_one_token_are_shed_before_a_larger_one_of_another(tmp_path):
     with two_tokens(tmp_path) as daemon:
         filled(daemon)
@@ -84,3 +93,32 @@ def test_a_connection_that_holds_more_than_any_run_is_closed_and_the_runs_are_ju
         assert closed.startswith(' token="heavy" connections=1') and "judging_stopped" not in before
         light.event("after", ["a"])
         light.verdicts()
+
+
+def test_for_want_of_disk_the_token_with_most_in_the_archive_is_refused_first(tmp_path):
+    """Also what its ended runs take counts, and after a restart."""
+    with two_tokens(tmp_path) as daemon:
+        with daemon.client("ended", token=HEAVY) as c:
+            for i in range(3):
+                c.event(f"e{i}", ["a"], event={"payload": "x" * 200_000})
+            c.tell("run_ended", outcome="success")
+            c.wait_acked()
+        for run, token in (("open-heavy", HEAVY), ("open-light", LIGHT)):
+            with daemon.client(run, token=token) as c:
+                work(c, 3)
+                c.wait_acked()
+        daemon.stop()
+        daemon.start()
+        used = value(daemon, 'digd_overload_used_bytes{resource="archive"}')
+        for action, refused in (("no_new_runs", is_refused), ("refuse", is_message_refused)):
+            gauge = f'digd_overload_action{{action="{action}"}}'
+            off = "".join(f"{name} = 0\n" for name in ("no_new_runs", "observe", "refuse") if name != action)
+            only = f"{action} = 60\nshrink_credits = 0\n{off}"
+            change(daemon, f"archive_bytes = {int(used / 0.75)}\n{only}")
+            wait_until(lambda gauge=gauge: value(daemon, gauge) == 1, action)
+            assert refused(daemon, HEAVY), action
+            assert not refused(daemon, LIGHT), action
+            change(daemon, f"archive_bytes = 1\n{only}")
+            wait_until(lambda refused=refused: refused(daemon, LIGHT), "the refusal for all")
+            change(daemon, "")
+            wait_until(lambda gauge=gauge: value(daemon, gauge) == 0, "its end")
