@@ -94,6 +94,7 @@ std::string print_pdf(const std::string& html, const std::string& pdf) {
                                  "file://" + page.string()};
   if (::geteuid() == 0) words.insert(words.begin() + 1, "--no-sandbox");  // Chromium has none for root
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t quiet;
