@@ -6,13 +6,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from nats_server import NatsServer, has_stream_client  # noqa: E402
+from nats_server import NatsServer, need_stream_client  # noqa: E402
 
 
 @pytest.fixture
 def nats(tmp_path):
     """A real server of NATS with JetStream, in a folder of its own."""
-    if not has_stream_client():
-        pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
+    need_stream_client()
     with NatsServer(tmp_path / "nats") as running:
         yield running

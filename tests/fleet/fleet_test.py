@@ -15,7 +15,7 @@ import duckdb
 import pytest
 from digd.fleet.query import rows
 from live import TIMEOUT_S, Daemon, wait_until
-from nats_server import NatsServer, has_stream_client
+from nats_server import NatsServer, has_stream_client, need_stream_client
 
 TABLES = {
     "entries": "SELECT e.id, r.run, r.number, e.n, e.kind, e.session, e.seq, e.ts, e.type, e.code, e.verdicts, e.frame"
@@ -201,8 +201,7 @@ def test_runs_deleted_while_the_stream_is_away_are_published_later(nats, tmp_pat
 
 
 def test_without_its_stream_a_daemon_works_and_is_ready_with_a_note(tmp_path):
-    if not has_stream_client():
-        pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
+    need_stream_client()
     server = NatsServer(tmp_path / "nats")
     with Daemon(tmp_path / "d", fleet_config(server)) as daemon:
         play(daemon, "r1")  # waits for its acks
@@ -218,8 +217,7 @@ def test_without_its_stream_a_daemon_works_and_is_ready_with_a_note(tmp_path):
 
 
 def test_an_entry_beyond_the_servers_limit_is_cut_and_counted(tmp_path):
-    if not has_stream_client():
-        pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
+    need_stream_client()
     with NatsServer(tmp_path / "nats", max_payload=16_384) as server:
         with Daemon(tmp_path / "d", fleet_config(server)) as daemon:
             with daemon.client(run="r1", agents=["a"]) as client:

@@ -6,15 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from nats_server import has_stream_client
+from nats_server import need_stream_client
 from partitions import NOT_ALLOWED, Verdict, two_homes
 
 PROGRAM = Path(__file__).parent / "partitions.py"
 
 
 def test_no_run_has_two_homes_while_the_network_is_cut():
-    if not has_stream_client():
-        pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
+    need_stream_client()
     done = subprocess.run([sys.executable, PROGRAM, "6", "--seed", "7"], capture_output=True, text=True, timeout=300)
     if done.returncode == NOT_ALLOWED:
         pytest.skip(f"PARTITIONS WERE NOT TESTED: {done.stderr.strip()}")

@@ -12,7 +12,7 @@ from digctl_fleet_test import output
 from digd.fleet.query import rows
 from fleet_test import all_published, collect, fleet_config, play
 from live import Daemon, wait_until
-from nats_server import NatsServer, has_stream_client
+from nats_server import NatsServer, need_stream_client
 
 READ = ["$JS.API.STREAM.INFO.digd", "$JS.API.CONSUMER.>", "$JS.ACK.digd.>"]
 ROLES = {
@@ -44,8 +44,7 @@ class As:
 
 @pytest.fixture
 def shared(tmp_path):
-    if not has_stream_client():
-        pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
+    need_stream_client()
     with NatsServer(tmp_path / "nats", more=accounts(["red", "blue"])) as server:
         yield server
 

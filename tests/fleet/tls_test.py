@@ -7,7 +7,7 @@ import pytest
 from digctl_fleet_test import environment, output
 from fleet_test import all_published, collector, fleet_config, metric, play, readiness
 from live import DIGCTL, Daemon, wait_until
-from nats_server import NatsServer, has_stream_client
+from nats_server import NatsServer, need_stream_client
 
 
 def authority(folder, name):
@@ -120,8 +120,7 @@ def operator(folder):
 @pytest.fixture
 def secured(tmp_path):
     """The server, another authority, and credentials that it does not accept."""
-    if not has_stream_client():
-        pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
+    need_stream_client()
     ours, other = authority(tmp_path, "ours"), authority(tmp_path, "other")
     trust, good, bad = operator(tmp_path)
     tls = f'tls {{ cert_file: "{ours}/server.pem", key_file: "{ours}/server.key" }}\n'
@@ -176,8 +175,7 @@ def test_a_wrong_authority_or_credential_is_refused_by_name(secured, tmp_path, w
 
 
 def test_a_server_without_tls_is_refused_where_an_authority_is_named(tmp_path):
-    if not has_stream_client():
-        pytest.skip("this digd was built without the client of NATS: -DDIGD_FLEET=ON")
+    need_stream_client()
     ours = authority(tmp_path, "ours")
     with NatsServer(tmp_path / "nats") as plain:
         with Daemon(tmp_path / "d", fleet_config(plain, ca=str(ours / "ca.pem"))) as daemon:
