@@ -344,11 +344,11 @@ void add_attach(CLI::App& app, int& status) {
       ->capture_default_str();
   auto* project = sub->add_flag("--project", options->project, "the settings of the project in this folder");
   sub->add_flag("--user", options->user, "the settings of the user (default)")->excludes(project);
-  sub->add_flag("--remove", options->remove, "removes digd's hooks");
-  sub->add_flag("--check", options->check, "changes nothing; checks for the hooks, the version and the daemon");
+  sub->add_flag("--remove", options->remove, "remove digd's hooks");
+  sub->add_flag("--check", options->check, "change nothing; check the hooks, the version, the daemon and the token");
   sub->add_flag("--command", options->command,
-                "hooks that start `digctl hook`: for hosts without HTTP hooks, and for usage");
-  sub->add_flag("--dry-run", options->dry_run, "only shows the change");
+                "write hooks that start `digctl hook`: for hosts without HTTP hooks, and to report usage");
+  sub->add_flag("--dry-run", options->dry_run, "only show the change");
   add_daemon_options(*sub, options->daemon);
   sub->footer("With DIGD_TOKEN or --token-file, the hooks send the token from the environment's DIGD_TOKEN.");
   sub->callback([options, &status] { status = attach(*options); });

@@ -74,7 +74,7 @@ json::value graph_of(const attribute_options& options, const chief::flat_log& lo
 }
 
 constexpr std::string_view weakest =
-    "CHIEF assumes a run that failed: read the list below as where this run was weakest.\n";
+    "CHIEF assumes a run that failed: the list below shows where this run was weakest.\n";
 
 // A model names somebody in whatever run it is given. `success`: the conclusion about a run that did not fail.
 void print(const attribute_options& options, const chief::flat_log& log, const chief::llm::ruling& r,
@@ -174,7 +174,7 @@ int attribute(const attribute_options& options) {
 void add_attribute_chief(CLI::App& app, int& status) {
   auto options = std::make_shared<attribute_options>();
   CLI::App* sub = attribute_methods(app).add_subcommand(
-      "chief", "the agent and step of the decisive error, with the chain of evidence");
+      "chief", "Names the agent and step of the decisive error, with the chain of evidence");
   sub->add_option(
          "FILE|RUN", options->text,
          "a Who&When log (JSON) or a trace (JSON lines), - for standard input; without such a file, the id of a "

@@ -243,7 +243,7 @@ int run_study(shapley_options& o, study study) {
 }
 
 void add_common(CLI::App& app, const options& o) {
-  app.add_option("--threads", o->threads, "at once; the result does not depend on it. 0: one a core")
+  app.add_option("--threads", o->threads, "threads; the result does not depend on it. 0: one for each core")
       ->check(CLI::Range(0, 256));
   app.add_flag("-q,--quiet", o->quiet, "print no progress and no times");
   app.add_option("--failure-weight", o->structure.failure_weight, "weight of a failure rule's firing")
@@ -278,24 +278,24 @@ void add_study(CLI::App& app, const options& o, int& status, const char* name, c
 
 void add_studies(CLI::App& app, const options& o, int& status) {
   add_study(
-      app, o, status, "accuracy", "Algorithm 1 against exact values, after the paper's Table 1",
+      app, o, status, "accuracy", "Compares Algorithm 1 with exact values, after the paper's Table 1",
       [](const std::vector<study_case>& c, const shapley_options& o) { return accuracy_table(c, o.study); }, false);
   add_study(
-      app, o, status, "estimators", "all estimators at equal evaluations",
+      app, o, status, "estimators", "Compares all estimators at equal evaluations",
       [](const std::vector<study_case>& c, const shapley_options& o) { return estimator_table(c, o.study); }, false);
   add_study(
-      app, o, status, "faithfulness", "risk drops after deletion, after the paper's Table 3",
+      app, o, status, "faithfulness", "Measures risk drops after deletion, after the paper's Table 3",
       [](const std::vector<study_case>& c, const shapley_options& o) {
         return faithfulness_table(c, o.options.samples, o.study);
       },
       true);
   add_study(
-      app, o, status, "metrics", "the five metrics, after the paper's Table 2",
+      app, o, status, "metrics", "Computes the five metrics, after the paper's Table 2",
       [](const std::vector<study_case>& c, const shapley_options& o) {
         return metrics_table(c, o.options.samples, o.study);
       },
       true);
-  CLI::App* speed = app.add_subcommand("speed", "measures the speed on this machine");
+  CLI::App* speed = app.add_subcommand("speed", "Measures the speed on this machine");
   add_common(*speed, o);
   speed->add_flag("--large", o->large, "also socialnetwork with 100,000 players");
   speed->callback([o, &status] {
@@ -310,7 +310,7 @@ void add_studies(CLI::App& app, const options& o, int& status) {
 void add_attribute_shapley(CLI::App& app, int& status) {
   const options o = std::make_shared<shapley_options>();
   CLI::App* sub =
-      attribute_methods(app).add_subcommand("shapley", "Shapley values: the risk divided among the actions");
+      attribute_methods(app).add_subcommand("shapley", "Divides a run's risk among its actions, by Shapley values");
   sub->require_subcommand(0, 1);
   sub->footer(
       "Examples:\n  digctl attribute shapley my-run --data-dir /var/lib/digd --plots plots\n  digctl attribute shapley "
@@ -334,7 +334,7 @@ void add_attribute_shapley(CLI::App& app, int& status) {
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
   sub->add_option("--seed", o->options.seed, "seed of the sampling")->capture_default_str();
-  sub->add_option("-Q,--share", o->q, "q: the share of the threshold that counts as formed")
+  sub->add_option("-Q,--share", o->q, "q: the event counts as formed when the running sum exceeds this share of ρ")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   sub->add_option("--threshold", o->threshold, "ρ, instead of the trajectory's; a trace has none, so its risk is used");
@@ -356,7 +356,7 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   add_data_dir_option(*sub, o->daemon);
   add_common(*sub, o);
 
-  CLI::App* make = sub->add_subcommand("generate", "A SYNTHETIC trajectory that reaches an extreme event");
+  CLI::App* make = sub->add_subcommand("generate", "Writes a SYNTHETIC trajectory that reaches an extreme event");
   make->add_option("SCENARIO", o->scenario.scenario)
       ->required()
       ->check(CLI::IsMember({"econagent", "twinmarket", "socialnetwork"}));

@@ -62,7 +62,7 @@ void add_source(CLI::App& app, source_options& from) {
   add_list(app, "--factor", from.factors, "a factor of your own, NAME=EXPRESSION");
   add_list(app, "--factors", from.factor_files, "a file with one NAME=EXPRESSION a line");
   app.add_flag("--rates", from.rates,
-               "divide counts by activations (except the outcome), so that long and short runs compare");
+               "divide counts by activations (except the outcome), so that long and short runs are comparable");
   app.add_option("--first-ms", from.first_ms, "only the first N milliseconds of each run; 0: all")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--first-messages", from.first_messages, "only the first N messages of each run; 0: all");
@@ -421,7 +421,7 @@ CLI::App* add_explain(CLI::App& causal, causal_options& options) {
              "text for people, json for machines, svg or dot (Graphviz): the explanation as a picture");
   sub->add_option("--target", options.target, "the outcome: success, failures, duration_ms, metric.X, any column")
       ->capture_default_str();
-  sub->add_option("--learner", options.text, "level of the tests for the Markov boundary")
+  sub->add_option("--learner", options.text, "the learner of the Markov boundary")
       ->check(CLI::IsMember({"averaged", "iamb", "hiton", "add-prune"}))
       ->capture_default_str();
   sub->add_option("--structure", options.structure,

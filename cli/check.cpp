@@ -174,7 +174,7 @@ void add_check(CLI::App& app, int& status) {
       ->delimiter(',')
       ->check(CLI::Validator(check_expectation, "KIND"))
       ->capture_default_str();
-  sub->add_option("--junit", options->junit, "writes the result as JUnit XML, too");
+  sub->add_option("--junit", options->junit, "also write the result as JUnit XML");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);
   sub->footer("Exit status: 0 as expected, 1 not as expected, 2 a run that cannot be read or has refused messages.");

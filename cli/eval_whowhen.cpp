@@ -314,7 +314,7 @@ void add_eval(CLI::App& app, int& status) {
   CLI::App* eval = app.add_subcommand("eval", "Measures attribution on logs with known answers");
   eval->require_subcommand(1);
 
-  CLI::App* logs = eval->add_subcommand("whowhen", "on Who&When logs, or others of that form");
+  CLI::App* logs = eval->add_subcommand("whowhen", "Measures on Who&When logs, or others of that form");
   logs->add_option("DIR", options->folder, "folder of subsets (folders of *.json)")->required();
   std::vector<std::string> methods{"chief"};
   methods.insert(methods.end(), llm_methods.begin(), llm_methods.end());
@@ -337,7 +337,7 @@ void add_eval(CLI::App& app, int& status) {
 
   CLI::App* frameworks = eval->add_subcommand(
       "frameworks",
-      "measure chief on frameworks that were left out of training: those in DIR, and three simulated ones");
+      "Measures chief on frameworks that were left out of training: those in DIR, and three simulated ones");
   frameworks
       ->add_option("DIR", options->folder, "folder of at most two subsets of Who&When logs, each of one framework")
       ->required();
@@ -360,8 +360,10 @@ void add_eval(CLI::App& app, int& status) {
   frameworks->callback([options, &status] { status = eval_frameworks(*options); });
 
   CLI::App* planted = eval->add_subcommand(
-      "planted", "measure on simulated runs with one planted fault each: chief at a desk, the structure game");
-  planted->add_option("--runs", options->runs, "how many")->check(CLI::Range(1, 1'000'000))->capture_default_str();
+      "planted", "Measures on simulated runs with one planted fault each: chief at a desk, the structure game");
+  planted->add_option("--runs", options->runs, "the number of simulated runs")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
   planted
       ->add_option("--structure-runs", options->structure_runs,
                    "measure the structure game on the first N runs, too: one of each rule and a clean one")

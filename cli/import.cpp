@@ -180,7 +180,7 @@ void add_import(CLI::App& app, int& status) {
   sub->footer(
       "What the log states and what the importer inferred is counted on standard error and marked in the trace.");
 
-  CLI::App* whowhen = sub->add_subcommand("whowhen", "Who&When failure logs, both subsets");
+  CLI::App* whowhen = sub->add_subcommand("whowhen", "Reads Who&When failure logs, both subsets");
   add_common(*whowhen, *options);
   whowhen->add_option("--run", options->whowhen.run, "the run's id; default: made from the log's");
   whowhen->add_option("--step-ms", options->whowhen.step_ms, "the duration of a step, because the logs have no times")
@@ -198,7 +198,7 @@ void add_import(CLI::App& app, int& status) {
             .run();
   });
 
-  CLI::App* graph = sub->add_subcommand("dig-graph", "graphs of the paper's Python library (dig.graph.v2)");
+  CLI::App* graph = sub->add_subcommand("dig-graph", "Reads graphs of the paper's Python library (dig.graph.v2)");
   add_common(*graph, *options);
   graph->add_option("--run", options->dig_graph.run, "the run's id; default: made from the graph's");
   graph->callback([options, &status] {
@@ -212,7 +212,7 @@ void add_import(CLI::App& app, int& status) {
   for (std::size_t i = 0; i < importers::framework_names.size(); ++i) {
     const std::string_view name = importers::framework_names[i];
     const auto from = static_cast<importers::framework>(i);
-    CLI::App* trajectory = sub->add_subcommand(std::string(name), "trajectories of this framework");
+    CLI::App* trajectory = sub->add_subcommand(std::string(name), "Reads trajectories of this framework");
     add_common(*trajectory, *options);
     trajectory->add_option("--run", options->trajectory.run, "the run's id; default: made from the file's name");
     trajectory

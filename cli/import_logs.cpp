@@ -114,14 +114,16 @@ class log_import {
 void add_import_logs(CLI::App& import, int& status) {
   for (const hooks::log_program& program : hooks::log_programs) {
     auto options = std::make_shared<log_import_options>();
-    CLI::App* sub = import.add_subcommand(std::string(program.name),
-                                          "session logs of " + std::string(program.title) + ", with their subagents'");
+    CLI::App* sub = import.add_subcommand(
+        std::string(program.name), "Reads session logs of " + std::string(program.title) + ", with their subagents'");
     sub->add_option("PATH", options->paths, "logs, or folders of them such as " + std::string(program.place))
         ->required();
     sub->add_option("-o,--output", options->out, "the folder for the traces, one for each run")->required();
-    sub->add_option("--max-repeats", options->guards.max_repeats, "the guard repetition judges the traces; 0: no")
+    sub->add_option("--max-repeats", options->guards.max_repeats,
+                    "let the guard repetition judge the traces with this limit; 0: off")
         ->check(CLI::Range(std::size_t{0}, max_limit));
-    sub->add_option("--max-outputs", options->guards.max_outputs, "the guard fan_out judges the traces; 0: no")
+    sub->add_option("--max-outputs", options->guards.max_outputs,
+                    "let the guard fan_out judge the traces with this limit; 0: off")
         ->check(CLI::Range(std::size_t{0}, max_limit));
     sub->add_flag("-q,--quiet", options->quiet, "no report on standard error except failures");
     sub->callback([options, &status, &program] { status = log_import(program, *options).run(); });

@@ -91,7 +91,7 @@ int run(const otlp_options& options) {
 void add_import_otlp(CLI::App& import, int& status) {
   auto options = std::make_shared<otlp_options>();
   CLI::App* sub =
-      import.add_subcommand("otlp", "OpenTelemetry spans of agents (OTLP as JSON, JSON lines or protobuf; gzip)");
+      import.add_subcommand("otlp", "Reads OpenTelemetry spans of agents (OTLP as JSON, JSON lines or protobuf; gzip)");
   sub->add_option("FILE", options->files, "files of spans, of one run or of several; - for standard input")->required();
   sub->add_option("-o,--output", options->out,
                   "the trace file, or a folder for the traces of several runs; - for standard output")

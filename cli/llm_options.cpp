@@ -32,7 +32,7 @@ void add_llm_options(CLI::App& app, llm_options& options) {
   app.add_option("--llm-rate", options.per_minute, "maximum number of requests a minute; 0: no limit")
       ->check(CLI::NonNegativeNumber)
       ->group(group);
-  app.add_option("--llm-tries", options.tries, "of one request")
+  app.add_option("--llm-tries", options.tries, "maximum attempts of one request")
       ->check(CLI::Range(1, 20))
       ->capture_default_str()
       ->group(group);

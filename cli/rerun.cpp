@@ -56,7 +56,7 @@ void add_rerun(CLI::App& app, int& status) {
   options->python = rerun_interpreter();
   CLI::App* sub = app.add_subcommand(
       "rerun", "Reruns a LangGraph thread from before a step, with and without a hint, and compares the outcomes");
-  sub->add_option("RUN", options->run, "the id of the thread in the graph's checkpointer")->required();
+  sub->add_option("THREAD", options->run, "the id of the thread in the graph's checkpointer")->required();
   sub->add_option("--from", options->step,
                   "the suspected step: its number, its node, or NODE:N for the N-th time that the node acts")
       ->required();

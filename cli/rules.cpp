@@ -27,15 +27,15 @@ std::string_view to_string(scope s) {
 void print_text(const rule& r) {
   const rule_settings s = r.defaults();
   std::cout << to_string(r.id) << " (" << r.doc.code << "), " << to_string(r.severity) << ", heals by "
-            << to_string(r.healing) << "\n  what     " << r.doc.summary << "\n  why      " << r.doc.why
-            << "\n  example  " << r.doc.example << "\n  mind     " << r.doc.false_positives << "\n  cleared  "
+            << to_string(r.healing) << "\n  finds    " << r.doc.summary << "\n  why      " << r.doc.why
+            << "\n  example  " << r.doc.example << "\n  misfires " << r.doc.false_positives << "\n  cleared  "
             << r.doc.cleared << "\n  source   " << r.doc.source << "\n  options  mode=" << to_string(s.mode);
   if (r.traits.kinds) std::cout << " kinds=[]";
   if (r.traits.has_window()) std::cout << " window_ms=" << s.window_ms;
   if (r.traits.has_attempts()) std::cout << " max_attempts=" << s.max_attempts;
   if (r.traits.reroutes) std::cout << " max_reroutes=" << s.max_reroutes;
   if (r.traits.repeated) std::cout << " skip_repeated=" << (s.skip_repeated ? "true" : "false");
-  std::cout << "\n  says     " << r.text() << "\n\n";
+  std::cout << "\n  text     " << r.text() << "\n\n";
 }
 
 void append_options(json_writer& json, const rule& r) {

@@ -96,8 +96,8 @@ export class Link {
   }
 
   /**
-   * Connects to the daemon that has the run. The token goes there, so TLS is never given up. If that daemon cannot be
-   * reached, the next attempt is at the first address again, which may have the run then.
+   * Connects to the daemon that has the run. It sends the token there, so it never leaves TLS. If that daemon
+   * cannot be reached, the next attempt is at the first address again, which may have the run then.
    */
   moveTo(url: string): void {
     if (this.stopped) return;

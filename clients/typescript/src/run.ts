@@ -111,7 +111,7 @@ export class Run {
   get connected(): boolean {
     return this.session.isOpen;
   }
-  /** The mode, rules and limits in force, from the daemon's last welcome. */
+  /** The effective mode, rules and limits, from the daemon's last welcome. */
   get welcome(): Welcome | null {
     return this.session.lastWelcome;
   }

@@ -27,7 +27,7 @@ interface QueuedMessage {
 
 const maxKnownInterventions = 1024;
 const maxMoves = 5; // in a row, from one daemon to another, without a welcome
-const maxUnanswered = 4096; // sent messages whose answer is not known to have come; then the oldest are given up
+const maxUnanswered = 4096; // sent messages without a known answer; beyond it, the oldest are given up
 const defaultMessageBytes = 1 << 20; // until `welcome` brings the daemon's limit
 const envelopeBytes = 64; // for seq and as_is
 const encoder = new TextEncoder();

@@ -6,7 +6,7 @@ export type { RuleName } from "./rules.generated.js";
 /** A value of JSON. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** How far digd goes: `off` leaves no trace, `observe` and `shadow` change nothing, `enforce` heals. */
+/** How far digd goes: `off` opens no connection, `observe` and `shadow` change nothing, `enforce` heals. */
 export type Mode = "off" | "observe" | "shadow" | "enforce";
 /** The settings of a rule in `hello`; the daemon's configuration limits them. Times are in milliseconds. */
 export interface RuleSettings {
@@ -60,7 +60,7 @@ export interface Hello {
   labels?: Record<string, string>;
 }
 
-/** The daemon's answer to `hello`: the mode, rules and limits in force. */
+/** The daemon's answer to `hello`: the effective mode, rules and limits. */
 export interface Welcome {
   type: "welcome";
   run: string;

@@ -187,7 +187,7 @@ def test_a_run_that_succeeded_names_what_was_healed_and_no_culprit(digctl):
     demo = Path(__file__).parents[2] / "traces/demo.jsonl"
     text = digctl("attribute", "chief", demo).stdout.splitlines()
     assert text[0].startswith("The run succeeded; nobody is blamed. digd healed 3 × cross lineage aggregation, ")
-    assert text[1] == "CHIEF assumes a run that failed: read the list below as where this run was weakest."
+    assert text[1] == "CHIEF assumes a run that failed: the list below shows where this run was weakest."
     verdict = json.loads(digctl("attribute", "chief", demo, "--format", "json").stdout)["verdict"]
     assert verdict == {"kind": "healed", "confidence": "none", "words": text[0]}
 
@@ -272,7 +272,7 @@ def test_a_model_blames_nobody_in_a_run_that_succeeded(digctl):
         text = ask(digctl, demo, endpoint, "--judge", "all-at-once").stdout
         machine = json.loads(ask(digctl, demo, endpoint, "--judge", "all-at-once", "--format", "json").stdout)
     assert text.startswith("The run succeeded; nobody is blamed. digd healed 3 × cross lineage aggregation, ")
-    assert text.splitlines()[1].endswith("as where this run was weakest.")
+    assert text.splitlines()[1].endswith("shows where this run was weakest.")
     assert machine["verdict"] == {"kind": "healed", "words": text.splitlines()[0]}
 
 

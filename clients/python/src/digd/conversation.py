@@ -28,7 +28,7 @@ from .messages import Blocked, Detection, Intervention, Json, Message, Verdict, 
 from .window import QueuedMessage, Window
 
 MAX_KNOWN_INTERVENTIONS = 4096  # a run's healing budget is 1,000 unless configured
-MAX_UNANSWERED = 4096  # sent messages whose answer is not known to have come; then the oldest are given up
+MAX_UNANSWERED = 4096  # sent messages without a known answer; beyond it, the oldest are given up
 MAX_MOVES = 5  # in a row, from one daemon to another, without a welcome
 MAX_NAMES = 64  # in one table of counts by name
 MAX_MISSED_DEADLINES = 3  # in a row without a frame from the daemon; after that nothing is held until a frame arrives
@@ -59,7 +59,7 @@ class Ticket:
 
 @dataclass
 class Counters:
-    """Counts for a run so far. `told`: messages that the client took; `as_is`: messages delivered without a verdict."""
+    """Counts of a run. `told`: messages that the window accepted; `as_is`: those delivered without a verdict."""
 
     connections: int = 0
     told: int = 0

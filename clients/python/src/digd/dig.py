@@ -8,8 +8,8 @@ Two facts are known only after the library has recorded an activation, so the ad
 until then. `reroute_event` names the target of a rerouted input. A later activation may show the recipient of an output
 that names no agent.
 
-The library records an activation when it has ended. Before that, digd cannot know whether agents rest or work, so the
-rules by time do not run. They report at the end of the run.
+The library records an activation when it has ended. Before that, digd cannot know whether agents rest or work. So the
+rules that judge by time do not run, and report at the end of the run.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class Run(RunState):
     agents: the agents that can receive. Others join by acting or by `agent_joined`. None leaves the roster open.
     session: the name of this process within the run, if several processes feed it.
     mode: `off`, `observe`, `shadow` or `enforce`; else DIGD_MODE, else the adapter's default, else the daemon's. `off`
-        leaves no trace.
+        opens no connection.
     rules, healing, guards, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
     max_returns_per_agent: how often healing may make the same agent act again in this run.
     max_added_ms: limit on the total time that messages are held in this run; then events are delivered unchanged.
@@ -72,7 +72,7 @@ class Run(RunState):
     fail_closed_ms: how long a submit event waits for its verdict, even without a connection. 0: like other events.
     max_buffer_bytes: limit on unacknowledged messages. Beyond it, and beyond the daemon's credits, messages are
         dropped; a `gap` reports them.
-    linger_s: how long `close` waits for the last ack. Without a connection it waits no longer than for a first one.
+    linger_s: how long `close` waits for the last ack. Without a connection it waits only as long as for the first one.
     end_on_exit: False leaves `run_ended` to another session.
     """
 
@@ -371,7 +371,7 @@ class Run(RunState):
     def usage(self, activation: str, usage: Usage, *, ts: int | None = None) -> None:
         """Reports what an activation used since the last report, also after its end.
 
-        A daemon that does not know `usage` would refuse the message: its welcome names no guards.
+        Sends nothing to a daemon whose welcome names no guards: it does not know `usage` and would refuse the message.
         """
         if usage and (self.welcome is None or "guards" in self.welcome):
             self._announce(activation)

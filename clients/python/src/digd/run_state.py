@@ -19,7 +19,7 @@ class RunState:
 
     @property
     def mode(self) -> Mode | None:
-        """The requested mode; None leaves it to the daemon. `welcome["mode"]` is the mode in force."""
+        """The requested mode; None leaves it to the daemon. `welcome["mode"]` is the effective mode."""
         return self._mode
 
     @property
@@ -56,7 +56,7 @@ class RunState:
 
     @property
     def welcome(self) -> Mapping[str, Json] | None:
-        """The mode, rules and limits in force, from the daemon's welcome; None before it."""
+        """The effective mode, rules and limits, from the daemon's welcome; None before it."""
         return self._conversation.welcome
 
     @property

@@ -109,7 +109,7 @@ class Session:
             raise RuntimeError("the run is not open; use `async with` or call open()")
         ticket = self.conversation.enqueue(report, time.monotonic())
         if self.conversation.closed:
-            self._settle_futures()  # not through the loop: it may not exist yet, or not any more
+            self._settle_futures()  # not through the loop: it may not exist yet, or no longer
         else:
             self._idle.clear()
             self._schedule_pump()
@@ -159,7 +159,7 @@ class Session:
         return self.conversation.idle
 
     async def _await_first_connection(self, within_s: float) -> None:
-        """Waits for the outcome of the first attempt. The time counts from its start: a long run has waited enough."""
+        """Waits for the outcome of the first attempt. The time counts from the attempt's start, not from the call."""
         left_s = MAX_FIRST_CONNECTION_S - (time.monotonic() - self._started_at)
         await _wait_at_most(self._first_attempt_done.wait(), min(within_s, max(left_s, MIN_FIRST_CONNECTION_S)))
         if self.conversation.phase is Phase.CONNECTING and left_s <= within_s:
@@ -296,7 +296,7 @@ class Session:
         self._schedule_pump()
 
     def _follow_move(self) -> None:
-        """Makes the daemon that has the run the next one to connect to. The token goes there, so TLS is never given up.
+        """Connects next to the daemon that has the run. It sends the token there, so it never leaves TLS.
 
         If that daemon cannot be reached, the next attempt is at the first address again, which may have the run then.
         """

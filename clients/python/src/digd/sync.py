@@ -173,7 +173,7 @@ class Run:
 
     @property
     def welcome(self) -> Mapping[str, Json] | None:
-        """The mode, rules and limits in force, from the daemon's welcome; None before it."""
+        """The effective mode, rules and limits, from the daemon's welcome; None before it."""
         return self.aio.welcome
 
     @property

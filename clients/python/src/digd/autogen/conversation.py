@@ -96,7 +96,7 @@ def reads_text(container: Any) -> bool:
 
 
 def is_swarm(manager: Any) -> bool:
-    """Whether hand-offs choose the next speaker."""
+    """Whether handoffs choose the next speaker."""
     return isinstance(manager, SwarmGroupChatManager)
 
 

@@ -260,7 +260,7 @@ class Chats:
         return message if choice is None else message.model_copy(update={"name": choice})
 
     async def _hand_off_to_nobody(self, chat: Chat, utterance: Utterance, message: GroupChatAgentResponse) -> Any:
-        """Reports a hand-off to nobody, at which AutoGen raises. If it is given back, its author continues instead."""
+        """Reports a handoff to nobody, at which AutoGen raises. If it is given back, its author continues instead."""
         assert utterance.handoff is not None
         run, line = self._runtime.digd_run, utterance.line
         await line.begin(message.name)
@@ -435,7 +435,7 @@ class Chats:
             await self._runtime.chat_ended(chat.id)
 
     async def _pause(self, chat: Chat, utterance: Utterance) -> None:
-        """Reports a hand-off to a person. The person takes it up, and acts until the team runs again."""
+        """Reports a handoff to a person. The person takes it up, and acts until the team runs again."""
         assert utterance.handoff is not None
         person = utterance.handoff.target
         await self._runtime.announce_agents(person)

@@ -20,7 +20,7 @@ from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, 
 from .steps import State, Steps
 from .turns import Turns, input_from_verdict, has_no_arguments, is_rerouted
 
-HANDOFF_PREFIX = "transfer_to_"  # of the SDK's default names for hand-off tools
+HANDOFF_PREFIX = "transfer_to_"  # of the SDK's default names for handoff tools
 DECLARED_ENDS = (InputGuardrailTripwireTriggered, OutputGuardrailTripwireTriggered, MaxTurnsExceeded)
 
 current: ContextVar[Conversation | None] = ContextVar("digd_openai_agents_conversation", default=None)
@@ -312,7 +312,7 @@ class Conversation(RunHooks[Any]):
                 await self._report_unknown_handoff(call.name[len(HANDOFF_PREFIX):], call.arguments)
 
     async def _report_unknown_handoff(self, name: str, arguments: str) -> None:
-        """Reports a hand-off to an agent that the model invented. Only in closed rosters: open ones allow any name."""
+        """Reports a handoff to an agent that the model invented. Only in closed rosters: open ones allow any name."""
         known = {handoff_tool_name(agent) for agent in self.steps.known_agents}
         if self.steps.feed.run.agents is None or HANDOFF_PREFIX + name in known or self.turns.activation is None:
             return
@@ -322,7 +322,7 @@ class Conversation(RunHooks[Any]):
             self.turns.add_input(input_from_verdict(verdict))
 
     async def _hand_off(self, from_agent: str, to_agent: str) -> None:
-        """Reports a hand-off. It is a reroute if it adds nothing and returns to an agent that had the task already."""
+        """Reports a handoff. It is a reroute if it adds nothing and returns to an agent that had the task already."""
         await self.steps.announce(to_agent)
         await self._ensure_activation(from_agent)
         await self.complete_streams()

@@ -38,7 +38,7 @@ class GivenBack(Exception):
 
 
 class HandoffGivenBack(AgentsException):
-    """Stops a run whose hand-off the monitor gave back. The adapter catches it and runs the agent again."""
+    """Stops a run whose handoff the monitor gave back. The adapter catches it and runs the agent again."""
 
     def __init__(self, agent: str, text: str) -> None:
         super().__init__(text)

@@ -152,7 +152,7 @@ class Team:
         return result
 
     def run_streamed_watched(self, agent: Agent[Any], input: Any, options: dict[str, Any]) -> Any:
-        """Starts a streamed run. Hand-offs and requests are held; the answer is out before its verdict."""
+        """Starts a streamed run. Handoffs and requests are held; the answer is out before its verdict."""
         conversation = self._conversation(options)
         conversation.pending_start, conversation.is_stream = (agent, input), True
         token = current.set(conversation)
@@ -310,7 +310,7 @@ class Team:
 
     def _round_without_handoff(self, conversation: Conversation, agent: Agent[Any], items: Any, options: dict[str, Any],
                                error: HandoffGivenBack) -> NextRound:
-        """The next round runs the agent that handed off, without the hand-off and with the monitor's text."""
+        """The next round runs the agent that handed off, without the handoff and with the monitor's text."""
         data = error.run_data
         history = items if data is None else _history(data.input, data.new_items)
         author = agent if data is None else data.last_agent

@@ -135,7 +135,7 @@ class Turns:
 
 
 def has_no_arguments(arguments: str) -> bool:
-    """Whether a hand-off has no arguments."""
+    """Whether a handoff has no arguments."""
     return arguments.strip() in ("", "{}", "null")
 
 
