@@ -167,7 +167,9 @@ export class Link {
 
   private logOutage(reason: string): void {
     this.outageLogged = true;
-    const next = this.session.isOver ? "this run continues without it" : "continuing without it, and trying again";
+    const next = this.session.isOver
+      ? "this run continues unwatched"
+      : "the run continues unwatched, and the client retries";
     this.log(`digd: not connected to ${this.target.url} (${reason}); ${next}`);
   }
 

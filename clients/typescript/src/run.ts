@@ -96,7 +96,7 @@ export class Run {
         },
         refused: (error) => {
           this.settings.log(
-            `digd: refused: ${error.code} ${JSON.stringify(error.message ?? "")}; this run continues without it`,
+            `digd: refused: ${error.code} ${JSON.stringify(error.message ?? "")}; this run continues unwatched`,
           );
           this.link.stop();
         },
@@ -390,8 +390,8 @@ export class Run {
     const list = counts.map(([rule, n]) => `${rule} ${n}`).join(", ");
     const log = this.settings.options.log ?? ((line: string) => console.info(line));
     log(
-      `digd: run ${this.id}: digd would have healed ${total} times (${list}), and changed nothing, as the mode is ` +
-        `${this.welcome?.mode ?? "shadow"}. Pass mode: "enforce" or set DIGD_MODE=enforce to let it; ` +
+      `digd: run ${this.id}: digd would have healed ${total} times (${list}) and changed nothing: the mode is ` +
+        `${this.welcome?.mode ?? "shadow"}. Pass mode: "enforce" or set DIGD_MODE=enforce to enable healing; ` +
         `\`digctl show ${this.id}\` has the details`,
     );
   }

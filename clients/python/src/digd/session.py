@@ -269,7 +269,7 @@ class Session:
         if address not in _missing_daemons and len(_missing_daemons) < MAX_MISSING_DAEMONS:
             _missing_daemons.add(address)
             log.warning(
-                "digd: no daemon at %s (%s); runs go on unwatched, and the client retries in the background",
+                "digd: no daemon at %s (%s); runs continue unwatched, and the client retries in the background",
                 address,
                 reason,
             )
