@@ -63,7 +63,7 @@ struct piloted_run {
   std::uint64_t number = 0;
   std::string run;
   std::int64_t opened_ms = 0;
-  std::string ended;  // empty while it goes on
+  std::string ended;  // empty while it is open
   std::optional<std::int64_t> ended_ms;
   std::string mode, canary;  // as opened; empty: unknown, or in no group
   std::uint64_t activations = 0;
@@ -136,7 +136,7 @@ class browser {
   boost::system::result<std::vector<detection_item>> detections(std::uint64_t run_number, std::int64_t after,
                                                                 std::uint64_t limit);
 
-  // The frame of a message as stored; nullopt: the entry is no message of the run, or deleted.
+  // The frame of a message as stored; nullopt: the entry is not a message of the run, or is deleted.
   boost::system::result<std::optional<std::string>> frame_of_entry(std::uint64_t run_number, std::int64_t entry);
   // The frame of the message whose event is held by `hold`, as in hold:1; nullopt: not stored, or deleted.
   boost::system::result<std::optional<std::string>> frame_of_hold(std::uint64_t run_number, std::string_view hold);

@@ -26,8 +26,8 @@ struct open_trouble {
   explicit operator bool() const { return error != archive_error::none; }
 };
 
-// Refuses files that are no archive or are newer than this program, and changes nothing. Sets `is_new` if the file is
-// empty.
+// Refuses files that are not an archive or are newer than this program, and changes nothing. Sets `is_new` if the file
+// is empty.
 open_trouble recognise(connection& db, bool& is_new);
 
 // Opens a file for reading only. Also refuses an empty file and one of an older version, which only digd migrates.

@@ -67,8 +67,8 @@ int restore(const backup_options& options) {
   return done;
 }
 
-CLI::App* add(CLI::App& app, const char* name, const char* what, const std::shared_ptr<backup_options>& options) {
-  CLI::App* sub = app.add_subcommand(name, what);
+CLI::App* add(CLI::App& app, const char* name, const char* summary, const std::shared_ptr<backup_options>& options) {
+  CLI::App* sub = app.add_subcommand(name, summary);
   sub->add_option("FILE", options->file, "the copy")->required();
   sub->add_option("--data-dir", options->data_dir, "the daemon's folder, which contains digd.sqlite")->required();
   return sub;

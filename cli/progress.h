@@ -46,7 +46,8 @@ class progress {
   void set(std::uint64_t done, std::uint64_t total);
   // Clears the line and keeps it cleared while the lock is held.
   [[nodiscard]] std::unique_lock<std::mutex> pause();
-  // The same for standard output; an empty lock if that is no terminal, so that a slow reader does not stop the line.
+  // The same for standard output; an empty lock if that is not a terminal, so that a slow reader does not stop the
+  // line.
   [[nodiscard]] std::unique_lock<std::mutex> pause_for_output();
 
  private:

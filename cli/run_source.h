@@ -32,7 +32,7 @@ class run_source {
   virtual std::string graph(const std::string& run, const std::string& format, const sink& to) = 0;
 };
 
-// Runs opened within a time span, as 7d; all runs if the text is no time span.
+// Runs opened within a time span, as 7d; all runs if the text is not a time span.
 fleet_selection opened_since(const std::string& span);
 
 // Null, after a message on standard error: there is no such daemon or archive.

@@ -45,7 +45,7 @@ class trace_input {
   bool asked_daemon_ = false;
 };
 
-// A trace that can be read several times. Input that is no file is kept in an unnamed temporary file of at most
+// A trace that can be read several times. Input that is not a file is kept in an unnamed temporary file of at most
 // `max_bytes`.
 class kept_trace {
  public:

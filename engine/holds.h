@@ -61,7 +61,7 @@ class holds {
   std::uint64_t reserved_ = 0;
 };
 
-// The number in `hold:N` or `cancel:N`; nothing if `id` is no such id.
+// The number in `hold:N` or `cancel:N`; nothing if `id` has another form.
 std::optional<std::uint64_t> number_in(std::string_view id, std::string_view prefix);
 
 }  // namespace digd

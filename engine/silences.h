@@ -21,7 +21,7 @@ class silences {
   // The activation started, sent an output or reported usage at `now`.
   void hear(graph::activation_index v, milliseconds now);
   void forget(graph::activation_index v);
-  // Nothing is silent any more: a terminal or ended run, or the guard is off.
+  // Silences no longer count: the run is terminal or has ended, or the guard is off.
   void clear();
   // All open activations have been silent since `now`: the guard was off before.
   void restart(milliseconds now);

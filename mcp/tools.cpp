@@ -337,8 +337,8 @@ bool call_tool(std::string_view name, const json::object& arguments, const api_c
   for (const tool& each : tools) {
     if (each.name != name) continue;
     for (const auto& [given, value] : arguments) {
-      const bool is_known = std::any_of(each.parameters.begin(), each.parameters.end(), [&](const parameter& one) {
-        return !one.name.empty() && one.name == std::string_view(given);
+      const bool is_known = std::any_of(each.parameters.begin(), each.parameters.end(), [&](const parameter& declared) {
+        return !declared.name.empty() && declared.name == std::string_view(given);
       });
       if (is_known) continue;
       done({"argument `" + std::string(given) + "` is not known", true});

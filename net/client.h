@@ -63,7 +63,7 @@ class websocket_client : public std::enable_shared_from_this<websocket_client> {
   virtual bool is_open() const = 0;
   virtual void send(std::string_view frame) = 0;  // ignored once closed
   virtual std::size_t unwritten() const = 0;      // bytes
-  virtual std::optional<std::string> take() = 0;  // the next frame received, also after the connection was closed
+  virtual std::optional<std::string> take() = 0;  // the next frame received, even after the connection was closed
   // Why the connection is no longer open: the peer's close code (0: none received), and a text.
   virtual std::uint16_t close_code() const = 0;
   virtual const std::string& why_closed() const = 0;

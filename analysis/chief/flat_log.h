@@ -71,7 +71,7 @@ void recognise_forms(flat_log&);
 // Whether a step can be blamed: an agent's own act, not a step of the user, a terminal or the runner.
 bool can_be_blamed(const flat_log&, std::size_t step);
 
-// The state that a code executor's output reports; `none` if the text is no such output.
+// The state that a code executor's output reports; `none` if the text is not such an output.
 execution_state execution_of(std::string_view text);
 
 // Whether the name of an agent says that it checks others.

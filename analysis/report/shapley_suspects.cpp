@@ -55,14 +55,14 @@ std::string text_of_activation(std::string_view trace, const observed& seen, con
     const boost::json::value message = boost::json::parse({line.data(), line.size()}, failed);
     if (failed || !message.is_object()) continue;
     const boost::json::object& o = message.get_object();
-    std::vector<const boost::json::value*> said;
+    std::vector<const boost::json::value*> events;
     if (const auto* outputs = o.if_contains("outputs"); outputs != nullptr && member(o, "activation") == activation) {
       if (!outputs->is_array()) continue;
-      for (const boost::json::value& output : outputs->get_array()) said.push_back(&output);
+      for (const boost::json::value& output : outputs->get_array()) events.push_back(&output);
     } else if (const auto* event = o.if_contains("event"); event != nullptr && event->is_object()) {
-      if (member(event->get_object(), "source") == activation) said.push_back(event);
+      if (member(event->get_object(), "source") == activation) events.push_back(event);
     }
-    for (const boost::json::value* event : said) {
+    for (const boost::json::value* event : events) {
       std::string text = text_of(*event);
       if (text.empty() || weight_of(*event) <= quoted_weight) continue;
       quote = std::move(text);

@@ -41,7 +41,7 @@ class report_response {
   std::optional<std::uint64_t> number_;
   std::unique_ptr<archive::trace_source> source_;
   report::gatherer gathers_;
-  bool done_ = true;  // also if a step throws
+  bool done_ = true;  // even if a step throws
 };
 
 }  // namespace digd::daemon

@@ -25,7 +25,7 @@ struct child_limits {
 class limited_child {
  public:
   static constexpr std::size_t max_output_bytes = 1u << 20, max_error_bytes = 4'096;
-  // A waiting call looks this often whether it shall stop.
+  // How often a waiting call checks whether it must stop.
   static constexpr std::chrono::milliseconds check_interval{100};
 
   explicit limited_child(const std::atomic<bool>& stopping) : stopping_(stopping) {}

@@ -3,7 +3,7 @@
 //
 // Threads: `submit` and `counted` any. Lifetime: outlives the connections, and is outlived by the engine threads.
 // Bounds: `max_sessions` a thread; beyond that the one that was silent longest makes room. Failure: an answer to the
-// hook that lets the agent go on.
+// hook that lets the agent continue.
 #pragma once
 
 #include <memory>

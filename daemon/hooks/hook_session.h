@@ -3,7 +3,7 @@
 //
 // Thread: its home, an engine thread; answers are called there. Lifetime: shared by the server's table and by what is
 // queued; the run holds a weak reference to its link. Bounds: `max_queued` calls that wait for the run to open;
-// `hooks::session` bounds the rest. Failure: the hook is answered with `{}`, and the agent goes on.
+// `hooks::session` bounds the rest. Failure: the hook is answered with `{}`, and the agent continues.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -2,7 +2,7 @@
 // lets digd change what the agent does; the default is shadow. POST /v1/guardrail/beta/litellm_basic_guardrail_api: the
 // same for a model call that LiteLLM is about to make, which names its mode in the body.
 //
-// Thread: any; pure but for the counters. Failure: an HTTP error; the agent then goes on as without digd.
+// Thread: any; pure but for the counters. Failure: an HTTP error; the agent then continues as without digd.
 #pragma once
 
 #include <string_view>

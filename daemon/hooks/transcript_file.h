@@ -1,4 +1,4 @@
-// Opens files that a stranger names: only below configured folders, and never through links.
+// Opens files that a caller names: only below configured folders, and never through links.
 //
 // Thread: any; pure but for the file system. Bounds: `max_bytes`. Failure: nullopt.
 #pragma once

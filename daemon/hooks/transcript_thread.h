@@ -1,8 +1,8 @@
 // Reads the transcripts that HTTP hooks name, so that engine threads never wait for the disk.
 //
 // Threads: `add_usage` any; `then` is called on the transcripts' thread, or on the caller's if the call needs no file.
-// Bounds: `max_waiting` calls; a further one goes on without usage. Lifetime: ends before what `then` uses; the calls
-// that wait then are dropped. Failure: the call goes on without usage, and a counter says why.
+// Bounds: `max_waiting` calls; a further one continues without usage. Lifetime: ends before what `then` uses; the calls
+// that wait then are dropped. Failure: the call continues without usage, and a counter says why.
 #pragma once
 
 #include <condition_variable>

@@ -18,7 +18,7 @@ struct request_target {
   const std::string* parameter(std::string_view name) const;
 };
 
-// Nothing if the target is no path, is badly encoded, or has more than `max_parts` parts. Each part is decoded after
+// Nothing if the target is not a path, is badly encoded, or has more than `max_parts` parts. Each part is decoded after
 // the split, so that an encoded slash or dot stays part of a name.
 std::optional<request_target> split_target(std::string_view target);
 inline constexpr std::size_t max_parts = 16;

@@ -10,7 +10,7 @@ struct hook_counts {
   using count = std::atomic<std::uint64_t>;
   count calls{0};                           // well-formed
   count unknown{0};                         // of these, hooks that digd does not know
-  count unused{0};                          // of these, hooks that digd knows and needs nothing of
+  count unused{0};                          // of these, hooks that digd knows and does not use
   count malformed{0};                       // answered with 400
   count late{0};                            // answered without a verdict, at the deadline
   count skipped{0};                         // not recorded: the run was congested, or could not be opened

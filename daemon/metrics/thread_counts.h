@@ -80,10 +80,10 @@ struct alignas(64) thread_counts {
   counters_by<action, action::cancel> interventions;
   std::array<counters_by<outcome_kind, outcome_kind::unresolved>, rule_count> outcomes;
 
-  counter sessions_opened, sessions_closed;             // the difference is those open
-  counter credits_paused;                               // times digd paused reading a connection without credits
-  counter rate_paused;                                  // times digd paused reading a connection over its token's rate
-  counter quiet_sessions, idle_connections;             // closed: no message for too long; no sign of life
+  counter sessions_opened, sessions_closed;  // the difference is those open
+  counter credits_paused;                    // times digd paused reading a connection without credits
+  counter rate_paused;                       // times digd paused reading a connection over its token's rate
+  counter quiet_sessions, idle_connections;  // closed: no message for too long; nothing at all, not even a pong
   counters_by<limit_id, limit_id::fleet_lease> limits;  // limits of runs that were hit
   counter slow_clients;                                 // closed: they read too slowly
   counter runs_loaded, runs_unloaded;                   // the difference is those in memory

@@ -1,10 +1,10 @@
 // The daemon at work: owns its parts, starts them and stops them. main calls its steps in this order:
 //
-//   open_archive → make_threads → recover → listen or adopt → start (and recovery goes on)
+//   open_archive → make_threads → recover → listen or adopt → start (and recovery continues)
 //   stop_listening → close_connections → stop_threads → close_archive → ~server
 //
 // Thread: main's. Failure: the steps throw `cannot_use` if what the daemon was given is at fault, otherwise
-// std::runtime_error; the message is for people. Destruction, also after a failed step: the readers of the archive, its
+// std::runtime_error; the message is for people. Destruction, even after a failed step: the readers of the archive, its
 // writer thread, the handlers that are still queued, the event loops.
 #pragma once
 

@@ -63,7 +63,7 @@ class overload_steps {
   std::array<bool, overload_action_count> on_{};
 };
 
-// What a token holds, in bytes, about.
+// What a token holds, in approximate bytes.
 struct token_weight {
   std::uint64_t bytes = 0;
   std::uint64_t largest_run = 0;         // of those that can degrade

@@ -65,7 +65,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   // All messages of the session up to `seq` are durable.
   void durable(std::string_view session, std::uint64_t seq);
   // ---- in a fleet with homes (daemon/fleet/home_keeper.h)
-  // The run's home is here, with the lease of this generation; 0: nobody knows yet, and the run is not judged.
+  // The run's home is here, with the lease of this generation; 0: it is not known yet, and the run is not judged.
   void set_home(std::uint64_t generation, bool pinned);
   std::uint64_t home_generation() const { return home_generation_; }
   // Whether this daemon may judge the run now.
@@ -95,8 +95,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
 
   // ---- memory runs out
   bool can_degrade() const;
-  std::size_t graph_size() const;    // events, open activations and agents in memory
-  std::size_t memory_bytes() const;  // of the graph, of answers that clients may need again, and of held frames; about
+  std::size_t graph_size() const;  // events, open activations and agents in memory
+  // Of the graph, of answers that clients may need again, and of held frames; approximately.
+  std::size_t memory_bytes() const;
   void degrade();
   // Memory suffices again: whether judging can resume, and the call that resumes it.
   bool can_resume() const;

@@ -1,4 +1,4 @@
-// Keeps search.db up to date with the archive: adds what agents said, and removes runs that are deleted.
+// Keeps search.db up to date with the archive: adds what agents wrote, and removes runs that are deleted.
 //
 // It has a thread and database connections of its own, so neither an engine thread nor the archive's writer waits for
 // it. It is off unless `payloads.search_bytes` is more than 0; then `start` deletes what an earlier start indexed.

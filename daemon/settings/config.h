@@ -54,7 +54,7 @@ struct otlp_settings {
   std::uint64_t body_bytes = 4 << 20;       // of a request, as sent
   std::uint64_t unpacked_bytes = 16 << 20;  // of a compressed request, unpacked
   milliseconds settle_ms = 2'000;           // without a new span, the messages of a complete run are sent
-  milliseconds wait_ms = 30'000;            // the longest wait of a span for its relatives
+  milliseconds wait_ms = 30'000;            // the longest wait of a span for other spans of its run
   milliseconds late_ms = 60'000;            // without a new span, a run whose messages were sent ends
   std::uint64_t spans = 200'000;            // held, over all runs
   std::uint64_t run_spans = 20'000;         // held of one run

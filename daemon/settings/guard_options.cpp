@@ -70,9 +70,9 @@ option actions(rule_id guard) {
                                                  "stays."));
   o.set = [guard, is_stall](const toml::node& v, config& c) -> std::string {
     std::vector<std::string> given;
-    std::string one;
-    if (kinds::take_words(v, one).empty()) {
-      given.push_back(one);
+    std::string word;
+    if (kinds::take_words(v, word).empty()) {
+      given.push_back(word);
     } else if (std::string wrong = kinds::take_list(v, given); !wrong.empty()) {
       return wrong;
     }

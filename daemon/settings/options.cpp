@@ -98,7 +98,7 @@ void add_payloads(table& table) {
   table.push_back(whole_number(
       "payloads.search_bytes", 0, 1LL << 50, applies::at_restart,
       [](auto& c) -> auto& { return c.payloads.search_bytes; },
-      "Search what agents said: bytes of the index search.db, which holds a copy of texts of payloads. Beyond that, "
+      "Search what agents wrote: bytes of the index search.db, which holds a copy of texts of payloads. Beyond that, "
       "the oldest run leaves the index. 0: no index, and digd deletes the one of an earlier start."));
 }
 
@@ -237,11 +237,12 @@ void add_overload(table& table) {
       "digd reads a session only while it is at most a sixteenth of its credits ahead of the disk.");
   percent(
       "observe", [](auto& c) -> auto& { return c.overload.observe; },
-      "Twice a second, on each engine thread, digd stops judging the run with the largest graph. It frees the "
-      "graph, delivers the run's events unchanged and still archives them.");
+      "Twice a second, digd finds the token that holds most memory. It stops judging this token's heaviest runs and "
+      "frees their graphs, or closes its heaviest connections. Events of such a run are delivered unchanged, and "
+      "still archived.");
   percent(
       "refuse", [](auto& c) -> auto& { return c.overload.refuse; },
-      "digd refuses messages with over_limit, except run_ended. Clients continue alone.");
+      "digd refuses messages with over_limit, except run_ended. Clients then deliver unchanged.");
 }
 
 void add_otlp(table& table) {
@@ -433,7 +434,7 @@ std::string_view option::key() const { return std::string_view(name).substr(name
 std::string_view section_meaning(std::string_view section) {
   if (section == "tls") return "TLS on the TCP port. A Unix socket has no TLS.";
   if (section == "payloads") {
-    return "How much digd keeps of what agents say, in the archive and everything that reads it: feed, webhooks, "
+    return "How much digd keeps of what agents write, in the archive and everything that reads it: feed, webhooks, "
            "reports. Verdicts are the same in any case. Ids, names, kinds and labels are always kept unchanged.";
   }
   if (section == "retention") {

@@ -12,7 +12,7 @@ namespace digd::hooks {
 
 enum class call_kind : std::uint8_t {
   other,          // a hook that digd does not know; accepted and counted
-  unused,         // a known hook that digd does not need; accepted and counted
+  unused,         // a known hook that digd does not use; accepted and counted
   prompt,         // the user asks the main agent
   notification,   // the main agent gets a background agent's result
   tool_wanted,    // before a tool call; it waits for the answer
@@ -24,7 +24,7 @@ enum class call_kind : std::uint8_t {
   turn_ended,     // the main agent has answered, as a program without hooks reports it; nothing waits
   turn_failed,    // an agent's turn ended without an answer: an error, or the user interrupted it
   model_done,     // a model has replied; `spent` has its usage
-  // The session begins or goes on, or its model changes: `model` and `branch` are for its next runs.
+  // The session begins or continues, or its model changes: `model` and `branch` are for its next runs.
   session_started,
   session_ended,
 };

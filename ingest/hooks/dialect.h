@@ -70,12 +70,12 @@ extern const dialect litellm;
 
 // `other`: the program's documentation has no hook of this name.
 call_kind kind_in(std::span<const known_hook> hooks, std::string_view name);
-// The text of a member; empty if there is none or it is no text.
+// The text of a member; empty if there is none or it is not a text.
 std::string text_of(const boost::json::object& from, std::string_view member);
-// Null: there is no such member, or it is no object.
+// Null: there is no such member, or it is not an object.
 const boost::json::object* object_of(const boost::json::object& from, std::string_view member);
 bool is_true(const boost::json::object& from, std::string_view member);
-// 0: there is no such member, or it is no whole number above 0.
+// 0: there is no such member, or it is not a whole number above 0.
 std::int64_t count_of(const boost::json::object& from, std::string_view member);
 // `text` up to `max_bytes`, cut between characters.
 std::string cut(std::string_view text, std::size_t max_bytes);

@@ -30,27 +30,27 @@ void run_writer::agent(std::string_view type, std::string_view name) {
   finish(line);
 }
 
-std::string run_writer::write_event(json_writer& line, std::string_view source, const new_event& what) {
+std::string run_writer::write_event(json_writer& line, std::string_view source, const new_event& announced) {
   std::string id = "e" + std::to_string(seq_);
   line.open_object().key("id").text(id);
   if (!source.empty()) line.key("source").text(source);
   line.key("recipients").open_array();
-  for (const std::string& name : what.recipients) line.text(name);
+  for (const std::string& name : announced.recipients) line.text(name);
   line.close_array();
-  if (!what.kind.empty()) line.key("kind").text(what.kind);
-  if (what.submit) line.key("submit").boolean(true);
-  if (what.fyi) line.key("fyi").boolean(true);
-  if (!what.fingerprint.empty()) line.key("fingerprint").text(what.fingerprint);
+  if (!announced.kind.empty()) line.key("kind").text(announced.kind);
+  if (announced.submit) line.key("submit").boolean(true);
+  if (announced.fyi) line.key("fyi").boolean(true);
+  if (!announced.fingerprint.empty()) line.key("fingerprint").text(announced.fingerprint);
   line.key("payload").open_object();
-  if (!what.tool.empty()) line.key("tool").text(what.tool);
-  line.key("text").text(what.text).close_object().close_object();
+  if (!announced.tool.empty()) line.key("tool").text(announced.tool);
+  line.key("text").text(announced.text).close_object().close_object();
   return id;
 }
 
-std::string run_writer::event(std::string_view source, const new_event& what) {
+std::string run_writer::event(std::string_view source, const new_event& announced) {
   json_writer line = begin("event");
   line.key("event");
-  std::string id = write_event(line, source, what);
+  std::string id = write_event(line, source, announced);
   if (!source.empty() && source == used_by_) write_usage(line);
   finish(line);
   return id;

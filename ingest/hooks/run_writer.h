@@ -38,7 +38,7 @@ class run_writer {
   void agent_joined(std::string_view name) { agent("agent_joined", name); }
   void agent_left(std::string_view name) { agent("agent_left", name); }
   // `source`: an activation; empty: a root event. Returns the event's id.
-  std::string event(std::string_view source, const new_event& what);
+  std::string event(std::string_view source, const new_event& announced);
   // Returns the activation's id.
   std::string activation_started(std::string_view agent, const std::vector<std::string>& inputs);
   // Inputs in `waiting` keep waiting; the others are consumed. Returns the id of the output; empty: there is none.
@@ -60,7 +60,7 @@ class run_writer {
   void agent(std::string_view type, std::string_view name);
   void write_inferred(json_writer& line, std::string_view member);
   void write_usage(json_writer& line);
-  std::string write_event(json_writer& line, std::string_view source, const new_event& what);
+  std::string write_event(json_writer& line, std::string_view source, const new_event& announced);
 
   std::uint64_t seq_ = 0;
   std::optional<std::int64_t> ts_;

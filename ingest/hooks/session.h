@@ -237,7 +237,7 @@ class session {
   std::map<std::string, asked_message> asked_;  // by tool use; at most `max_waiting`
   std::map<std::string, shared_task> shared_;   // by id; at most `max_agents`
   std::string model_, branch_;                  // of the session's start, or as they changed since
-  std::optional<usage_totals> main_counted_;    // of the main agent, whose totals go on from run to run
+  std::optional<usage_totals> main_counted_;    // of the main agent, whose totals continue from run to run
   bool takes_usage_ = false, judges_tools_ = false, continues_ = false;
   bool answered_ = false;      // a submit event was let through
   bool was_reminded_ = false;  // a submit event was given back

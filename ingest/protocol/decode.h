@@ -59,9 +59,9 @@ class decoder {
 
   // Decodes any message but `hello` into `out`, whose views live until the next call. `frame` need not be padded.
   // Bounds: nesting at most 64 levels above the payload's own 1,000; deeper is bad_json. Of several bad fields it names
-  // the first in the frame, then missing ones. JSON that is no object is bad_message without a field. bad_json anywhere
-  // in the frame comes before other errors, and the frame then has no seq.
-  // `digests`: whether to compute the fingerprints of events (ingest/protocol/fingerprints.h).
+  // the first in the frame, then missing ones. JSON that is not an object is bad_message without a field. bad_json
+  // anywhere in the frame comes before other errors, and the frame then has no seq. `digests`: whether to compute the
+  // fingerprints of events (ingest/protocol/fingerprints.h).
   decoded decode(std::string_view frame, message& out, bool digests = false);
 
   // Decodes a hello; `out` owns its strings. Refuses with unsupported_protocol if nothing else is wrong.
@@ -70,7 +70,7 @@ class decoder {
   // Type and session of a line of a trace. A hello counts as one only if all of it is JSON. A line with a session is a
   // client's; digd's own lines have none. A line that cannot be read counts as a message of the session "main".
   line_header header_of(std::string_view line);
-  // Nothing if the line is no refusal line.
+  // Nothing if it is not a refusal line.
   std::optional<refused_line> refused_line_of(std::string_view line);
   std::optional<own_line> own_line_of(std::string_view line);
 

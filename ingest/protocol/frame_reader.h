@@ -1,7 +1,7 @@
 // One JSON frame, read once from front to back: it checks every byte and hands known fields to their readers.
 //
 // simdjson finds where the tokens begin (json_tokens.h); the reader walks over them. It checks the grammar of all
-// values, also of those that `skip` passes, since a payload is kept and sent as JSON. Functions that return bool say
+// values, even of those that `skip` passes, since a payload is kept and sent as JSON. Functions that return bool say
 // whether the text is JSON so far. On false the note has the reason, and the reader must not be used until the next
 // `open`. `wrong` records a value that is valid JSON but not valid for its field; reading then continues.
 //
@@ -77,7 +77,7 @@ class frame_reader {
   // the root again. `found` is valid until the root is read or another field is looked for.
   bool peek(std::string_view name, std::optional<std::string_view>& found);
 
-  // The root as an item, to be read once. Sets `is_object`; a root that is no object has been checked to the end.
+  // The root as an item, to be read once. Sets `is_object`; a root that is not an object has been checked to the end.
   bool root(item& out, bool& is_object);
   // After the root was read: whether nothing follows it.
   bool end();
@@ -158,7 +158,8 @@ class frame_reader {
   std::string_view text_of(std::string_view token);
   const char* key_of(std::string_view token);
   std::string_view unescape(std::string_view text);
-  [[gnu::cold]] bool skip_other(item& it, std::size_t min_bytes, std::size_t max_bytes);  // a value that is no string
+  // Passes a value that is not a string.
+  [[gnu::cold]] bool skip_other(item& it, std::size_t min_bytes, std::size_t max_bytes);
   [[gnu::cold]] void wrong_length(const item& it, std::size_t min_bytes, std::size_t max_bytes);
   template <class F>
   bool each_entry(F&& f);

@@ -20,7 +20,7 @@ class replay {
   struct listener {
     // A frame that a client would be sent. With several sessions it begins with the session it goes to.
     std::function<void(std::string_view frame)> frame;
-    // An item of the record, before the frames that it brings about. A line that hits a limit makes two; both come when
+    // An item of the record, before the frames that it causes. A line that hits a limit makes two; both come when
     // the line has been applied.
     std::function<void(const ingest::record& item)> record;
     // A client's message that was refused, with its line in the trace. Not a line that records an earlier refusal.
@@ -34,7 +34,7 @@ class replay {
   replay(const run_policy& policy, listener to);
 
   // Takes one line of a trace. False, with `problem` set, if the trace cannot continue: no hello first, a hello that is
-  // refused, a session that never said hello.
+  // refused, a session that never sent a hello.
   bool line(std::string_view text);
   const std::string& problem() const { return problem_; }
 

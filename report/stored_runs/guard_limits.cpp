@@ -115,12 +115,12 @@ struct extent_reader::recorder {
     }
     if (to.depth_.size() < max_names) to.depth_[text_in(event, "id")] = depth;
     const std::size_t hash = repetition_hash(event);
-    std::deque<std::size_t>& said = to.said_[source.agent];
-    said.push_back(hash);
-    if (said.size() > repetition_window) said.pop_front();
+    std::deque<std::size_t>& recent = to.recent_outputs_[source.agent];
+    recent.push_back(hash);
+    if (recent.size() > repetition_window) recent.pop_front();
     if (flag_in(event, "submit")) return;
     if (hash != 0) {
-      to.raise(guard_limit::max_repeats, static_cast<double>(std::count(said.begin(), said.end(), hash)));
+      to.raise(guard_limit::max_repeats, static_cast<double>(std::count(recent.begin(), recent.end(), hash)));
     }
     if (flag_in(event, "fyi")) return;
     to.raise(guard_limit::max_depth, depth);

@@ -60,7 +60,8 @@ class extent_reader {
   std::int64_t first_ts_ = 0;
   std::unordered_map<std::string, std::uint32_t> depth_;  // by event
   std::unordered_map<std::string, activation> activations_;
-  std::unordered_map<std::string, std::deque<std::size_t>> said_;  // by agent: hashes of recipients and fingerprint
+  std::unordered_map<std::string, std::deque<std::size_t>>
+      recent_outputs_;  // by agent: hashes of recipients and fingerprint
 };
 
 struct limit_suggestion {

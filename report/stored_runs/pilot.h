@@ -30,7 +30,7 @@ struct pilot_request {
 
 boost::system::result<std::string> pilot_json(archive::browser& from, const pilot_request& asked);
 
-// "90m", "36h", "7d", "4w" in milliseconds; nothing if it is no such text, or more than a century.
+// "90m", "36h", "7d", "4w" in milliseconds; nothing if it has another form, or more than a century.
 std::optional<std::int64_t> duration_ms(std::string_view text);
 
 // A detection's name within its run: the number of its archive entry; if it is not the entry's first detection, also

@@ -15,7 +15,7 @@ class run_reader {
   explicit run_reader(const run_window& window);
   ~run_reader();
 
-  // False, with `problem` set, if the trace cannot go on.
+  // False, with `problem` set, if the trace cannot continue.
   bool line(std::string_view text);
   const std::string& problem() const;
   run_facts take();

@@ -51,8 +51,8 @@ class embedded_run {
   // The answer is valid until the next call.
   const engine_answer& apply(std::string_view frame, std::int64_t now_ms);
 
-  // Time passes without a frame: rules by time fire. No effect with the trace clock, where a `time` frame does it.
-  // The answer is valid until the next call.
+  // Time passes without a frame: rules that judge by time fire. No effect with the trace clock, where a `time` frame
+  // does it. The answer is valid until the next call.
   const engine_answer& advance(std::int64_t now_ms);
 
   // The time at which `advance` must next be called; none if nothing is due, or with the trace clock.

@@ -12,7 +12,7 @@
 // and `verdict::as_is` says why. docs/clients-cpp.md has the whole behaviour.
 //
 // Ownership: a `run` owns its connection and two threads, one for the socket and one for the intervention handler.
-// Thread: all functions may be called from any thread, also from the handler.
+// Thread: all functions may be called from any thread, even from the handler.
 // Bounds: the daemon's credits and `max_buffer_bytes` limit the unacknowledged messages. Beyond them messages are
 //   dropped, and a `gap` reports how many. At most 1,024 interventions wait for the handler.
 // Errors: the constructor throws std::invalid_argument for an address or a mode that does not exist, so that a typing
@@ -176,7 +176,7 @@ class run {
   bool flush(std::chrono::milliseconds within = std::chrono::seconds(5));
 
   bool connected() const;
-  // The mode in force, from the daemon's welcome; empty before it.
+  // The effective mode, from the daemon's welcome; empty before it.
   std::string mode() const;
   client::counters counters() const;
 
