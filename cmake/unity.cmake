@@ -27,11 +27,12 @@ digd_compile_alone(digd_causal eval.cpp report.cpp verify.cpp worldview.cpp)
 digd_compile_alone(digd_shapley regression.cpp report.cpp sampling.cpp)
 digd_compile_alone(digd_chief orchestrated_features.cpp screening.cpp text.cpp)
 digd_compile_alone(digd_report_parts hierarchy_picture.cpp shapley_part.cpp)
-digd_compile_alone(digd_test_main analysis/chief/attribution_test.cpp archive/docs_test.cpp archive/judgement_test.cpp
-  daemon/access_test.cpp daemon/overload_test.cpp daemon/watching_test.cpp daemon/webhook_store_test.cpp
-  engine/hostile_test.cpp engine/memory_test.cpp ingest/hooks/dialect_test.cpp ingest/hooks/limits_table_test.cpp
-  ingest/hooks/litellm_test.cpp ingest/hooks/session_test.cpp ingest/hooks/team_test.cpp
-  ingest/importers/whowhen_test.cpp rules/orphaned_event_test.cpp)
+digd_compile_alone(digd_test_main analysis/chief/attribution_test.cpp analysis/shapley/parts_test.cpp
+  archive/docs_test.cpp archive/judgement_test.cpp daemon/access_test.cpp daemon/overload_test.cpp
+  daemon/watching_test.cpp daemon/webhook_store_test.cpp engine/hostile_test.cpp engine/memory_test.cpp
+  ingest/hooks/dialect_test.cpp ingest/hooks/limits_table_test.cpp ingest/hooks/litellm_test.cpp
+  ingest/hooks/session_test.cpp ingest/hooks/team_test.cpp ingest/importers/whowhen_test.cpp
+  rules/orphaned_event_test.cpp)
 if(TARGET adding_a_rule_test)  # compiles the layers once more, with the rules
   file(GLOB alone CONFIGURE_DEPENDS
     ${CMAKE_SOURCE_DIR}/rules/*.cpp ${CMAKE_SOURCE_DIR}/rules/guards/*.cpp

@@ -28,6 +28,12 @@ std::vector<double> shapley_weights(std::size_t n) {
 struct part {
   std::vector<double> phi;  // by active player
   std::uint64_t sets = 0;
+
+  template <class To>
+  void each_number(To& to) {
+    to(phi);
+    to(sets);
+  }
 };
 
 }  // namespace
@@ -45,8 +51,8 @@ void estimate_exactly(const game& game, const estimate_options& options, estimat
   const std::uint64_t chunk_sets = std::min<std::uint64_t>(sets, 4096);
   const std::size_t chunks = static_cast<std::size_t>(sets / chunk_sets);
 
+  const auto shape = [&](std::size_t, part& to) { to.phi.assign(n, 0.0); };
   const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
-    to.phi.assign(n, 0.0);
     std::vector<lane_mask> masks(game.size(), every_lane);  // null players do not matter
     double v[lanes];
     for (std::uint64_t first = chunk * chunk_sets; first < (chunk + 1) * chunk_sets; first += lanes) {
@@ -71,8 +77,8 @@ void estimate_exactly(const game& game, const estimate_options& options, estimat
     for (std::size_t i = 0; i < n; ++i) sums[i].add(p.phi[i]);
     result.evaluations += p.sets;
   };
-  const std::size_t done = in_order<part>(game, chunks, options.control, make, merge, result.problem);
-  if (!result.problem.empty()) return;
+  const std::size_t done = in_order<part>(game, chunks, options.control, shape, make, merge, result.problem);
+  if (!result.problem.empty() || options.control.output != nullptr) return;
   if (done < chunks) {  // some of the sets determine no value of φ
     result.problem = "stopped before all sets were evaluated; exact values have no partial result";
     result.interrupted = true;

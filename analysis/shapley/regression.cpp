@@ -190,6 +190,13 @@ struct chunk_of_rounds {
 struct part : normal_equations {
   std::size_t group = 0;
   bool in_full = false;
+
+  template <class To>
+  void each_number(To& to) {
+    to(std::span(gram.data(), static_cast<std::size_t>(gram.size())));
+    to(std::span(right.data(), static_cast<std::size_t>(right.size())));
+    to(evaluations);
+  }
 };
 
 class regression {
@@ -211,14 +218,17 @@ class regression {
   // Chunk 0 holds the strata that are evaluated in full.
   std::size_t chunks() const { return chunks_.size() + 1; }
 
-  bool make(evaluator& ask, std::size_t chunk, part& to) const {
+  void shape(std::size_t chunk, part& to) const {
     to.prepare(active_.size());
-    row_block rows(ask, active_, game_.size());
     to.in_full = chunk == 0;
     if (chunk > 0) {
       to.group = chunks_[chunk - 1].group;
       to.rounds = chunks_[chunk - 1].count;
     }
+  }
+
+  bool make(evaluator& ask, std::size_t chunk, part& to) const {
+    row_block rows(ask, active_, game_.size());
     for (const stratum& s : plan_.strata) {
       if (options_.control.stopped()) return false;
       if (s.in_full != to.in_full) continue;
@@ -317,10 +327,10 @@ void estimate_by_regression(const game& game, const estimate_options& options, e
   }
   regression job(game, options, std::move(active));
   const std::size_t done = in_order<part>(
-      game, job.chunks(), options.control,
+      game, job.chunks(), options.control, [&](std::size_t chunk, part& to) { job.shape(chunk, to); },
       [&](evaluator& ask, std::size_t chunk, part& to) { return job.make(ask, chunk, to); },
       [&](part& p) { job.merge(p, result); }, result.problem);
-  if (result.problem.empty()) job.fit(done, result);
+  if (result.problem.empty() && options.control.output == nullptr) job.fit(done, result);
 }
 
 }  // namespace digd::shapley

@@ -16,6 +16,14 @@ namespace {
 struct part {
   moments seen;
   std::uint64_t evaluations = 0;
+
+  template <class To>
+  void each_number(To& to) {
+    to(seen.count);
+    to(seen.mean);
+    to(seen.squares);
+    to(evaluations);
+  }
 };
 
 class sampler {
@@ -101,6 +109,10 @@ void estimate_by_sampling(const game& game, const estimate_options& options, est
   const std::uint64_t chunk_units = std::clamp<std::uint64_t>(units / 64, 1, max_chunk);
   const std::size_t chunks = static_cast<std::size_t>((units + chunk_units - 1) / chunk_units);
 
+  const auto shape = [&](std::size_t, part& to) {
+    to.seen.mean.assign(sums.size(), 0.0);
+    to.seen.squares.assign(sums.size(), 0.0);
+  };
   const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
     sampler mine(game, options, result.baseline);
     std::vector<double> x(sums.size());
@@ -118,7 +130,8 @@ void estimate_by_sampling(const game& game, const estimate_options& options, est
     moments.merge(p.seen);
     result.evaluations += p.evaluations;
   };
-  in_order<part>(game, chunks, options.control, make, merge, result.problem);
+  in_order<part>(game, chunks, options.control, shape, make, merge, result.problem);
+  if (options.control.output != nullptr) return;
   result.samples = moments.count * weight;
   result.wanted = units * weight;
   result.interrupted = moments.count < units;
