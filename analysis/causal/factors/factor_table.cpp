@@ -11,6 +11,7 @@
 #include "analysis/causal/factors/builtin.h"
 #include "analysis/causal/factors/csv.h"
 #include "analysis/causal/factors/expression.h"
+#include "analysis/causal/factors/factor_lines.h"
 #include "analysis/causal/factors/plain_name.h"
 #include "analysis/causal/factors/run_reader.h"
 #include "archive/reader.h"
@@ -146,31 +147,46 @@ class builder {
     return {};
   }
 
-  void add(run_facts&& f) {
-    if (!f.ended) {
-      ++not_ended_;
-      return;
-    }
-    std::vector<double> own;
+  // What the table needs of a run.
+  run_factors factors_of(run_facts&& f) const {
+    run_factors out{.run = f.run, .ended = f.ended, .success = f.outcome == run_outcome::success};
+    if (!f.ended) return out;
     for (const user_factor& u : user_) {
       const std::optional<double> x = u.expression->value(u.name == request_.outcome ? f.in_full() : f);
       if (!x) {
-        ++lacking_[u.name];
-        return;
+        out.lacking = u.name;
+        return out;
       }
-      own.push_back(*x);
+      out.user.push_back(*x);
     }
-    for (std::size_t k = 0; k < own.size(); ++k) user_values_[k].push_back(own[k]);
-    const auto& known = builtin_factors();
-    for (std::size_t k = 0; k < known.size(); ++k) {
-      double x = known[k].of(known[k].name == request_.outcome ? f.in_full() : f);
-      if (is_rate(known[k])) x = f.activations.empty() ? 0 : x / static_cast<double>(f.activations.size());
-      builtin_[k].push_back(x);
+    for (const builtin_factor& known : builtin_factors()) {
+      double x = known.of(known.name == request_.outcome ? f.in_full() : f);
+      if (is_rate(known)) x = f.activations.empty() ? 0 : x / static_cast<double>(f.activations.size());
+      out.builtin.push_back(x);
     }
-    out_.runs.push_back(f.run);
+    out.labels = std::move(f.labels);
+    out.metrics = std::move(f.metrics);
+    return out;
+  }
+
+  // False if it has other factors than the request.
+  bool add(run_factors&& f) {
+    if (!f.ended) {
+      ++not_ended_;
+      return true;
+    }
+    if (!f.lacking.empty()) {
+      ++lacking_[f.lacking];
+      return true;
+    }
+    if (f.builtin.size() != builtin_.size() || f.user.size() != user_.size()) return false;
+    for (std::size_t k = 0; k < user_.size(); ++k) user_values_[k].push_back(f.user[k]);
+    for (std::size_t k = 0; k < builtin_.size(); ++k) builtin_[k].push_back(f.builtin[k]);
+    out_.runs.push_back(std::move(f.run));
     out_.labels.push_back(std::move(f.labels));
     metrics_.push_back(std::move(f.metrics));
-    success_.push_back(f.outcome == run_outcome::success);
+    success_.push_back(f.success);
+    return true;
   }
 
   factor_rows build() {
@@ -290,6 +306,13 @@ class builder {
   std::map<std::string, std::size_t> lacking_;
 };
 
+factor_rows built(builder& from, std::vector<std::string>& notes) {
+  factor_rows out = from.build();
+  shorten(notes);
+  out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
+  return out;
+}
+
 }  // namespace
 
 factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_request& request) {
@@ -299,13 +322,38 @@ factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_
   failed.problem = into.prepare();
   for (const std::string& path : paths) {
     if (!failed.problem.empty()) return failed;
-    failed.problem = each_run(path, request.window, notes, [&](run_facts&& f) { into.add(std::move(f)); });
+    failed.problem =
+        each_run(path, request.window, notes, [&](run_facts&& f) { into.add(into.factors_of(std::move(f))); });
   }
-  if (!failed.problem.empty()) return failed;
-  factor_rows out = into.build();
-  shorten(notes);
-  out.notes.insert(out.notes.begin(), notes.begin(), notes.end());
-  return out;
+  return failed.problem.empty() ? built(into, notes) : failed;
+}
+
+std::string factor_lines_of(const std::vector<std::string>& paths, const factor_request& request, std::string& lines) {
+  builder of(request);
+  std::string why = of.prepare();
+  for (const std::string& path : paths) {
+    if (!why.empty()) return why;
+    std::vector<std::string> notes;
+    why = each_run(path, request.window, notes, [&](run_facts&& f) { lines += line_of(of.factors_of(std::move(f))); });
+    for (std::string& note : notes) lines += line_of({.note = std::move(note)});
+  }
+  return why;
+}
+
+factor_rows factor_table_of_lines(std::string_view lines, const factor_request& request) {
+  builder into(request);
+  factor_rows failed;
+  std::vector<std::string> notes;
+  failed.problem = into.prepare();
+  while (failed.problem.empty() && !lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    run_factors read;
+    if (!read_line(lines.substr(0, end), read)) failed.problem = "a line is not of the factors of a run";
+    else if (!read.note.empty()) notes.push_back(std::move(read.note));
+    else if (!into.add(std::move(read))) failed.problem = "a run has other factors than those that are asked for";
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
+  return failed.problem.empty() ? built(into, notes) : failed;
 }
 
 namespace {

@@ -1,5 +1,7 @@
 // Factors of runs: built-in factors, the language of user factors, reading and writing tables.
 #include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
 
 #include "analysis/causal/factors/builtin.h"
 #include "analysis/causal/factors/csv.h"
@@ -70,6 +72,55 @@ TEST_CASE("a_window_covers_the_beginning_but_the_outcome_is_of_the_whole_run") {
   CHECK(f.in_full().activations.size() == 3);
   CHECK(f.in_full().labels.at("task") == "t1");
   CHECK_FALSE(facts_of(small_run).whole);
+}
+
+TEST_CASE("a_table_of_lines_is_the_table_of_the_runs") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "digd-factor-lines-test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  std::vector<std::string> paths;
+  for (int i = 0; i < 7; ++i) {
+    paths.push_back((folder / (std::to_string(i) + ".jsonl")).string());
+    std::ofstream to(paths.back());
+    for (std::string line : small_run) {
+      if (const auto at = line.find(R"("run":"r")"); at != std::string::npos)
+        line.replace(at, 9, R"("run":"r)" + std::to_string(i) + '"');
+      if (const auto at = line.find("0.25"); at != std::string::npos)
+        line.replace(at, 4, "0." + std::to_string(3 * i + 1) + "7");
+      if (const auto at = line.find("failure"); at != std::string::npos && i % 2 == 0) line.replace(at, 7, "success");
+      if (const auto at = line.find(R"("ts":900)"); at != std::string::npos)
+        line.replace(at, 8, R"("ts":9)" + std::to_string(10 + i));
+      if (i == 5 && line.find("run_ended") != std::string::npos) continue;  // it has not ended
+      if (i == 6) line = "no message";
+      to << line << '\n';
+    }
+  }
+  factor_request request;
+  request.user = {{"twice", "2 * duration_ms"}, {"rate", R"(metric."rmse" / 3)"}};
+  request.metrics = {"*"};
+  request.rates = true;
+  request.outcome = "failures";
+  const factor_rows whole = factor_table_of(paths, request);
+  REQUIRE(whole.problem.empty());
+  REQUIRE(whole.runs.size() == 5);
+  REQUIRE(whole.notes.size() > 2);
+  std::string lines;
+  for (std::size_t at = 0; at < paths.size(); at += 2) {  // as several machines
+    const std::vector<std::string> share(paths.begin() + at, paths.begin() + std::min(at + 2, paths.size()));
+    REQUIRE(factor_lines_of(share, request, lines).empty());
+  }
+  const factor_rows merged = factor_table_of_lines(lines, request);
+  CHECK(merged.problem.empty());
+  CHECK(factor_csv(merged) == factor_csv(whole));
+  CHECK(merged.runs == whole.runs);
+  CHECK(merged.labels == whole.labels);
+  CHECK(merged.notes == whole.notes);
+  for (std::size_t v = 0; v < whole.data.size(); ++v) CHECK(merged.data[v].values == whole.data[v].values);
+  factor_request other = request;
+  other.user.pop_back();
+  CHECK_THAT(factor_table_of_lines(lines, other).problem, Catch::Contains("other factors"));
+  CHECK_THAT(factor_table_of_lines("{}\n", request).problem, Catch::Contains("not of the factors"));
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("factors_bound_to_the_outcome_by_definition_are_recognised") {
