@@ -29,6 +29,7 @@ struct attribute_options {
   std::size_t top = 5;
   llm_options llm;
   daemon_options daemon;
+  pass_options pass;
 };
 
 bool is_trace(std::string_view text) {
@@ -176,10 +177,9 @@ void add_attribute_chief(CLI::App& app, int& status) {
   CLI::App* sub = attribute_methods(app).add_subcommand(
       "chief", "Names the agent and step of the decisive error, with the chain of evidence");
   sub->add_option(
-         "FILE|RUN", options->text,
-         "a Who&When log (JSON) or a trace (JSON lines), - for standard input; without such a file, the id of a "
-         "run that the daemon saw")
-      ->required();
+      "FILE|RUN", options->text,
+      "a Who&When log (JSON) or a trace (JSON lines), - for standard input; without such a file, the id of a "
+      "run that the daemon saw. Not given, with --fleet: each run that --where selects");
   sub->add_option("--top", options->top, "how many suspects to name")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
@@ -194,9 +194,15 @@ void add_attribute_chief(CLI::App& app, int& status) {
                            ->capture_default_str()
                            ->group("With a model");
   add_llm_options(*sub, options->llm);
-  sub->callback([options, judge, &status] {
+  add_pass_options(*sub, options->pass);
+  sub->callback([sub, options, judge, &status] {
     options->judge_option_given = judge->count() > 0;
-    status = attribute(*options);
+    const bool is_pass = options->text.empty() || options->pass.on_workers;
+    if (!is_pass) status = attribute(*options);
+    else if (effective_fleet(options->daemon.fleet).urls.empty())
+      status = complain("attribute chief",
+                        options->text.empty() ? "name a file or a run, or --fleet" : "--on-workers needs --fleet");
+    else status = exec_pass("attribute chief", *sub, options->daemon.fleet, options->pass, options->text);
   });
 }
 

@@ -31,6 +31,7 @@ namespace fs = std::filesystem;
 using namespace digd::shapley;
 
 constexpr std::size_t max_bytes = std::size_t{1} << 30;
+constexpr std::size_t max_shares = 4096;  // of one estimate
 
 std::atomic<bool> stop_asked{false};
 
@@ -42,6 +43,9 @@ void on_interrupt(int) {
 
 struct shapley_options {
   daemon_options daemon;
+  pass_options pass;
+  std::string chunk;               // I/N: compute only this share of the estimate
+  std::vector<std::string> merge;  // files of such shares
   std::string source, simulator, estimator = "auto", format = "table", out = "-", plots, cache_folder;
   estimate_options options;
   structure_options structure;
@@ -149,9 +153,37 @@ std::string verdict_json(const verdicts::conclusion& c) {
   return out;
 }
 
+// Writes the parts of `--chunk I/N` instead of a result.
+int write_chunk(shapley_options& o, const digd::shapley::game& game, const std::string& key) {
+  std::size_t index = 0, count = 0;
+  char rest = 0;
+  if (std::sscanf(o.chunk.c_str(), "%zu/%zu%c", &index, &count, &rest) != 2 || index < 1 || index > count ||
+      count > max_shares)
+    return complain(fmt::format("--chunk: I/N is expected, with 1 <= I <= N <= {}", max_shares));
+  part_output output(key, index - 1, count);
+  o.options.control.output = &output;
+  const estimate_result result = estimate(game, o.options);
+  if (!result) return complain(result.problem);
+  if (stop_asked) return complain("stopped before the chunk was done");
+  const std::string why = write_file(o.out, output.file());
+  return why.empty() ? done : complain(shown(o.out) + ": " + why);
+}
+
+std::string read_parts(const std::vector<std::string>& files, part_input& into) {
+  for (const std::string& name : files) {
+    std::string why;
+    std::optional<std::string> text = read_file(name, part_input::max_input_bytes, why);
+    if (text) why = into.add_file(std::move(*text));
+    if (!why.empty()) return shown(name) + ": " + why;
+  }
+  return {};
+}
+
 int attribute(shapley_options& o) {
   if (o.source.empty() == o.simulator.empty())
     return complain("name either a run, trace or trajectory file, or --simulator");
+  if (!o.simulator.empty() && (!o.chunk.empty() || !o.merge.empty()))
+    return complain("--chunk and --merge do not work with --simulator, which may answer differently each time");
   o.options.estimator = *estimator_from(o.estimator);
   o.options.control = control_of(o);
   const opened game = open_game(o);
@@ -159,7 +191,12 @@ int attribute(shapley_options& o) {
 
   const cache kept(o.no_cache ? fs::path() : o.cache_folder.empty() ? cache::usual_folder() : fs::path(o.cache_folder));
   const std::string key = cache::key_of(*game.game, o.options);
-  std::optional<estimate_result> result = kept.find(key, *game.game);
+  if (!o.chunk.empty()) return write_chunk(o, *game.game, key);
+  part_input parts(key);
+  if (std::string why = read_parts(o.merge, parts); !why.empty()) return complain(why);
+  if (!o.merge.empty()) o.options.control.input = &parts;
+  std::optional<estimate_result> result;
+  if (o.merge.empty()) result = kept.find(key, *game.game);
   const bool found_it = result.has_value();
   if (!result) {
     progress shown_progress(o.quiet);
@@ -355,6 +392,12 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   add_daemon_options(*sub, o->daemon);
   add_data_dir_option(*sub, o->daemon);
   add_common(*sub, o);
+  add_pass_options(*sub, o->pass);
+  sub->add_option("--chunk", o->chunk, "I/N: compute only this share of the estimate, and write its parts for --merge")
+      ->group("A fleet");
+  sub->add_option("--merge", o->merge, "the files of all shares, instead of computing; may be repeated")
+      ->allow_extra_args(false)
+      ->group("A fleet");
 
   CLI::App* make = sub->add_subcommand("generate", "Writes a SYNTHETIC trajectory that reaches an extreme event");
   make->add_option("SCENARIO", o->scenario.scenario)
@@ -376,7 +419,12 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   });
   add_studies(*sub, o, status);
   sub->callback([sub, o, &status] {
-    if (sub->get_subcommands().empty()) status = attribute(*o);
+    if (!sub->get_subcommands().empty()) return;
+    const bool is_fleet = !effective_fleet(o->daemon.fleet).urls.empty();
+    if (o->pass.on_workers && !is_fleet) status = complain("--on-workers needs --fleet");
+    else if (is_fleet && o->simulator.empty() && (o->source.empty() || o->pass.on_workers))
+      status = exec_pass("attribute shapley", *sub, o->daemon.fleet, o->pass, o->source);
+    else status = attribute(*o);
   });
 }
 

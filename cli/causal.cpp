@@ -35,7 +35,7 @@ int complain(std::string_view text, std::string_view why) {
 // The options of every command that makes a factor table.
 struct source_options {
   std::vector<std::string> paths, factors, factor_files, metrics, discrete, views;
-  std::string csv;
+  std::string csv, lines;
   bool rates = false;
   std::int64_t first_ms = 0;
   std::uint64_t first_messages = 0;
@@ -50,7 +50,8 @@ struct causal_options {
   std::vector<std::string> settings, outcomes, clusters, without;
   std::uint64_t seed = 1;
   std::size_t permutations = 999, bootstrap = 0;
-  bool compare = false, list = false;
+  bool compare = false, list = false, as_lines = false;
+  pass_options pass;
 };
 
 // Takes one value at a time, so that paths may follow.
@@ -118,8 +119,32 @@ class loader {
       return load_csv(from_.csv, out);
     }
     if (paths.size() == 1 && is_csv(paths[0])) return load_csv(paths[0], out);
-    if (paths.empty()) return "name archives, traces or folders of them, or a table with --csv";
+    if (paths.empty() && from_.lines.empty()) return "name archives, traces or folders of them, or a table with --csv";
     factor_request request;
+    if (std::string why = make_request(request, outcome); !why.empty()) return why;
+    if (!from_.lines.empty()) {
+      if (!paths.empty()) return "name either runs or --lines";
+      std::string why;
+      const auto text = read_file(from_.lines, max_bytes, why);
+      if (!text) return shown(from_.lines) + ": " + why;
+      out = factor_table_of_lines(*text, request);
+      return check(out);
+    }
+    out = factor_table_of(paths, request);
+    return check(out);
+  }
+
+  // The lines from which `--lines` makes the table.
+  std::string load_lines(std::string& out, const std::string& outcome) {
+    std::vector<std::string> paths = from_.paths;
+    std::unique_ptr<fleet_archive> archive;
+    if (std::string why = name_fleet(from_, paths, archive); !why.empty()) return why;
+    factor_request request;
+    if (std::string why = make_request(request, outcome); !why.empty()) return why;
+    return factor_lines_of(paths, request, out);
+  }
+
+  std::string make_request(factor_request& request, const std::string& outcome) const {
     request.user = extra_;
     request.rates = from_.rates;
     request.window = {from_.first_ms, from_.first_messages};
@@ -136,8 +161,7 @@ class loader {
       if (text) why = read_user_factors(*text, request.user);
       if (!why.empty()) return shown(file) + ": " + why;
     }
-    out = factor_table_of(paths, request);
-    return check(out);
+    return {};
   }
 
  private:
@@ -275,7 +299,21 @@ std::string misfit(const table& data, const causal_options& options) {
   return {};
 }
 
-int run_explain(const causal_options& chosen) {
+// Lets workers read the runs. They need the factors of files and worldviews, which only this machine has, as options.
+int explain_on_workers(const causal_options& chosen, const loader& from, const CLI::App& app) {
+  if (effective_fleet(chosen.from.fleet).urls.empty()) return complain("", "--on-workers needs --fleet");
+  if (!chosen.from.paths.empty() || !chosen.from.csv.empty() || !chosen.from.lines.empty())
+    return complain("", "name runs or --fleet, not both");
+  factor_request request;
+  if (std::string why = from.make_request(request, chosen.target); !why.empty()) return complain("", why);
+  std::vector<std::string> factors;
+  for (const auto& [name, expression] : request.user) {
+    factors.push_back("--factor-for-workers=" + name + '=' + expression);
+  }
+  return exec_pass("causal explain", app, chosen.from.fleet, chosen.pass, {}, factors);
+}
+
+int run_explain(const causal_options& chosen, const CLI::App& app) {
   beliefs believed;
   believed.settings = chosen.settings;
   believed.outcomes = chosen.outcomes;
@@ -283,6 +321,7 @@ int run_explain(const causal_options& chosen) {
   if (std::string why = from.views(chosen.from.views, believed); !why.empty()) return complain("", why);
   if (std::string why = read_findings(chosen.experiments, believed.experiments, false); !why.empty())
     return complain("", why);
+  if (chosen.pass.on_workers) return explain_on_workers(chosen, from, app);
   factor_rows rows;
   if (std::string why = load(from, rows, chosen.target); !why.empty()) return complain("", why);
   leave_out(rows, chosen);
@@ -320,8 +359,13 @@ int run_factors(const causal_options& options) {
     for (const builtin_factor& f : builtin_factors()) std::cout << f.name << "\t" << f.text << '\n';
     return done;
   }
-  factor_rows rows;
   loader from(options.from);
+  if (options.as_lines) {
+    std::string lines;
+    if (std::string why = from.load_lines(lines, options.target); !why.empty()) return complain("", why);
+    return write(options.out, lines);
+  }
+  factor_rows rows;
   if (std::string why = load(from, rows); !why.empty()) return complain("", why);
   for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
   return write(options.out, factor_csv(rows));
@@ -416,6 +460,9 @@ CLI::App* add_explain(CLI::App& causal, causal_options& options) {
   sub->add_option("--csv", options.from.csv, "a factor table instead of runs; - for standard input");
   add_source(*sub, options.from);
   add_fleet_options(*sub, options.from.fleet);
+  add_pass_options(*sub, options.pass);
+  sub->add_option("--lines", options.from.lines, "a file that `digctl causal factors --lines` wrote, instead of runs")
+      ->group("A fleet");
   add_metrics(*sub, options.from);
   add_output(*sub, options, {"text", "json", "svg", "dot"},
              "text for people, json for machines, svg or dot (Graphviz): the explanation as a picture");
@@ -455,13 +502,18 @@ void add_causal(CLI::App& app, int& status) {
   auto options = std::make_shared<causal_options>();
   CLI::App* causal = app.add_subcommand("causal", "Finds causes of failure over many recorded runs");
   causal->require_subcommand(1);
-  add_explain(*causal, *options)->callback([options, &status] { status = run_explain(*options); });
+  CLI::App* explain = add_explain(*causal, *options);
+  explain->callback([explain, options, &status] { status = run_explain(*options, *explain); });
 
   CLI::App* factors = causal->add_subcommand("factors", "Writes the factor table as CSV, with a row for each run");
   factors->add_option("RUNS", options->from.paths, "archives, traces, folders of them (a data directory too)");
   add_source(*factors, options->from);
   add_fleet_options(*factors, options->from.fleet);
   add_metrics(*factors, options->from);
+  factors->add_flag("--lines", options->as_lines, "write lines instead, which `digctl causal explain --lines` reads")
+      ->group("A fleet");
+  factors->add_option("--target", options->target, "with --lines: the outcome that will be explained")
+      ->group("A fleet");
   factors->add_flag("--list", options->list, "list the built-in factors with their meaning");
   factors->add_option("--csv,-o,--output", options->out, "a file; - for standard output")->capture_default_str();
   factors->callback([options, &status] { status = run_factors(*options); });

@@ -42,5 +42,6 @@ void add_send(CLI::App& app, int& status);
 void add_show(CLI::App& app, int& status);
 void add_tail(CLI::App& app, int& status);
 void add_token(CLI::App& app, int& status);
+void add_work(CLI::App& app, int& status);  // does the tasks of passes over a fleet
 
 }  // namespace digd::cli

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 constexpr const char* advice =
     "digctl --fleet calls Python's digd.fleet: pip install 'WHEEL[fleet]', where WHEEL is the file of digd's wheel; "
     "DIGD_PYTHON names the interpreter";
+constexpr std::string_view rows_scheme = "rows:";  // and a file that `python3 -m digd.fleet rows` wrote
 constexpr std::array<const char*, 4> archive_files{"digd.sqlite", "digd.sqlite-wal", "digd.sqlite-shm",
                                                    "digd.sqlite-journal"};
 
@@ -70,17 +72,25 @@ fleet_options& common_fleet() {
   return options;
 }
 
-void add_fleet_options(CLI::App& app, fleet_options& options) {
+void add_fleet_access(CLI::App& app, fleet_options& options) {
   app.add_option(
          "--fleet", options.urls,
          "read a fleet (docs/fleet.md): the folder or s3:// URL of its Parquet files, nats:// of its stream; may "
          "be repeated")
       ->allow_extra_args(false)
       ->group("A fleet");
-  app.add_option("--where", options.where, "with --fleet: an SQL condition on the columns of `runs`")->group("A fleet");
   app.add_option("--fleet-credentials", options.credentials, "with --fleet: a credentials file of NATS")
       ->envname("DIGD_FLEET_CREDENTIALS")
       ->group("A fleet");
+  app.add_option("--fleet-ca", options.authority,
+                 "with --fleet: a PEM file of who may sign the certificates of NATS; default: the system's")
+      ->envname("DIGD_FLEET_CA")
+      ->group("A fleet");
+}
+
+void add_fleet_options(CLI::App& app, fleet_options& options) {
+  add_fleet_access(app, options);
+  app.add_option("--where", options.where, "with --fleet: an SQL condition on the columns of `runs`")->group("A fleet");
 }
 
 void add_common_fleet_options(CLI::App& app) {
@@ -98,6 +108,7 @@ std::vector<std::string> fleet_words(const std::string& command, const fleet_opt
   std::vector<std::string> words{command};
   for (const std::string& url : options.urls) words.push_back("--fleet=" + url);
   if (!options.credentials.empty()) words.push_back("--credentials=" + options.credentials);
+  if (!options.authority.empty()) words.push_back("--ca=" + options.authority);
   return words;
 }
 
@@ -119,6 +130,12 @@ std::string fleet_lines::start(const std::vector<std::string>& words) {
   return why.empty() ? why : why + "; " + advice;
 }
 
+std::string fleet_lines::open(const std::string& file) {
+  is_file_ = true;
+  from_ = std::fopen(file.c_str(), "re");
+  return from_ != nullptr ? std::string() : file + ": " + std::strerror(errno);
+}
+
 bool fleet_lines::next(std::string_view& line) {
   const ssize_t length = ::getline(&line_, &room_, from_);
   if (length <= 0) return false;
@@ -128,6 +145,7 @@ bool fleet_lines::next(std::string_view& line) {
 }
 
 std::string fleet_lines::finish() {
+  if (is_file_) return std::ferror(from_) ? "the file cannot be read" : std::string();
   std::optional<int> status;
   while (!(status = program_.ended())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (*status == 0) return {};
@@ -143,6 +161,49 @@ int exec_fleet_program(const std::string& command, std::vector<std::string> word
   arguments.push_back(nullptr);
   ::execvp(arguments.front(), arguments.data());
   return complain(command, python + ": " + std::strerror(errno) + "; " + advice);
+}
+
+// ---- passes over many runs
+
+void add_pass_options(CLI::App& app, pass_options& options) {
+  app.add_flag("--on-workers", options.on_workers, "with --fleet: let `digctl work` do it, on any number of hosts")
+      ->group("A fleet");
+  app.add_flag("--again", options.again, "with --on-workers: try tasks again that failed before")->group("A fleet");
+}
+
+std::string digctl_path() {
+  std::error_code none;
+  return fs::read_symlink("/proc/self/exe", none).string();
+}
+
+std::vector<std::string> given_words(const CLI::App& app) {
+  constexpr std::array<std::string_view, 11> own{"--fleet-ca",   "--fleet",   "--where",   "--fleet-credentials",
+                                                 "--on-workers", "--again",   "--to",      "--token-file",
+                                                 "--ca",         "--timeout", "--data-dir"};
+  std::vector<std::string> words;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_lnames().empty()) continue;
+    const std::string name = "--" + option->get_lnames().front();
+    if (std::find(own.begin(), own.end(), name) != own.end()) continue;
+    if (option->get_items_expected_max() == 0) words.push_back(name);
+    else
+      for (const std::string& value : option->results()) words.push_back(name + '=' + value);
+  }
+  return words;
+}
+
+int exec_pass(const std::string& command, const CLI::App& app, const fleet_options& fleet, const pass_options& options,
+              const std::string& run, const std::vector<std::string>& more_words) {
+  std::vector<std::string> words = fleet_words("pass", effective_fleet(fleet));
+  words.push_back("--digctl=" + digctl_path());
+  if (!fleet.where.empty()) words.push_back("--where=" + fleet.where);
+  if (!run.empty()) words.push_back("--run=" + run);
+  if (options.on_workers) words.push_back("--on-workers");
+  if (options.again) words.push_back("--again");
+  words.push_back(command);
+  for (const std::string& word : given_words(app)) words.push_back("--option=" + word);
+  for (const std::string& word : more_words) words.push_back("--option=" + word);
+  return exec_fleet_program(command, std::move(words));
 }
 
 // ---- an archive of the selected runs
@@ -181,7 +242,8 @@ std::string fleet_archive::fill(const fleet_options& options, const fleet_select
   if (selection.limit > 0) words.push_back("--limit=" + std::to_string(selection.limit));
   if (selection.since_ms > 0) words.push_back("--since-ms=" + std::to_string(selection.since_ms));
   fleet_lines rows;
-  std::string why = rows.start(words);
+  const bool is_file = options.urls.size() == 1 && options.urls.front().starts_with(rows_scheme);
+  std::string why = is_file ? rows.open(options.urls.front().substr(rows_scheme.size())) : rows.start(words);
   std::string_view row;
   archive::failure bad;
   while (why.empty() && !bad && rows.next(row)) bad = into.add(row);

@@ -20,7 +20,7 @@ namespace digd::cli {
 
 struct fleet_options {
   std::vector<std::string> urls;  // empty: no fleet is asked
-  std::string where, credentials;
+  std::string where, credentials, authority;
 };
 
 // What to read of a fleet. Empty and 0: all runs.
@@ -34,6 +34,8 @@ struct fleet_selection {
 fleet_options& common_fleet();
 void add_common_fleet_options(CLI::App& app);
 void add_fleet_options(CLI::App& app, fleet_options& options);
+// The same without the selection of runs.
+void add_fleet_access(CLI::App& app, fleet_options& options);
 // The options of the command with those that stand before it.
 fleet_options effective_fleet(const fleet_options& options);
 
@@ -46,6 +48,8 @@ class fleet_lines {
   fleet_lines& operator=(const fleet_lines&) = delete;
 
   std::string start(const std::vector<std::string>& words);
+  // Reads a file of such lines instead.
+  std::string open(const std::string& file);
   // False at the end.
   bool next(std::string_view& line);
   // Waits for the program. An error sentence if it failed; it has written the reason to standard error.
@@ -53,6 +57,7 @@ class fleet_lines {
 
  private:
   child_process program_;
+  bool is_file_ = false;
   std::FILE* from_ = nullptr;
   char* line_ = nullptr;
   std::size_t room_ = 0;
@@ -79,6 +84,19 @@ class fleet_archive {
 
   std::string folder_;
 };
+
+// Options of a command whose work `digctl work` can do (docs/fleet.md, "Passes over many runs").
+struct pass_options {
+  bool on_workers = false, again = false;
+};
+void add_pass_options(CLI::App& app, pass_options& options);
+// The options that a command was given, as words; without those of fleets, daemons and passes.
+std::vector<std::string> given_words(const CLI::App& app);
+// The path of this digctl, which Python calls for each task.
+std::string digctl_path();
+// Replaces this process by a pass over the runs that `--where` selects; over one, if `run` is not empty.
+int exec_pass(const std::string& command, const CLI::App& app, const fleet_options& fleet, const pass_options& options,
+              const std::string& run = {}, const std::vector<std::string>& more_words = {});
 
 // Replaces this process by `python3 -m digd.fleet WORDS`. Returns only if that fails.
 int exec_fleet_program(const std::string& command, std::vector<std::string> words);

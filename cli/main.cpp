@@ -96,7 +96,8 @@ int main(int argc, char** argv) {
                 add_hook, add_mcp});
   add_to_group(app, "Work with traces", status, {add_replay, add_check, add_send, add_import});
 #ifdef DIGD_ANALYSIS
-  add_to_group(app, "Find causes", status, {add_attribute_chief, add_attribute_shapley, add_causal, add_eval});
+  add_to_group(app, "Find causes", status,
+               {add_attribute_chief, add_attribute_shapley, add_causal, add_eval, add_work});
 #endif
   add_to_group(app, "Find causes", status, {add_rerun});
   add_completion(app, status);

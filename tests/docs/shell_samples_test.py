@@ -41,7 +41,7 @@ NOT_RUN = {
     r"digctl (causal eval|eval \w+|chief-train)": "needs data sets that are not here; tests/analysis has small ones",
     r"for |digctl import whowhen \.\.|digctl replay \$trace": "needs a data set that is not here",
     r"digctl rerun": "needs the reader's graph; clients/python/tests/langgraph_rerun_test.py",
-    r"python -m digd\.fleet|digctl --fleet": "needs a store; tests/fleet",
+    r"python -m digd\.fleet|digctl --fleet|digctl .*--fleet …": "needs a store; tests/fleet",
     r"digctl report .*--format pdf": "needs Chromium; tests/cli/report_test.py",
     r"digctl attribute shapley (accuracy|faithfulness|metrics|speed)": "attribute_shapley_test.py prints these tables",
 }

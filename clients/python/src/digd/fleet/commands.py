@@ -106,6 +106,33 @@ def _wait_deleted(given: argparse.Namespace) -> int:
     return 0
 
 
+def _pass(given: argparse.Namespace) -> int:
+    from .passes import Asked, run_pass
+
+    fleet = places.parse(given.fleet, given.credentials, given.ca)
+    return run_pass(
+        Asked(
+            fleet,
+            given.digctl,
+            given.of,
+            given.option,
+            where=given.where,
+            run=given.run,
+            on_workers=given.on_workers,
+            again=given.again,
+        )
+    )
+
+
+def _work(given: argparse.Namespace) -> int:
+    from .worker import Options, work  # only workers need NATS
+
+    fleet = places.parse(given.fleet, given.credentials, given.ca)
+    fleet.need_root()
+    names = ("digctl", "tasks", "tries", "task_seconds", "ack_wait", "lost_seconds", "until_empty")
+    return asyncio.run(work(fleet, Options(**{name: getattr(given, name) for name in names})))
+
+
 def _add_trust(command: argparse.ArgumentParser) -> None:
     command.add_argument("--credentials", metavar="FILE", help="a credentials file of NATS")
     command.add_argument("--ca", metavar="FILE", help="a PEM file: who may sign the servers' certificates")
@@ -153,8 +180,26 @@ def _add_for_digctl(commands: Any) -> None:
     wait.add_argument("--seconds", type=float, default=600.0, help="at most")
     wait.add_argument("key", metavar="TENANT/ARCHIVE/NUMBER")
     wait.set_defaults(run_command=_wait_deleted)
+    passes = commands.add_parser("pass", help="a command over many runs, cut into tasks")
+    passes.add_argument("of", choices=("attribute chief", "attribute shapley", "causal explain"))
+    passes.add_argument("--option", action="append", default=[], metavar="WORD", help="an option of that command")
+    passes.add_argument("--where", default="", metavar="SQL", help="a condition on the columns of `runs`")
+    passes.add_argument("--on-workers", action="store_true", help="workers do the tasks")
+    passes.add_argument("--again", action="store_true", help="try tasks again that failed before")
+    passes.set_defaults(run_command=_pass)
+    work = commands.add_parser("work", help="do tasks of passes")
+    work.add_argument("--tasks", type=int, default=1, help="at once")
+    work.add_argument("--tries", type=int, default=5, help="starts of a task, at most")
+    work.add_argument("--task-seconds", type=float, default=3600.0, help="time limit of a task")
+    work.add_argument("--ack-wait", type=float, default=30.0, help="seconds until another worker gets a task")
+    work.add_argument("--lost-seconds", type=float, default=300.0, help="stop after this time without the server")
+    work.add_argument("--until-empty", action="store_true", help="stop once there are no tasks")
+    work.set_defaults(run_command=_work)
+    for command in (passes, work):
+        command.add_argument("--digctl", default="digctl", metavar="PROGRAM", help="the digctl that does the work")
+    add_fleet(work)
     add_fleet(wait)
-    for command in (exported, tail, find):
+    for command in (exported, tail, find, passes):
         add_fleet(command)
         command.add_argument("--run", default="", help="only this run")
 

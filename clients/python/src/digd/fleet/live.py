@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import ssl
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import nats.errors
@@ -19,7 +21,7 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from .places import Fleet, WrongUse
+from .places import Fleet, Lost, WrongUse
 from .rows import BadMessage, Moved, Rows, RunKey, decode
 
 STREAM = "digd"
@@ -29,6 +31,12 @@ MAX_LIVE = 1_000_000
 BATCH = 1000
 IDLE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
+OPEN_SECONDS = 30.0
+PING_SECONDS = 20
+"""Two unanswered pings end a connection whose server is silent."""
+LOST_SECONDS = 300.0
+TROUBLES = (nats.errors.Error, asyncio.TimeoutError, OSError)
+"""What a request to a server that is away or restarts can raise."""
 
 
 class _Client(Client):
@@ -47,35 +55,75 @@ async def _open(**options: Any) -> Client:
     return client
 
 
-async def connect(fleet: Fleet, reconnects: int = 3) -> Client:
-    """`reconnects`: how often it tries a server again, also at first; -1: always."""
+def _say(text: str) -> None:
+    print(f"digd.fleet: {text}", file=sys.stderr, flush=True)
+
+
+class Patience:
+    """How long a program goes on while no request to the servers succeeds."""
+
+    def __init__(self, fleet: Fleet, seconds: float = LOST_SECONDS, say: Callable[[str], None] = _say) -> None:
+        self._servers = ", ".join(fleet.servers)
+        self._seconds = seconds
+        self._say = say
+        self._heard = time.monotonic()
+
+    def heard(self) -> None:
+        """A request succeeded."""
+        self._heard = time.monotonic()
+
+    async def wait(self, error: BaseException) -> None:
+        """Says why a request failed, and waits before the next one. Raises Lost."""
+        if time.monotonic() - self._heard > self._seconds:
+            raise Lost(f"{self._servers}: {error or type(error).__name__}, for {self._seconds:g} seconds")
+        self._say(f"{error or type(error).__name__}; trying again")
+        await asyncio.sleep(RETRY_SECONDS)
+
+
+async def connect(fleet: Fleet, reconnects: int = 3, patience: Patience | None = None) -> Client:
+    """`reconnects`: how often it tries a server again, also at first; -1: always, or as long as `patience` lasts."""
 
     async def on_error(error: Exception) -> None:
         if isinstance(error, ssl.SSLError) and error.reason == "APPLICATION_DATA_AFTER_CLOSE_NOTIFY":
             return  # the connection was closed
         print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
 
-    async def ignore(error: Exception) -> None:
-        """`connect` raises it too."""
+    reason: Exception | None = None
+
+    async def remember(error: Exception) -> None:
+        """`connect` raises it too, or says only that there is no server."""
+        nonlocal reason
+        reason = error
 
     options = fleet.connect_options()
+    patience = patience or Patience(fleet, math.inf)
     tries = 0
     while True:
         try:
             # nats-py waits forever after a TLS handshake that failed, unless it may not connect again.
-            first = await _open(**options, allow_reconnect=False, error_cb=ignore)
-            break
-        except (nats.errors.Error, OSError, asyncio.TimeoutError) as error:
+            first = await _open(**options, allow_reconnect=False, max_reconnect_attempts=1, error_cb=remember)
+            await first.close()
+            # It also tries forever if the server ends now.
+            opening = _open(**options, max_reconnect_attempts=reconnects, error_cb=on_error, ping_interval=PING_SECONDS)
+            return await asyncio.wait_for(opening, OPEN_SECONDS)
+        except TROUBLES as raised:
+            error = reason if reason is not None and isinstance(raised, nats.errors.NoServersError) else raised
             tries += 1
             if 0 <= reconnects < tries:
                 raise WrongUse(f"{', '.join(fleet.servers)}: {error or type(error).__name__}") from None
-            print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr, flush=True)
-            await asyncio.sleep(RETRY_SECONDS)
-    await first.close()
+            await patience.wait(error)
+
+
+async def connect_unless(stopping: asyncio.Event, fleet: Fleet, patience: Patience | None = None) -> Client | None:
+    """As `connect`, however long it takes; None once the program is to stop."""
+    opening = asyncio.create_task(connect(fleet, -1, patience))
+    stop = asyncio.create_task(stopping.wait())
     try:
-        return await _open(**options, max_reconnect_attempts=reconnects, error_cb=on_error)
-    except (nats.errors.Error, OSError, asyncio.TimeoutError) as error:
-        raise WrongUse(f"{', '.join(fleet.servers)}: {error or type(error).__name__}") from None
+        await asyncio.wait({opening, stop}, return_when=asyncio.FIRST_COMPLETED)
+        return await opening if opening.done() else None
+    finally:
+        opening.cancel()
+        stop.cancel()
 
 
 async def _collected(js: JetStreamContext) -> int:

@@ -15,6 +15,10 @@ class WrongUse(ValueError):
     """A sentence for people."""
 
 
+class Lost(Exception):
+    """No request to the servers of the stream succeeded for too long."""
+
+
 class Fleet(NamedTuple):
     root: str | None
     """A folder, or s3://BUCKET/PATH; None: only the stream was named."""

@@ -41,6 +41,10 @@ class SelectedRun(NamedTuple):
     run_number: int
     run: str
     opened_ms: int
+    last_entry: int | None = None
+    """Its later entries do not count; None: all count."""
+    entries: int | None = None
+    """How many count; None: not counted."""
 
 
 def open_fleet(fleet: Fleet) -> duckdb.DuckDBPyConnection:
@@ -73,6 +77,18 @@ def select(db: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[SelectedRun]:
     return sorted(runs, key=lambda run: run.run_number) if len({run.archive for run in runs}) == 1 else runs
 
 
+def as_it_is_now(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> list[SelectedRun]:
+    """The runs with their last entry and their number of entries. So they read the same when more has come."""
+    _select_into(db, runs)
+    sql = (
+        "SELECT r.archive, r.run_number, max(r.entry), count(*) FROM entries AS r JOIN selected AS s"
+        " ON r.archive = s.archive AND r.run_number = s.run_number GROUP BY ALL"
+    )
+    ends = {(archive, number): end for archive, number, *end in db.execute(sql).fetchall()}
+    found = ((run, *ends.get((run.archive, run.run_number), (0, 0))) for run in runs)
+    return [run._replace(last_entry=last, entries=count) for run, last, count in found if count > 0]
+
+
 def _rows_of(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[dict[str, Any]]:
     """The rows of the selected runs, in their order. Several can be read at once, but only one of `entries`."""
     names = [field.name for field in TABLES[table] if field.name != "sequence"]
@@ -81,7 +97,7 @@ def _rows_of(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[dict[str, An
     sql = (
         f"SELECT {columns}, s.number, s.entry_shift, s.detection_shift FROM {table} AS r"
         f" JOIN selected AS s ON r.archive = s.archive AND r.run_number = s.run_number"
-        f" ORDER BY s.number, r.entry{order}"
+        f" WHERE s.last_entry IS NULL OR r.entry <= s.last_entry ORDER BY s.number, r.entry{order}"
     )
     if table == "entries":
         cursor = db.execute(sql)
@@ -96,9 +112,10 @@ def _rows_of(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[dict[str, An
 def _select_into(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> None:
     db.execute(
         "CREATE OR REPLACE TABLE selected (archive VARCHAR, run_number BIGINT, number BIGINT, entry_shift BIGINT,"
-        " detection_shift BIGINT)"
+        " detection_shift BIGINT, last_entry BIGINT)"
     )
-    several = len({run.archive for run in runs}) > 1
+    numbers = [run.run_number for run in runs]
+    several = len({run.archive for run in runs}) > 1 or numbers != sorted(numbers)
     shifts: dict[str, tuple[int, int]] = {}
     if several:
         entry_shift = detection_shift = 0
@@ -112,11 +129,17 @@ def _select_into(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> None
                 else:
                     detection_shift += step
     selected = [
-        (run.archive, run.run_number, i + 1 if several else run.run_number, *shifts.get(run.archive, (0, 0)))
+        (
+            run.archive,
+            run.run_number,
+            i + 1 if several else run.run_number,
+            *shifts.get(run.archive, (0, 0)),
+            run.last_entry,
+        )
         for i, run in enumerate(runs)
     ]
     if selected:
-        db.executemany("INSERT INTO selected VALUES (?, ?, ?, ?, ?)", selected)
+        db.executemany("INSERT INTO selected VALUES (?, ?, ?, ?, ?, ?)", selected)
 
 
 def lines(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> Iterable[str]:
