@@ -103,6 +103,8 @@ def test_deletion_and_compaction_work_in_a_bucket(bucket):
     for i in range(1, 21):
         store.write([message("a", i, run_number=i % 2 + 1)])
     assert store.delete_run(RunKey("t1", "a", 2)) == 10
+    assert store.deletion(RunKey("t1", "a", 2))["state"] == "begun"
+    store.finish_deletion(RunKey("t1", "a", 2))
     assert store.deletion(RunKey("t1", "a", 2))["state"] == "done"
     assert store.compact() == 19
     assert count(bucket) == 10

@@ -3,22 +3,30 @@
 import asyncio
 import itertools
 import json
+import re
 import urllib.parse
+from pathlib import Path
 
 import nats
 import nats.errors
 import pytest
 from digctl_fleet_test import output
 from digd.fleet.query import rows
+from digd.fleet.rows import RunKey
+from digd.fleet.work_queue import forget_run
 from fleet_test import all_published, collect, fleet_config, play
 from live import Daemon, wait_until
 from nats_server import NatsServer, need_stream_client
+from worker_process import Worker
 
+DOCS = (Path(__file__).parents[2] / "docs/fleet.md").read_text()
+WORK, FORGET = (found.split() for found in re.findall(r"need:\n\n```\n(.*?)\n```", DOCS, re.S))
 READ = ["$JS.API.STREAM.INFO.digd", "$JS.API.CONSUMER.>", "$JS.ACK.digd.>"]
 ROLES = {
     "daemon": {"publish": ["digd.archive.{tenant}.h1", "$JS.API.STREAM.INFO.digd", "$JS.API.STREAM.CREATE.digd"]},
-    "collector": {"publish": [*READ, "$JS.API.STREAM.MSG.DELETE.digd"]},
+    "collector": {"publish": [*READ, "$JS.API.STREAM.MSG.DELETE.digd", *FORGET]},
     "reader": {"publish": READ},
+    "worker": {"publish": WORK},
 }
 
 
@@ -45,7 +53,8 @@ class As:
 @pytest.fixture
 def shared(tmp_path):
     need_stream_client()
-    with NatsServer(tmp_path / "nats", more=accounts(["red", "blue"])) as server:
+    # The messages are small, so that results of passes are in pieces.
+    with NatsServer(tmp_path / "nats", max_payload=8 << 10, more=accounts(["red", "blue"])) as server:
         yield server
 
 
@@ -117,6 +126,7 @@ def test_the_matrix_of_users_and_actions(shared, tmp_path):
             "daemon": {f"publish {tenant}.h1"},
             "collector": {f"read {tenant}", "delete"},
             "reader": {f"read {tenant}"},
+            "worker": set(),
         }[role]
         assert allowed == expected, f"{tenant}-{role}"
     for user, password in (("red-reader", "wrong"), ("green-reader", "secret")):
@@ -140,3 +150,41 @@ def test_the_files_of_a_tenant_have_only_its_runs(shared, tmp_path):
             *("--fleet", As(shared, f"{tenant}-reader").url),
         )
         assert json.loads(listed)["run"] == f"of-{tenant}"
+
+
+def test_the_rights_of_a_worker_suffice_for_a_pass_and_those_of_a_collector_to_forget_it(shared, tmp_path):
+    lake = tmp_path / "lake"
+    with Daemon(tmp_path / "red", fleet_config(As(shared, "red-daemon"), tenant="red")) as daemon:
+        play(daemon, "r0")
+        play(daemon, "r1", steps=12)
+        wait_until(lambda: all_published(daemon), "the publication")
+    collect(As(shared, "red-collector"), lake)
+    common = [f"--fleet={lake}", f"--fleet={As(shared, 'red-worker').url}"]
+    with Worker(As(shared, "red-worker"), lake) as worker:
+        each = ["attribute", "chief", "--format", "json"]
+        assert output(*each, *common, "--on-workers") == output(*each, "--fleet", lake)
+        # Results of this size are in pieces.
+        single = ["attribute", "shapley", "r1", "--estimator", "antithetic", "-M", "2000", "--format", "json", "-q"]
+        assert output(*single, *common, "--on-workers") == output(*single, "--fleet", lake, "--no-cache")
+        assert "ermission" not in worker.log()
+    kinds = {subject.split(".")[2] for subject in subjects_of_results(shared)}
+    assert kinds == {"outcome", "of", "part"}
+    for archive, number in rows(str(lake), "SELECT archive, run_number FROM runs")[1]:
+        asyncio.run(forget(As(shared, "red-collector").url, RunKey("red", archive, number)))
+    assert {subject.split(".")[2] for subject in subjects_of_results(shared)} == {"deleted"}
+
+
+async def forget(url, run):
+    connection = await nats.connect(url)
+    await forget_run(connection.jetstream(timeout=2), run)
+    await connection.close()
+
+
+def subjects_of_results(shared):
+    async def ask():
+        connection = await nats.connect(As(shared, "red-worker").url)
+        found = await connection.jetstream().stream_info("digd_results", subjects_filter="digd.results.>")
+        await connection.close()
+        return found.state.subjects
+
+    return asyncio.run(ask())

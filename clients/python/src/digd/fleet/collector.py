@@ -20,10 +20,11 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
-from .live import connect, messages_of
+from .live import connect_unless, messages_of
 from .places import Fleet
 from .rows import BadMessage, Moved, Rows, RunKey, decode
 from .store import Store
+from .work_queue import RESULTS, forget_run
 
 STREAM = "digd"
 CONSUMER = "collector"
@@ -78,7 +79,9 @@ class Collector:
         self._stopping.set()
 
     async def run(self) -> None:
-        connection = await connect(self._options.fleet, reconnects=-1)
+        connection = await connect_unless(self._stopping, self._options.fleet)
+        if connection is None:
+            return
         try:
             self._js = connection.jetstream()
             subscription = await self._subscribe(self._js)
@@ -149,19 +152,25 @@ class Collector:
         await asyncio.gather(*(forget(sequence) for sequence in sequences))
 
     async def _delete(self, run: RunKey) -> None:
-        """Removes a run from the stream and the files. The stream first: without the files, nobody knows the messages.
+        """Removes a run from the stream, the files, and the results of passes.
 
+        The stream first: without the files, nobody knows the messages. The results last: no worker reads the run then.
         Of a run that moved, the files lack the void messages of its earlier homes; so the stream is searched.
         """
+        assert self._js is not None
         sequences = set(await asyncio.to_thread(self._store.begin_deletion, run))
         if await asyncio.to_thread(self._store.has_moved, run):
-            assert self._js is not None
             try:
                 sequences |= await messages_of(self._js, run, min(sequences, default=1))
             except (nats.errors.Error, asyncio.TimeoutError) as error:
                 raise OSError(f"the stream {STREAM}: {error or type(error).__name__}") from None
         await self._forget(sequences)
         await asyncio.to_thread(self._store.delete_run, run)
+        try:
+            await forget_run(self._js, run)
+        except (nats.errors.Error, asyncio.TimeoutError) as error:
+            raise OSError(f"the stream {RESULTS}: {error or type(error).__name__}") from None
+        await asyncio.to_thread(self._store.finish_deletion, run)
 
     async def _handle(self, batch: list[Msg]) -> None:
         rows: list[Rows] = []

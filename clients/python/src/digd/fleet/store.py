@@ -111,16 +111,19 @@ class Store:
         return sorted(found)
 
     def delete_run(self, run: RunKey) -> int:
-        """Removes a run from all files, and notes that. Returns the number of rows removed."""
+        """Removes a run from all files. Returns the number of rows removed."""
         removed = 0
         with self._files.locked():
-            # The note comes first: rows that arrive from now on are dropped.
-            self._note_deleted(run, done=False)
+            if self.deletion(run) is None:  # the note comes first: rows that arrive from now on are dropped
+                self._note_deleted(run, done=False)
             for table in TABLES:
                 for file in self._parts(f"{table}/tenant={run.tenant}"):
                     removed += self._remove_run(file, run)
-            self._note_deleted(run, done=True)
         return removed
+
+    def finish_deletion(self, run: RunKey) -> None:
+        """Notes that nothing has the run any more."""
+        self._note_deleted(run, done=True)
 
     def keep(self, moved: Moved) -> int:
         """Removes what earlier homes published beyond what the new home kept. Returns the number of rows removed."""
