@@ -1,12 +1,15 @@
-"""Kills the broker, the homes and the collector of a fleet at seeded random moments under load; checks its promises.
+"""Kills parts of a fleet at seeded random moments under load: broker, homes, collector, workers. Checks its promises.
 
 The streams of tests/daemon/killing.py play runs whose answers are known from an undisturbed daemon. Each connection
 begins at a random daemon, which may send the client elsewhere. Checked on every connection: no acked message is lost,
 and each answer is the expected one, whichever daemon gives it. Checked of each complete run: its last home's archive
-has every message once, in order, with the expected detections. Checked at the end: so have the Parquet files.
+has every message once, in order, with the expected detections. Checked at the end: so have the Parquet files. Meanwhile
+workers attribute complete runs; what they gave is compared at the end with what one process gives.
 """
 
 import asyncio
+import json
+import os
 import random
 import signal
 import subprocess
@@ -28,10 +31,13 @@ from killing import (
     must,
     open_archive,
 )
-from live import wait_until
+from live import DIGCTL, wait_until
 
 MAX_MOVES = 5
-LEASE_MS = 6_000  # longer than the broker is away, also on a busy machine
+WORKERS = 2
+RUNS_IN_PASS = 8
+CHIEF = [DIGCTL, "attribute", "chief", "--format", "json", "--brief"]
+LEASE_MS = 6_000  # longer than the broker is away: without a lease, homes rightly deliver unjudged
 
 
 class Moved(Exception):
@@ -95,17 +101,21 @@ class Tally:
     moves: int = 0
     runs_with_several_homes: int = 0
     repeated: int = 0
+    passes: int = 0
+    attributed: int = 0
     seconds: float = 0.0
 
 
 class FleetKilling:
-    def __init__(self, folder, nats, traces, seed, lanes=4):
+    def __init__(self, folder, nats, traces, seed, lanes=4, lease_ms=LEASE_MS):
+        self.lease_ms = lease_ms
         self.nats, self.traces, self.lake = nats, traces, folder / "lake"
         self.dice = random.Random(f"{seed}/kills")
         self.hosts = [
-            KilledHost(folder, f"h{i}", nats.url, lease_ms=LEASE_MS, more="threads = 1\n") for i in range(3)
+            KilledHost(folder, f"h{i}", nats.url, lease_ms=lease_ms, more="threads = 1\n") for i in range(3)
         ]
-        self.collector, self.lanes, self.next_run = None, lanes, 0
+        self.collector, self.workers, self.lanes, self.next_run = None, [None] * WORKERS, lanes, 0
+        self.attributed = {}  # by the condition that selects a run: what workers gave
         self.complete = []  # (run, trace)
         self.tally = Tally()
         self.stopping = False
@@ -116,6 +126,17 @@ class FleetKilling:
         for host in self.hosts:
             host.start()
         self.start_collector()
+        for i in range(WORKERS):
+            self.start_worker(i)
+
+    def start_worker(self, i):
+        command = [sys.executable, "-m", "digd.fleet", "work", *self.fleet_words(), f"--digctl={DIGCTL}"]
+        self.workers[i] = subprocess.Popen(
+            [*command, "--ack-wait=5", "--tries=20"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def fleet_words(self):
+        return [f"--fleet={self.lake}", f"--fleet={self.nats.url}"]
 
     def start_collector(self):
         command = [sys.executable, "-m", "digd.fleet", "collect", str(self.lake), "--nats", self.nats.url]
@@ -124,9 +145,10 @@ class FleetKilling:
         )
 
     def stop(self):
-        if self.collector is not None and self.collector.poll() is None:
-            self.collector.kill()
-            self.collector.wait()
+        for process in (self.collector, *self.workers):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
         for host in self.hosts:
             if host.is_alive():
                 host.kill()
@@ -171,12 +193,56 @@ class FleetKilling:
         self.tally.moves += sum(s.moves for s in streams)
         self.tally.runs_with_several_homes += len({id(home) for s in streams for home in s.homes}) > 1
 
+    # ---- the passes
+
+    def condition_of(self, run, trace):
+        """True once its files are complete. A run that moved is in several archives, of which a pass reads one."""
+        return f"(run = '{run}' AND homes = 1 AND ended IS NOT NULL AND messages = {trace.length})"
+
+    async def passes(self):
+        while not self.stopping:
+            await asyncio.sleep(0.5)
+            new = [self.condition_of(*known) for known in self.complete]
+            new = [condition for condition in new if condition not in self.attributed][-RUNS_IN_PASS:]
+            if new and self.lake.exists():
+                await asyncio.to_thread(self.attribute_on_workers, new)
+
+    def attribute_on_workers(self, conditions):
+        done = self.digctl(conditions, "--on-workers")
+        if "no run is selected" in done.stderr or "no entries of a fleet" in done.stderr:
+            return  # not collected yet
+        must(done.returncode == 0, f"a pass: {done.stderr[-1000:]}")
+        by_run = {json.loads(line)["log"]: line for line in done.stdout.splitlines()}
+        for condition in conditions:
+            if (run := condition.split("'")[1]) in by_run:
+                self.attributed[condition] = by_run[run]
+        self.tally.passes += 1
+
+    def digctl(self, conditions, *more):
+        environment = {**os.environ, "DIGD_PYTHON": sys.executable}
+        command = [*CHIEF, *self.fleet_words(), "--where", " OR ".join(conditions), *more]
+        return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+    def check_passes(self):
+        """One process gives what workers gave."""
+        conditions = list(self.attributed)
+        for at in range(0, len(conditions), 50):
+            part = conditions[at : at + 50]
+            done = self.digctl(part)
+            must(done.returncode == 0, f"the pass of one process: {done.stderr[-1000:]}")
+            must(
+                sorted(done.stdout.splitlines()) == sorted(self.attributed[condition] for condition in part),
+                "workers gave other bytes than one process",
+            )
+        self.tally.attributed = len(conditions)
+        must(conditions, "workers attributed no run")
+
     # ---- the kills
 
     async def kill(self, times, progress):
         for _ in range(times):
             await asyncio.sleep(self.dice.uniform(0, 1.0))
-            victim = self.dice.choice(["home", "home", "broker", "collector"])
+            victim = self.dice.choice(["home", "home", "broker", "collector", "worker"])
             self.tally.kills[victim] += 1
             if victim == "home":
                 await self.kill_home()
@@ -184,6 +250,11 @@ class FleetKilling:
                 self.nats.kill()
                 await asyncio.sleep(self.dice.uniform(0, 0.5))
                 await asyncio.to_thread(self.nats.start)
+            elif victim == "worker":
+                i = self.dice.randrange(WORKERS)
+                self.workers[i].kill()
+                self.workers[i].wait()
+                self.start_worker(i)
             else:
                 self.collector.kill()
                 self.collector.wait()
@@ -195,11 +266,13 @@ class FleetKilling:
         host = self.dice.choice(self.hosts)
         host.kill()
         late = self.dice.random() < 0.5
-        await asyncio.sleep(self.dice.uniform(1.2, 2.0) * LEASE_MS / 1000 if late else self.dice.uniform(0, 0.5))
+        lease_seconds = self.lease_ms / 1000
+        await asyncio.sleep(self.dice.uniform(1.2, 2.0) * lease_seconds if late else self.dice.uniform(0, 0.5))
         await asyncio.to_thread(host.restart)
 
     async def load(self, times, progress):
         lanes = [asyncio.create_task(self.lane()) for _ in range(self.lanes)]
+        lanes.append(asyncio.create_task(self.passes()))
         kills = asyncio.create_task(self.kill(times, progress))
         await asyncio.wait([*lanes, kills], return_when=asyncio.FIRST_EXCEPTION)
         self.stopping = True
@@ -218,6 +291,7 @@ class FleetKilling:
         self.start()
         asyncio.run(self.load(times, progress))
         self.check_parquet()
+        self.check_passes()
         self.tally.seconds = time.monotonic() - begun
         return self.tally
 
@@ -256,8 +330,6 @@ class FleetKilling:
         return self.difference_of_detections()
 
     def difference_of_detections(self):
-        import json
-
         files = sorted(str(path) for path in self.lake.glob("v1/detections/tenant=*/day=*/*.parquet"))
         rows = duckdb.sql(f"SELECT run, detection FROM read_parquet({files}, union_by_name = true)").fetchall()
         by_run = {}

@@ -10,7 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
 import killing
-from fleet_killing import FleetKilling
+from fleet_killing import LEASE_MS, FleetKilling
 from live import Daemon
 from nats_server import NatsServer
 
@@ -20,6 +20,7 @@ def main():
     options.add_argument("times", nargs="?", type=int, default=300)
     options.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     options.add_argument("--lanes", type=int, default=4, help="concurrent runs")
+    options.add_argument("--lease-ms", type=int, default=LEASE_MS, help="longer than this machine restarts the broker")
     arguments = options.parse_args()
     if arguments.times < 1 or arguments.lanes < 1:
         options.error("times and lanes: expected 1 or more")
@@ -31,11 +32,12 @@ def main():
         with Daemon(folder / "whole", "threads = 2\n") as whole:
             killing.record_expectations(whole, traces)
         nats.start()
-        experiment = FleetKilling(folder, nats, traces, arguments.seed, arguments.lanes)
+        experiment = FleetKilling(folder, nats, traces, arguments.seed, arguments.lanes, arguments.lease_ms)
         tally = experiment.run(arguments.times, progress)
     except AssertionError as error:
         print(
-            f"\nBROKEN: {error}\nreproduce: scripts/kill-fleet {arguments.times} --seed {arguments.seed}\n"
+            f"\nBROKEN: {error}\nreproduce: scripts/kill-fleet {arguments.times} --seed {arguments.seed}"
+            f" --lease-ms {arguments.lease_ms}\n"
             f"kept: {folder}",
             file=sys.stderr,
         )
@@ -66,6 +68,8 @@ def table(tally, seed):
         ("times that a daemon sent a client elsewhere", tally.moves),
         ("acked messages lost", 0),
         ("answers that differed", 0),
+        ("passes over runs that workers did", tally.passes),
+        ("runs attributed, compared with one process", tally.attributed),
         ("answers missed at a kill, sent again after it", tally.repeated),
         ("duration", f"{tally.seconds:.0f} s"),
     ]
