@@ -292,3 +292,14 @@ def test_the_questions_of_the_docs_have_answers(nats, tmp_path):
     answers = [rows(str(tmp_path / "lake"), question)[1] for question in questions]
     assert answers[0] == [("success", 1)]
     assert ("orphaned_event", 1) in [(rule, times) for rule, times, _ in answers[1]]
+
+
+def test_a_collector_that_reaches_no_server_says_so_and_can_be_stopped(tmp_path):
+    running = collector(NatsServer(tmp_path / "nats"), tmp_path / "lake")  # a server that was never started
+    try:
+        assert "Connect call failed" in running.stderr.readline()
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 0
