@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/child_process.h"
+#include "base/child_process.h"
 
 namespace digd::cli {
 

@@ -1,4 +1,4 @@
-// A program that digctl starts and ends.
+// A program that this one starts and ends.
 #pragma once
 
 #include <sys/types.h>
@@ -9,18 +9,20 @@
 #include <utility>
 #include <vector>
 
-namespace digd::cli {
+namespace digd {
 
 struct child_command {
   std::vector<std::string> words;                                   // the program, looked up in PATH, and its arguments
   std::vector<std::pair<std::string, std::string>> variables = {};  // added to the environment
   bool inherits_digd_variables = true;  // false: without the DIGD_* variables of this process
   std::string log = {};                 // a file for both outputs; empty: those of this process
+  int input = -1;                       // a descriptor for standard input; -1: empty
   int output = -1;                      // a descriptor for standard output; -1: as `log` says
 };
 
 // Owns one process: the destructor ends it. The process has its own process group, so that Ctrl-C in the terminal
-// reaches only digctl. Linux sends it SIGTERM if digctl dies. Thread: the one that made it.
+// reaches only its parent, and inherits no other descriptors. Linux sends it SIGTERM if the thread that started it
+// ends. Thread: the one that made it.
 class child_process {
  public:
   child_process() = default;
@@ -42,4 +44,4 @@ class child_process {
   std::optional<int> status_;
 };
 
-}  // namespace digd::cli
+}  // namespace digd

@@ -1,7 +1,8 @@
-#include "cli/child_process.h"
+#include "base/child_process.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,9 +15,11 @@
 
 extern char** environ;
 
-namespace digd::cli {
+namespace digd {
 
 namespace {
+
+constexpr unsigned close_range_cloexec = 4;  // CLOSE_RANGE_CLOEXEC, which older headers lack
 
 // Arrays for execvpe. They point into the strings, which must outlive them.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
@@ -35,7 +38,7 @@ std::vector<std::string> environment_of(const child_command& command) {
     for (const auto& [name, value] : command.variables) kept = kept && !variable.starts_with(name + '=');
     if (kept) variables.emplace_back(variable);
   }
-  for (const auto& [name, value] : command.variables) variables.push_back(name + '=' + value);
+  for (const auto& [name, value] : command.variables) variables.emplace_back(name).append("=").append(value);
   return variables;
 }
 
@@ -47,14 +50,15 @@ std::vector<std::string> environment_of(const child_command& command) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  bool ready = ::getppid() == parent;  // else digctl died before prctl
+  bool ready = ::getppid() == parent;  // else the parent died before prctl
   if (!command.log.empty()) {
     const int log = ::open(command.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ready = ready && log >= 0 && ::dup2(log, STDOUT_FILENO) >= 0 && ::dup2(log, STDERR_FILENO) >= 0;
   }
   if (command.output >= 0) ready = ready && ::dup2(command.output, STDOUT_FILENO) >= 0;
-  const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  ready = ready && nothing >= 0 && ::dup2(nothing, STDIN_FILENO) >= 0;
+  const int input = command.input >= 0 ? command.input : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ready = ready && input >= 0 && ::dup2(input, STDIN_FILENO) >= 0;
+  ready = ready && ::syscall(SYS_close_range, 3U, ~0U, close_range_cloexec) == 0;
   if (ready) ::execvpe(words[0], words, variables);
   const int reason = errno;
   static_cast<void>(!::write(failure, &reason, sizeof reason));
@@ -105,4 +109,4 @@ void child_process::end() {
   pid_ = -1;
 }
 
-}  // namespace digd::cli
+}  // namespace digd
