@@ -16,16 +16,15 @@ constexpr std::uint64_t max_usage_sum = std::uint64_t{1} << 61;
 
 // Columns of `runs` follow from its entries, as `store` keeps them while a run goes on.
 constexpr const char* runs_sql = R"sql(
-CREATE INDEX temp_order ON entries (run, n);
-INSERT INTO runs (number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms, mode, canary, activations, metrics,
-                  input_tokens, output_tokens, cost, model_calls, tool_calls)
+INSERT OR REPLACE INTO runs (number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms, mode, canary,
+                  activations, metrics, input_tokens, output_tokens, cost, model_calls, tool_calls)
 SELECT i.number, i.name,
   coalesce((SELECT arrived_ms FROM entries WHERE run = i.number AND kind = 'run_opened' LIMIT 1),
            (SELECT min(arrived_ms) FROM entries WHERE run = i.number)),
   (SELECT max(max(e.ts), coalesce((SELECT max(d.ts) FROM detections AS d WHERE d.run = i.number), e.ts))
    FROM entries AS e WHERE e.run = i.number AND e.kind NOT IN ('run_opened', 'session_joined')),
   CASE WHEN l.id IS NOT NULL THEN coalesce(l.frame ->> '$.outcome', 'unknown') END, l.arrived_ms,
-  (SELECT sum(coalesce(length(CAST(frame AS BLOB)), 0)) FROM entries WHERE run = i.number) + i.bytes,
+  i.bytes,
   (SELECT max(arrived_ms) FROM entries
    WHERE run = i.number AND kind IN ('session_joined', 'message', 'refused')),
   o.frame ->> '$.mode', o.frame ->> '$.canary',
@@ -37,16 +36,22 @@ LEFT JOIN entries AS o ON o.id = (SELECT min(id) FROM entries WHERE run = i.numb
 LEFT JOIN entries AS l ON l.id =
   (SELECT max(id) FROM entries WHERE run = i.number AND kind = 'message' AND type = 'run_ended')
 LEFT JOIN import_usage AS u ON u.number = i.number
+WHERE i.has_news
 ORDER BY i.number;
 UPDATE interventions SET (answered_by, answered_ts, answered) =
   (SELECT e.id, e.ts, e.frame ->> '$.applied' FROM entries AS e
    WHERE e.run = interventions.run AND e.kind = 'message' AND e.type = 'delivery'
-     AND coalesce(e.frame ->> '$.of', e.frame ->> '$.event') = interventions.id ORDER BY e.id LIMIT 1);
+     AND coalesce(e.frame ->> '$.of', e.frame ->> '$.event') = interventions.id ORDER BY e.id LIMIT 1)
+WHERE answered_by IS NULL AND run IN (SELECT number FROM import_runs WHERE has_news);
+)sql";
+constexpr const char* order_sql = R"sql(CREATE INDEX temp_order ON entries (run, n);)sql";
+constexpr const char* finish_sql = R"sql(
 DROP INDEX temp_order;
 DROP TABLE import_runs; DROP TABLE import_usage;
 COMMIT;
 PRAGMA wal_checkpoint(TRUNCATE);
 )sql";
+constexpr const char* publish_sql = "UPDATE import_runs SET has_news = 0; COMMIT; BEGIN;";
 
 }  // namespace
 
@@ -58,7 +63,8 @@ open_trouble row_import::open(const std::string& path, usage_reader usage) {
   failure why = db_.execute(
       "PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;"
       "PRAGMA temp_store = MEMORY; BEGIN;"
-      "CREATE TEMP TABLE import_runs (number INTEGER PRIMARY KEY, name TEXT NOT NULL, bytes INTEGER NOT NULL);"
+      "CREATE TEMP TABLE import_runs (number INTEGER PRIMARY KEY, name TEXT NOT NULL, bytes INTEGER NOT NULL,"
+      " has_news INTEGER NOT NULL);"
       "CREATE TEMP TABLE import_usage (number INTEGER PRIMARY KEY, input_tokens INTEGER, output_tokens INTEGER,"
       " cost INTEGER, model_calls INTEGER, tool_calls INTEGER);");
   if (!why) why = prepare();
@@ -69,7 +75,7 @@ failure row_import::prepare() {
   const std::pair<statement*, const char*> items[] = {
       {&fields_,
        "SELECT ?1 ->> '$.run_number', ?1 ->> '$.run', ?1 ->> '$.kind', ?1 ->> '$.frame', ?1 ->> '$.verdicts',"
-       " coalesce(?1 ->> '$.detection_shift', 0), coalesce(?1 ->> '$.seq', 0)"},
+       " coalesce(?1 ->> '$.detection_shift', 0), coalesce(?1 ->> '$.seq', 0), coalesce(?1 ->> '$.entry', 0)"},
       {&add_entry_,
        "INSERT INTO entries (id, run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame)"
        " SELECT ?1 ->> '$.entry', ?1 ->> '$.run_number', ?1 ->> '$.n', ?1 ->> '$.kind', ?1 ->> '$.session',"
@@ -98,7 +104,9 @@ failure row_import::prepare() {
       {&intervention_bytes_,
        "SELECT coalesce(sum(length(CAST(value ->> '$.intervention' AS BLOB))), 0) FROM json_each(?1, "
        "'$.interventions')"},
-      {&add_run_, "INSERT INTO import_runs VALUES (?1, ?2, ?3) ON CONFLICT (number) DO UPDATE SET bytes = bytes + ?3"},
+      {&add_run_,
+       "INSERT INTO import_runs VALUES (?1, ?2, ?3, 1)"
+       " ON CONFLICT (number) DO UPDATE SET bytes = bytes + ?3, has_news = 1"},
       {&add_usage_,
        "INSERT INTO import_usage VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (number) DO UPDATE SET"
        " input_tokens = min(input_tokens + ?2, ?7), output_tokens = min(output_tokens + ?3, ?7),"
@@ -125,11 +133,13 @@ failure row_import::add(std::string_view row) {
     fields.verdicts = fields_.text(4);
     fields.detection_shift = fields_.integer(5);
     fields.seq = static_cast<std::uint64_t>(fields_.integer(6));
+    fields.entry = fields_.integer(7);
   }
   std::vector<detection> detections;
   std::int64_t bytes = 0;
   if (why = read_detections(row, detections, bytes); why) return why;
-  bytes += static_cast<std::int64_t>(fields.verdicts.size());  // as they were stored at first
+  highest_ = std::max({highest_, fields.run_number, fields.entry, detections.empty() ? 0 : detections.back().id});
+  bytes += static_cast<std::int64_t>(fields.frame.size() + fields.verdicts.size());  // as they were stored at first
   if (fields.detection_shift != 0 && refers_to_detections(fields.verdicts)) shift_verdicts(fields, detections);
   add_run_.bind(1, fields.run_number);
   add_run_.bind(2, std::string_view(fields.run));
@@ -190,6 +200,22 @@ failure row_import::add_usage(std::int64_t run_number, const usage_amounts& used
   return add_usage_.run();
 }
 
-failure row_import::finish() { return db_.execute(runs_sql); }
+failure row_import::finish() { return db_.execute(std::string(order_sql) + runs_sql + finish_sql); }
+
+failure row_import::publish() { return db_.execute(std::string(runs_sql) + publish_sql); }
+
+failure row_import::discard() { return db_.execute("ROLLBACK; BEGIN;"); }
+
+failure row_import::remove(std::int64_t run_number) {
+  const std::string number = std::to_string(run_number);
+  std::string sql = "DELETE FROM import_runs WHERE number = " + number +
+                    "; DELETE FROM import_usage WHERE number = " + number +
+                    "; DELETE FROM runs WHERE number = " + number + ';';
+  for (const char* table : {"entries", "detections", "interventions", "outcomes"}) {
+    sql += std::string("DELETE FROM ") + table + " WHERE run = " + number + ';';
+  }
+  failure why = db_.execute(sql);
+  return why ? why : publish();
+}
 
 }  // namespace digd::archive

@@ -1,5 +1,6 @@
 // Writes an archive from the rows of a fleet, so that every reader of archives can read them: the opposite of
-// entry_stream.h. The result serves reading alone: no daemon may continue it.
+// entry_stream.h. The result serves reading alone: no daemon may continue it. Either all rows come before `finish`, or
+// `publish` shows readers what came so far, and more may follow.
 //
 // Thread: one. Failure: a `failure`; nothing throws, and the file is then incomplete. Bounds: one row is in memory.
 #pragma once
@@ -28,12 +29,20 @@ class row_import {
   // A row as JSON, with the fields that docs/fleet.md lists for a message. The rows of a run come in their order. If a
   // row has `detection_shift`, the ids of its detections are larger by that than those in its `verdicts`.
   failure add(std::string_view row);
-  // After the last row. Without it, the file has no runs.
+  // After the last row. Without it, or `publish`, the file has no runs.
   failure finish();
+  // Commits the rows so far. Its cost grows with the entries of the runs that have new rows.
+  failure publish();
+  // Drops the rows since `publish`.
+  failure discard();
+  // The largest number that a row or a run has had.
+  std::int64_t highest() const { return highest_; }
+  // Removes a run, and commits. Its number is not used again.
+  failure remove(std::int64_t run_number);
 
  private:
   struct fields {
-    std::int64_t run_number = 0, detection_shift = 0;
+    std::int64_t run_number = 0, entry = 0, detection_shift = 0;
     std::uint64_t seq = 0;
     bool is_message = false;
     std::string run, frame, verdicts;
@@ -51,6 +60,7 @@ class row_import {
   statement fields_, detection_texts_, intervention_bytes_;
   statement add_run_, add_entry_, add_detections_, add_interventions_, add_outcomes_, add_usage_;
   usage_reader usage_;
+  std::int64_t highest_ = 0;
 };
 
 }  // namespace digd::archive

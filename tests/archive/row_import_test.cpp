@@ -140,6 +140,49 @@ TEST_CASE("verdicts_name_their_detections_under_other_numbers", "[archive]") {
   CHECK(good(good(browser::open(folder.file("moved.sqlite")))->find("r2"))->number == 12);
 }
 
+TEST_CASE("readers_see_each_publication_and_nothing_between", "[archive]") {
+  const temporary_folder folder;
+  write_archive(folder.file());
+  const std::vector<std::string> rows = streamed(folder.file());
+  const std::string path = folder.file("live.sqlite");
+  row_import to;
+  REQUIRE_FALSE(to.open(path, [](std::string_view) { return std::nullopt; }));
+  REQUIRE_FALSE(to.publish());
+  const auto reads = good(browser::open(path));
+  std::size_t published = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    REQUIRE_FALSE(to.add(rows[i]));
+    CHECK(good(reads->entries_after(0, 0)).size() == published);
+    if (i % 2 == 0) continue;
+    REQUIRE_FALSE(to.publish());
+    published = i + 1;
+    CHECK(good(reads->entries_after(0, 0)).size() == published);
+  }
+  CHECK(seen_in(path) == seen_in(folder.file()));
+  CHECK(to.highest() == 8);
+}
+
+TEST_CASE("a_removed_run_leaves_no_row_and_others_stay", "[archive]") {
+  const temporary_folder folder;
+  write_archive(folder.file());
+  const std::vector<std::string> rows = streamed(folder.file());
+  const std::string path = folder.file("live.sqlite");
+  row_import to;
+  REQUIRE_FALSE(to.open(path, [](std::string_view) { return std::nullopt; }));
+  for (const std::string& row : rows) REQUIRE_FALSE(to.add(row));
+  REQUIRE_FALSE(to.publish());
+  const auto reads = good(browser::open(path));
+  REQUIRE_FALSE(to.remove(1));
+  CHECK_FALSE(good(reads->find("r1")));
+  CHECK(good(reads->entries_after(0, 1)).empty());
+  CHECK(good(reads->entries_after(0, 0)).size() == rows.size() / 2);
+  CHECK(good(reads->find("r2")));
+  REQUIRE_FALSE(to.add(moved(rows[0])));
+  REQUIRE_FALSE(to.discard());
+  REQUIRE_FALSE(to.publish());
+  CHECK(good(reads->entries_after(0, 0)).size() == rows.size() / 2);
+}
+
 TEST_CASE("a_row_that_is_no_json_is_a_failure", "[archive]") {
   const temporary_folder folder;
   row_import to;
