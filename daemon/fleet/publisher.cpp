@@ -5,8 +5,10 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "base/quote.h"
 #include "base/thread_name.h"
+#include "base/unix_time.h"
 
 namespace digd::daemon {
 
@@ -22,8 +24,15 @@ std::string subject_of(const fleet_settings& settings) {
   return "digd.archive." + settings.tenant + '.' + settings.host;
 }
 
+std::string host_subject_of(const fleet_settings& settings) {
+  return "digd.host." + settings.tenant + '.' + settings.host;
+}
+
 publisher::publisher(const fleet_settings& settings, std::string archive_path, std::string store_path)
-    : settings_(settings), archive_path_(std::move(archive_path)), store_path_(std::move(store_path)) {}
+    : settings_(settings),
+      archive_path_(std::move(archive_path)),
+      store_path_(std::move(store_path)),
+      started_ms_(unix_ms()) {}
 
 std::string publisher::start() {
   if (settings_.servers.empty()) return {};
@@ -61,6 +70,7 @@ void publisher::stop() {
   }
   wake_.notify_all();
   thread_.join();
+  if (stream_) announce(true);
   stream_.reset();
 }
 
@@ -121,6 +131,7 @@ void publisher::work() {
     std::string problem = connect();
     if (problem.empty()) problem = publish_deletions();
     if (problem.empty()) problem = publish_piece(more);
+    if (stream_ && std::chrono::steady_clock::now() >= next_announcement_) announce(false);
     if (is_stopping()) return;
     set_problem(problem);
     if (!problem.empty()) {
@@ -145,6 +156,21 @@ std::string publisher::connect() {
   std::string why;
   stream_ = connect_stream(settings_, why);
   return why;
+}
+
+// A record that replaces the one before: docs/fleet.md.
+void publisher::announce(bool stopping) {
+  next_announcement_ = std::chrono::steady_clock::now() + announce_every;
+  std::string body;
+  json_writer to(body);
+  to.open_object().key("format").integer(1).key("kind").text("host").key("version").text(DIGD_VERSION);
+  to.key("started_ms").integer(started_ms_).key("sent_ms").integer(unix_ms());
+  to.key("every_ms").integer(std::chrono::milliseconds(announce_every).count());
+  to.key("published").integer(counts_.published.load()).key("failed").integer(counts_.failed.load());
+  to.key("lag").integer(counts_.lag.load());
+  if (open_runs_) to.key("open_runs").integer(open_runs_());
+  to.key("stopping").boolean(stopping).close_object();
+  stream_->announce(body, stopping);
 }
 
 std::string publisher::publish_piece(bool& more) {

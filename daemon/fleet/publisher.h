@@ -34,6 +34,7 @@ class publisher {
  public:
   static constexpr std::chrono::milliseconds first_pause{500}, max_pause{30'000};
   static constexpr std::chrono::seconds idle_check{5};  // looks at the archive even if nobody wakes it
+  static constexpr std::chrono::seconds announce_every{10};
   static constexpr std::uint64_t max_quiet_lag = 10'000;
   static constexpr std::size_t max_deletions = 10'000;
 
@@ -56,6 +57,8 @@ class publisher {
   // whole archive once.
   std::uint64_t empty_rounds() const { return empty_rounds_.load(); }
 
+  // Before `start`: how many runs are open, for the records of this host.
+  void count_runs(std::function<std::uint64_t()> open_runs) { open_runs_ = std::move(open_runs); }
   // After `prepare`.
   const std::string& archive_name() const { return store_.archive_name(); }
   std::int64_t published() const { return store_.position().entry; }
@@ -76,6 +79,7 @@ class publisher {
   bool add_origin(archive::streamed_entry& entry) const;
   std::string deletion_of(std::int64_t number) const;
   void find_deleted_runs();
+  void announce(bool stopping);
   void set_problem(const std::string& problem);
   void pause(std::chrono::milliseconds duration);
   bool is_stopping() const { return stopping_.load(); }
@@ -96,6 +100,9 @@ class publisher {
   std::string problem_;
   home_store* homes_ = nullptr;
   published_handler on_published_;
+  std::function<std::uint64_t()> open_runs_;
+  const std::int64_t started_ms_;
+  std::chrono::steady_clock::time_point next_announcement_{};
   bool is_prepared_ = false;
   std::thread thread_;
 };

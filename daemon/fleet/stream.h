@@ -36,6 +36,9 @@ class stream {
   using scan_handler = std::function<bool(std::string_view id, std::string_view body)>;
   virtual std::string scan(std::uint64_t from, std::uint64_t upto, const scan_handler& each) = 0;
   virtual std::size_t max_message_bytes() const = 0;
+  // Publishes what this daemon says about itself, without waiting for an answer: nobody may keep it. `flushes`: waits a
+  // moment until it is sent.
+  virtual void announce(std::string_view body, bool flushes) = 0;
 };
 
 // Connects, and creates the stream `digd` if the server has none. Null: `why` has the reason.
@@ -43,5 +46,7 @@ std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::stri
 
 // The subject of a host's messages: digd.archive.TENANT.HOST.
 std::string subject_of(const fleet_settings& settings);
+// That of its records: digd.host.TENANT.HOST.
+std::string host_subject_of(const fleet_settings& settings);
 
 }  // namespace digd::daemon

@@ -20,6 +20,7 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
+from . import live
 from .live import connect_unless, messages_of
 from .places import Fleet
 from .rows import BadMessage, Moved, Rows, RunKey, decode
@@ -84,6 +85,7 @@ class Collector:
             return
         try:
             self._js = connection.jetstream()
+            await live.keep_host_records(self._js)
             subscription = await self._subscribe(self._js)
             while not self._stopping.is_set():
                 batch = await self._fetch(subscription)

@@ -11,7 +11,7 @@ import math
 import ssl
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import nats.errors
@@ -19,13 +19,18 @@ import nats.js.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy, DiscardPolicy, StreamConfig
 
 from .places import Fleet, Lost, WrongUse
 from .rows import BadMessage, Moved, Rows, RunKey, decode
 
 STREAM = "digd"
 CONSUMER = "collector"
+SUBJECTS = "digd.archive.>"
+HOSTS = "digd_hosts"
+"""The stream with the latest record of each host."""
+HOST_SUBJECTS = "digd.host.>"
+MAX_HOSTS_BYTES = 16 << 20
 MAX_LIVE = 1_000_000
 """Messages that a reader takes from the stream at most. Beyond that, collectors are too far behind."""
 BATCH = 1000
@@ -126,7 +131,7 @@ async def connect_unless(stopping: asyncio.Event, fleet: Fleet, patience: Patien
         stop.cancel()
 
 
-async def _collected(js: JetStreamContext) -> int:
+async def collected(js: JetStreamContext) -> int:
     """The stream's sequence up to which collectors have stored everything."""
     try:
         info = await js.consumer_info(STREAM, CONSUMER)
@@ -135,15 +140,33 @@ async def _collected(js: JetStreamContext) -> int:
     return info.ack_floor.stream_seq if info.ack_floor is not None else 0
 
 
+async def keep_host_records(js: JetStreamContext) -> None:
+    """Creates the stream that has the latest record of each host, if there is none and the server allows it."""
+    config = StreamConfig(
+        name=HOSTS,
+        subjects=[HOST_SUBJECTS],
+        max_msgs_per_subject=1,
+        max_bytes=MAX_HOSTS_BYTES,
+        discard=DiscardPolicy.OLD,
+    )
+    try:
+        try:
+            await js.stream_info(HOSTS)
+        except nats.js.errors.NotFoundError:
+            await js.add_stream(config)
+    except TROUBLES as error:
+        print(f"digd.fleet: no records of hosts: {error or type(error).__name__}", file=sys.stderr)
+
+
 async def _subscribe(
-    js: JetStreamContext, subject: str = "digd.archive.>", **start: Any
+    js: JetStreamContext, subject: str = SUBJECTS, stream: str = STREAM, **start: Any
 ) -> JetStreamContext.PullSubscription:
     config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=60, mem_storage=True, **start)
     # Without a durable name, and removed by the server after a minute without a reader.
-    return await js.pull_subscribe(subject, stream=STREAM, config=config)
+    return await js.pull_subscribe(subject, stream=stream, config=config)
 
 
-def _decoded(message: Msg) -> Rows | RunKey | Moved | None:
+def decoded_message(message: Msg) -> Rows | RunKey | Moved | None:
     try:
         return decode(message.subject, (message.headers or {}).get("Nats-Msg-Id", ""), message.data)
     except BadMessage:
@@ -151,10 +174,10 @@ def _decoded(message: Msg) -> Rows | RunKey | Moved | None:
 
 
 async def _messages(
-    js: JetStreamContext, first: int, last: int, subject: str = "digd.archive.>"
+    js: JetStreamContext, first: int, last: int, subject: str = SUBJECTS
 ) -> AsyncIterator[Msg]:
     """Those of the stream from one sequence to another, without those that were removed."""
-    start = {"deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": first}
+    start: dict[str, Any] = {"deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": first}
     subscription = await _subscribe(js, subject, **start)
     at = first - 1
     while at < last:
@@ -173,7 +196,7 @@ async def messages_of(js: JetStreamContext, run: RunKey, first: int) -> set[int]
     found: set[int] = set()
     last = (await js.stream_info(STREAM)).state.last_seq
     async for message in _messages(js, first, last, f"digd.archive.{run.tenant}.>"):
-        decoded = _decoded(message)
+        decoded = decoded_message(message)
         if isinstance(decoded, (Rows, Moved)) and decoded.run == run:
             found.add(message.metadata.sequence.stream)
     return found
@@ -188,7 +211,7 @@ async def uncollected(fleet: Fleet) -> list[Rows]:
             last = (await js.stream_info(STREAM)).state.last_seq
         except nats.js.errors.NotFoundError:
             return []
-        first = await _collected(js) + 1
+        first = await collected(js) + 1
         if first > last:
             return []
         if last - first >= MAX_LIVE:
@@ -197,7 +220,7 @@ async def uncollected(fleet: Fleet) -> list[Rows]:
         found: list[Rows] = []
         deleted: set[RunKey] = set()
         async for message in _messages(js, first, last):
-            decoded = _decoded(message)
+            decoded = decoded_message(message)
             if isinstance(decoded, RunKey):
                 deleted.add(decoded)
             elif isinstance(decoded, Rows):
@@ -207,28 +230,53 @@ async def uncollected(fleet: Fleet) -> list[Rows]:
         await connection.close()
 
 
-async def tail(fleet: Fleet) -> AsyncIterator[Msg | None]:
+async def _messages_from_now(js: JetStreamContext) -> dict[str, Any]:
+    return {"deliver_policy": DeliverPolicy.NEW}
+
+
+async def uncollected_first(js: JetStreamContext) -> dict[str, Any]:
+    """For `tail`: from the first message that no collector has acknowledged."""
+    return {"deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": await collected(js) + 1}
+
+
+async def latest_of_each(js: JetStreamContext) -> dict[str, Any]:
+    """For `tail`: the latest message of each subject, and then the new ones."""
+    return {"deliver_policy": DeliverPolicy.LAST_PER_SUBJECT}
+
+
+Start = Callable[[JetStreamContext], Awaitable[dict[str, Any]]]
+
+
+async def tail(
+    fleet: Fleet, begin: Start = _messages_from_now, subject: str = SUBJECTS, stream: str = STREAM
+) -> AsyncIterator[Msg | None]:
     """None once it listens, then messages in order. Waits for a stream that does not exist yet, and for the server."""
     connection = await connect(fleet, reconnects=-1)
     try:
         js = connection.jetstream()
-        start: dict[str, Any] = {"deliver_policy": DeliverPolicy.NEW}
+        start: dict[str, Any] | None = None
         subscription: JetStreamContext.PullSubscription | None = None
         listens = False
         while True:
             try:
+                if start is None:
+                    start = await begin(js)
                 if subscription is None:
-                    subscription = await _subscribe(js, **start)
+                    subscription = await _subscribe(js, subject, stream, **start)
                 if not listens:
                     listens = True
                     yield None
                 batch = await subscription.fetch(BATCH, timeout=IDLE_SECONDS)
             except (nats.errors.TimeoutError, asyncio.TimeoutError):
                 continue
+            except nats.js.errors.NotFoundError:
+                subscription = None  # there is no such stream yet
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
             except nats.errors.Error as error:
                 print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
                 subscription = None  # the server may have lost the consumer with its memory
-                await asyncio.sleep(1)
+                await asyncio.sleep(RETRY_SECONDS)
                 continue
             for message in batch:
                 start = {
@@ -249,7 +297,7 @@ async def follow(fleet: Fleet, run: str = "") -> None:
         if message is None:
             print("{}", flush=True)
             continue
-        decoded = _decoded(message)
+        decoded = decoded_message(message)
         if not isinstance(decoded, Rows) or (run and decoded.tables["entries"][0]["run"] != run):
             continue
         body = json.loads(message.data)
