@@ -77,6 +77,7 @@ std::optional<http_response> take_page(const call& in, page_request& page) {
 }
 
 routed get_runs(call& in) {
+  if (in.services.view != nullptr) return ask_fleet(in, "runs");
   page_request page;
   if (auto no = take_page(in, page)) return std::move(*no);
   return read_archive(in, [page, grant = in.grant](archive::browser& from) {

@@ -39,7 +39,19 @@ client_reads reads_of(const call& in);
 // Reads the parameters `limit` and `cursor`; the error answer if one is not valid.
 std::optional<http_response> take_page(const call& in, page_request& page);
 
+// ---- a viewer of a fleet
+
+// Passes the question on, with the parameters of the request.
+routed ask_fleet(call& in, std::string_view question);
+// Opens the run of the request before the answer is made.
+routed once_opened(call& in, routed&& answer);
+void open_for_feed(const call& in, const std::optional<std::string>& run);
+std::string view_metrics(const fleet_view& view);
+
 // ---- handlers in files of their own
+
+routed get_fleet(call& in);
+routed get_fleet_runs(call& in);
 
 routed get_runs(call& in);
 routed get_or_delete_run(call& in);

@@ -12,6 +12,7 @@
 #include "daemon/feed/feed_server.h"
 #include "daemon/fleet/home_keeper.h"
 #include "daemon/fleet/publisher.h"
+#include "daemon/fleet/view/fleet_view.h"
 #include "daemon/hooks/hook_server.h"
 #include "daemon/otlp/otlp_server.h"
 #include "daemon/runs/engine_threads.h"
@@ -110,6 +111,9 @@ void write_notes(json_writer& to, const readiness_sources& from) {
   }
   if (const std::string lost = from.homes == nullptr ? "" : from.homes->problem(); !lost.empty()) {
     notes.push_back({"fleet_lease", lost});
+  }
+  if (const std::string lost = from.view == nullptr ? "" : from.view->problem(); !lost.empty()) {
+    notes.push_back({"fleet_view", lost});
   }
   if (notes.empty()) return;
   to.key("notes").open_array();

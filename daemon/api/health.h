@@ -21,6 +21,7 @@ class hook_server;
 class memory_budget;
 class otlp_server;
 class overload_state;
+class fleet_view;
 class home_keeper;
 class publisher;
 class read_pool;
@@ -39,6 +40,7 @@ struct readiness_sources {
   const run_counts& runs;
   const daemon::publisher* publisher;  // null without an archive
   const daemon::home_keeper* homes;    // null: runs have no homes
+  const fleet_view* view = nullptr;    // null: the daemon is no viewer
 };
 
 struct connection_counts {

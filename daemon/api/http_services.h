@@ -24,6 +24,7 @@ namespace digd::daemon {
 inline constexpr std::size_t max_large_bodies = 64;
 
 class attribution_worker;
+class fleet_view;
 class search_indexer;
 
 // Decides who may send requests at all.
@@ -70,6 +71,7 @@ struct http_services {
   daemon::admission admission;
   archive_access* archive;  // null without an archive; so are feed and webhooks
   feed_server* feed;
+  fleet_view* view;  // null: the daemon is no viewer of a fleet
   webhook_server* webhooks;
   run_control runs;
   span_intake spans;

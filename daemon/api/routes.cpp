@@ -118,6 +118,7 @@ routed open_feed(call& in) {
   to.request.place = in.services.feed->take_place(client_of(in));
   if (!to.request.place) return busy("the feed, or this client, has its maximum number of readers");
   if (in.grant && !(to.request.counted = in.grant->take_connection())) return too_many_of_token(in);
+  open_for_feed(in, to.request.run);
   return to;
 }
 
@@ -252,6 +253,7 @@ routed put_mode(call& in) {
 }
 
 routed get_or_put_mode(call& in) {
+  if (in.services.view != nullptr) return respond_json("{\"mode\":\"off\",\"fleet\":true}\n");
   if (in.request.method() == http::verb::put) return put_mode(in);
   return mode_response(in.services.runs.operator_mode.load(), {});
 }
@@ -287,6 +289,7 @@ routed get_metrics(call& in) {
   }
   http_response response = metrics(in.services.metrics);
   if (in.services.archive != nullptr) response.body() += archive_reader_metrics(*in.services.archive);
+  if (in.services.view != nullptr) response.body() += view_metrics(*in.services.view);
   response.prepare_payload();
   return response;
 }
@@ -297,45 +300,53 @@ routed get_metrics(call& in) {
 // calls other routes, or checks a signed link.
 enum class intake : std::uint8_t { none, spans, hooks, mcp, decision, signed_decision };
 
+// What a viewer of a fleet does with a request. It changes nothing but its own state.
+enum class viewing : std::uint8_t { refused, as_usual, opened_run };
+
 struct route_entry {
   // "*" stands for the id of a run or the name of a webhook; the second "*" for a detection or a hold.
   std::array<std::string_view, 6> path;
   std::string_view methods;  // as in Allow
   routed (*serve)(call&);
+  viewing in_view = viewing::refused;
   right needs = right::read;  // methods that change something need `operate`
   intake takes = intake::none;
 };
 
+constexpr std::string_view litellm_path = "litellm_basic_guardrail_api";
+
 constexpr route_entry routes[] = {
-    {{}, "GET, HEAD", get_page, right::none},
-    {{"favicon.svg"}, "GET, HEAD", get_page, right::none},
-    {{"assets", "*"}, "GET, HEAD", get_page, right::none},
-    {{"healthz"}, "GET, HEAD", get_health, right::none},
-    {{"hold"}, "GET, HEAD, POST", get_or_post_hold_page, right::none, intake::signed_decision},
-    {{"readyz"}, "GET, HEAD", get_readiness},
-    {{"metrics"}, "GET, HEAD", get_metrics},
-    {{"mcp"}, "POST", post_mcp, right::read, intake::mcp},
-    {{"v1", "ingest"}, "GET", open_ingest, right::ingest},
-    {{"v1", "feed"}, "GET", open_feed, right::watch},
-    {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode},
-    {{"v1", "traces"}, "POST", post_traces, right::ingest, intake::spans},
-    {{"v1", "hooks", "*"}, "POST", post_hook, right::ingest, intake::hooks},
-    {{"v1", "guardrail", "beta", "litellm_basic_guardrail_api"}, "POST", post_guardrail, right::ingest, intake::hooks},
+    {{}, "GET, HEAD", get_page, viewing::as_usual, right::none},
+    {{"favicon.svg"}, "GET, HEAD", get_page, viewing::as_usual, right::none},
+    {{"assets", "*"}, "GET, HEAD", get_page, viewing::as_usual, right::none},
+    {{"healthz"}, "GET, HEAD", get_health, viewing::as_usual, right::none},
+    {{"hold"}, "GET, HEAD, POST", get_or_post_hold_page, viewing::refused, right::none, intake::signed_decision},
+    {{"readyz"}, "GET, HEAD", get_readiness, viewing::as_usual},
+    {{"metrics"}, "GET, HEAD", get_metrics, viewing::as_usual},
+    {{"mcp"}, "POST", post_mcp, viewing::as_usual, right::read, intake::mcp},
+    {{"v1", "ingest"}, "GET", open_ingest, viewing::refused, right::ingest},
+    {{"v1", "feed"}, "GET", open_feed, viewing::as_usual, right::watch},
+    {{"v1", "fleet"}, "GET, HEAD", get_fleet, viewing::as_usual},
+    {{"v1", "fleet", "runs"}, "GET, HEAD", get_fleet_runs, viewing::as_usual},
+    {{"v1", "mode"}, "GET, HEAD, PUT", get_or_put_mode, viewing::as_usual},
+    {{"v1", "traces"}, "POST", post_traces, viewing::refused, right::ingest, intake::spans},
+    {{"v1", "hooks", "*"}, "POST", post_hook, viewing::refused, right::ingest, intake::hooks},
+    {{"v1", "guardrail", "beta", litellm_path}, "POST", post_guardrail, viewing::refused, right::ingest, intake::hooks},
     {{"v1", "holds"}, "GET, HEAD", get_all_holds},
     {{"v1", "pilot"}, "GET, HEAD", get_pilot},
-    {{"v1", "runs"}, "GET, HEAD", get_runs},
-    {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run},
-    {{"v1", "runs", "*", "attribution"}, "GET, HEAD, POST", get_or_start_attribution},
-    {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections},
+    {{"v1", "runs"}, "GET, HEAD", get_runs, viewing::as_usual},
+    {{"v1", "runs", "*"}, "GET, HEAD, DELETE", get_or_delete_run, viewing::opened_run},
+    {{"v1", "runs", "*", "attribution"}, "GET, HEAD, POST", get_or_start_attribution, viewing::opened_run},
+    {{"v1", "runs", "*", "detections"}, "GET, HEAD", get_detections, viewing::opened_run},
     {{"v1", "runs", "*", "detections", "*", "judgement"}, "POST", post_judgement},
-    {{"v1", "runs", "*", "entries", "*"}, "GET, HEAD", get_entry},
-    {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph},
-    {{"v1", "runs", "*", "holds"}, "GET, HEAD", get_holds},
-    {{"v1", "runs", "*", "holds", "*"}, "POST", post_decision, right::read, intake::decision},
-    {{"v1", "runs", "*", "trace"}, "GET", get_trace},
-    {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report},
-    {{"v1", "runs", "*", "usage"}, "GET, HEAD", get_usage},
-    {{"v1", "search"}, "GET, HEAD", get_search},
+    {{"v1", "runs", "*", "entries", "*"}, "GET, HEAD", get_entry, viewing::opened_run},
+    {{"v1", "runs", "*", "graph"}, "GET, HEAD", get_graph, viewing::opened_run},
+    {{"v1", "runs", "*", "holds"}, "GET, HEAD", get_holds, viewing::opened_run},
+    {{"v1", "runs", "*", "holds", "*"}, "POST", post_decision, viewing::refused, right::read, intake::decision},
+    {{"v1", "runs", "*", "trace"}, "GET", get_trace, viewing::opened_run},
+    {{"v1", "runs", "*", "report"}, "GET, HEAD", get_report, viewing::opened_run},
+    {{"v1", "runs", "*", "usage"}, "GET, HEAD", get_usage, viewing::opened_run},
+    {{"v1", "search"}, "GET, HEAD", get_search, viewing::as_usual},
     {{"v1", "webhooks"}, "GET, HEAD", get_webhooks},
     {{"v1", "webhooks", "*", "dead"}, "GET, HEAD", get_dead_letters},
     {{"v1", "webhooks", "*", "retry"}, "POST", retry_dead},
@@ -358,6 +369,12 @@ bool matches(const route_entry& entry, const std::vector<std::string>& path, std
 bool needs_operate(const route_entry& entry, http::verb method) {
   return method != http::verb::get && method != http::verb::head &&
          (entry.takes == intake::none || entry.takes == intake::decision);
+}
+
+// An attribution changes nothing in the fleet.
+bool is_viewable(const route_entry& entry, http::verb method) {
+  if (entry.in_view == viewing::refused) return false;
+  return !needs_operate(entry, method) || entry.serve == get_or_start_attribution;
 }
 
 std::optional<http_response> refuse_unauthorized(const route_entry& entry, call& in) {
@@ -396,6 +413,9 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
   for (const route_entry& entry : routes) {
     if (!matches(entry, in.target.path, in.run, in.detection)) continue;
     if (!names_token(entry.methods, view(in.request.method_string()))) return wrong_method(entry.methods);
+    if (in.services.view != nullptr && !is_viewable(entry, in.request.method())) {
+      return respond_error(http::status::not_found, "viewer", "this digd only shows a fleet (fleet.view)");
+    }
     if (auto no = refuse_unauthorized(entry, in)) return std::move(*no);
     return &entry;
   }
@@ -456,8 +476,10 @@ routed route(const net::upgrade_request& request, std::string_view body, const p
   if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
   const route_entry& entry = *std::get<const route_entry*>(found);
   const bool is_decision = entry.takes == intake::signed_decision && request.method() == http::verb::post;
-  if (!is_decision && !needs_operate(entry, request.method())) return entry.serve(in);
-  return audited(in, entry.serve(in));
+  routed answer = entry.serve(in);
+  if (services.view != nullptr && entry.in_view == viewing::opened_run) answer = once_opened(in, std::move(answer));
+  if (!is_decision && !needs_operate(entry, request.method())) return answer;
+  return audited(in, std::move(answer));
 }
 
 }  // namespace digd::daemon

@@ -103,6 +103,7 @@ http_response answer_entry(archive::browser& from, const std::string& run, std::
 }  // namespace
 
 routed get_search(call& in) {
+  if (in.services.view != nullptr && in.target.parameter("run") == nullptr) return ask_fleet(in, "search");
   search_request asked{.words = {}, .run = {}, .page = {}, .grant = in.grant};
   if (auto no = take_page(in, asked.page)) return std::move(*no);
   constexpr std::size_t max_words_bytes = 1'000;

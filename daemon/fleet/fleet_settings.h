@@ -9,6 +9,7 @@ namespace digd::daemon {
 
 struct fleet_settings {
   std::vector<std::string> servers;  // empty: this daemon belongs to no fleet
+  std::vector<std::string> view;     // not empty: a viewer, which judges nothing and shows the fleet at these URLs
   std::string credentials;           // a file
   std::string ca;                    // a file
   std::string tenant = "default";
@@ -20,6 +21,7 @@ struct fleet_settings {
   std::string on_lost_stream = wait_word;  // or local_word
 
   static constexpr const char *wait_word = "wait", *local_word = "local";
+  bool is_view() const { return !view.empty(); }
   bool has_homes() const { return !servers.empty() && !url.empty(); }
   bool pins_runs() const { return on_lost_stream == local_word; }
   bool operator==(const fleet_settings&) const = default;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* stream_subjects = "digd.archive.>";
 constexpr std::int64_t day_ns = 86'400'000'000'000;
-constexpr std::int64_t poll_ms = 250;            // how often a wait looks whether digd stops
+constexpr std::int64_t poll_ms = 250;  // how often a wait looks whether digd stops
 constexpr std::int64_t max_flush_ms = 500;
 constexpr std::int64_t max_silence_ms = 10'000;  // of the server, during a scan
 
@@ -134,8 +134,8 @@ class nats_stream final : public stream {
 
   void announce(std::string_view body, bool flushes) override {
     const std::string subject = host_subject_of(settings_);
-    static_cast<void>(natsConnection_Publish(client_.connection.get(), subject.c_str(), body.data(),
-                                             static_cast<int>(body.size())));
+    static_cast<void>(
+        natsConnection_Publish(client_.connection.get(), subject.c_str(), body.data(), static_cast<int>(body.size())));
     if (flushes) static_cast<void>(natsConnection_FlushTimeout(client_.connection.get(), max_flush_ms));
   }
 

@@ -189,7 +189,9 @@ next_step make_server(app& a) {
 void unmake_server(app& a) { a.daemon.reset(); }
 
 next_step open_archive(app& a) {
-  if (a.settings.archive) {
+  if (a.settings.fleet.is_view()) {
+    a.daemon->open_view(a.settings.data_dir);
+  } else if (a.settings.archive) {
     a.daemon->open_archive(a.settings.data_dir);
   } else {
     spdlog::warn("archive_off: nothing is durable; digd acknowledges every message at once");

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "archive/files.h"
 #include "base/unix_time.h"
 #include "daemon/attribution/attribution_worker.h"
 #include "daemon/feed/feed_server.h"
@@ -49,6 +50,7 @@ fleet_settings fleet_of(const config& c) {
 }
 
 constexpr std::uint64_t max_operator_connections = 64;
+constexpr std::uint64_t view_search_bytes = std::uint64_t{256} << 20;  // of a viewer's index of the opened runs
 
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/') + 1); }
 
@@ -84,6 +86,7 @@ server::~server() {
   if (overload_) overload_->stop();
   if (spans_) spans_->stop();
   if (retention_) retention_->stop();
+  if (view_) view_->stop();
   if (reads_) reads_->stop();
   if (attribution_) attribution_->stop();
   if (search_) search_->stop();
@@ -108,11 +111,23 @@ void server::open_archive(const std::string& data_dir) {
   attribution_ = std::make_unique<attribution_worker>(path, digctl_beside_digd());
   search_ = std::make_unique<search_indexer>(path, data_dir + "/search.db", settings_.payloads.search_bytes);
   publisher_ = std::make_unique<publisher>(fleet_of(settings_), path, data_dir + "/fleet.db");
+  publisher_->count_runs([this] { return runs_.open.load(); });
   opened_archive opened = daemon::open_archive(
       data_dir, settings_.credits, [this](std::span<const archive::durable> progress) { on_durable(progress); });
   runs_lost_to_damage_ = opened.runs_lost_to_damage;
   archive_ = std::move(opened.archive);
   if (settings_.fleet.has_homes()) open_homes(data_dir);
+}
+
+void server::open_view(const std::string& data_dir) {
+  view_ = std::make_unique<fleet_view>(settings_.fleet, data_dir);
+  if (const std::string problem = view_->prepare(); !problem.empty()) throw cannot_use(problem);
+  const std::string& path = view_->archive_path();
+  const std::string index = data_dir + "/fleet-view-search.db";
+  archive::remove_archive_file(index);
+  feed_ = std::make_unique<feed_server>(path);
+  attribution_ = std::make_unique<attribution_worker>(path, digctl_beside_digd());
+  search_ = std::make_unique<search_indexer>(path, index, view_search_bytes);
 }
 
 void server::open_homes(const std::string& data_dir) {
@@ -243,11 +258,32 @@ void server::start_archive_readers() {
   retention_ = std::make_unique<retention>(live_, path, threads_, eraser_);
 }
 
+void server::start_view() {
+  const std::string& path = view_->archive_path();
+  reads_ = std::make_unique<read_pool>(path);
+  archive_access_.reset(
+      new archive_access{.path = path, .pool = *reads_, .attribution = attribution_.get(), .search = search_.get()});
+  feed_->start();
+  search_->start();
+  view_->start({.changed =
+                    [this] {
+                      feed_->wake();
+                      search_->wake();
+                    },
+                .removed =
+                    [this](std::uint64_t run_number) {
+                      feed_->forget(run_number);
+                      attribution_->forget(run_number);
+                      search_->forget(run_number);
+                    }});
+}
+
 void server::make_http_services() {
   http_services_.reset(new http_services{
       .admission = {.trusted = trusted_, .authorizer = authorizer_, .connections = connections_, .audit = *audit_},
       .archive = archive_access_.get(),
       .feed = feed_.get(),
+      .view = view_.get(),
       .webhooks = webhooks_.get(),
       .runs = {.threads = threads_, .operator_mode = operator_mode_, .eraser = eraser_, .judgements = judgements_},
       .spans = {.server = spans_.get(), .max_body_bytes = settings_.otlp.body_bytes},
@@ -258,7 +294,8 @@ void server::make_http_services() {
                                 .overload = overload_state_,
                                 .runs = runs_,
                                 .publisher = publisher_.get(),
-                                .homes = homes_.get()},
+                                .homes = homes_.get(),
+                                .view = view_.get()},
                   .started_s = started_s_,
                   .runs_lost_to_damage = runs_lost_to_damage_,
                   .connections = connections_,
@@ -278,6 +315,7 @@ void server::make_http_services() {
 
 void server::start() {
   if (archive_) start_archive_readers();
+  if (view_) start_view();
   const std::string archive_path = archive_ ? archive_->settings().path : std::string();
   spans_ = std::make_unique<otlp_server>(threads_, live_, settings_.otlp,
                                          archive_ ? folder_of(archive_path) + "otlp.db" : std::string());
@@ -431,6 +469,7 @@ void server::release_homes(std::chrono::milliseconds max_wait) {
 }
 
 void server::close_archive() {
+  if (view_) view_->stop();
   if (reads_) reads_->stop();
   if (attribution_) attribution_->stop();
   if (search_) search_->stop();

@@ -25,6 +25,7 @@
 #include "daemon/api/router.h"
 #include "daemon/fleet/home_keeper.h"
 #include "daemon/fleet/publisher.h"
+#include "daemon/fleet/view/fleet_view.h"
 #include "daemon/process/listener.h"
 #include "daemon/runs/ack_router.h"
 #include "daemon/runs/engine_threads.h"
@@ -41,6 +42,8 @@ class server {
 
   // ---- start
   void open_archive(const std::string& data_dir);
+  // In place of `open_archive`: the daemon shows a fleet, judges nothing and archives nothing.
+  void open_view(const std::string& data_dir);
   void make_threads();
   void recover();
   void listen(const listen_address& where);
@@ -77,6 +80,7 @@ class server {
   void make_listeners();
   void trust_bound_addresses();
   void start_archive_readers();
+  void start_view();
   void make_http_services();
   void on_durable(std::span<const archive::durable> progress);
   void open_homes(const std::string& data_dir);
@@ -115,6 +119,7 @@ class server {
   std::unique_ptr<http_services> http_services_;
   std::vector<std::unique_ptr<router>> routers_;  // one an engine thread
 
+  std::unique_ptr<fleet_view> view_;    // null: the daemon is no viewer
   std::unique_ptr<home_keeper> homes_;  // null: runs have no homes
   boost::asio::thread_pool rebuilder_;
   const run_services run_services_;

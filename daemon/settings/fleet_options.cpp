@@ -65,6 +65,11 @@ void add_fleet_options(std::vector<option>& table) {
       "wait: an ack means that the stream has the message; without NATS sessions go on up to their credits, and other "
       "daemons take the runs. local: runs are pinned to this daemon, judged and acknowledged here without NATS; no "
       "other daemon takes them before this one drains."));
+  table.push_back(list(
+      "fleet.view", when, [](auto& c) -> auto& { return c.fleet.view; },
+      "Makes this digd a viewer: it judges nothing and shows the fleet at these URLs: the folder or s3:// URL of its "
+      "Parquet files, and nats://HOST:PORT for what happens now. It starts python3 -m digd.fleet, or the interpreter "
+      "that DIGD_PYTHON names."));
 }
 
 bool has_stream_client() {
@@ -76,6 +81,9 @@ bool has_stream_client() {
 }
 
 std::string check_fleet(const config& c, bool can_publish) {
+  if (c.fleet.is_view() && !c.fleet.servers.empty()) {
+    return "fleet.view: a viewer judges no runs, so it belongs to no fleet; remove fleet.servers";
+  }
   if (c.fleet.servers.empty()) return {};
   if (!c.archive) return "fleet.servers: a fleet needs the archive; remove --no-archive or archive = false";
   if (!is_name(c.fleet.tenant)) {

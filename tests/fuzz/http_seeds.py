@@ -36,6 +36,8 @@ def http_requests():
             "/metrics",
             "/v1/runs?limit=5&cursor=9",
             "/v1/runs?limit=-1",
+            "/v1/fleet?since=0&by=label:team",
+            "/v1/fleet/runs?by=host&value=h1&state=failure&find=a%20b&limit=5&cursor=9",
             "/v1/search?q=zebra%20%22&run=r1&limit=5&cursor=9",
             "/v1/runs/r1/entries/7",
             "/v1/runs/r1/attribution",

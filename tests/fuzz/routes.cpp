@@ -33,6 +33,7 @@ struct offline_daemon {
       .admission = {.trusted = trusted, .authorizer = without_tokens, .connections = connections, .audit = audit},
       .archive = nullptr,
       .feed = nullptr,
+      .view = nullptr,
       .webhooks = nullptr,
       .runs = {.threads = engine.threads,
                .operator_mode = engine.operator_mode,

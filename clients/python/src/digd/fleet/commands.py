@@ -82,6 +82,13 @@ def _tail(given: argparse.Namespace) -> int:
     return 0
 
 
+def _view(given: argparse.Namespace) -> int:
+    from .view import serve
+
+    serve(places.parse(given.fleet, given.credentials, given.ca), given.folder, given.first)
+    return 0
+
+
 def _find_run(given: argparse.Namespace) -> int:
     from .selection import open_fleet
 
@@ -199,6 +206,11 @@ def _add_for_digctl(commands: Any) -> None:
         command.add_argument("--digctl", default="digctl", metavar="PROGRAM", help="the digctl that does the work")
     add_fleet(work)
     add_fleet(wait)
+    view = commands.add_parser("view", help="answer the questions of a digd with fleet.view")
+    view.add_argument("--folder", required=True, help="for temporary files")
+    view.add_argument("--first", type=int, default=1, help="the least number that the archive has not used")
+    view.set_defaults(run_command=_view)
+    add_fleet(view)
     for command in (exported, tail, find, passes):
         add_fleet(command)
         command.add_argument("--run", default="", help="only this run")

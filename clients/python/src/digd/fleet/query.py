@@ -39,7 +39,7 @@ def connect(root: str, live: Sequence[Rows] = ()) -> duckdb.DuckDBPyConnection:
         if not live:
             db.execute(f"CREATE VIEW {table} AS {stored}")
             continue
-        db.register("arrived", _live_table(table, live))
+        db.register("arrived", live_table(table, live))
         db.execute(f"CREATE TABLE live_{table} AS FROM arrived")
         if table == "entries":
             db.execute(
@@ -93,7 +93,7 @@ def _with_origin(query: str) -> str:
     )
 
 
-def _live_table(table: str, live: Sequence[Rows]) -> pa.Table:
+def live_table(table: str, live: Sequence[Rows]) -> pa.Table:
     parts = []
     for partition in sorted({rows.partition for rows in live}):
         rows = as_table(table, [row for entry in live if entry.partition == partition for row in entry.tables[table]])
