@@ -19,6 +19,7 @@ void add_eval(CLI::App& app, int& status);  // and chief-train
 void add_check(CLI::App& app, int& status);
 void add_rerun(CLI::App& app, int& status);
 void add_completion(CLI::App& app, int& status);
+void add_dashboard(CLI::App& app, int& status);  // of a fleet
 void add_delete(CLI::App& app, int& status);
 void add_demo(CLI::App& app, int& status);
 void add_export(CLI::App& app, int& status);

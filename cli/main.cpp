@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
   using namespace digd::cli;
   add_to_group(app, "Begin", status, {add_demo, add_attach});
   add_to_group(app, "Look at runs", status,
-               {add_runs, add_show, add_report, add_tail, add_pilot, add_judge, add_rules});
+               {add_runs, add_show, add_report, add_tail, add_pilot, add_judge, add_rules, add_dashboard});
   add_to_group(app, "Operate a daemon", status,
                {add_health, add_mode, add_hold, add_guards, add_export, add_delete, add_backup, add_restore, add_token,
                 add_hook, add_mcp});
