@@ -7,6 +7,7 @@ import {clearToken, token} from './net/session';
 import {RunSession} from './run_session';
 import {displayLine} from './scene/text';
 import {Compare} from './ui/compare';
+import {FleetPage} from './ui/fleet';
 import {Health} from './ui/health';
 import {HoldQueue} from './ui/hold_queue';
 import {ModeSwitch} from './ui/mode_switch';
@@ -15,6 +16,7 @@ import {RunList} from './ui/run_list';
 import {RunView} from './ui/run_view';
 import {AttachPage, ChoosePage, MissingRunPage} from './ui/start_page';
 import {TokenDialog} from './ui/token_dialog';
+import {Viewing} from './ui/viewing';
 
 const POLL_MS = 2_000;
 
@@ -92,76 +94,96 @@ interface PageProps {
 
 function Page({theme, run, visits, choose, problem, setProblem, failed}: PageProps) {
   const [mode, setMode] = useState<Mode | null>(null);
+  const [viewing, setViewing] = useState<boolean | null>(null); // null: not known yet
   const [ready, setReady] = useState<boolean | null>(null);
   const [health, setHealth] = useState(false);
   const [pilot, setPilot] = useState(false);
   const [held, setHeld] = useState<ReadonlyMap<string, number>>(new Map());
-  const list = useRuns(failed, (answered) => answered && setProblem(''), setMode, setReady);
+  const setServer = (answer: {mode: Mode; fleet?: boolean}): void => {
+    setMode(answer.mode);
+    setViewing(answer.fleet === true);
+  };
+  const list = useRuns(failed, (answered) => answered && setProblem(''), setServer, setReady);
   const session = useSession(run, failed);
   const compared = parseComparison(location.hash);
   return (
-    <div class="page">
-      <header class="top">
-        <a class="brand" href="#/" onClick={() => choose('')}>
-          <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
-            <path d="M6 6 18 12 6 18" />
-            <circle cx="6" cy="6" r="3" />
-            <circle cx="18" cy="12" r="3" />
-            <circle cx="6" cy="18" r="3" />
-          </svg>
-          digd
-        </a>
-        <ModeSwitch mode={mode} switched={setMode} failed={failed} />
-        <HoldQueue failed={failed} counted={setHeld} />
-        <button class="pilot-button" onClick={() => setPilot(true)}>
-          Pilot
-        </button>
-        <button class="health-button" onClick={() => setHealth(true)}>
-          <span
-            class={`state ${ready === null ? '' : ready ? 'well' : 'unwell'}`}
-            role="img"
-            aria-label={ready ? 'ready' : 'not ready'}
-          />
-          Health
-        </button>
-      </header>
-      {problem !== '' && (
-        <p class="problem" role="alert">
-          {problem}{' '}
-          <button class="quiet" aria-label="Dismiss" onClick={() => setProblem('')}>
-            ✕
+    <Viewing.Provider value={viewing === true}>
+      <div class="page">
+        <header class="top">
+          <a class="brand" href="#/" onClick={() => choose('')}>
+            <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
+              <path d="M6 6 18 12 6 18" />
+              <circle cx="6" cy="6" r="3" />
+              <circle cx="18" cy="12" r="3" />
+              <circle cx="6" cy="18" r="3" />
+            </svg>
+            digd
+          </a>
+          {viewing === true && (
+            <a class="fleet-link" href="#/fleet" onClick={() => choose('')}>
+              Fleet
+            </a>
+          )}
+          {viewing === false && (
+            <>
+              <ModeSwitch mode={mode} switched={setMode} failed={failed} />
+              <HoldQueue failed={failed} counted={setHeld} />
+              <button class="pilot-button" onClick={() => setPilot(true)}>
+                Pilot
+              </button>
+            </>
+          )}
+          <button class="health-button" onClick={() => setHealth(true)}>
+            <span
+              class={`state ${ready === null ? '' : ready ? 'well' : 'unwell'}`}
+              role="img"
+              aria-label={ready ? 'ready' : 'not ready'}
+            />
+            Health
           </button>
-        </p>
-      )}
-      <RunList runs={list.runs} held={held} more={list.more} chosen={run} choose={choose} older={list.older} />
-      {compared ? (
-        <Compare key={location.hash} {...compared} failed={failed} />
-      ) : session?.session.feedState === 'missing' ? (
-        <MissingRunPage run={session.session.run} />
-      ) : session ? (
-        <RunView
-          key={`${visits} ${session.session.run}`}
-          session={session.session}
-          version={session.version}
-          runs={list.runs}
-          theme={theme}
-          failed={failed}
-        />
-      ) : list.loaded && list.runs.length === 0 ? (
-        <AttachPage />
-      ) : (
-        <ChoosePage />
-      )}
-      {health && <Health close={() => setHealth(false)} />}
-      {pilot && <Pilot close={() => setPilot(false)} />}
-    </div>
+        </header>
+        {problem !== '' && (
+          <p class="problem" role="alert">
+            {problem}{' '}
+            <button class="quiet" aria-label="Dismiss" onClick={() => setProblem('')}>
+              ✕
+            </button>
+          </p>
+        )}
+        <RunList runs={list.runs} held={held} more={list.more} chosen={run} choose={choose} older={list.older} />
+        {compared ? (
+          <Compare key={location.hash} {...compared} failed={failed} />
+        ) : session?.session.feedState === 'missing' ? (
+          <MissingRunPage run={session.session.run} />
+        ) : session ? (
+          <RunView
+            key={`${visits} ${session.session.run}`}
+            session={session.session}
+            version={session.version}
+            runs={list.runs}
+            theme={theme}
+            failed={failed}
+          />
+        ) : viewing === null ? (
+          <main class="empty" />
+        ) : viewing ? (
+          <FleetPage key={visits} failed={failed} />
+        ) : list.loaded && list.runs.length === 0 ? (
+          <AttachPage />
+        ) : (
+          <ChoosePage />
+        )}
+        {health && <Health close={() => setHealth(false)} />}
+        {pilot && <Pilot close={() => setPilot(false)} />}
+      </div>
+    </Viewing.Provider>
   );
 }
 
 function useRuns(
   failed: (error: unknown) => void,
   answered: (ok: boolean) => void,
-  setMode: (mode: Mode) => void,
+  setServer: (answer: {mode: Mode; fleet?: boolean}) => void,
   setReady: (ready: boolean) => void,
 ) {
   const [pages, setPages] = useState<RunRow[][]>([[]]);
@@ -178,7 +200,7 @@ function useRuns(
         setPages((current) => [newest.runs, ...current.slice(1)]);
         setLoaded(true);
         setNext((current) => (current === null ? newest.next : current));
-        setMode(mode.mode);
+        setServer(mode);
         setReady(ready.ready);
         answered(failing.current);
         failing.current = false;

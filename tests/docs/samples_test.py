@@ -177,7 +177,7 @@ def command_lines():
 @pytest.mark.parametrize("line", list(command_lines()))
 def test_commands_name_what_exists(line):
     program, *words = shlex.split(line.replace("…", ""), comments=True)
-    if words[:1] == ["--fleet"]:  # may stand before the command
+    while words[:1] == ["--fleet"]:  # may stand before the command
         assert "--fleet" in help_of(program), line
         words = words[2:]
     commands = []

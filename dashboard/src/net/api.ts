@@ -137,7 +137,8 @@ export const runPath = (run: string): string => `/v1/runs/${encodeURIComponent(r
 export const getRuns = (cursor: string | null): Promise<{runs: RunRow[]; next: string | null}> =>
   requestJson(`/v1/runs?limit=100${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
 export const getRun = (run: string): Promise<RunDetails> => requestJson(runPath(run));
-export const getMode = (): Promise<{mode: Mode}> => requestJson('/v1/mode');
+// `fleet`: digd is a viewer of a fleet, which judges nothing.
+export const getMode = (): Promise<{mode: Mode; fleet?: boolean}> => requestJson('/v1/mode');
 export const putMode = (mode: Mode): Promise<{mode: Mode; switched: number}> =>
   requestJson('/v1/mode', {method: 'PUT', body: JSON.stringify({mode}), headers: {'Content-Type': 'application/json'}});
 

@@ -1,12 +1,13 @@
 // The detections of the run up to the position, equal ones together: rule, reason, agent, event, time, healing with its
 // text, outcome, judgement. Of a run that goes on the newest comes first; of one that had ended, the oldest.
-import {useEffect, useMemo, useState} from 'preact/hooks';
+import {useContext, useEffect, useMemo, useState} from 'preact/hooks';
 import {outcomeAt} from '../model/state_at';
 import type {RunModel} from '../model/run_model';
 import type {Detection} from '../model/types';
 import {getJudgements, postJudgement, type Judgement} from '../net/api';
 import {agentOf, groupDetections, type Order} from '../scene/detection_groups';
 import {ruleCode, ruleName, ruleNames, displayLine, displayText, stampText} from '../scene/text';
+import {Viewing} from './viewing';
 
 const PAGE_SIZE = 100;
 
@@ -167,6 +168,7 @@ interface CardProps {
 }
 
 function Card({detection, members, at, firstTs, open, judgement, judge, toggle, choose, go}: CardProps) {
+  const viewing = useContext(Viewing);
   const summary = healingSummary(detection);
   const outcome = outcomeAt(detection, at);
   return (
@@ -214,19 +216,21 @@ function Card({detection, members, at, firstTs, open, judgement, judge, toggle, 
               {detection.evidenceTotal > 12 && ` and ${detection.evidenceTotal - 12} more`}
             </p>
           )}
-          <div class="judge" role="group" aria-label="Was this right?">
-            <span>Was this right?</span>
-            {(['right', 'wrong'] as const).map((name) => (
-              <button
-                key={name}
-                class={name}
-                aria-pressed={judgement === name}
-                onClick={() => judge(judgement === name ? null : name)}
-              >
-                {name}
-              </button>
-            ))}
-          </div>
+          {!viewing && (
+            <div class="judge" role="group" aria-label="Was this right?">
+              <span>Was this right?</span>
+              {(['right', 'wrong'] as const).map((name) => (
+                <button
+                  key={name}
+                  class={name}
+                  aria-pressed={judgement === name}
+                  onClick={() => judge(judgement === name ? null : name)}
+                >
+                  {name}
+                </button>
+              ))}
+            </div>
+          )}
           {detection.at !== at && (
             <button class="quiet then" onClick={go}>
               Show the run at that moment

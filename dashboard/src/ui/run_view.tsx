@@ -1,5 +1,5 @@
 // One run at a position: graph, timeline, detections and the selected node.
-import {useCallback, useEffect, useMemo, useRef, useState} from 'preact/hooks';
+import {useCallback, useContext, useEffect, useMemo, useRef, useState} from 'preact/hooks';
 import type {Theme} from '../graph/theme';
 import type {RunModel} from '../model/run_model';
 import type {Detection, Node} from '../model/types';
@@ -28,6 +28,7 @@ import {Timeline} from './timeline';
 import {Transport} from './transport';
 import {usePlay} from './play';
 import {useTextSearch} from './text_search';
+import {Viewing} from './viewing';
 
 const MAX_FOUND = 1_000;
 const MAX_TEXT_PAGES = 10; // of 100 texts
@@ -112,6 +113,7 @@ function useSelection(model: RunModel) {
 
 export function RunView({session, version, theme, runs, failed}: Props) {
   const {model} = session;
+  const viewing = useContext(Viewing);
   const [opening] = useState(() => viewInAddress(session.run));
   const {at, held, live, playing, go, goLive, play} = usePosition(model, opening.at);
   const [axis, setAxis] = useState<Axis>(opening.axis);
@@ -239,7 +241,9 @@ export function RunView({session, version, theme, runs, failed}: Props) {
             close={() => choose(null)}
           />
         )}
-        <Holds run={session.run} open={session.feedState === 'live' && model.ended === null} failed={failed} />
+        {!viewing && (
+          <Holds run={session.run} open={session.feedState === 'live' && model.ended === null} failed={failed} />
+        )}
         <WouldHave session={session} />
         {session.details && (
           <Spending

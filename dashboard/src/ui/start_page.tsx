@@ -1,6 +1,7 @@
 // The page without a run on display: how to attach a system, which run to choose, or that the run does not exist.
-import {useState} from 'preact/hooks';
+import {useContext, useState} from 'preact/hooks';
 import {displayLine} from '../scene/text';
+import {Viewing} from './viewing';
 
 const DEFAULT_HOST = '127.0.0.1:7344'; // where clients look for digd
 
@@ -82,12 +83,15 @@ export function ChoosePage() {
 
 // The page keeps asking, because a client may still connect with this id.
 export function MissingRunPage({run}: {run: string}) {
+  const viewing = useContext(Viewing);
   return (
     <main class="empty">
       <h1>There is no such run yet</h1>
       <p role="alert">
-        digd knows no run <bdi class="asked">{displayLine(run, 100)}</bdi>. It was deleted, its id is misspelt, or no
-        client has connected with it. It appears here when a client does.
+        {viewing ? 'The fleet has' : 'digd knows'} no run <bdi class="asked">{displayLine(run, 100)}</bdi>. It was
+        deleted, its id is misspelt, or{' '}
+        {viewing ? 'its messages are still on their way' : 'no client has connected with it'}. It appears here when{' '}
+        {viewing ? 'they arrive' : 'a client does'}.
       </p>
       <p>
         <a href="#/">All runs</a>

@@ -1,0 +1,56 @@
+// Runs over time, by the time of their opening: a bar for each section of the span, the failed ones at its foot.
+import {barsOf, durationText} from '../scene/fleet';
+import type {Series} from '../net/fleet';
+import {plural} from '../scene/text';
+
+const HEIGHT = 100;
+
+const timeText = (ms: number): string => new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
+
+export function FleetChart({series}: {series: Series}) {
+  const bars = barsOf(series);
+  const most = Math.max(1, ...bars.map((bar) => bar.runs));
+  const width = 1 / bars.length;
+  const scale = (n: number): number => (n / most) * HEIGHT;
+  return (
+    <figure class="fleet-chart">
+      <svg
+        viewBox={`0 0 1 ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`Runs opened over time: at most ${plural(most, 'run')} in ${durationText(series.width_ms)}`}
+      >
+        {bars.map((bar, i) => (
+          <g key={i}>
+            <title>
+              {`${timeText(bar.startMs)} UTC: ${plural(bar.runs, 'run')}, ${bar.failure} failed or aborted`}
+            </title>
+            <rect class="hit" x={i * width} y={0} width={width} height={HEIGHT} />
+            <rect
+              class="other"
+              x={(i + 0.12) * width}
+              y={HEIGHT - scale(bar.runs)}
+              width={width * 0.76}
+              height={scale(bar.other)}
+            />
+            <rect
+              class="failure"
+              x={(i + 0.12) * width}
+              y={HEIGHT - scale(bar.failure)}
+              width={width * 0.76}
+              height={scale(bar.failure)}
+            />
+          </g>
+        ))}
+      </svg>
+      <figcaption>
+        <span>{timeText(series.start_ms)} UTC</span>
+        <span>
+          <i class="key other" /> runs opened <i class="key failure" /> failed or aborted · a bar is{' '}
+          {durationText(series.width_ms)}, at most {most.toLocaleString('en')}
+        </span>
+        <span>{timeText(series.start_ms + series.width_ms * bars.length)}</span>
+      </figcaption>
+    </figure>
+  );
+}
