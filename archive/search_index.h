@@ -1,10 +1,10 @@
-// search.db: a full-text index of what agents said, by SQLite's FTS5. It holds copies of texts of the archive, so it is
-// only as complete as the archive is, and may be deleted at any time: digd then builds it again.
+// search.db: a full-text index of what agents wrote, by SQLite's FTS5. It holds copies of texts of the archive, so it
+// is only as complete as the archive is, and may be deleted at any time: digd then builds it again.
 //
 // A document is one event with a payload. Deleted runs leave no text behind: pages are overwritten (`secure_delete`)
 // and the index is merged, which drops the words of deleted documents. Threads: one uses an index. Several connections
 // may read the same file while one writes. Bounds: `max_text_bytes` of an event; the caller keeps the file within its
-// limit with `drop_oldest_run`. Failure: a `failure`; nothing throws.
+// limit with `remove_runs`. Failure: a `failure`; nothing throws.
 #pragma once
 
 #include <cstdint>

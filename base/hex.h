@@ -17,7 +17,7 @@ inline void append_hex(std::string& out, unsigned char byte) {
 
 std::string to_hex(std::string_view bytes);
 
-// The value of a digit in either case; -1 if `c` is none.
+// The value of a digit in either case; -1 if `c` is not a digit.
 int hex_value(char c);
 
 // The bytes of lower-case digits; nothing if their number is odd, or another character occurs.

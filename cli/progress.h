@@ -1,4 +1,4 @@
-// Shows on standard error how far a command is, if standard error is a terminal.
+// Shows a command's progress on standard error, if that is a terminal.
 //
 // Nothing appears in the first second. Then one line is redrawn ten times a second. The destructor clears it, and so
 // do `pause` and `pause_for_output`, which a command holds while it writes to the terminal itself.

@@ -10,7 +10,7 @@ namespace digd::cli {
 
 class refused_lines {
  public:
-  // `line`: in the trace, from 1; 0: unknown. `field`: the offending field; empty if it is no single one.
+  // `line`: in the trace, from 1; 0: unknown. `field`: the offending field; empty if no single field is at fault.
   void add(std::uint64_t line, std::string_view code, std::string_view field, std::string_view reason);
   bool empty() const { return count_ == 0; }
   // Prints them to standard error; returns the exit status for them.

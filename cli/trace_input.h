@@ -19,8 +19,8 @@ class trace_input {
  public:
   using each_line = std::function<bool(std::string_view line)>;  // false: no more
 
-  // `what`: a file, - for standard input, or, where there is no such file, a run's id. Null, after a word on standard
-  // error, if there is no place to look for runs.
+  // `text`: a file, - for standard input, or, where there is no such file, a run's id. Null, after a message on
+  // standard error, if there is no place to look for runs.
   static std::unique_ptr<trace_input> open(const std::string& command, const std::string& text,
                                            const daemon_options& options);
 
@@ -34,7 +34,6 @@ class trace_input {
   bool is_plain_file() const;
   // Bytes of a plain file; 0: unknown.
   std::uint64_t size() const;
-  const std::string& what() const { return text_; }
 
  private:
   std::string file_lines(const each_line& each);

@@ -44,7 +44,7 @@ std::optional<refusal> refusal_from(std::string_view name);
 // A refusal and its explanation: what is wrong, in which field, and what was expected.
 struct refusal_note {
   refusal code = refusal::none;
-  std::string field;  // the offending field; empty if it is no single field
+  std::string field;  // the offending field; empty if no single field is at fault
   std::string text;
   std::optional<limit_id> limit;  // of over_limit and too_large
 
