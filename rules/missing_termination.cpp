@@ -10,8 +10,8 @@ constexpr rule_doc about{
     .code = "MC",
     .summary =
         "No work is reachable, some activation has ended, and for window_ms nobody has been active or submitted.",
-    .why = "The run has its results and hangs for want of somebody who says so.",
-    .example = "The tester consumes the last result and writes nothing: everybody thinks that another will submit.",
+    .why = "The run has its results and hangs, because no agent submits them.",
+    .example = "The tester consumes the last result and writes nothing: each agent expects another to submit.",
     .false_positives = "A service that idles between problems: give each problem a run, or end the run.",
     .cleared = "A submit event is let through.",
     .advice = "name who has to submit",

@@ -14,8 +14,8 @@ constexpr rule_doc about{
     .summary =
         "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
         "activation has consumed already.",
-    .why = "The same sub-problem is paid for twice, and two results for it are now under way.",
-    .example = "A subtask sent to two agents is solved by both; the second result is held and told about the first.",
+    .why = "The run pays twice for the same subproblem, and has two results for it.",
+    .example = "Two agents solve the same subtask; digd holds the second result and names the first.",
     .false_positives =
         "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",
     .cleared = "The repeated result is settled and the rule has not fired again on the same work.",

@@ -20,8 +20,8 @@ struct labelled_log {
   std::size_t step = 0;     // the decisive step
 };
 
-// Reads the text of one file. Returns false and sets `why` if it is no such log. The annotation may be missing unless
-// `labelled`.
+// Reads the text of one file. Returns false and sets `why` if it is not such a log. The annotation may be missing
+// unless `labelled`.
 bool read_log(std::string_view json, labelled_log& into, std::string& why, bool labelled = true);
 
 // Reads a folder of subsets, or one subset, in order of file numbers. On failure `why` names the file.

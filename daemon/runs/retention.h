@@ -58,9 +58,9 @@ class retention {
   struct attempt;
 
   void work();
-  // Deletes the next run. False: there is none, or all are in use. True also if the daemon stops meanwhile.
+  // Deletes the next run. False: there is none, or all are in use. True even if the daemon stops meanwhile.
   bool delete_one(const retention_settings& settings);
-  // `ended_before`: Unix milliseconds; none: however young.
+  // `ended_before`: Unix milliseconds; none: of any age.
   bool delete_oldest_ended(reason why, std::optional<milliseconds> ended_before = {});
   bool delete_first_unused(const std::vector<archive::run_row>& candidates, reason why,
                            std::optional<milliseconds> quiet_since = {});

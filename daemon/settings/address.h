@@ -24,7 +24,7 @@ using listen_address = std::variant<tcp_address, unix_address>;
 bool parse_address(std::string_view text, listen_address& out, std::string& why);
 std::string to_string(const listen_address& where);  // as in the configuration
 
-// The address of a listening socket. Throws std::runtime_error, with a sentence for people, if it is no such socket.
+// The address of a listening socket. Throws std::runtime_error, with a sentence for people, if it is not such a socket.
 listen_address name_of(int socket);
 
 // Whether only this machine can reach it.
