@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -101,6 +102,7 @@ class Tally:
     moves: int = 0
     runs_with_several_homes: int = 0
     repeated: int = 0
+    unjudged: int = 0
     passes: int = 0
     attributed: int = 0
     seconds: float = 0.0
@@ -164,8 +166,23 @@ class FleetKilling:
     async def lane(self):
         while not self.stopping:
             streams = self.begin_run()
-            await asyncio.gather(*(self.finish(stream) for stream in streams))
-            self.check_run(streams)
+            playing = [asyncio.create_task(self.finish(stream)) for stream in streams]
+            try:
+                await asyncio.gather(*playing)
+                self.check_run(streams)
+            except AssertionError:
+                if not self.was_unjudged(streams[0].run):
+                    raise
+                self.tally.unjudged += 1
+            finally:
+                for task in playing:
+                    task.cancel()
+                await asyncio.gather(*playing, return_exceptions=True)
+
+    def was_unjudged(self, run):
+        """Whether a home reported that it delivers the run unjudged, as its lease ended: NATS was away for too long."""
+        reported = re.compile(f'judging_stopped run="{run}" .*limit=fleet_lease')
+        return any(reported.search(host.log_text()) for host in self.hosts)
 
     async def finish(self, stream):
         deadline = time.monotonic() + 4 * TIMEOUT_S
@@ -197,7 +214,8 @@ class FleetKilling:
 
     def condition_of(self, run, trace):
         """True once its files are complete. A run that moved is in several archives, of which a pass reads one."""
-        return f"(run = '{run}' AND homes = 1 AND ended IS NOT NULL AND messages = {trace.length})"
+        accepted = trace.length - sum(answer["type"] == "error" for answer in trace.answers.values())
+        return f"(run = '{run}' AND homes = 1 AND messages = {accepted})"
 
     async def passes(self):
         while not self.stopping:
@@ -212,7 +230,7 @@ class FleetKilling:
         if "no run is selected" in done.stderr or "no entries of a fleet" in done.stderr:
             return  # not collected yet
         must(done.returncode == 0, f"a pass: {done.stderr[-1000:]}")
-        by_run = {json.loads(line)["log"]: line for line in done.stdout.splitlines()}
+        by_run = self.by_run(done.stdout)
         for condition in conditions:
             if (run := condition.split("'")[1]) in by_run:
                 self.attributed[condition] = by_run[run]
@@ -223,19 +241,23 @@ class FleetKilling:
         command = [*CHIEF, *self.fleet_words(), "--where", " OR ".join(conditions), *more]
         return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
 
+    @staticmethod
+    def by_run(lines):
+        return {json.loads(line)["log"]: line for line in lines.splitlines()}
+
     def check_passes(self):
-        """One process gives what workers gave."""
+        """One process gives what workers gave, for the runs that moved to no other home since."""
         conditions = list(self.attributed)
         for at in range(0, len(conditions), 50):
             part = conditions[at : at + 50]
             done = self.digctl(part)
             must(done.returncode == 0, f"the pass of one process: {done.stderr[-1000:]}")
-            must(
-                sorted(done.stdout.splitlines()) == sorted(self.attributed[condition] for condition in part),
-                "workers gave other bytes than one process",
-            )
-        self.tally.attributed = len(conditions)
-        must(conditions, "workers attributed no run")
+            by_run = self.by_run(done.stdout)
+            for condition in part:
+                if (run := condition.split("'")[1]) in by_run:
+                    must(by_run[run] == self.attributed[condition], f"run {run}: workers gave other bytes")
+                    self.tally.attributed += 1
+        must(2 * self.tally.attributed > len(conditions), f"{len(conditions)} runs attributed, most of them not again")
 
     # ---- the kills
 
@@ -274,7 +296,7 @@ class FleetKilling:
         lanes = [asyncio.create_task(self.lane()) for _ in range(self.lanes)]
         lanes.append(asyncio.create_task(self.passes()))
         kills = asyncio.create_task(self.kill(times, progress))
-        await asyncio.wait([*lanes, kills], return_when=asyncio.FIRST_EXCEPTION)
+        await asyncio.wait([*lanes, kills], return_when=asyncio.FIRST_COMPLETED)  # a lane ends only by a failure
         self.stopping = True
         if kills.done():
             results = await asyncio.wait_for(asyncio.gather(*lanes, kills, return_exceptions=True), 8 * TIMEOUT_S)
