@@ -207,7 +207,9 @@ http_response metrics(const metrics_sources& from) {
     now.holds_lease = from.readiness.homes->may_judge(from.readiness.homes->generation());
   }
   now.resident_bytes = resident_bytes();
-  now.heap_bytes = heap_bytes();
+  const heap_use heap = heap_in_use();
+  now.heap_bytes = heap.allocated;
+  now.heap_free_bytes = heap.free;
   add_overload(now, from.readiness.overload);
   return respond(status::ok, "text/plain; version=0.0.4; charset=utf-8", metrics_text(counts, now));
 }

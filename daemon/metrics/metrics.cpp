@@ -329,6 +329,7 @@ void write_process(prometheus_text& out, const process_facts& now) {
   out.sample(static_cast<std::uint64_t>(now.started_s));
   out.gauge("process_resident_memory_bytes", "Resident memory.", now.resident_bytes);
   out.gauge("digd_heap_bytes", "Bytes allocated and not freed.", now.heap_bytes);
+  out.gauge("digd_heap_free_bytes", "Bytes freed that the allocator keeps for later.", now.heap_free_bytes);
 }
 
 }  // namespace

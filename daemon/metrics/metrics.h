@@ -71,7 +71,7 @@ struct process_facts {
   const home_counts* homes = nullptr;       // null: runs have no homes
   bool holds_lease = false;
   std::uint64_t reads_waiting = 0;
-  std::uint64_t resident_bytes = 0, heap_bytes = 0;
+  std::uint64_t resident_bytes = 0, heap_bytes = 0, heap_free_bytes = 0;
 };
 
 std::string metrics_text(std::span<const thread_counts* const> threads, const process_facts& now);

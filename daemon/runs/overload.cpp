@@ -65,9 +65,9 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-std::uint64_t heap_bytes() {
-  const struct mallinfo2 info = ::mallinfo2();
-  return info.uordblks + info.hblkhd;
+heap_use heap_in_use() {
+  const struct mallinfo2 info = ::mallinfo2();  // the sums of all arenas
+  return {.allocated = info.uordblks + info.hblkhd, .free = info.fordblks};
 }
 
 std::uint64_t memory_limit(const std::string& root) {

@@ -123,8 +123,11 @@ class overload {
 };
 
 std::uint64_t resident_bytes();
-// Allocated and not freed. Unlike resident memory, it does not count what malloc keeps for later.
-std::uint64_t heap_bytes();
+// Of malloc. `free` is what it keeps for later, which resident memory may count.
+struct heap_use {
+  std::uint64_t allocated = 0, free = 0;
+};
+heap_use heap_in_use();
 // The memory that this process may use: the lowest memory.max or memory.high of its cgroups, else the machine's memory.
 // `root`: prefix of /proc and /sys, for tests.
 std::uint64_t memory_limit(const std::string& root = "");

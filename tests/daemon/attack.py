@@ -303,17 +303,21 @@ class Innocent:
         return None if answer is None else (time.monotonic() - begun) * 1000
 
 
-
 def measure(clients, seconds):
-    """The latencies of each client, which ask in turn. A message without a verdict ends it, and counts as infinite."""
-    took = [[] for _ in clients]
+    """The latencies of each client. A message without a verdict ends it, and counts as infinite.
+
+    The clients ask in turn, and the first one changes: the first pays for the pause, in which its process slept.
+    """
+    asking = [(client, []) for client in clients]
+    took = [latencies for _, latencies in asking]
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        for client, latencies in zip(clients, took, strict=True):
+        for client, latencies in asking:
             latency = client.ask()
             latencies.append(math.inf if latency is None else latency)
             if latency is None:
                 return took
+        asking.reverse()
         time.sleep(BETWEEN_S)
     return took
 
