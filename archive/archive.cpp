@@ -43,7 +43,7 @@ bool producer::try_push(entry_ptr& entry) {
 struct archive::state {
   digd::archive::options options;
   store file;
-  std::unique_ptr<reader> reads;
+  std::unique_ptr<reader> reads, names;
   std::atomic<std::uint64_t> next_run{1};
   std::shared_ptr<shared_queue> at;
   std::unique_ptr<writer> writes;
@@ -67,6 +67,9 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
   auto reads = reader::open(o.path, o.vfs, why);
   if (!reads) return reads.error();
   made->reads = std::move(*reads);
+  auto names = reader::open(o.path, o.vfs, why);
+  if (!names) return names.error();
+  made->names = std::move(*names);
   made->next_run = made->file.next_run_number();
   made->at = std::make_shared<shared_queue>(o);
   made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->file, std::move(on_durable));
@@ -108,7 +111,13 @@ std::size_t archive::queued() const { return state_->at->queue.held(); }
 
 boost::system::result<std::vector<stored_run>> archive::runs() const { return state_->reads->runs(); }
 
-boost::system::result<std::vector<stored_run>> archive::list_runs() const { return state_->reads->list_runs(); }
+boost::system::result<std::vector<stored_run>> archive::open_runs() const { return state_->reads->open_runs(); }
+
+boost::system::result<std::uint64_t> archive::count_ended() const { return state_->reads->count_ended(); }
+
+boost::system::result<std::vector<std::uint64_t>> archive::numbers_of(std::string_view run) const {
+  return state_->names->numbers_of(run);
+}
 
 boost::system::result<void> archive::each_entry(std::uint64_t run_number,
                                                 const std::function<bool(const stored_entry&)>& each) const {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "archive/entry.h"
@@ -135,8 +136,11 @@ class archive {
 
   // Reading: each call sees the committed entries.
   boost::system::result<std::vector<stored_run>> runs() const;
-  // The same without the runs' hellos, in a tenth of the time.
-  boost::system::result<std::vector<stored_run>> list_runs() const;
+  // Of these, the ones that have not ended, without their hellos. Costs what they are, however many have ended.
+  boost::system::result<std::vector<stored_run>> open_runs() const;
+  boost::system::result<std::uint64_t> count_ended() const;
+  // The numbers of the runs with this id, the latest first. It waits for no other call of these.
+  boost::system::result<std::vector<std::uint64_t>> numbers_of(std::string_view run) const;
   // All entries of a run in the order applied, `run_opened` first; stops if `each` returns false. No transaction is
   // open while `each` runs, so a slow one delays neither the writer nor other readers.
   boost::system::result<void> each_entry(std::uint64_t run_number,

@@ -63,7 +63,7 @@ failure damage_watch::look() {
   if (!db_) {
     if (failure why = db_.open(path_, open_mode::read_only, vfs_)) return why;
   }
-  sqlite3_db_release_memory(db_.get());  // so that cached pages are read from the file again
+  db_.release_memory();  // so that cached pages are read from the file again
   left_bytes_ = bytes_a_look;
   std::int64_t newest = 0;
   failure why = db_.query("SELECT max(id) FROM entries", newest);

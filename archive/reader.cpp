@@ -28,11 +28,16 @@ failure reader::prepare() {
       runs_);
   if (!why) {
     why = db_.prepare(
-        "SELECT number, run, NULL, opened_ms, last_ts, ended, bytes FROM runs WHERE deleting = 0 ORDER BY number",
-        list_);
+        "SELECT number, run, NULL, opened_ms, last_ts, ended, bytes FROM runs WHERE ended IS NULL AND deleting = 0"
+        " ORDER BY number",
+        open_);
   }
+  if (!why) why = db_.prepare("SELECT count(*) FROM runs WHERE ended IS NOT NULL", ended_);
   if (!why) {
     why = db_.prepare("SELECT opened_by, sum(bytes) FROM runs WHERE deleting = 0 GROUP BY opened_by", bytes_by_opener_);
+  }
+  if (!why) {
+    why = db_.prepare("SELECT number FROM runs WHERE run = ?1 AND deleting = 0 ORDER BY number DESC", numbers_);
   }
   if (!why) {
     why = db_.prepare(
@@ -67,7 +72,28 @@ failure reader::prepare() {
 
 boost::system::result<std::vector<stored_run>> reader::runs() { return read_runs(runs_); }
 
-boost::system::result<std::vector<stored_run>> reader::list_runs() { return read_runs(list_); }
+boost::system::result<std::vector<stored_run>> reader::open_runs() { return read_runs(open_); }
+
+boost::system::result<std::uint64_t> reader::count_ended() {
+  std::lock_guard guard(one_at_a_time_);
+  failure why;
+  const std::uint64_t count = ended_.step(why) ? static_cast<std::uint64_t>(ended_.integer(0)) : 0;
+  ended_.reset();
+  db_.release_memory();
+  if (why) return make_error_code(why.error());
+  return count;
+}
+
+boost::system::result<std::vector<std::uint64_t>> reader::numbers_of(std::string_view run) {
+  std::lock_guard guard(one_at_a_time_);
+  const statement_reset reset(numbers_);
+  numbers_.bind(1, run);
+  std::vector<std::uint64_t> numbers;
+  failure why;
+  while (numbers_.step(why)) numbers.push_back(static_cast<std::uint64_t>(numbers_.integer(0)));
+  if (why) return make_error_code(why.error());
+  return numbers;
+}
 
 boost::system::result<std::map<std::string, std::uint64_t>> reader::bytes_by_opener() {
   std::lock_guard guard(one_at_a_time_);

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "archive/archive.h"
@@ -24,7 +25,9 @@ class reader {
                                                              std::string* why = nullptr);
 
   boost::system::result<std::vector<stored_run>> runs();
-  boost::system::result<std::vector<stored_run>> list_runs();  // without hellos
+  boost::system::result<std::vector<stored_run>> open_runs();
+  boost::system::result<std::uint64_t> count_ended();
+  boost::system::result<std::vector<std::uint64_t>> numbers_of(std::string_view run);
   // Stored bytes of the runs that each token opened; empty: without a token. Reads the row of every run.
   boost::system::result<std::map<std::string, std::uint64_t>> bytes_by_opener();
   boost::system::result<void> each_entry(std::uint64_t run_number,
@@ -51,8 +54,8 @@ class reader {
 
   std::mutex one_at_a_time_;
   connection db_;
-  statement runs_, list_, bytes_by_opener_, entries_, unanswered_, last_entry_, exists_, last_answered_, answers_,
-      detection_;
+  statement runs_, open_, ended_, numbers_, bytes_by_opener_, entries_, unanswered_, last_entry_, exists_, last_answered_,
+      answers_, detection_;
 };
 
 }  // namespace digd::archive

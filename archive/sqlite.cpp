@@ -195,6 +195,8 @@ failure connection::query(const std::string& sql, std::string& first) {
   return why;
 }
 
+void connection::release_memory() { sqlite3_db_release_memory(get()); }
+
 bool connection::in_transaction() const { return sqlite3_get_autocommit(get()) == 0; }
 
 std::int64_t connection::last_inserted_row() const { return sqlite3_last_insert_rowid(get()); }

@@ -100,6 +100,8 @@ class connection {
   // Calls `work`, which returns a `failure`, inside a transaction: commits on success, otherwise rolls back.
   template <class Work>
   failure transaction(Work work);
+  // Frees the cached pages that no statement uses. After a scan of the file they are as many as `cache_size` allows.
+  void release_memory();
   bool in_transaction() const;
   std::int64_t last_inserted_row() const;
   std::int64_t changed_rows() const;  // by the last INSERT, UPDATE or DELETE

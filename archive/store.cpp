@@ -69,6 +69,7 @@ open_trouble store::open(const settings& settings) {
   if (failure why = db_.execute("PRAGMA ignore_check_constraints = ON")) return why;
   if (failure why = checkpoint(false)) return why;  // a killed daemon may have left a log
   if (failure why = prepare()) return why;
+  db_.release_memory();  // both the search for damage and that for runs to remove read many pages
   if (settings.value_bytes > 0) sqlite3_limit(db_.get(), SQLITE_LIMIT_LENGTH, settings.value_bytes);
   db_.set_busy_timeout(0);  // from now on the writer retries by itself and reports it
   return {};

@@ -33,16 +33,18 @@ void delete_run(const run_control& runs, const std::string& run, const std::stri
                 std::function<void(http_response&&)> done) {
   engine_thread& owner = runs.threads.owner_of(run);
   boost::asio::post(owner.context(), [&eraser = runs.eraser, &owner, run, by, done = std::move(done)] {
-    const registry::removal removed = owner.runs().remove(run);
-    switch (removed.outcome) {
-      case registry::removal::result::unknown: return done(no_such_run(run));
-      case registry::removal::result::busy: return done(busy("the run is being read back from the archive; try again"));
-      case registry::removal::result::removed: break;
-    }
-    owner.counts().runs_deleted.add();
-    spdlog::warn("run_deleted run={} number={} by={}", digd::quoted(run), removed.number, digd::quoted(by));
-    if (!owner.records().is_on()) return done(respond_nothing());
-    eraser.erase(owner, removed.number, [done] { done(respond_nothing()); });
+    owner.runs().remove(run, [&eraser, &owner, run, by, done](const registry::removal& removed) {
+      switch (removed.outcome) {
+        case registry::removal::result::unknown: return done(no_such_run(run));
+        case registry::removal::result::busy:
+          return done(busy("the run is being read back from the archive; try again"));
+        case registry::removal::result::removed: break;
+      }
+      owner.counts().runs_deleted.add();
+      spdlog::warn("run_deleted run={} number={} by={}", digd::quoted(run), removed.number, digd::quoted(by));
+      if (!owner.records().is_on()) return done(respond_nothing());
+      eraser.erase(owner, removed.number, [done] { done(respond_nothing()); });
+    });
   });
 }
 

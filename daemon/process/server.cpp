@@ -61,6 +61,7 @@ server::server(config c)
       live_(settings_),
       started_s_(unix_ms() / 1000),
       rebuilder_(thread_count(settings_) + 1),
+      finder_(1),
       run_services_{.settings = live_,
                     .default_clock = settings_.policy.defaults.clock,
                     .archive = archive_,
@@ -70,7 +71,8 @@ server::server(config c)
                     .counts = runs_,
                     .threads = threads_,
                     .homes = homes_,
-                    .rebuilder = rebuilder_},
+                    .rebuilder = rebuilder_,
+                    .finder = finder_},
       eraser_(deletions_, [this](std::uint64_t run_number) {
         feed_->forget(run_number);
         webhooks_->forget(run_number);
@@ -94,8 +96,10 @@ server::~server() {
   if (webhooks_) webhooks_->stop();
   if (publisher_) publisher_->stop();
   if (homes_) homes_->stop();
-  rebuilder_.stop();
-  rebuilder_.join();
+  for (asio::thread_pool* pool : {&rebuilder_, &finder_}) {
+    pool->stop();
+    pool->join();
+  }
   archive_.reset();
   deletions_.abandon();
   judgements_.abandon();
@@ -421,8 +425,10 @@ void server::stop_threads(std::chrono::milliseconds max_wait) {
   if (retention_) retention_->stop();
   if (reads_) reads_->stop();
   runs_.recovery.stopping = true;
-  rebuilder_.stop();
-  rebuilder_.join();
+  for (asio::thread_pool* pool : {&rebuilder_, &finder_}) {
+    pool->stop();
+    pool->join();
+  }
   std::vector<std::future<std::size_t>> backlogs;
   for (const auto& thread : threads_) {
     asio::post(thread->context(), [&t = *thread] { t.finish(); });

@@ -121,7 +121,7 @@ class server {
 
   std::unique_ptr<fleet_view> view_;    // null: the daemon is no viewer
   std::unique_ptr<home_keeper> homes_;  // null: runs have no homes
-  boost::asio::thread_pool rebuilder_;
+  boost::asio::thread_pool rebuilder_, finder_;
   const run_services run_services_;
   engine_threads threads_;
 

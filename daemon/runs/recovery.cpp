@@ -217,25 +217,28 @@ recovered_run read_back(engine_thread& owner, const archive::archive& store, con
   return replays.finish();
 }
 
+namespace {
+
+template <class T>
+T or_throw(boost::system::result<T> read) {
+  if (!read) throw std::runtime_error("the archive cannot be read: " + read.error().message());
+  return std::move(*read);
+}
+
+}  // namespace
+
 void plan_recovery(const archive::archive& store, const engine_threads& threads) {
-  auto stored = store.list_runs();
-  if (!stored) throw std::runtime_error("the archive cannot be read: " + stored.error().message());
-  std::map<std::string_view, archive::stored_run*> latest;  // a name may be used again after its run was deleted
-  const home_keeper* homes = threads.front().services().homes.get();
-  for (archive::stored_run& run : *stored) {
-    if (homes == nullptr || !homes->is_left_out(run.number)) latest[run.run] = &run;
+  const auto open = or_throw(store.open_runs());
+  std::size_t expected = 0;
+  for (const archive::stored_run& run : open) {
+    registry& runs = threads.owner_of(run.run).runs();
+    // Of runs with the same name, which a fleet may have restored, only the latest is the run.
+    if (runs.latest_of(or_throw(store.numbers_of(run.run))) != run.number) continue;
+    runs.expect({.number = run.number, .run = run.run, .bytes = run.bytes});
+    ++expected;
   }
-  std::size_t open = 0;
-  for (const auto& [name, run] : latest) {
-    registry& runs = threads.owner_of(name).runs();
-    if (run->ended.empty()) {
-      runs.expect({.number = run->number, .run = run->run, .bytes = run->bytes});
-      ++open;
-    } else {
-      runs.remember_ended({.number = run->number, .run = run->run});
-    }
-  }
-  if (!latest.empty()) spdlog::info("recovering runs={} ended={}", open, latest.size() - open);
+  const std::uint64_t ended = or_throw(store.count_ended());
+  if (expected + ended > 0) spdlog::info("recovering runs={} ended={}", expected, ended);
 }
 
 void begin_recovery(const engine_threads& threads) {

@@ -38,10 +38,8 @@ void registry::join(join_request&& request) {
   if (const auto waiting = rebuilding_.find(name); waiting != rebuilding_.end()) {
     return wait_for(waiting->second, std::move(request));
   }
-  const auto past = ended_.find(name);
-  const std::uint64_t number = past == ended_.end() ? 0 : past->second;
-  if (homes() != nullptr || number != 0) return rebuild({.number = number, .run = name}, std::move(request));
-  open(std::move(request));
+  if (owner_.services().archive == nullptr) return open(std::move(request));
+  search_for(std::move(request));
 }
 
 void registry::open(join_request&& request, const home_answer* home) {
@@ -100,8 +98,6 @@ void registry::adopt(std::shared_ptr<run_host> host) {
   by_name_[host->name()] = std::move(host);
 }
 
-void registry::remember_ended(const archive::stored_run& run) { ended_[run.run] = run.number; }
-
 void registry::ended(run_host& host, run_outcome outcome) {
   owner_.services().counts.open.fetch_sub(1);
   owner_.counts().runs_ended.add();
@@ -118,25 +114,45 @@ void registry::retire_if_idle(run_host& host) {
   owner_.counts().runs_unloaded.add();
   by_number_.erase(host.number());
   by_name_.erase(host.name());
-  if (owner_.records().is_on()) ended_[host.name()] = host.number();
 }
 
 // ---- the operator
 
-registry::removal registry::remove(const std::string& name) {
-  if (rebuilding_.contains(name)) return {removal::result::busy};
-  if (const auto past = ended_.find(name); past != ended_.end()) {
-    const std::uint64_t number = past->second;
-    if (homes() != nullptr) homes()->forget(name, number);
-    ended_.erase(past);
-    return {removal::result::removed, number};
+bool registry::remove_loaded(const std::string& name, removal& result) {
+  if (rebuilding_.contains(name)) {
+    result.outcome = removal::result::busy;
+    return true;
   }
   const auto live = by_name_.find(name);
-  if (live == by_name_.end()) return {removal::result::unknown};
+  if (live == by_name_.end()) return false;
   const std::shared_ptr<run_host> host = live->second;
   if (homes() != nullptr) homes()->forget(name, host->number());
   forget(*host);
-  return {removal::result::removed, host->number()};
+  result = {removal::result::removed, host->number()};
+  return true;
+}
+
+void registry::remove(const std::string& name, std::function<void(removal)> done) {
+  removal result;
+  if (remove_loaded(name, result) || owner_.services().archive == nullptr) return done(result);
+  if (!can_search()) return done({removal::result::busy});
+  search(name, [this, name, done = std::move(done)](search_result number) {
+    removal result;
+    if (remove_loaded(name, result)) return done(result);  // it was opened meanwhile
+    if (!number) {
+      result.outcome = removal::result::busy;
+    } else if (*number != 0) {
+      if (homes() != nullptr) homes()->forget(name, *number);
+      removed_.insert(*number);
+      result = {removal::result::removed, *number};
+    }
+    done(result);
+  });
+}
+
+void registry::erased(std::uint64_t number) {
+  erased_.push_back({number, searches_begun_});
+  forget_erased();
 }
 
 registry::removal::result registry::remove_unused(const std::string& name, std::uint64_t number,
@@ -145,14 +161,10 @@ registry::removal::result registry::remove_unused(const std::string& name, std::
   const auto remove_home = [&] {
     if (homes() != nullptr) homes()->forget(name, number);
   };
-  if (const auto past = ended_.find(name); past != ended_.end()) {
-    if (past->second == number) ended_.erase(past);
-    remove_home();
-    return removal::result::removed;
-  }
   const std::shared_ptr<run_host> host = find(number);
   if (!host) {
     remove_home();
+    removed_.insert(number);
     return removal::result::removed;
   }
   const bool is_quiet = quiet_since && host->last_heard_ms() < *quiet_since;
@@ -164,6 +176,7 @@ registry::removal::result registry::remove_unused(const std::string& name, std::
 
 // The caller holds `host`.
 void registry::forget(run_host& host) {
+  if (owner_.records().is_on()) removed_.insert(host.number());
   host.close_deleted();
   drop(host);
 }
@@ -217,6 +230,67 @@ std::size_t registry::follow_operator() {
   return changed;
 }
 
+// ---- search of the archive
+
+void registry::search(const std::string& name, std::function<void(search_result)> then) {
+  ++searches_begun_;
+  boost::asio::post(owner_.services().finder, [owner = &owner_, name, then = std::move(then)]() mutable {
+    auto numbers = owner->services().archive->numbers_of(name);
+    boost::asio::post(owner->context(), [owner, numbers = std::move(numbers), then = std::move(then)] {
+      registry& runs = owner->runs();
+      then(numbers ? search_result(runs.latest_of(*numbers)) : search_result(numbers.error()));
+      ++runs.searches_done_;
+      runs.forget_erased();
+    });
+  });
+}
+
+std::uint64_t registry::latest_of(const std::vector<std::uint64_t>& numbers) const {
+  for (const std::uint64_t number : numbers) {
+    const bool is_left_out = homes() != nullptr && homes()->is_left_out(number);
+    if (!is_left_out && !removed_.contains(number)) return number;
+  }
+  return 0;
+}
+
+void registry::search_for(join_request&& request) {
+  if (!can_search()) return refuse(request, "run", "too many clients wait until digd has found their run; try again");
+  std::string name = request.greeting.run;
+  pending_run& pending = rebuilding_[name];
+  pending.run.run = name;
+  pending.is_reading = true;
+  pending.requests.push_back(std::move(request));
+  ++searched_;
+  search(name, [this, name](search_result number) { found(name, number); });
+}
+
+void registry::found(const std::string& name, search_result number) {
+  --searched_;
+  const auto waiting = rebuilding_.find(name);
+  if (waiting == rebuilding_.end()) return;
+  pending_run& pending = waiting->second;
+  const std::size_t most = homes() != nullptr ? max_waiting : max_rebuilding;
+  const bool is_stored = homes() != nullptr || (number && *number != 0);
+  if (number && is_stored && rebuilding_.size() - expected_left_ - searched_ <= most) {
+    pending.run.number = *number;
+    pending.is_reading = false;
+    if (homes() != nullptr) return ask_home(name, pending.run.number);
+    return read(pending);
+  }
+  std::vector<join_request> requests = std::move(pending.requests);
+  rebuilding_.erase(waiting);
+  if (!number) return refuse_all(requests, "the archive cannot be read; try again");
+  if (is_stored) return refuse_all(requests, "too many runs are being read back; try again");
+  open_all(std::move(requests), nullptr);
+}
+
+void registry::forget_erased() {
+  while (!erased_.empty() && erased_.front().searches_begun <= searches_done_) {
+    removed_.erase(erased_.front().number);
+    erased_.pop_front();
+  }
+}
+
 // ---- reading back
 
 void registry::expect(archive::stored_run run) {
@@ -246,19 +320,6 @@ void registry::wait_for(pending_run& pending, join_request&& request) {
   if (requests.size() >= max_waiting) return refuse(request, "run", "too many clients wait for this run; try again");
   if (requests.empty() && !pending.is_reading) wanted_.push_back(pending.run.run);
   requests.push_back(std::move(request));
-}
-
-void registry::rebuild(archive::stored_run run, join_request&& request) {
-  const std::size_t most = homes() != nullptr ? max_waiting : max_rebuilding;
-  if (rebuilding_.size() - expected_left_ >= most) {
-    return refuse(request, "run", "too many runs are being read back; try again");
-  }
-  std::string name = run.run;
-  pending_run& pending = rebuilding_[name];
-  pending.run = std::move(run);
-  pending.requests.push_back(std::move(request));
-  if (homes() != nullptr) return ask_home(name, pending.run.number);
-  read(pending);
 }
 
 void registry::read(pending_run& pending) {
@@ -294,12 +355,10 @@ void registry::take_in(pending_run&& pending, recovered_run&& result) {
   const std::shared_ptr<run_host> host = std::move(result.host);
   if (pending.is_expected) count_recovered(host == nullptr);
   if (!host) {
-    ended_[name] = pending.run.number;
     spdlog::error("{} run={} number={} why={}", pending.is_expected ? "recovery_failed" : "rebuild_failed",
                   digd::quoted(name), pending.run.number, digd::quoted(result.why));
     return refuse_all(pending.requests, "the run cannot be read back from the archive");
   }
-  ended_.erase(name);
   if (pending.home) host->set_home(pending.home->generation, pending.home->pinned);
   adopt(host);
   if (homes() != nullptr) settle_home(*host);

@@ -1,14 +1,18 @@
-// The runs of one engine thread: open runs in memory, ended ones by name.
+// The runs of one engine thread: those that are open, or have clients.
 //
 // Thread: its engine thread. Bounds: `runs` that have not ended, over all threads; beyond that, a new run is refused
-// with over_limit. Ended runs without clients leave memory. A hello for one reads it back from the archive on another
-// thread, at most `max_rebuilding` at once. Open runs that the archive had at the start are read back one after the
-// other; those that a client waits for go first. At most `max_waiting` hellos wait for a run.
+// with over_limit. Ended runs without clients leave memory, with their names. So a hello for a run that is not in
+// memory first looks for it in the archive, on another thread, at most `max_searches` at once. What it finds is read
+// back on a further thread, at most `max_rebuilding` at once. Open runs that the archive had at the start are read back
+// one after the other; those that a client waits for go first. At most `max_waiting` hellos wait for a run.
 #pragma once
 
+#include <boost/system/result.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +32,7 @@ struct token_weight;
 
 class registry {
  public:
+  static constexpr std::size_t max_searches = 10'000;
   static constexpr std::size_t max_rebuilding = 64;
   static constexpr std::size_t max_waiting = 1'000;
 
@@ -43,7 +48,8 @@ class registry {
   }
 
   // ---- recovery. The first two before the thread starts.
-  void remember_ended(const archive::stored_run& run);
+  // Of the numbers of runs with the same name, the latest first: that of the run; 0: each was deleted, or moved away.
+  std::uint64_t latest_of(const std::vector<std::uint64_t>& numbers) const;
   // An open run, to be read back.
   void expect(archive::stored_run run);
   // Begins to read the next expected run back; the others follow one after another.
@@ -63,7 +69,10 @@ class registry {
     enum class result : std::uint8_t { unknown, busy, removed } outcome = result::unknown;
     std::uint64_t number = 0;
   };
-  removal remove(const std::string& name);
+  // `done` is called on this thread, before or after the call returns.
+  void remove(const std::string& name, std::function<void(removal)> done);
+  // Nothing of a run that was removed is stored any longer.
+  void erased(std::uint64_t number);
   // For retention: the same, unless the run is in use, which is `busy`. In use is a run with a client, and one that has
   // not ended, unless it received nothing since `quiet_since` (Unix milliseconds). `number`: of the stored run; a
   // number that is unknown here is `removed`.
@@ -89,14 +98,21 @@ class registry {
   struct pending_run {
     archive::stored_run run;
     bool is_expected = false;  // by recovery
-    bool is_reading = false;
+    bool is_reading = false;   // or the archive is searched for it
     std::vector<join_request> requests;
     // ---- in a fleet with homes
     std::unique_ptr<home_answer> home;    // once it is known
     std::unique_ptr<recovered_run> read;  // read back, and waits for its home
   };
   void wait_for(pending_run& pending, join_request&& request);
-  void rebuild(archive::stored_run run, join_request&& request);
+  // ---- search of the archive
+  using search_result = boost::system::result<std::uint64_t>;  // number of the run; 0: none; an error: unknown
+  bool can_search() const { return searches_begun_ - searches_done_ < max_searches; }
+  void search(const std::string& name, std::function<void(search_result)> then);
+  void search_for(join_request&& request);
+  void found(const std::string& name, search_result number);
+  void forget_erased();
+  bool remove_loaded(const std::string& name, removal& result);
   void read(pending_run& pending);
   void rebuilt(const std::string& name, recovered_run&& result);
   void count_recovered(bool failed);
@@ -108,7 +124,7 @@ class registry {
   void on_home(const std::string& name, home_answer&& answer);
   void on_home_elsewhere(pending_run&& pending, const home_answer& answer);
   void on_home_unavailable(pending_run&& pending, const home_answer& answer);
-  void open_all(std::vector<join_request>&& requests, const home_answer& home);
+  void open_all(std::vector<join_request>&& requests, const home_answer* home);
   void settle_home(run_host& host);
   void confirm(run_host& host);
   void on_confirmed(const std::string& name, std::uint64_t number, home_answer&& answer);
@@ -116,10 +132,18 @@ class registry {
   engine_thread& owner_;
   boost::unordered_flat_map<std::string, std::shared_ptr<run_host>> by_name_;
   boost::unordered_flat_map<std::uint64_t, std::shared_ptr<run_host>> by_number_;
-  boost::unordered_flat_map<std::string, std::uint64_t> ended_;  // run to number
   boost::unordered_flat_map<std::string, pending_run> rebuilding_;
   std::size_t expected_left_ = 0;              // in rebuilding_
+  std::size_t searched_ = 0;                   // in rebuilding_: names that the archive is searched for
   std::deque<std::string> expected_, wanted_;  // runs to recover; wanted: a client waits. May name runs already read
+  std::uint64_t searches_begun_ = 0, searches_done_ = 0;  // they end in the order in which they began
+  // Removed runs of which the archive may still have rows, or a search may still find them. The second ends when all
+  // searches are done that had begun when the last row was gone.
+  struct erased_run {
+    std::uint64_t number, searches_begun;
+  };
+  boost::unordered_flat_set<std::uint64_t> removed_;
+  std::deque<erased_run> erased_;
 };
 
 }  // namespace digd::daemon

@@ -44,7 +44,6 @@ void registry::on_home(const std::string& name, home_answer&& answer) {
       if (std::exchange(pending.is_expected, false)) count_recovered(false);
       pending.run = {.number = answer.number, .run = name};
       pending.read.reset();
-      ended_.erase(name);
     }
     pending.home = std::make_unique<home_answer>(std::move(answer));
     return read(pending);
@@ -54,8 +53,7 @@ void registry::on_home(const std::string& name, home_answer&& answer) {
   switch (answer.is) {
     case home_decision::kind::opened:
       if (done.is_expected) count_recovered(false);
-      ended_.erase(name);
-      return open_all(std::move(done.requests), answer);
+      return open_all(std::move(done.requests), &answer);
     case home_decision::kind::kept: {
       done.home = std::make_unique<home_answer>(std::move(answer));
       recovered_run read = std::move(*done.read);
@@ -73,7 +71,6 @@ void registry::on_home_elsewhere(pending_run&& pending, const home_answer& answe
   if (pending.is_expected) count_recovered(false);
   if (pending.run.number != 0) {
     homes()->note_moved(pending.run.number);
-    ended_.erase(name);
     spdlog::warn("run_moved run={} number={} to={}", digd::quoted(name), pending.run.number, digd::quoted(answer.url));
   }
   send_elsewhere(pending.requests, answer.url);
@@ -89,11 +86,11 @@ void registry::on_home_unavailable(pending_run&& pending, const home_answer& ans
   refuse_all(pending.requests, answer.why);
 }
 
-void registry::open_all(std::vector<join_request>&& requests, const home_answer& home) {
+void registry::open_all(std::vector<join_request>&& requests, const home_answer* home) {
   bool is_first = true;
   for (join_request& request : requests) {
     if (std::exchange(is_first, false)) {
-      open(std::move(request), &home);
+      open(std::move(request), home);
     } else {
       join(std::move(request));
     }

@@ -46,6 +46,7 @@ struct run_services {
   const engine_threads& threads;
   const std::unique_ptr<home_keeper>& homes;  // null: runs have no homes
   boost::asio::thread_pool& rebuilder;        // reads runs back: one more thread than engine threads
+  boost::asio::thread_pool& finder;           // finds runs in the archive by their names: one thread
 
   std::uint64_t next_run_number() const {
     return archive ? archive->next_run_number() : counts.unarchived.fetch_add(1) + 1;

@@ -17,7 +17,7 @@ struct one_engine_thread {
   std::atomic<mode> operator_mode{mode::enforce};
   run_counts counts;
   std::unique_ptr<home_keeper> homes;  // null: runs have no homes
-  boost::asio::thread_pool rebuilder{1};
+  boost::asio::thread_pool rebuilder{1}, finder{1};
   engine_threads threads;
   const run_services services{.settings = live,
                               .default_clock = settings.policy.defaults.clock,
@@ -28,7 +28,8 @@ struct one_engine_thread {
                               .counts = counts,
                               .threads = threads,
                               .homes = homes,
-                              .rebuilder = rebuilder};
+                              .rebuilder = rebuilder,
+                              .finder = finder};
 
   // `store`: null for a daemon without an archive.
   explicit one_engine_thread(std::unique_ptr<archive::archive> store = nullptr, std::size_t count = 1)
@@ -37,6 +38,7 @@ struct one_engine_thread {
   }
   ~one_engine_thread() {
     rebuilder.join();
+    finder.join();
     archive.reset();
     threads.run_down();
   }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "daemon/api/health.h"
@@ -29,7 +30,9 @@ void store_run(archive::producer& to, std::uint64_t number, const std::string& n
     archive::testing::push(to, archive::testing::message(number, seq));
 }
 
-// Three open runs; the last cannot be read.
+constexpr std::uint64_t ended_number = 4;
+
+// Three open runs, of which the last cannot be read, and one that has ended.
 std::unique_ptr<archive::archive> stored(const std::string& path) {
   {
     const auto before = open(path);
@@ -38,6 +41,12 @@ std::unique_ptr<archive::archive> stored(const std::string& path) {
     store_run(*to, 2, "b", 5);
     archive::testing::push(*to, archive::testing::opening(3, "damaged"));
     archive::testing::push(*to, archive::testing::message(3, 7));
+    store_run(*to, ended_number, "ended", 1);
+    archive::entry end = archive::testing::message(ended_number, 2);
+    end.type = "run_ended";
+    end.frame = R"({"type":"run_ended","seq":2,"outcome":"success"})";
+    end.ended = "success";
+    archive::testing::push(*to, std::move(end));
     before->stop();
   }
   return open(path);
@@ -74,6 +83,13 @@ struct restarted_daemon {
     }
     REQUIRE(is_done());
   }
+  // Of a run for which the archive need not be searched.
+  registry::removal::result remove_loaded(const std::string& run) {
+    std::optional<registry::removal::result> outcome;
+    runs().remove(run, [&](const registry::removal& removed) { outcome = removed.outcome; });
+    REQUIRE(outcome);
+    return *outcome;
+  }
   // Runs the loop until so many runs are read back.
   void recover(std::uint64_t count) {
     run_until([&] { return engine.counts.recovery.done.load() >= count; });
@@ -86,7 +102,7 @@ TEST_CASE("a_new_run_opens_while_others_are_read_back", "[daemon]") {
   restarted_daemon daemon;
   CHECK(daemon.readiness_text() == "recovering: recovering: 0 of 3 runs\n");
   const auto fresh = daemon.greet("new");
-  REQUIRE(fresh->results.size() == 1);
+  daemon.run_until([&] { return fresh->results.size() == 1; });
   CHECK_FALSE(fresh->results[0].refused);
   CHECK(fresh->results[0].acked_seq == 0);
   begin_recovery(daemon.engine.threads);
@@ -129,15 +145,57 @@ TEST_CASE("a_run_that_cannot_be_read_holds_up_no_other", "[daemon]") {
   CHECK(daemon.greet("a")->results.size() == 1);
 }
 
+TEST_CASE("an_ended_run_that_is_not_in_memory_is_found_in_the_archive", "[daemon]") {
+  restarted_daemon daemon;
+  CHECK_FALSE(daemon.runs().find("ended"));
+  CHECK_FALSE(daemon.runs().is_being_read("ended"));
+  const auto client = daemon.greet("ended");
+  const auto other = daemon.greet("ended");  // waits with the first
+  daemon.run_until([&] { return client->results.size() + other->results.size() == 2; });
+  CHECK(client->results[0].acked_seq == 2);
+  CHECK(other->results[0].acked_seq == 2);
+  REQUIRE(daemon.runs().find("ended"));
+  CHECK(daemon.runs().find("ended")->number() == ended_number);
+}
+
+TEST_CASE("the_name_of_a_deleted_run_is_free_before_its_rows_are_gone", "[daemon]") {
+  restarted_daemon daemon;
+  std::vector<registry::removal> removed;
+  const auto keep = [&](const registry::removal& one) { removed.push_back(one); };
+  for (const char* name : {"ended", "ended", "unknown"}) {
+    const std::size_t before = removed.size();
+    daemon.runs().remove(name, keep);
+    daemon.run_until([&] { return removed.size() > before; });
+  }
+  using result = registry::removal::result;
+  CHECK(removed[0].outcome == result::removed);
+  CHECK(removed[0].number == ended_number);
+  CHECK(removed[1].outcome == result::unknown);
+  CHECK(removed[2].outcome == result::unknown);
+  const auto client = daemon.greet("ended");
+  daemon.run_until([&] { return client->results.size() == 1; });
+  CHECK(client->results[0].acked_seq == 0);
+  REQUIRE(daemon.runs().find("ended"));
+  CHECK(daemon.runs().find("ended")->number() > ended_number);
+}
+
+TEST_CASE("a_run_that_retention_deletes_is_not_found_by_its_name", "[daemon]") {
+  restarted_daemon daemon;
+  CHECK(daemon.runs().remove_unused("ended", ended_number, std::nullopt) == registry::removal::result::removed);
+  const auto client = daemon.greet("ended");
+  daemon.run_until([&] { return client->results.size() == 1; });
+  CHECK(client->results[0].acked_seq == 0);
+}
+
 TEST_CASE("runs_that_are_still_read_back_count_as_open_and_cannot_be_deleted", "[daemon]") {
   restarted_daemon daemon;
   CHECK(daemon.engine.counts.open == 3);
-  CHECK(daemon.runs().remove("a").outcome == registry::removal::result::busy);
+  CHECK(daemon.remove_loaded("a") == registry::removal::result::busy);
   CHECK(daemon.runs().remove_unused("a", 1, std::nullopt) == registry::removal::result::busy);
   begin_recovery(daemon.engine.threads);
   daemon.recover(3);
   CHECK(daemon.engine.counts.open == 2);
-  CHECK(daemon.runs().remove("a").outcome == registry::removal::result::removed);
+  CHECK(daemon.remove_loaded("a") == registry::removal::result::removed);
 }
 
 TEST_CASE("hellos_that_wait_for_a_run_are_limited", "[daemon]") {
