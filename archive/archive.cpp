@@ -56,18 +56,18 @@ archive::~archive() { stop(); }
 
 boost::system::result<std::unique_ptr<archive>> archive::open(options options,
                                                               std::function<void(std::span<const durable>)> on_durable,
-                                                              std::string* why) {
+                                                              std::string* problem) {
   auto made = std::make_unique<state>();
   made->options = std::move(options);
   const auto& o = made->options;
   if (auto found = made->file.open({o.path, o.vfs, o.check_bytes, o.value_bytes, o.on_migration})) {
-    if (why != nullptr) *why = found.words;
+    if (problem != nullptr) *problem = found.words;
     return make_error_code(found.error);
   }
-  auto reads = reader::open(o.path, o.vfs, why);
+  auto reads = reader::open(o.path, o.vfs, problem);
   if (!reads) return reads.error();
   made->reads = std::move(*reads);
-  auto names = reader::open(o.path, o.vfs, why);
+  auto names = reader::open(o.path, o.vfs, problem);
   if (!names) return names.error();
   made->names = std::move(*names);
   made->next_run = made->file.next_run_number();

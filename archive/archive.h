@@ -119,11 +119,11 @@ class producer {
 
 class archive {
  public:
-  // The writer thread calls `on_durable` after each commit; it must neither throw nor call `stop`. On failure, `why` is
-  // set to a sentence for people.
+  // The writer thread calls `on_durable` after each commit; it must neither throw nor call `stop`. On failure,
+  // `problem` is set to a sentence for people.
   static boost::system::result<std::unique_ptr<archive>> open(options options,
                                                               std::function<void(std::span<const durable>)> on_durable,
-                                                              std::string* why = nullptr);
+                                                              std::string* problem = nullptr);
   ~archive();  // stops
 
   std::unique_ptr<producer> make_producer();  // null if `options::producers` exist already

@@ -32,7 +32,7 @@ open_trouble open_source(connection& db, const std::string& path) {
   std::error_code ec;
   if (!fs::exists(path, ec)) return {archive_error::cannot_open, "there is no file " + path};
   if (fs::is_directory(path, ec)) return {archive_error::cannot_open, path + " is a folder, not an archive"};
-  if (failure why = db.open(path, open_mode::read_only, {})) return why;
+  if (failure failed = db.open(path, open_mode::read_only, {})) return failed;
   db.set_busy_timeout(busy_ms);
   bool is_new = false;
   if (open_trouble found = recognise(db, is_new)) return found;
@@ -42,8 +42,8 @@ open_trouble open_source(connection& db, const std::string& path) {
 
 open_trouble count_rows(connection& db, backup_result& into) {
   std::int64_t runs = 0, entries = 0;
-  if (failure why = db.query("SELECT count(*) FROM runs", runs)) return why;
-  if (failure why = db.query("SELECT count(*) FROM entries", entries)) return why;
+  if (failure failed = db.query("SELECT count(*) FROM runs", runs)) return failed;
+  if (failure failed = db.query("SELECT count(*) FROM entries", entries)) return failed;
   into.runs = static_cast<std::uint64_t>(runs);
   into.entries = static_cast<std::uint64_t>(entries);
   return {};
@@ -58,7 +58,7 @@ open_trouble copy_checked(const std::string& from, const std::string& to, backup
     ::close(made);
     connection source;
     if (open_trouble found = open_source(source, from)) return found;
-    if (failure why = source.execute("VACUUM INTO " + in_sql(to))) return why;
+    if (failure failed = source.execute("VACUUM INTO " + in_sql(to))) return failed;
   }
   connection copy;
   if (open_trouble found = open_source(copy, to)) return found;
@@ -71,14 +71,14 @@ open_trouble copy_checked(const std::string& from, const std::string& to, backup
 
 class failed {
  public:
-  explicit failed(std::string* why) : why_(why) {}
+  explicit failed(std::string* problem) : problem_(problem) {}
   boost::system::error_code operator()(const open_trouble& trouble) const {
-    if (why_ != nullptr) *why_ = trouble.words;
+    if (problem_ != nullptr) *problem_ = trouble.words;
     return make_error_code(trouble.error);
   }
 
  private:
-  std::string* why_;
+  std::string* problem_;
 };
 
 open_trouble put_in_place(const std::string& from, const std::string& to) {
@@ -99,8 +99,9 @@ std::string name_of_replaced(const std::string& archive) {
 
 std::string unfinished_copy_of(const std::string& target) { return target + ".unfinished"; }
 
-boost::system::result<backup_result> back_up(const std::string& archive, const std::string& copy, std::string* why) {
-  const failed fail(why);
+boost::system::result<backup_result> back_up(const std::string& archive, const std::string& copy,
+                                             std::string* problem) {
+  const failed fail(problem);
   std::error_code ec;
   if (fs::exists(copy, ec)) return fail({archive_error::cannot_open, copy + " exists already"});
   const std::string unfinished = unfinished_copy_of(copy);
@@ -114,8 +115,8 @@ boost::system::result<backup_result> back_up(const std::string& archive, const s
 }
 
 boost::system::result<backup_result> restore(const std::string& copy, const std::string& archive, bool replace,
-                                             std::string* why) {
-  const failed fail(why);
+                                             std::string* problem) {
+  const failed fail(problem);
   file_lock lock;
   std::string words;
   switch (lock.take(archive + ".lock", words)) {

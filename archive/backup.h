@@ -5,7 +5,7 @@
 // target is never half a copy. Readable by the owner only.
 //
 // Thread: any; the calls block. Cost: reads the source once and writes about as much; while a copy is made, the log of
-// the source cannot shrink. Failure: an error, with a sentence for people in `why`; the target is unchanged.
+// the source cannot shrink. Failure: an error, with a sentence for people in `problem`; the target is unchanged.
 #pragma once
 
 #include <boost/system/result.hpp>
@@ -26,10 +26,10 @@ struct backup_result {
 std::string unfinished_copy_of(const std::string& target);
 
 // Fails if `copy` exists.
-boost::system::result<backup_result> back_up(const std::string& archive, const std::string& copy, std::string* why);
+boost::system::result<backup_result> back_up(const std::string& archive, const std::string& copy, std::string* problem);
 
 // Refuses while a digd has `archive` open. An archive that exists is renamed if `replace`, and otherwise refused.
 boost::system::result<backup_result> restore(const std::string& copy, const std::string& archive, bool replace,
-                                             std::string* why);
+                                             std::string* problem);
 
 }  // namespace digd::archive

@@ -49,10 +49,10 @@ std::size_t watched_entry::bytes() const {
   return sum + outcomes.size() * sizeof(outcome_row);
 }
 
-boost::system::result<std::unique_ptr<browser>> browser::open(const std::string& path, std::string* why) {
+boost::system::result<std::unique_ptr<browser>> browser::open(const std::string& path, std::string* problem) {
   std::unique_ptr<browser> made(new browser);
   if (const auto failed = open_reader(
-          made->db_, path, {}, [&] { return made->prepare(); }, why))
+          made->db_, path, {}, [&] { return made->prepare(); }, problem))
     return failed;
   return made;
 }
@@ -110,11 +110,11 @@ failure browser::prepare() {
       {&outcome_rows_,
        "SELECT entry, run, rule, event, detected_ts, ts, outcome FROM outcomes WHERE id >= ?1 ORDER BY id"},
   };
-  failure why;
+  failure failed;
   for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
+    if (!failed) failed = db_.prepare(sql, *into);
   }
-  return why ? why : prepare_pilot();
+  return failed ? failed : prepare_pilot();
 }
 
 // ---- lists
@@ -143,9 +143,9 @@ boost::system::result<std::uint64_t> browser::used_bytes() {
   std::uint64_t product = 1;
   for (statement* statement : {&used_pages_, &page_size_}) {
     const statement_reset guard(*statement);
-    failure why;
-    if (statement->step(why)) product *= static_cast<std::uint64_t>(statement->integer(0));
-    if (why) return make_error_code(why.error());
+    failure failed;
+    if (statement->step(failed)) product *= static_cast<std::uint64_t>(statement->integer(0));
+    if (failed) return make_error_code(failed.error());
   }
   return product;
 }
@@ -169,17 +169,17 @@ void note_limit(std::string&& line, std::string& unjudged) {
 boost::system::result<run_tally> browser::tally(std::uint64_t run_number) {
   if (tallies_.size() >= max_tallies) tallies_.clear();
   counted& sum = tallies_[run_number];
-  if (failure why = count_on(run_number, sum)) return make_error_code(why.error());
+  if (failure failed = count_on(run_number, sum)) return make_error_code(failed.error());
   return sum.sum;
 }
 
 failure browser::count_on(std::uint64_t run_number, counted& sum) {
-  failure why;
+  failure failed;
   {
     const statement_reset guard(count_);
     count_.bind(1, run_number);
     count_.bind(2, sum.upto);
-    while (count_.step(why)) {
+    while (count_.step(failed)) {
       sum.upto = count_.integer(0);
       switch (entry_kind_from(count_.text(1)).value_or(entry_kind::message)) {
         case entry_kind::run_opened: sum.sum.hello = count_.text(2); break;
@@ -202,16 +202,16 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
       }
     }
   }
-  if (why) return why;
+  if (failed) return failed;
   const statement_reset guard(count_detections_);
   count_detections_.bind(1, run_number);
   count_detections_.bind(2, sum.detections_upto);
-  if (count_detections_.step(why) && !count_detections_.is_null(0)) {
+  if (count_detections_.step(failed) && !count_detections_.is_null(0)) {
     sum.detections_upto = count_detections_.integer(0);
     sum.sum.detections += static_cast<std::uint64_t>(count_detections_.integer(1));
     sum.sum.healed += static_cast<std::uint64_t>(count_detections_.integer(2));
   }
-  return why;
+  return failed;
 }
 
 boost::system::result<std::vector<detection_count>> browser::detection_counts(std::uint64_t run_number) {
@@ -233,8 +233,8 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
   detections_.bind(2, after);
   detections_.bind(3, limit);
   std::vector<detection_item> items;
-  failure why;
-  while (detections_.step(why)) {
+  failure failed;
+  while (detections_.step(failed)) {
     detection_item item{.id = detections_.integer(0), .entry = detections_.integer(1)};
     item.json = join_detection(detections_.text(2), detections_.text(3));
     item.outcome = detections_.text(4);
@@ -244,7 +244,7 @@ boost::system::result<std::vector<detection_item>> browser::detections(std::uint
     if (!items.empty() && items.back().entry == item.entry) item.place_in_entry = items.back().place_in_entry + 1;
     items.push_back(std::move(item));
   }
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   if (after == 0 || items.empty()) return items;
   // The page may begin with a later detection of an entry.
   const auto first = text_of_detection(items.front().id);
@@ -261,10 +261,10 @@ boost::system::result<std::optional<std::string>> browser::frame_of_entry(std::u
   const statement_reset guard(entry_frame_);
   entry_frame_.bind(1, run_number);
   entry_frame_.bind(2, entry);
-  failure why;
+  failure failed;
   std::optional<std::string> found;
-  if (entry_frame_.step(why) && !entry_frame_.is_null(0)) found = entry_frame_.text(0);
-  if (why) return make_error_code(why.error());
+  if (entry_frame_.step(failed) && !entry_frame_.is_null(0)) found = entry_frame_.text(0);
+  if (failed) return make_error_code(failed.error());
   return found;
 }
 
@@ -279,21 +279,21 @@ boost::system::result<std::optional<std::string>> browser::frame_of_hold(std::ui
 
 boost::system::result<std::int64_t> browser::last_seq() {
   const statement_reset guard(last_seq_);
-  failure why;
+  failure failed;
   std::int64_t last = 0;
-  if (last_seq_.step(why)) last = last_seq_.integer(0);
-  if (why) return make_error_code(why.error());
+  if (last_seq_.step(failed)) last = last_seq_.integer(0);
+  if (failed) return make_error_code(failed.error());
   return last;
 }
 
 boost::system::result<std::vector<watched_entry>> browser::entries_after(std::int64_t after, std::uint64_t run_number) {
   std::vector<watched_entry> piece;
   // One snapshot for the entries and the rows that belong to them.
-  failure why = db_.execute("BEGIN");
-  if (!why) why = read_entries(after, run_number, piece);
-  if (!why && !piece.empty()) why = add_rows(piece);
+  failure failed = db_.execute("BEGIN");
+  if (!failed) failed = read_entries(after, run_number, piece);
+  if (!failed && !piece.empty()) failed = add_rows(piece);
   if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   return piece;
 }
 
@@ -302,9 +302,9 @@ failure browser::read_entries(std::int64_t after, std::uint64_t run_number, std:
   const statement_reset guard(from);
   from.bind(1, after);
   if (run_number != 0) from.bind(2, run_number);
-  failure why;
+  failure failed;
   std::size_t bytes = 0;
-  while (out.size() < max_entries && bytes < max_bytes && from.step(why)) {
+  while (out.size() < max_entries && bytes < max_bytes && from.step(failed)) {
     watched_entry entry;
     entry.id = from.integer(0);
     entry.run_number = static_cast<std::uint64_t>(from.integer(1));
@@ -319,20 +319,20 @@ failure browser::read_entries(std::int64_t after, std::uint64_t run_number, std:
     bytes += entry.bytes();
     out.push_back(std::move(entry));
   }
-  return why;
+  return failed;
 }
 
 // Rows of an entry are written together with it, so their `entry` never decreases with their id. Finds the first row
 // with an entry of at least `entry` by binary search.
 failure browser::first_row_after(statement& probe, std::int64_t entry, std::int64_t last, std::int64_t& id) {
-  failure why;
+  failure failed;
   std::int64_t low = 0, high = last + 1;  // the answer is in (low, high]
   while (low + 1 < high) {
     const std::int64_t middle = low + (high - low) / 2;
     const statement_reset guard(probe);
     probe.bind(1, middle);
-    if (!probe.step(why)) {
-      if (why) return why;
+    if (!probe.step(failed)) {
+      if (failed) return failed;
       high = middle;
     } else if (probe.integer(1) >= entry) {
       high = middle;
@@ -341,39 +341,39 @@ failure browser::first_row_after(statement& probe, std::int64_t entry, std::int6
     }
   }
   id = high;
-  return why;
+  return failed;
 }
 
 failure browser::add_rows(std::vector<watched_entry>& to) {
   const auto each = [&](statement& max, statement& probe, statement& rows, auto take) {
-    failure why;
+    failure failed;
     std::int64_t last = 0, first = 0;
     {
       const statement_reset guard(max);
-      if (max.step(why)) last = max.integer(0);
+      if (max.step(failed)) last = max.integer(0);
     }
-    if (!why) why = first_row_after(probe, to.front().id, last, first);
+    if (!failed) failed = first_row_after(probe, to.front().id, last, first);
     const statement_reset guard(rows);
     rows.bind(1, first);
     auto at = to.begin();
-    while (!why && rows.step(why)) {
+    while (!failed && rows.step(failed)) {
       const std::int64_t entry = rows.integer(0);
       while (at != to.end() && at->id < entry) ++at;
       if (at == to.end()) break;
       if (at->id == entry) take(*at);
     }
-    return why;
+    return failed;
   };
-  failure why = each(detection_last_, detection_probe_, detection_rows_, [&](watched_entry& e) {
+  failure failed = each(detection_last_, detection_probe_, detection_rows_, [&](watched_entry& e) {
     if (e.detections.empty()) e.first_detection = detection_rows_.integer(1);
     e.detections.push_back(join_detection(detection_rows_.text(2), detection_rows_.text(3)));
   });
-  if (!why) {
-    why = each(intervention_last_, intervention_probe_, intervention_rows_,
-               [&](watched_entry& e) { e.interventions.push_back(intervention_rows_.text(2)); });
+  if (!failed) {
+    failed = each(intervention_last_, intervention_probe_, intervention_rows_,
+                  [&](watched_entry& e) { e.interventions.push_back(intervention_rows_.text(2)); });
   }
-  if (!why) {
-    why = each(outcome_last_, outcome_probe_, outcome_rows_, [&](watched_entry& e) {
+  if (!failed) {
+    failed = each(outcome_last_, outcome_probe_, outcome_rows_, [&](watched_entry& e) {
       outcome_row row{.rule = outcome_rows_.text(2),
                       .outcome = outcome_rows_.text(6),
                       .ts = outcome_rows_.integer(5),
@@ -383,7 +383,7 @@ failure browser::add_rows(std::vector<watched_entry>& to) {
     });
   }
   for (watched_entry& e : to) expand_verdicts(e);
-  return why;
+  return failed;
 }
 
 }  // namespace digd::archive

@@ -118,7 +118,7 @@ class browser {
   static constexpr std::size_t max_bytes = 4u << 20;
   static constexpr std::size_t max_tallies = 20'000;  // cached, so that a list counts only new entries
 
-  static boost::system::result<std::unique_ptr<browser>> open(const std::string& path, std::string* why = nullptr);
+  static boost::system::result<std::unique_ptr<browser>> open(const std::string& path, std::string* problem = nullptr);
 
   // Newest first; only numbers below `before` (0: all).
   boost::system::result<std::vector<run_row>> runs(std::uint64_t before, std::uint64_t limit);

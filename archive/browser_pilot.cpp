@@ -31,11 +31,11 @@ failure browser::prepare_pilot() {
        " CROSS JOIN entries AS e ON e.id = d.entry WHERE r.opened_ms >= ?1 AND r.deleting = 0"
        " GROUP BY d.run, d.rule, d.subject, d.place, week ORDER BY week, d.run LIMIT ?2"},
   };
-  failure why;
+  failure failed;
   for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
+    if (!failed) failed = db_.prepare(sql, *into);
   }
-  return why;
+  return failed;
 }
 
 boost::system::result<std::optional<std::int64_t>> browser::find_detection(std::uint64_t run_number, std::int64_t entry,

@@ -32,10 +32,10 @@ constexpr const char* ended_run_sql =
 }  // namespace
 
 boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(const std::string& path,
-                                                                              std::string* why) {
+                                                                              std::string* problem) {
   std::unique_ptr<callback_reader> made(new callback_reader);
   if (const auto failed = open_reader(
-          made->db_, path, {}, [&] { return made->prepare(); }, why))
+          made->db_, path, {}, [&] { return made->prepare(); }, problem))
     return failed;
   return made;
 }
@@ -77,28 +77,28 @@ failure callback_reader::prepare() {
        " WHERE run = ?1 AND kind = 'run_opened' ORDER BY id LIMIT 1), '$.labels') AS l"},
       {&run_, "SELECT run FROM runs WHERE deleting = 0 AND number = ?1"},
   };
-  failure why;
+  failure failed;
   for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
+    if (!failed) failed = db_.prepare(sql, *into);
   }
-  return why;
+  return failed;
 }
 
 boost::system::result<callback_position> callback_reader::end() {
   const statement_reset guard(end_);
-  failure why;
+  failure failed;
   callback_position at;
-  if (end_.step(why)) at = {end_.integer(0), end_.integer(1)};
-  if (why) return make_error_code(why.error());
+  if (end_.step(failed)) at = {end_.integer(0), end_.integer(1)};
+  if (failed) return make_error_code(failed.error());
   return at;
 }
 
 boost::system::result<callback_position> callback_reader::highest_ever() {
   const statement_reset guard(highest_);
-  failure why;
+  failure failed;
   callback_position at;
-  if (highest_.step(why)) at = {highest_.integer(0), highest_.integer(1)};
-  if (why) return make_error_code(why.error());
+  if (highest_.step(failed)) at = {highest_.integer(0), highest_.integer(1)};
+  if (failed) return make_error_code(failed.error());
   return at;
 }
 
@@ -106,9 +106,9 @@ failure callback_reader::read(statement& from, callback_kind kind, std::int64_t 
                               bool& full) {
   const statement_reset guard(from);
   from.bind(1, after);
-  failure why;
+  failure failed;
   std::size_t bytes = 0;
-  while (from.step(why)) {
+  while (from.step(failed)) {
     out.push_back({.kind = kind,
                    .row = from.integer(0),
                    .run_number = static_cast<std::uint64_t>(from.integer(1)),
@@ -121,18 +121,18 @@ failure callback_reader::read(statement& from, callback_kind kind, std::int64_t 
     full = out.size() >= max_rows || bytes >= max_bytes;
     if (full) break;
   }
-  return why;
+  return failed;
 }
 
 boost::system::result<callback_piece> callback_reader::after(const callback_position& from) {
   std::vector<callback_row> found, made;
   bool more_found = false, more_made = false;
   // One transaction: both tables are read in the same state.
-  failure why = db_.execute("BEGIN");
-  if (!why) why = read(detections_, callback_kind::detection, from.detection, found, more_found);
-  if (!why) why = read(interventions_, callback_kind::intervention, from.intervention, made, more_made);
+  failure failed = db_.execute("BEGIN");
+  if (!failed) failed = read(detections_, callback_kind::detection, from.detection, found, more_found);
+  if (!failed) failed = read(interventions_, callback_kind::intervention, from.intervention, made, more_made);
   if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   // At least one of the two is not cut, so the reader always advances.
   const std::int64_t last_found = found.empty() ? 0 : found.back().entry,
                      last_made = made.empty() ? 0 : made.back().entry;
@@ -177,10 +177,10 @@ boost::system::result<callback_reader::labels> callback_reader::labels_of(std::u
   if (const auto known = remembered_.find(run_number); known != remembered_.end()) return known->second;
   const statement_reset guard(labels_);
   labels_.bind(1, run_number);
-  failure why;
+  failure failed;
   labels labels;
-  while (labels_.step(why)) labels.emplace_back(labels_.text(0), labels_.text(1));
-  if (why) return make_error_code(why.error());
+  while (labels_.step(failed)) labels.emplace_back(labels_.text(0), labels_.text(1));
+  if (failed) return make_error_code(failed.error());
   if (remembered_.size() >= max_labels) remembered_.clear();
   remembered_.emplace(run_number, labels);
   return labels;

@@ -64,7 +64,7 @@ class callback_reader {
   using labels = std::vector<std::pair<std::string, std::string>>;
 
   static boost::system::result<std::unique_ptr<callback_reader>> open(const std::string& path,
-                                                                      std::string* why = nullptr);
+                                                                      std::string* problem = nullptr);
 
   // The last rows.
   boost::system::result<callback_position> end();

@@ -12,7 +12,9 @@ namespace digd::archive {
 
 namespace {
 
-bool is_damage(const failure& why) { return why.primary() == SQLITE_CORRUPT || why.primary() == SQLITE_NOTADB; }
+bool is_damage(const failure& failed) {
+  return failed.primary() == SQLITE_CORRUPT || failed.primary() == SQLITE_NOTADB;
+}
 
 }  // namespace
 
@@ -47,9 +49,9 @@ bool damage_watch::wait(std::chrono::milliseconds within) {
 
 void damage_watch::work() {
   while (wait(every_)) {
-    const failure why = look();
-    if (!is_damage(why)) continue;
-    const std::string words = "a check of the file found damage: " + why.words +
+    const failure failed = look();
+    if (!is_damage(failed)) continue;
+    const std::string words = "a check of the file found damage: " + failed.words +
                               "; stop digd and start it again: it keeps what can be read (docs/archive.md)";
     {
       const std::lock_guard guard(mutex_);
@@ -61,24 +63,24 @@ void damage_watch::work() {
 
 failure damage_watch::look() {
   if (!db_) {
-    if (failure why = db_.open(path_, open_mode::read_only, vfs_)) return why;
+    if (failure failed = db_.open(path_, open_mode::read_only, vfs_)) return failed;
   }
   db_.release_memory();  // so that cached pages are read from the file again
   left_bytes_ = bytes_a_look;
   std::int64_t newest = 0;
-  failure why = db_.query("SELECT max(id) FROM entries", newest);
+  failure failed = db_.query("SELECT max(id) FROM entries", newest);
   constexpr std::size_t part = rows_a_look / 8;
-  if (!why) why = read("entries", "frame", std::max<std::int64_t>(newest - part, 0), part, nullptr);
-  for (int i = 0; !why && i < 4; ++i) {
+  if (!failed) failed = read("entries", "frame", std::max<std::int64_t>(newest - part, 0), part, nullptr);
+  for (int i = 0; !failed && i < 4; ++i) {
     const auto at = newest > 0 ? static_cast<std::int64_t>(random_()) % newest : 0;
-    why = read("entries", "frame", at, part / 2, nullptr);
+    failed = read("entries", "frame", at, part / 2, nullptr);
   }
-  if (!why) why = read("detections", "json", static_cast<std::int64_t>(random_()) % (newest + 1), part, nullptr);
-  if (why) return why;
+  if (!failed) failed = read("detections", "json", static_cast<std::int64_t>(random_()) % (newest + 1), part, nullptr);
+  if (failed) return failed;
   std::int64_t last = in_turn_;
-  why = read("entries", "frame", in_turn_, 4 * part, &last);
+  failed = read("entries", "frame", in_turn_, 4 * part, &last);
   in_turn_ = last == in_turn_ ? 0 : last;
-  return why;
+  return failed;
 }
 
 // Rows after `from`, in the order of their ids.
@@ -87,14 +89,14 @@ failure damage_watch::read(std::string_view table, std::string_view text, std::i
   statement select;
   const std::string sql = "SELECT id, " + std::string(text) + " FROM " + std::string(table) +
                           " WHERE id > ?1 ORDER BY id LIMIT " + std::to_string(rows);
-  if (failure why = db_.prepare(sql, select)) return why;
+  if (failure failed = db_.prepare(sql, select)) return failed;
   select.bind(1, from);
-  failure why;
-  while (left_bytes_ > 0 && select.step(why)) {
+  failure failed;
+  while (left_bytes_ > 0 && select.step(failed)) {
     left_bytes_ -= std::min(left_bytes_, select.text(1).size());
     if (last != nullptr) *last = select.integer(0);
   }
-  return why;
+  return failed;
 }
 
 }  // namespace digd::archive

@@ -20,10 +20,10 @@ class side_rows {
 
   // Writes the rows of this entry as an array, without its name. Rows of earlier entries are passed over: those entries
   // belong to runs that are being deleted.
-  void write_of(std::int64_t entry, std::string& out, failure& why) {
+  void write_of(std::int64_t entry, std::string& out, failure& failed) {
     out += '[';
     bool first = true;
-    while (has_row(why) && rows_.integer(1) <= entry) {
+    while (has_row(failed) && rows_.integer(1) <= entry) {
       if (rows_.integer(1) == entry) {
         if (!std::exchange(first, false)) out += ',';
         out += rows_.text(2);
@@ -37,10 +37,10 @@ class side_rows {
   std::int64_t upto() const { return upto_; }
 
  private:
-  bool has_row(failure& why) {
+  bool has_row(failure& failed) {
     if (read_) return true;
-    if (over_ || why) return false;
-    read_ = rows_.step(why);
+    if (over_ || failed) return false;
+    read_ = rows_.step(failed);
     over_ = !read_;
     return read_;
   }
@@ -52,10 +52,10 @@ class side_rows {
 
 }  // namespace
 
-boost::system::result<std::unique_ptr<entry_stream>> entry_stream::open(const std::string& path, std::string* why) {
+boost::system::result<std::unique_ptr<entry_stream>> entry_stream::open(const std::string& path, std::string* problem) {
   std::unique_ptr<entry_stream> made(new entry_stream);
   if (const auto failed = open_reader(
-          made->db_, path, {}, [&] { return made->prepare(); }, why))
+          made->db_, path, {}, [&] { return made->prepare(); }, problem))
     return failed;
   return made;
 }
@@ -88,19 +88,19 @@ failure entry_stream::prepare() {
        "SELECT id, entry, json_object('rule', rule, 'event', event, 'detected_ts', detected_ts, 'ts', ts,"
        " 'outcome', outcome) FROM outcomes WHERE id > ?1 ORDER BY id"},
   };
-  failure why;
+  failure failed;
   for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
+    if (!failed) failed = db_.prepare(sql, *into);
   }
-  return why;
+  return failed;
 }
 
 boost::system::result<std::int64_t> entry_stream::highest_ever() {
   const statement_reset guard(highest_);
-  failure why;
+  failure failed;
   std::int64_t highest = 0;
-  if (highest_.step(why)) highest = highest_.integer(0);
-  if (why) return make_error_code(why.error());
+  if (highest_.step(failed)) highest = highest_.integer(0);
+  if (failed) return make_error_code(failed.error());
   return highest;
 }
 
@@ -108,19 +108,19 @@ boost::system::result<std::int64_t> entry_stream::count_after(std::int64_t entry
   const statement_reset guard(count_);
   count_.bind(1, entry);
   count_.bind(2, std::int64_t{max_counted});
-  failure why;
+  failure failed;
   std::int64_t count = 0;
-  if (count_.step(why)) count = count_.integer(0);
-  if (why) return make_error_code(why.error());
+  if (count_.step(failed)) count = count_.integer(0);
+  if (failed) return make_error_code(failed.error());
   return count;
 }
 
 boost::system::result<bool> entry_stream::exists(std::int64_t run_number) {
   const statement_reset guard(exists_);
   exists_.bind(1, run_number);
-  failure why;
-  const bool found = exists_.step(why);
-  if (why) return {boost::system::in_place_error, make_error_code(why.error())};
+  failure failed;
+  const bool found = exists_.step(failed);
+  if (failed) return {boost::system::in_place_error, make_error_code(failed.error())};
   return found;
 }
 
@@ -128,14 +128,14 @@ boost::system::result<stream_piece> entry_stream::after(const stream_position& f
   stream_piece piece;
   piece.upto = from;
   // One transaction: all tables are read in the same state.
-  failure why = db_.execute("BEGIN");
-  if (!why) {
+  failure failed = db_.execute("BEGIN");
+  if (!failed) {
     const statement_reset guard(entries_);
     entries_.bind(1, from.entry);
     entries_.bind(2, std::int64_t{max_rows});
     side_rows detections(detections_, from.detection), interventions(interventions_, from.intervention),
         outcomes(outcomes_, from.outcome);
-    for (std::size_t bytes = 0; bytes < max_bytes && !why && entries_.step(why);) {
+    for (std::size_t bytes = 0; bytes < max_bytes && !failed && entries_.step(failed);) {
       streamed_entry& entry = piece.entries.emplace_back();
       entry.id = entries_.integer(0);
       entry.run_number = entries_.integer(1);
@@ -150,18 +150,18 @@ boost::system::result<stream_piece> entry_stream::after(const stream_position& f
         append_quoted(entry.json, entries_.text(3));
       }
       entry.json += ",\"detections\":";
-      detections.write_of(entry.id, entry.json, why);
+      detections.write_of(entry.id, entry.json, failed);
       entry.json += ",\"interventions\":";
-      interventions.write_of(entry.id, entry.json, why);
+      interventions.write_of(entry.id, entry.json, failed);
       entry.json += ",\"outcomes\":";
-      outcomes.write_of(entry.id, entry.json, why);
+      outcomes.write_of(entry.id, entry.json, failed);
       entry.json += '}';
       bytes += entry.json.size();
       piece.upto = {entry.id, detections.upto(), interventions.upto(), outcomes.upto()};
     }
   }
   if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   return piece;
 }
 

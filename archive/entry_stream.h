@@ -42,7 +42,8 @@ class entry_stream {
   static constexpr std::size_t max_rows = 512;
   static constexpr std::size_t max_bytes = 4u << 20;
 
-  static boost::system::result<std::unique_ptr<entry_stream>> open(const std::string& path, std::string* why = nullptr);
+  static boost::system::result<std::unique_ptr<entry_stream>> open(const std::string& path,
+                                                                   std::string* problem = nullptr);
 
   // The highest entry number ever given out, also to deleted runs.
   boost::system::result<std::int64_t> highest_ever();

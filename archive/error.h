@@ -1,4 +1,4 @@
-// The errors of an archive. A sentence for people goes beside the code: `open`'s `why`, `health`.
+// The errors of an archive. A sentence for people goes beside the code: `open`'s `problem`, `health`.
 #pragma once
 
 #include <boost/system/error_code.hpp>

@@ -9,17 +9,17 @@
 
 namespace digd::archive {
 
-file_lock::result file_lock::take(const std::string& path, std::string& why) {
+file_lock::result file_lock::take(const std::string& path, std::string& problem) {
   release();
   descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor_ < 0) {
-    why = "cannot open " + path + ": " + std::strerror(errno);
+    problem = "cannot open " + path + ": " + std::strerror(errno);
     return result::failed;
   }
   while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     bool held = errno == EWOULDBLOCK;
-    why = held ? "another process holds " + path : "cannot lock " + path + ": " + std::strerror(errno);
+    problem = held ? "another process holds " + path : "cannot lock " + path + ": " + std::strerror(errno);
     release();
     return held ? result::held_by_another : result::failed;
   }

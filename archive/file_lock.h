@@ -14,7 +14,7 @@ class file_lock {
 
   enum class result { taken, held_by_another, failed };
   // Creates the file if missing. The file stays: removing it would let two processes hold the lock.
-  result take(const std::string& path, std::string& why);
+  result take(const std::string& path, std::string& problem);
   void release();
 
  private:

@@ -13,61 +13,62 @@ constexpr std::size_t bytes_at_once = 4u << 20;
 }  // namespace
 
 boost::system::result<std::unique_ptr<reader>> reader::open(const std::string& path, const std::string& vfs,
-                                                            std::string* why) {
+                                                            std::string* problem) {
   std::unique_ptr<reader> made(new reader);
   if (const auto failed = open_reader(
-          made->db_, path, vfs, [&] { return made->prepare(); }, why))
+          made->db_, path, vfs, [&] { return made->prepare(); }, problem))
     return failed;
   return made;
 }
 
 failure reader::prepare() {
-  failure why = db_.prepare(
+  failure failed = db_.prepare(
       "SELECT number, run, (SELECT frame FROM entries WHERE entries.run = runs.number ORDER BY id LIMIT 1),"
       " opened_ms, last_ts, ended, bytes FROM runs WHERE deleting = 0 ORDER BY number",
       runs_);
-  if (!why) {
-    why = db_.prepare(
+  if (!failed) {
+    failed = db_.prepare(
         "SELECT number, run, NULL, opened_ms, last_ts, ended, bytes FROM runs WHERE ended IS NULL AND deleting = 0"
         " ORDER BY number",
         open_);
   }
-  if (!why) why = db_.prepare("SELECT count(*) FROM runs WHERE ended IS NOT NULL", ended_);
-  if (!why) {
-    why = db_.prepare("SELECT opened_by, sum(bytes) FROM runs WHERE deleting = 0 GROUP BY opened_by", bytes_by_opener_);
+  if (!failed) failed = db_.prepare("SELECT count(*) FROM runs WHERE ended IS NOT NULL", ended_);
+  if (!failed) {
+    failed =
+        db_.prepare("SELECT opened_by, sum(bytes) FROM runs WHERE deleting = 0 GROUP BY opened_by", bytes_by_opener_);
   }
-  if (!why) {
-    why = db_.prepare("SELECT number FROM runs WHERE run = ?1 AND deleting = 0 ORDER BY number DESC", numbers_);
+  if (!failed) {
+    failed = db_.prepare("SELECT number FROM runs WHERE run = ?1 AND deleting = 0 ORDER BY number DESC", numbers_);
   }
-  if (!why) {
-    why = db_.prepare(
+  if (!failed) {
+    failed = db_.prepare(
         "SELECT id, kind, n, seq, session, type, frame, code, ts, token FROM entries WHERE run = ?1 AND id > ?2 "
         "ORDER BY id",
         entries_);
   }
-  if (!why) why = db_.prepare("SELECT max(id) FROM entries WHERE run = ?1", last_entry_);
-  if (!why) why = db_.prepare("SELECT 1 FROM runs WHERE number = ?1 AND deleting = 0", exists_);
-  if (!why) {
-    why = db_.prepare(
+  if (!failed) failed = db_.prepare("SELECT max(id) FROM entries WHERE run = ?1", last_entry_);
+  if (!failed) failed = db_.prepare("SELECT 1 FROM runs WHERE number = ?1 AND deleting = 0", exists_);
+  if (!failed) {
+    failed = db_.prepare(
         "SELECT id, action, event, ts, json FROM interventions WHERE run = ?1 AND answered_by IS NULL ORDER "
         "BY row",
         unanswered_);
   }
   // Searches backwards: the answers that a client has not received are near the end.
-  if (!why) {
-    why = db_.prepare(
+  if (!failed) {
+    failed = db_.prepare(
         "SELECT id FROM entries WHERE run = ?1 AND session = ?2 AND seq <= ?3 AND kind IN ('message', 'refused')"
         " ORDER BY id DESC LIMIT 1",
         last_answered_);
   }
-  if (!why) {
-    why = db_.prepare(
+  if (!failed) {
+    failed = db_.prepare(
         "SELECT id, seq, verdicts, frame, code FROM entries WHERE run = ?1 AND id > ?2 AND session = ?3 AND seq > ?4"
         " AND seq <= ?5 AND (kind = 'message' AND verdicts IS NOT NULL OR kind = 'refused') ORDER BY id LIMIT ?6",
         answers_);
   }
-  if (!why) why = db_.prepare("SELECT json, more_evidence FROM detections WHERE id = ?1", detection_);
-  return why;
+  if (!failed) failed = db_.prepare("SELECT json, more_evidence FROM detections WHERE id = ?1", detection_);
+  return failed;
 }
 
 boost::system::result<std::vector<stored_run>> reader::runs() { return read_runs(runs_); }
@@ -76,11 +77,11 @@ boost::system::result<std::vector<stored_run>> reader::open_runs() { return read
 
 boost::system::result<std::uint64_t> reader::count_ended() {
   std::lock_guard guard(one_at_a_time_);
-  failure why;
-  const std::uint64_t count = ended_.step(why) ? static_cast<std::uint64_t>(ended_.integer(0)) : 0;
+  failure failed;
+  const std::uint64_t count = ended_.step(failed) ? static_cast<std::uint64_t>(ended_.integer(0)) : 0;
   ended_.reset();
   db_.release_memory();
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   return count;
 }
 
@@ -89,9 +90,9 @@ boost::system::result<std::vector<std::uint64_t>> reader::numbers_of(std::string
   const statement_reset reset(numbers_);
   numbers_.bind(1, run);
   std::vector<std::uint64_t> numbers;
-  failure why;
-  while (numbers_.step(why)) numbers.push_back(static_cast<std::uint64_t>(numbers_.integer(0)));
-  if (why) return make_error_code(why.error());
+  failure failed;
+  while (numbers_.step(failed)) numbers.push_back(static_cast<std::uint64_t>(numbers_.integer(0)));
+  if (failed) return make_error_code(failed.error());
   return numbers;
 }
 
@@ -99,54 +100,54 @@ boost::system::result<std::map<std::string, std::uint64_t>> reader::bytes_by_ope
   std::lock_guard guard(one_at_a_time_);
   const statement_reset reset(bytes_by_opener_);
   std::map<std::string, std::uint64_t> bytes;
-  failure why;
-  while (bytes_by_opener_.step(why)) {
+  failure failed;
+  while (bytes_by_opener_.step(failed)) {
     bytes[bytes_by_opener_.text(0)] += static_cast<std::uint64_t>(bytes_by_opener_.integer(1));
   }
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   return bytes;
 }
 
 boost::system::result<std::vector<stored_run>> reader::read_runs(statement& select) {
   std::lock_guard guard(one_at_a_time_);
   std::vector<stored_run> stored_runs;
-  failure why;
-  while (select.step(why)) {
+  failure failed;
+  while (select.step(failed)) {
     stored_runs.push_back({static_cast<std::uint64_t>(select.integer(0)), select.text(1), select.text(2),
                            select.integer(3), select.integer(4), select.text(5),
                            static_cast<std::uint64_t>(select.integer(6))});
   }
   select.reset();
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   return stored_runs;
 }
 
 boost::system::result<std::int64_t> reader::last_entry(std::uint64_t run_number) {
   std::lock_guard guard(one_at_a_time_);
   last_entry_.bind(1, run_number);
-  failure why;
+  failure failed;
   std::int64_t last = 0;
-  if (last_entry_.step(why)) last = last_entry_.integer(0);
+  if (last_entry_.step(failed)) last = last_entry_.integer(0);
   last_entry_.reset();
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   return last;
 }
 
 boost::system::result<bool> reader::exists(std::uint64_t run_number) {
   std::lock_guard guard(one_at_a_time_);
   exists_.bind(1, run_number);
-  failure why;
-  const bool found = exists_.step(why);
+  failure failed;
+  const bool found = exists_.step(failed);
   exists_.reset();
-  if (why) return {boost::system::in_place_error, make_error_code(why.error())};
+  if (failed) return {boost::system::in_place_error, make_error_code(failed.error())};
   return found;
 }
 
 boost::system::result<bool> reader::read_some(std::uint64_t run_number, std::int64_t& after,
                                               std::vector<stored_entry>& out) {
   const std::size_t before = out.size();
-  if (failure why = read_next_piece(run_number, after, out))
-    return {boost::system::in_place_error, make_error_code(why.error())};
+  if (failure failed = read_next_piece(run_number, after, out))
+    return {boost::system::in_place_error, make_error_code(failed.error())};
   return out.size() > before;
 }
 
@@ -154,9 +155,9 @@ failure reader::read_next_piece(std::uint64_t run_number, std::int64_t& id, std:
   std::lock_guard guard(one_at_a_time_);
   entries_.bind(1, run_number);
   entries_.bind(2, id);
-  failure why;
+  failure failed;
   std::size_t bytes = 0;
-  while (out.size() < entries_at_once && bytes < bytes_at_once && entries_.step(why)) {
+  while (out.size() < entries_at_once && bytes < bytes_at_once && entries_.step(failed)) {
     stored_entry entry;
     entry.id = id = entries_.integer(0);
     entry.kind = entry_kind_from(entries_.text(1)).value_or(entry_kind::message);
@@ -172,7 +173,7 @@ failure reader::read_next_piece(std::uint64_t run_number, std::int64_t& id, std:
     out.push_back(std::move(entry));
   }
   entries_.reset();
-  return why;
+  return failed;
 }
 
 boost::system::result<void> reader::each_entry(std::uint64_t run_number,
@@ -181,7 +182,7 @@ boost::system::result<void> reader::each_entry(std::uint64_t run_number,
   std::int64_t id = 0;
   do {
     piece.clear();
-    if (failure why = read_next_piece(run_number, id, piece)) return make_error_code(why.error());
+    if (failure failed = read_next_piece(run_number, id, piece)) return make_error_code(failed.error());
     for (const auto& entry : piece) {
       if (!each(entry)) return {};
     }
@@ -195,33 +196,33 @@ failure reader::find_beginning(answer_range& range) {
   last_answered_.bind(1, range.run_number);
   last_answered_.bind(2, std::string_view(range.session));
   last_answered_.bind(3, range.after);
-  failure why;
-  if (last_answered_.step(why)) range.entry = last_answered_.integer(0);
+  failure failed;
+  if (last_answered_.step(failed)) range.entry = last_answered_.integer(0);
   last_answered_.reset();
-  return why;
+  return failed;
 }
 
 std::optional<std::string> reader::detection(std::int64_t id) {
   const statement_reset guard(detection_);
   detection_.bind(1, id);
-  failure why;
-  if (!detection_.step(why)) return std::nullopt;
+  failure failed;
+  if (!detection_.step(failed)) return std::nullopt;
   return join_detection(detection_.text(0), detection_.text(1));
 }
 
 boost::system::result<std::vector<stored_answer>> reader::answers(answer_range& range) {
   std::lock_guard guard(one_at_a_time_);
-  failure why;
-  if (range.entry < 0) why = find_beginning(range);
+  failure failed;
+  if (range.entry < 0) failed = find_beginning(range);
   std::vector<stored_answer> found;
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   answers_.bind(1, range.run_number);
   answers_.bind(2, range.entry);
   answers_.bind(3, std::string_view(range.session));
   answers_.bind(4, range.after);
   answers_.bind(5, range.upto);
   answers_.bind(6, std::int64_t{answers_at_once});
-  for (std::size_t bytes = 0; bytes < answer_bytes_at_once && answers_.step(why);) {
+  for (std::size_t bytes = 0; bytes < answer_bytes_at_once && answers_.step(failed);) {
     stored_answer& answer = found.emplace_back();
     range.entry = answers_.integer(0);
     range.after = answer.seq = static_cast<std::uint64_t>(answers_.integer(1));
@@ -240,7 +241,7 @@ boost::system::result<std::vector<stored_answer>> reader::answers(answer_range& 
     bytes += answer.response.size() + answer.line.size();
   }
   answers_.reset();
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   return found;
 }
 
@@ -248,14 +249,14 @@ boost::system::result<std::vector<intervention_row>> reader::unanswered(std::uin
   std::lock_guard guard(one_at_a_time_);
   unanswered_.bind(1, run_number);
   std::vector<intervention_row> rows;
-  failure why;
-  while (unanswered_.step(why)) {
+  failure failed;
+  while (unanswered_.step(failed)) {
     intervention_row row{unanswered_.text(0), unanswered_.text(1), {}, unanswered_.integer(3), unanswered_.text(4)};
     if (!unanswered_.is_null(2)) row.event = unanswered_.text(2);
     rows.push_back(std::move(row));
   }
   unanswered_.reset();
-  if (why) return make_error_code(why.error());
+  if (failed) return make_error_code(failed.error());
   return rows;
 }
 

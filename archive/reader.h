@@ -22,7 +22,7 @@ namespace digd::archive {
 class reader {
  public:
   static boost::system::result<std::unique_ptr<reader>> open(const std::string& path, const std::string& vfs = {},
-                                                             std::string* why = nullptr);
+                                                             std::string* problem = nullptr);
 
   boost::system::result<std::vector<stored_run>> runs();
   boost::system::result<std::vector<stored_run>> open_runs();
@@ -54,8 +54,8 @@ class reader {
 
   std::mutex one_at_a_time_;
   connection db_;
-  statement runs_, open_, ended_, numbers_, bytes_by_opener_, entries_, unanswered_, last_entry_, exists_, last_answered_,
-      answers_, detection_;
+  statement runs_, open_, ended_, numbers_, bytes_by_opener_, entries_, unanswered_, last_entry_, exists_,
+      last_answered_, answers_, detection_;
 };
 
 }  // namespace digd::archive

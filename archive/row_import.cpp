@@ -57,18 +57,18 @@ constexpr const char* publish_sql = "UPDATE import_runs SET has_news = 0; COMMIT
 
 open_trouble row_import::open(const std::string& path, usage_reader usage) {
   usage_ = std::move(usage);
-  if (failure why = db_.open(path, open_mode::create, {})) return why;
+  if (failure failed = db_.open(path, open_mode::create, {})) return failed;
   if (auto found = migrate(db_, true)) return found;
   // Losing this file loses nothing, because the fleet's tables have its rows.
-  failure why = db_.execute(
+  failure failed = db_.execute(
       "PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;"
       "PRAGMA temp_store = MEMORY; BEGIN;"
       "CREATE TEMP TABLE import_runs (number INTEGER PRIMARY KEY, name TEXT NOT NULL, bytes INTEGER NOT NULL,"
       " has_news INTEGER NOT NULL);"
       "CREATE TEMP TABLE import_usage (number INTEGER PRIMARY KEY, input_tokens INTEGER, output_tokens INTEGER,"
       " cost INTEGER, model_calls INTEGER, tool_calls INTEGER);");
-  if (!why) why = prepare();
-  return why;
+  if (!failed) failed = prepare();
+  return failed;
 }
 
 failure row_import::prepare() {
@@ -112,20 +112,20 @@ failure row_import::prepare() {
        " input_tokens = min(input_tokens + ?2, ?7), output_tokens = min(output_tokens + ?3, ?7),"
        " cost = min(cost + ?4, ?7), model_calls = min(model_calls + ?5, ?7), tool_calls = min(tool_calls + ?6, ?7)"},
   };
-  failure why;
+  failure failed;
   for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
+    if (!failed) failed = db_.prepare(sql, *into);
   }
-  return why;
+  return failed;
 }
 
 failure row_import::add(std::string_view row) {
-  failure why;
+  failure failed;
   fields fields;
   {
     const statement_reset guard(fields_);
     fields_.bind(1, row);
-    if (!fields_.step(why)) return why;
+    if (!fields_.step(failed)) return failed;
     fields.run_number = fields_.integer(0);
     fields.run = fields_.text(1);
     fields.is_message = fields_.text(2) == "message";
@@ -137,33 +137,33 @@ failure row_import::add(std::string_view row) {
   }
   std::vector<detection> detections;
   std::int64_t bytes = 0;
-  if (why = read_detections(row, detections, bytes); why) return why;
+  if (failed = read_detections(row, detections, bytes); failed) return failed;
   highest_ = std::max({highest_, fields.run_number, fields.entry, detections.empty() ? 0 : detections.back().id});
   bytes += static_cast<std::int64_t>(fields.frame.size() + fields.verdicts.size());  // as they were stored at first
   if (fields.detection_shift != 0 && refers_to_detections(fields.verdicts)) shift_verdicts(fields, detections);
   add_run_.bind(1, fields.run_number);
   add_run_.bind(2, std::string_view(fields.run));
   add_run_.bind(3, bytes);
-  if (why = add_run_.run(); why) return why;
+  if (failed = add_run_.run(); failed) return failed;
   add_entry_.bind(1, row);
   add_entry_.bind_unless_empty(2, fields.verdicts);
-  why = add_entry_.run();
+  failed = add_entry_.run();
   for (statement* rows : {&add_detections_, &add_interventions_, &add_outcomes_}) {
-    if (why) return why;
+    if (failed) return failed;
     rows->bind(1, row);
-    why = rows->run();
+    failed = rows->run();
   }
-  if (why || !fields.is_message || fields.frame.find("\"usage\"") == std::string::npos) return why;
+  if (failed || !fields.is_message || fields.frame.find("\"usage\"") == std::string::npos) return failed;
   const std::optional<usage_amounts> used = usage_(fields.frame);
-  return used ? add_usage(fields.run_number, *used) : why;
+  return used ? add_usage(fields.run_number, *used) : failed;
 }
 
 // `bytes`: those of the texts of the row's detections and interventions.
 failure row_import::read_detections(std::string_view row, std::vector<detection>& into, std::int64_t& bytes) {
-  failure why;
+  failure failed;
   const statement_reset guard(detection_texts_);
   detection_texts_.bind(1, row);
-  while (detection_texts_.step(why)) {
+  while (detection_texts_.step(failed)) {
     detection& read = into.emplace_back();
     read.id = detection_texts_.integer(0);
     read.json = join_detection(detection_texts_.text(1), detection_texts_.text(2));
@@ -171,8 +171,8 @@ failure row_import::read_detections(std::string_view row, std::vector<detection>
   }
   const statement_reset other_guard(intervention_bytes_);
   intervention_bytes_.bind(1, row);
-  if (!why && intervention_bytes_.step(why)) bytes += intervention_bytes_.integer(0);
-  return why;
+  if (!failed && intervention_bytes_.step(failed)) bytes += intervention_bytes_.integer(0);
+  return failed;
 }
 
 // The verdicts refer to detections by the ids of the archive that they come from.
@@ -214,8 +214,8 @@ failure row_import::remove(std::int64_t run_number) {
   for (const char* table : {"entries", "detections", "interventions", "outcomes"}) {
     sql += std::string("DELETE FROM ") + table + " WHERE run = " + number + ';';
   }
-  failure why = db_.execute(sql);
-  return why ? why : publish();
+  failure failed = db_.execute(sql);
+  return failed ? failed : publish();
 }
 
 }  // namespace digd::archive

@@ -17,9 +17,9 @@ auto read_rows(statement& query, Read read)
     -> boost::system::result<std::vector<std::invoke_result_t<Read, const statement&>>> {
   const statement_reset guard(query);
   std::vector<std::invoke_result_t<Read, const statement&>> rows;
-  failure why;
-  while (query.step(why)) rows.push_back(read(query));
-  if (why) return make_error_code(why.error());
+  failure failed;
+  while (query.step(failed)) rows.push_back(read(query));
+  if (failed) return make_error_code(failed.error());
   return rows;
 }
 
@@ -29,9 +29,9 @@ auto read_row(statement& query, Read read)
     -> boost::system::result<std::optional<std::invoke_result_t<Read, const statement&>>> {
   const statement_reset guard(query);
   std::optional<std::invoke_result_t<Read, const statement&>> row;
-  failure why;
-  if (query.step(why)) row = read(query);
-  if (why) return make_error_code(why.error());
+  failure failed;
+  if (query.step(failed)) row = read(query);
+  if (failed) return make_error_code(failed.error());
   return row;
 }
 

@@ -433,9 +433,10 @@ open_trouble finish_salvage(const std::string& path) {
 
 // Builds the new file beside the damaged one and then replaces it, so that an interrupted salvage restarts or
 // completes.
-boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs, std::string* why) {
+boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs,
+                                                 std::string* problem) {
   const auto fail = [&](archive_error error, const std::string& words) {
-    if (why != nullptr) *why = words;
+    if (problem != nullptr) *problem = words;
     return make_error_code(error);
   };
   std::string words;

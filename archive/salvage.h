@@ -23,8 +23,8 @@ struct salvaged {
   bool was_readable = false;    // false: the file could not be searched for runs
 };
 
-// Fails if the file cannot be moved or the new one not created; then `why` is a sentence for people.
-boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs, std::string* why);
+// Fails if the file cannot be moved or the new one not created; then `problem` is a sentence for people.
+boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs, std::string* problem);
 
 // Completes a salvage that was interrupted in its last steps. Called before the archive is opened, with its lock held.
 open_trouble finish_salvage(const std::string& path);

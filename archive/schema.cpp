@@ -50,13 +50,13 @@ bool header_names_us(connection& db) {
 open_trouble recognise(connection& db, bool& is_new) {
   is_new = false;
   std::int64_t id = 0, version = 0, objects = 0;
-  failure why = db.query("PRAGMA application_id", id);
-  if (!why) why = db.query("PRAGMA user_version", version);
-  if (!why) why = db.query("SELECT count(*) FROM sqlite_schema", objects);
-  if (why.primary() == SQLITE_NOTADB && header_names_us(db)) {
+  failure failed = db.query("PRAGMA application_id", id);
+  if (!failed) failed = db.query("PRAGMA user_version", version);
+  if (!failed) failed = db.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (failed.primary() == SQLITE_NOTADB && header_names_us(db)) {
     return {archive_error::corrupt, "the beginning of the file is damaged"};
   }
-  if (why) return why;
+  if (failed) return failed;
   if (id == 0 && version == 0 && objects == 0) {
     is_new = true;
     return {};
@@ -73,13 +73,13 @@ open_trouble recognise(connection& db, bool& is_new) {
 }
 
 open_trouble open_to_read(connection& db, const std::string& path, const std::string& vfs) {
-  if (failure why = db.open(path, open_mode::read_only, vfs)) return why;
+  if (failure failed = db.open(path, open_mode::read_only, vfs)) return failed;
   db.set_busy_timeout(busy_ms);
   bool is_new = false;
   if (auto found = recognise(db, is_new)) return found;
   if (is_new) return {archive_error::not_an_archive, "the file is empty"};
   std::int64_t version = 0;
-  if (failure why = db.query("PRAGMA user_version", version)) return why;
+  if (failure failed = db.query("PRAGMA user_version", version)) return failed;
   if (version == schema_version) return {};
   return {archive_error::older_schema, "the file has schema version " + std::to_string(version) +
                                            ", and programs that only read need " + std::to_string(schema_version) +
@@ -92,35 +92,36 @@ open_trouble take_step(connection& db, const migration& step) {
   const std::string sql = std::string("BEGIN IMMEDIATE;\n") + step.sql +
                           "PRAGMA application_id = " + std::to_string(application_id) + ";\n" +
                           "PRAGMA user_version = " + std::to_string(step.to) + ";\nCOMMIT;";
-  failure why = db.execute(sql);
-  if (why && db.in_transaction()) static_cast<void>(db.execute("ROLLBACK"));
-  return why;
+  failure failed = db.execute(sql);
+  if (failed && db.in_transaction()) static_cast<void>(db.execute("ROLLBACK"));
+  return failed;
 }
 
 }  // namespace
 
 boost::system::error_code open_reader(connection& db, const std::string& path, const std::string& vfs,
-                                      const std::function<failure()>& prepare, std::string* why) {
+                                      const std::function<failure()>& prepare, std::string* problem) {
   open_trouble found = open_to_read(db, path, vfs);
   if (!found) found = prepare();
   if (!found) return {};
-  if (why != nullptr) *why = found.words;
+  if (problem != nullptr) *problem = found.words;
   return make_error_code(found.error);
 }
 
 open_trouble migrate(connection& db, bool is_new, const std::function<void(int from, int to)>& before) {
   if (is_new) {
     // Both must be set before the first page. Incremental vacuum lets the file shrink after deletions.
-    failure why = db.execute("PRAGMA page_size = " + std::to_string(page_size) + "; PRAGMA auto_vacuum = INCREMENTAL");
-    if (why) return why;
+    failure failed =
+        db.execute("PRAGMA page_size = " + std::to_string(page_size) + "; PRAGMA auto_vacuum = INCREMENTAL");
+    if (failed) return failed;
   }
   std::string mode;
-  if (failure why = db.query("PRAGMA journal_mode = WAL", mode)) return why;
+  if (failure failed = db.query("PRAGMA journal_mode = WAL", mode)) return failed;
   if (mode != "wal") {
     return {archive_error::cannot_open, "the file system does not support SQLite's write-ahead log"};
   }
   std::int64_t version = 0;
-  if (failure why = db.query("PRAGMA user_version", version)) return why;
+  if (failure failed = db.query("PRAGMA user_version", version)) return failed;
   for (const auto& step : migrations) {
     if (step.to <= version) continue;
     if (before && !is_new) before(step.to - 1, step.to);
@@ -131,13 +132,13 @@ open_trouble migrate(connection& db, bool is_new, const std::function<void(int f
 
 open_trouble find_damage(connection& db, std::int64_t check_bytes) {
   std::int64_t tables = 0, pages = 0, bytes_a_page = 0;
-  failure why = db.query(
+  failure failed = db.query(
       "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN "
       "('runs', 'entries', 'detections', 'interventions', 'outcomes', 'judgements')",
       tables);
-  if (!why) why = db.query("PRAGMA page_count", pages);
-  if (!why) why = db.query("PRAGMA page_size", bytes_a_page);
-  if (why) return why;
+  if (!failed) failed = db.query("PRAGMA page_count", pages);
+  if (!failed) failed = db.query("PRAGMA page_size", bytes_a_page);
+  if (failed) return failed;
   if (tables != 6) return {archive_error::corrupt, "tables are missing"};
   if (pages * bytes_a_page > check_bytes) return {};
   std::string found;

@@ -20,8 +20,9 @@ struct open_trouble {
 
   open_trouble() = default;
   open_trouble(archive_error e, std::string w) : error(e), words(std::move(w)) {}
-  open_trouble(const failure& why)
-      : error(why ? why.error() : archive_error::none), words(why.words) {}  // implicit: a failure of SQLite is trouble
+  open_trouble(const failure& failed)
+      : error(failed ? failed.error() : archive_error::none),
+        words(failed.words) {}  // implicit: a failure of SQLite is trouble
 
   explicit operator bool() const { return error != archive_error::none; }
 };
@@ -34,9 +35,10 @@ open_trouble recognise(connection& db, bool& is_new);
 // `vfs` names SQLite's file layer; empty: the default.
 open_trouble open_to_read(connection& db, const std::string& path, const std::string& vfs = {});
 
-// The same for a reader, which then prepares its statements. `why`, unless it is null, is set to a sentence for people.
+// The same for a reader, which then prepares its statements. `problem`, unless it is null, is set to a sentence for
+// people.
 boost::system::error_code open_reader(connection& db, const std::string& path, const std::string& vfs,
-                                      const std::function<failure()>& prepare, std::string* why);
+                                      const std::function<failure()>& prepare, std::string* problem);
 
 // Creates the schema in a new file, or migrates an older one, version by version. Each step is one transaction: after a
 // crash, the file has the version before or after a step. `db` must be open for writing. `before` is called before each

@@ -57,29 +57,30 @@ std::string match_expression(std::string_view words, std::uint64_t run_number) {
 
 failure search_index::open(const std::string& path) {
   create_private_file(path);
-  failure why = db_.open(path, open_mode::create, {});
-  if (why) return why;
+  failure failed = db_.open(path, open_mode::create, {});
+  if (failed) return failed;
   db_.set_busy_timeout(max_wait_ms);
   std::int64_t id = 0, version = 0, objects = 0;
-  why = db_.query("PRAGMA application_id", id);
-  if (!why) why = db_.query("PRAGMA user_version", version);
-  if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
-  if (why) return why;
+  failed = db_.query("PRAGMA application_id", id);
+  if (!failed) failed = db_.query("PRAGMA user_version", version);
+  if (!failed) failed = db_.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (failed) return failed;
   if (id != search_application_id || version != search_schema_version) {
     if (id != 0 || objects > 0)
       return failure::wrong_file("another program, or another version of digd, wrote the file");
-    why = db_.execute("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL");
-    if (!why) {
-      why = db_.transaction([&] {
+    failed = db_.execute("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL");
+    if (!failed) {
+      failed = db_.transaction([&] {
         return db_.execute(schema + std::string("PRAGMA application_id = ") + std::to_string(search_application_id) +
                            "; PRAGMA user_version = " + std::to_string(search_schema_version));
       });
     }
   }
   // The index can be built again, so a lost commit costs nothing but time.
-  if (!why) why = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON");
-  if (!why) why = db_.query("SELECT entry FROM position", upto_);
-  return why ? why : prepare_writing();
+  if (!failed)
+    failed = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA secure_delete = ON");
+  if (!failed) failed = db_.query("SELECT entry FROM position", upto_);
+  return failed ? failed : prepare_writing();
 }
 
 failure search_index::prepare_writing() {
@@ -91,15 +92,15 @@ failure search_index::prepare_writing() {
       {&remove_documents_, "DELETE FROM documents WHERE run = ?1"},
       {&runs_, "SELECT DISTINCT run FROM documents ORDER BY run"},
   };
-  failure why;
+  failure failed;
   for (const auto& [prepared, sql] : statements) {
-    if (!why) why = db_.prepare(sql, *prepared);
+    if (!failed) failed = db_.prepare(sql, *prepared);
   }
-  return why;
+  return failed;
 }
 
 failure search_index::open_to_search(const std::string& path) {
-  if (failure why = db_.open(path, open_mode::read_only, {})) return why;
+  if (failure failed = db_.open(path, open_mode::read_only, {})) return failed;
   db_.set_busy_timeout(max_wait_ms);
   return db_.prepare(
       "SELECT d.id, d.run, d.entry, d.event, snippet(texts, 1, '', '', '…', 24)"
@@ -109,7 +110,7 @@ failure search_index::open_to_search(const std::string& path) {
 }
 
 failure search_index::add(const std::vector<search_document>& documents, std::int64_t upto) {
-  failure why = db_.transaction([&] {
+  failure failed = db_.transaction([&] {
     for (const search_document& document : documents) {
       add_document_.bind(1, document.run_number);
       add_document_.bind(2, document.entry);
@@ -124,13 +125,13 @@ failure search_index::add(const std::vector<search_document>& documents, std::in
     move_.bind(1, upto);
     return move_.run();
   });
-  if (!why) upto_ = upto;
-  return why;
+  if (!failed) upto_ = upto;
+  return failed;
 }
 
 failure search_index::remove_runs(const std::vector<std::uint64_t>& run_numbers) {
   if (run_numbers.empty()) return {};
-  failure why = db_.transaction([&] {
+  failure failed = db_.transaction([&] {
     for (const std::uint64_t number : run_numbers) {
       remove_texts_.bind(1, number);
       if (failure fault = remove_texts_.run()) return fault;
@@ -140,24 +141,24 @@ failure search_index::remove_runs(const std::vector<std::uint64_t>& run_numbers)
     // FTS5 keeps the words of deleted documents until their part of the index is merged.
     return db_.execute("INSERT INTO texts (texts) VALUES ('optimize')");
   });
-  if (!why) why = db_.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
-  return why;
+  if (!failed) failed = db_.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+  return failed;
 }
 
 failure search_index::runs(std::vector<std::uint64_t>& run_numbers) {
   const statement_reset guard(runs_);
-  failure why;
-  while (runs_.step(why)) run_numbers.push_back(static_cast<std::uint64_t>(runs_.integer(0)));
-  return why;
+  failure failed;
+  while (runs_.step(failed)) run_numbers.push_back(static_cast<std::uint64_t>(runs_.integer(0)));
+  return failed;
 }
 
 failure search_index::used_bytes(std::uint64_t& bytes) {
   std::int64_t pages = 0, free = 0, size = 0;
-  failure why = db_.query("PRAGMA page_count", pages);
-  if (!why) why = db_.query("PRAGMA freelist_count", free);
-  if (!why) why = db_.query("PRAGMA page_size", size);
+  failure failed = db_.query("PRAGMA page_count", pages);
+  if (!failed) failed = db_.query("PRAGMA freelist_count", free);
+  if (!failed) failed = db_.query("PRAGMA page_size", size);
   bytes = static_cast<std::uint64_t>((pages - free) * size);
-  return why;
+  return failed;
 }
 
 failure search_index::search(std::string_view words, std::uint64_t run_number, std::int64_t before, std::uint64_t limit,
@@ -168,15 +169,15 @@ failure search_index::search(std::string_view words, std::uint64_t run_number, s
   search_.bind(1, std::string_view(expression));
   search_.bind(2, before == 0 ? INT64_MAX : before);
   search_.bind(3, std::min(limit, max_hits));
-  failure why;
-  while (search_.step(why)) {
+  failure failed;
+  while (search_.step(failed)) {
     hits.push_back({.id = search_.integer(0),
                     .run_number = static_cast<std::uint64_t>(search_.integer(1)),
                     .entry = search_.integer(2),
                     .event = search_.text(3),
                     .excerpt = search_.text(4)});
   }
-  return why;
+  return failed;
 }
 
 }  // namespace digd::archive

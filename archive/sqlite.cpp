@@ -31,14 +31,15 @@ const char* describe(int primary) {
 }
 
 failure failure_of(sqlite3* db) {
-  failure why{sqlite3_extended_errcode(db), {}};
-  if (why.code == SQLITE_OK) why.code = SQLITE_ERROR;
-  why.words = std::string(describe(why.primary())) + " (" + sqlite3_errmsg(db) + ", code " + std::to_string(why.code);
-  if (int system = sqlite3_system_errno(db); why.primary() == SQLITE_IOERR && system != 0) {
-    why.words += std::string(", ") + std::strerror(system);
+  failure failed{sqlite3_extended_errcode(db), {}};
+  if (failed.code == SQLITE_OK) failed.code = SQLITE_ERROR;
+  failed.words =
+      std::string(describe(failed.primary())) + " (" + sqlite3_errmsg(db) + ", code " + std::to_string(failed.code);
+  if (int system = sqlite3_system_errno(db); failed.primary() == SQLITE_IOERR && system != 0) {
+    failed.words += std::string(", ") + std::strerror(system);
   }
-  why.words += ")";
-  return why;
+  failed.words += ")";
+  return failed;
 }
 
 int flags_of(open_mode mode) {
@@ -115,23 +116,23 @@ void statement::bind_row_of(const statement& other) {
   }
 }
 
-bool statement::step(failure& why) {
+bool statement::step(failure& failed) {
   if (bind_error_ != SQLITE_OK) {
-    why = {bind_error_, std::string(describe(bind_error_ & 0xff)) + " (" + sqlite3_errstr(bind_error_) + ")"};
+    failed = {bind_error_, std::string(describe(bind_error_ & 0xff)) + " (" + sqlite3_errstr(bind_error_) + ")"};
     return false;
   }
   switch (sqlite3_step(handle_.get())) {
     case SQLITE_ROW: return true;
     case SQLITE_DONE: return false;
-    default: why = last_failure(); return false;
+    default: failed = last_failure(); return false;
   }
 }
 
 failure statement::run() {
-  failure why;
-  step(why);
+  failure failed;
+  step(failed);
   reset();
-  return why;
+  return failed;
 }
 
 void statement::reset() {
@@ -160,9 +161,9 @@ failure connection::open(const std::string& path, open_mode mode, const std::str
                            vfs.empty() ? nullptr : vfs.c_str());
   handle_.reset(raw);
   if (rc == SQLITE_OK) return {};
-  failure why = raw ? failure_of(raw) : failure{rc, describe(rc & 0xff)};
+  failure failed = raw ? failure_of(raw) : failure{rc, describe(rc & 0xff)};
   handle_.reset();
-  return why;
+  return failed;
 }
 
 failure connection::execute(const std::string& sql) {
@@ -182,17 +183,17 @@ failure connection::prepare(std::string_view sql, statement& into) {
 failure connection::query(const std::string& sql, std::int64_t& first) {
   first = 0;
   statement asked;
-  failure why = prepare(sql, asked);
-  if (!why && asked.step(why)) first = asked.integer(0);
-  return why;
+  failure failed = prepare(sql, asked);
+  if (!failed && asked.step(failed)) first = asked.integer(0);
+  return failed;
 }
 
 failure connection::query(const std::string& sql, std::string& first) {
   first.clear();
   statement asked;
-  failure why = prepare(sql, asked);
-  if (!why && asked.step(why)) first = asked.text(0);
-  return why;
+  failure failed = prepare(sql, asked);
+  if (!failed && asked.step(failed)) first = asked.text(0);
+  return failed;
 }
 
 void connection::release_memory() { sqlite3_db_release_memory(get()); }

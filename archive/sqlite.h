@@ -47,8 +47,8 @@ class statement {
   void bind_blob_unless_empty(int at, std::string_view bytes);  // NULL if empty
   void bind_row_of(const statement& other);                     // copies the columns of its row, in order
 
-  bool step(failure& why);  // true: there is a row; false: no more rows, or `why` is set
-  failure run();            // steps once, expects no row, resets
+  bool step(failure& failed);  // true: there is a row; false: no more rows, or `failed` is set
+  failure run();               // steps once, expects no row, resets
   void reset();
 
   std::int64_t integer(int column) const;
@@ -119,11 +119,11 @@ class connection {
 
 template <class Work>
 failure connection::transaction(Work work) {
-  failure why = execute("BEGIN IMMEDIATE");
-  if (!why) why = work();
-  if (!why) why = execute("COMMIT");
-  if (why && in_transaction()) static_cast<void>(execute("ROLLBACK"));
-  return why;
+  failure failed = execute("BEGIN IMMEDIATE");
+  if (!failed) failed = work();
+  if (!failed) failed = execute("COMMIT");
+  if (failed && in_transaction()) static_cast<void>(execute("ROLLBACK"));
+  return failed;
 }
 
 }  // namespace digd::archive

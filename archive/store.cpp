@@ -56,19 +56,19 @@ open_trouble store::open(const settings& settings) {
     case file_lock::result::failed: return {archive_error::cannot_open, words};
   }
   if (auto found = finish_salvage(settings.path)) return found;
-  if (failure why = db_.open(settings.path, open_mode::create, settings.vfs)) return why;
+  if (failure error = db_.open(settings.path, open_mode::create, settings.vfs)) return error;
   db_.set_busy_timeout(busy_while_opening_ms);
   bool is_new = false;
   if (auto found = recognise(db_, is_new)) return found;
   make_private(settings.path);
-  if (failure why = db_.execute(settings_sql)) return why;
+  if (failure error = db_.execute(settings_sql)) return error;
   if (auto found = migrate(db_, is_new, settings.on_migration)) return found;
   if (auto found = find_damage(db_, settings.check_bytes)) return found;
   // The CHECK on `kind` serves other programs and the search for damage. SQLite evaluates its list for each row, which
   // is slow; digd's kinds come from an enumeration.
-  if (failure why = db_.execute("PRAGMA ignore_check_constraints = ON")) return why;
-  if (failure why = checkpoint(false)) return why;  // a killed daemon may have left a log
-  if (failure why = prepare()) return why;
+  if (failure error = db_.execute("PRAGMA ignore_check_constraints = ON")) return error;
+  if (failure error = checkpoint(false)) return error;  // a killed daemon may have left a log
+  if (failure error = prepare()) return error;
   db_.release_memory();  // both the search for damage and that for runs to remove read many pages
   if (settings.value_bytes > 0) sqlite3_limit(db_.get(), SQLITE_LIMIT_LENGTH, settings.value_bytes);
   db_.set_busy_timeout(0);  // from now on the writer retries by itself and reports it
@@ -78,16 +78,16 @@ open_trouble store::open(const settings& settings) {
 failure store::prepare() {
   std::int64_t highest = 0;
   // AUTOINCREMENT keeps the highest number, so numbers of deleted runs are not reused.
-  failure why = db_.query(
+  failure failed = db_.query(
       "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0),"
       " coalesce((SELECT max(number) FROM runs), 0))",
       highest);
   next_run_number_ = static_cast<std::uint64_t>(highest) + 1;
   const auto next_row = [&](const std::string& table, const char* key, std::int64_t& next) {
-    if (why) return;
-    why = db_.query("SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = '" + table +
-                        "'), 0), coalesce((SELECT max(" + key + ") FROM " + table + "), 0)) + 1",
-                    next);
+    if (failed) return;
+    failed = db_.query("SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = '" + table +
+                           "'), 0), coalesce((SELECT max(" + key + ") FROM " + table + "), 0)) + 1",
+                       next);
   };
   next_row("entries", "id", next_.entry);
   next_row("detections", "id", next_.detection);
@@ -152,51 +152,51 @@ failure store::prepare() {
        " WHERE number = ?1"},
   };
   for (const auto& [into, sql] : items) {
-    if (!why) why = db_.prepare(sql, *into);
+    if (!failed) failed = db_.prepare(sql, *into);
   }
   sqlite3_wal_hook(db_.get(), keep_log_pages, &log_pages_);
   statement unfinished;  // deletions that an earlier daemon did not complete
-  if (!why) why = db_.prepare("SELECT number FROM runs WHERE deleting <> 0 ORDER BY number", unfinished);
-  while (!why && unfinished.step(why)) leaving_.push_back(static_cast<std::uint64_t>(unfinished.integer(0)));
-  if (!why) why = count_free_pages();
-  return why;
+  if (!failed) failed = db_.prepare("SELECT number FROM runs WHERE deleting <> 0 ORDER BY number", unfinished);
+  while (!failed && unfinished.step(failed)) leaving_.push_back(static_cast<std::uint64_t>(unfinished.integer(0)));
+  if (!failed) failed = count_free_pages();
+  return failed;
 }
 
 store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
   result done{{}, entries.size()};
   // Entries in a file that was moved away would not be durable.
   if (has_moved()) {
-    done.why = moved_away();
+    done.failed = moved_away();
     return done;
   }
   changes_.clear();
-  done.why = begin_.run();
-  for (std::size_t i = 0; i < entries.size() && !done.why; ++i) {
-    done.why = put(*entries[i]);
-    if (done.why) done.at = i;
+  done.failed = begin_.run();
+  for (std::size_t i = 0; i < entries.size() && !done.failed; ++i) {
+    done.failed = put(*entries[i]);
+    if (done.failed) done.at = i;
   }
-  if (!done.why) done.why = put_changes();
-  if (!done.why) done.why = commit_.run();
-  if (!done.why) leaving_.insert(leaving_.end(), marked_.begin(), marked_.end());
+  if (!done.failed) done.failed = put_changes();
+  if (!done.failed) done.failed = commit_.run();
+  if (!done.failed) leaving_.insert(leaving_.end(), marked_.begin(), marked_.end());
   marked_.clear();
   // SQLite rolls back by itself after some errors.
-  if (done.why && db_.in_transaction()) static_cast<void>(rollback_.run());
+  if (done.failed && db_.in_transaction()) static_cast<void>(rollback_.run());
   return done;
 }
 
 failure store::put(const entry& entry) {
-  failure why;
+  failure failed;
   if (entry.kind == entry_kind::run_deleted) return mark_deleted(entry.run_number);
   if (entry.kind == entry_kind::judgement) return put_judgement(entry);
-  if (entry.kind == entry_kind::barrier) return why;
+  if (entry.kind == entry_kind::barrier) return failed;
   if (entry.kind == entry_kind::run_opened) {
     insert_run_.bind(1, entry.run_number);
     insert_run_.bind(2, std::string_view(entry.run));
     insert_run_.bind(3, entry.arrived_ms);
     insert_run_.bind(4, std::string_view(entry.frame));
     insert_run_.bind_unless_empty(5, entry.token);
-    why = insert_run_.run();
-    if (why) return why;
+    failed = insert_run_.run();
+    if (failed) return failed;
   }
   compact_verdicts(entry.verdicts, entry.detections, next_.detection, verdicts_);
   auto& into = insert_entry_;
@@ -214,31 +214,31 @@ failure store::put(const entry& entry) {
   const std::int64_t id = next_.entry++;
   into.bind(12, id);
   into.bind_unless_empty(13, entry.token);
-  why = into.run();
-  if (!why) why = put_rows(entry, id);
-  if (!why) note_change(entry);
-  return why;
+  failed = into.run();
+  if (!failed) failed = put_rows(entry, id);
+  if (!failed) note_change(entry);
+  return failed;
 }
 
 // Stores the highest row numbers in sqlite_sequence, where SQLite keeps those of runs, so that none is reused.
 failure store::mark_deleted(std::uint64_t run_number) {
-  failure why =
+  failure failed =
       db_.execute("DELETE FROM sqlite_sequence WHERE name IN ('entries', 'detections', 'interventions', 'outcomes')");
   const std::pair<std::string_view, std::int64_t> highest[] = {{"entries", next_.entry - 1},
                                                                {"detections", next_.detection - 1},
                                                                {"interventions", next_.intervention - 1},
                                                                {"outcomes", next_.outcome - 1}};
   for (const auto& [table, row] : highest) {
-    if (why) return why;
+    if (failed) return failed;
     note_highest_.bind(1, table);
     note_highest_.bind(2, row);
-    why = note_highest_.run();
+    failed = note_highest_.run();
   }
-  if (why) return why;
+  if (failed) return failed;
   mark_run_.bind(1, run_number);
-  why = mark_run_.run();
-  if (!why) marked_.push_back(run_number);
-  return why;
+  failed = mark_run_.run();
+  if (!failed) marked_.push_back(run_number);
+  return failed;
 }
 
 failure store::put_judgement(const entry& entry) {
@@ -256,20 +256,20 @@ failure store::put_judgement(const entry& entry) {
 store::removal store::remove_some() {
   removal done;
   if (has_moved()) {
-    done.why = moved_away();
+    done.failed = moved_away();
     return done;
   }
   const std::uint64_t run = leaving_.front();
   bool complete = false;
-  done.why = begin_.run();
-  if (!done.why) done.why = remove_rows(run, complete);
-  if (!done.why && complete) {
+  done.failed = begin_.run();
+  if (!done.failed) done.failed = remove_rows(run, complete);
+  if (!done.failed && complete) {
     delete_run_.bind(1, run);
-    done.why = delete_run_.run();
+    done.failed = delete_run_.run();
   }
-  if (!done.why) done.why = commit_.run();
-  if (done.why && db_.in_transaction()) static_cast<void>(rollback_.run());
-  if (done.why || !complete) return done;
+  if (!done.failed) done.failed = commit_.run();
+  if (done.failed && db_.in_transaction()) static_cast<void>(rollback_.run());
+  if (done.failed || !complete) return done;
   leaving_.pop_front();
   done.gone = run;
   static_cast<void>(count_free_pages());  // if that fails, the file shrinks later
@@ -283,7 +283,7 @@ failure store::remove_rows(std::uint64_t run_number, bool& complete) {
       if (std::chrono::steady_clock::now() >= until) return {};
       from.bind(1, run_number);
       from.bind(2, std::int64_t{rows_a_portion});
-      if (failure why = from.run()) return why;
+      if (failure failed = from.run()) return failed;
     } while (db_.changed_rows() > 0);
   }
   complete = true;
@@ -291,23 +291,23 @@ failure store::remove_rows(std::uint64_t run_number, bool& complete) {
 }
 
 failure store::count_free_pages() {
-  failure why;
-  free_pages_ = free_page_count_.step(why) ? free_page_count_.integer(0) : 0;
+  failure failed;
+  free_pages_ = free_page_count_.step(failed) ? free_page_count_.integer(0) : 0;
   free_page_count_.reset();
-  return why;
+  return failed;
 }
 
 failure store::give_back_some() {
   const std::int64_t pages = std::min(pages_a_step, free_pages_ - kept_pages);
   const std::int64_t before = free_pages_;
-  failure why = db_.execute("PRAGMA incremental_vacuum(" + std::to_string(pages) + ")");
-  if (!why) why = count_free_pages();
-  if (!why && free_pages_ >= before) free_pages_ = 0;  // the file was created without incremental vacuum
-  return why;
+  failure failed = db_.execute("PRAGMA incremental_vacuum(" + std::to_string(pages) + ")");
+  if (!failed) failed = count_free_pages();
+  if (!failed && free_pages_ >= before) free_pages_ = 0;  // the file was created without incremental vacuum
+  return failed;
 }
 
 failure store::put_rows(const entry& entry, std::int64_t id) {
-  failure why;
+  failure failed;
   for (const auto& row : entry.detections) {
     auto& into = insert_detection_;
     into.bind(1, entry.run_number);
@@ -331,7 +331,7 @@ failure store::put_rows(const entry& entry, std::int64_t id) {
     into.bind(18, row.limits);
     into.bind(19, row.hold);
     into.bind_blob_unless_empty(20, stored.more_evidence);
-    if ((why = into.run())) return why;
+    if ((failed = into.run())) return failed;
   }
   for (const auto& row : entry.interventions) {
     auto& into = insert_intervention_;
@@ -344,7 +344,7 @@ failure store::put_rows(const entry& entry, std::int64_t id) {
     const std::string json = cut_intervention(row.json);
     into.bind(7, std::string_view(json));
     into.bind(8, next_.intervention++);
-    if ((why = into.run())) return why;
+    if ((failed = into.run())) return failed;
   }
   for (const auto& row : entry.outcomes) {
     auto& into = insert_outcome_;
@@ -356,29 +356,29 @@ failure store::put_rows(const entry& entry, std::int64_t id) {
     into.bind(6, row.ts);
     into.bind(7, std::string_view(row.outcome));
     into.bind(8, next_.outcome++);
-    if ((why = into.run())) return why;
+    if ((failed = into.run())) return failed;
   }
   return note_answer(entry, id);
 }
 
 failure store::note_answer(const entry& entry, std::int64_t id) {
-  failure why;
+  failure failed;
   if (entry.answered) {
     answer_intervention_.bind(1, entry.run_number);
     answer_intervention_.bind(2, std::string_view(*entry.answered));
     answer_intervention_.bind(3, id);
     answer_intervention_.bind(4, entry.ts);
     answer_intervention_.bind(5, std::string_view(entry.frame));
-    why = answer_intervention_.run();
+    failed = answer_intervention_.run();
   }
-  if (!why && !entry.ended.empty()) {
+  if (!failed && !entry.ended.empty()) {
     end_run_.bind(1, entry.run_number);
     end_run_.bind(2, std::string_view(entry.ended));
     end_run_.bind(3, entry.arrived_ms);
     end_run_.bind(4, std::string_view(entry.frame));
-    why = end_run_.run();
+    failed = end_run_.run();
   }
-  return why;
+  return failed;
 }
 
 // Collects changes so that each run is updated once for each batch, not once for each message.
@@ -402,17 +402,17 @@ void store::note_change(const entry& entry) {
 }
 
 failure store::put_changes() {
-  failure why;
+  failure failed;
   for (const auto& [run, change] : changes_) {
     change_run_.bind(1, run);
     change_run_.bind(2, change.last_ts);
     change_run_.bind(3, change.heard_ms);
     change_run_.bind(4, change.bytes);
     change_run_.bind(5, change.activations);
-    if ((why = change_run_.run())) break;
-    if (change.used && (why = put_usage(run, *change.used))) break;
+    if ((failed = change_run_.run())) break;
+    if (change.used && (failed = put_usage(run, *change.used))) break;
   }
-  return why;
+  return failed;
 }
 
 failure store::put_usage(std::uint64_t run_number, const usage_amounts& used) {

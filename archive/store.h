@@ -42,7 +42,7 @@ class store {
   open_trouble open(const settings& settings);
 
   struct result {
-    failure why;
+    failure failed;
     std::size_t at = 0;  // the entry that failed; the batch's size if no single entry did
   };
   result write(std::span<const std::unique_ptr<entry>> entries);
@@ -51,7 +51,7 @@ class store {
   // out marked runs. After a restart the steps continue.
   bool has_rows_to_remove() const { return !leaving_.empty(); }
   struct removal {
-    failure why;
+    failure failed;
     std::uint64_t gone = 0;  // the run whose last row was removed; 0: none
   };
   removal remove_some();

@@ -5,8 +5,9 @@
 namespace digd::archive {
 
 boost::system::result<std::unique_ptr<trace_source>> trace_source::open(const std::string& path,
-                                                                        std::uint64_t run_number, std::string* why) {
-  auto reads = reader::open(path, {}, why);
+                                                                        std::uint64_t run_number,
+                                                                        std::string* problem) {
+  auto reads = reader::open(path, {}, problem);
   if (!reads) return reads.error();
   std::unique_ptr<trace_source> made(new trace_source(run_number));
   made->reads_ = std::move(*reads);

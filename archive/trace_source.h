@@ -24,7 +24,7 @@ class trace_source {
   static constexpr std::size_t piece_bytes = 1u << 20;
 
   static boost::system::result<std::unique_ptr<trace_source>> open(const std::string& path, std::uint64_t run_number,
-                                                                   std::string* why = nullptr);
+                                                                   std::string* problem = nullptr);
 
   // The next lines, with line ends. Empty: there are no more.
   boost::system::result<std::string> next();

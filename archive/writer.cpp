@@ -25,8 +25,9 @@ constexpr milliseconds scrub_again{20};
 constexpr milliseconds tidy_again{500};
 
 // The entry itself causes these errors: a retry would always fail, and delay every other run.
-bool is_caused_by_entry(const failure& why) {
-  return why.primary() == SQLITE_CONSTRAINT || why.primary() == SQLITE_TOOBIG || why.primary() == SQLITE_MISMATCH;
+bool is_caused_by_entry(const failure& failed) {
+  return failed.primary() == SQLITE_CONSTRAINT || failed.primary() == SQLITE_TOOBIG ||
+         failed.primary() == SQLITE_MISMATCH;
 }
 
 // Entries about stored rows: they apply even if the run is no longer archived.
@@ -117,7 +118,7 @@ void writer::work() {
   if (auto left = queue_.held(); left > 0) {
     set_trouble(stop_trouble_, "stopped with " + std::to_string(left) + " entries not written");
   }
-  if (failure why = store_.checkpoint(true)) counted_.failed_checkpoints.fetch_add(1);
+  if (failure failed = store_.checkpoint(true)) counted_.failed_checkpoints.fetch_add(1);
 }
 
 bool writer::write_and_tidy() {
@@ -144,17 +145,17 @@ void writer::gather(clock::time_point until) {
 
 bool writer::write() {
   auto done = store_.write(batch_);
-  if (done.why && done.at < batch_.size() && done.why.primary() == SQLITE_TOOBIG && shrink(*batch_[done.at])) {
+  if (done.failed && done.at < batch_.size() && done.failed.primary() == SQLITE_TOOBIG && shrink(*batch_[done.at])) {
     return true;  // the batch is written again at once
   }
-  if (done.why && done.at < batch_.size() && is_caused_by_entry(done.why)) {
-    set_aside_from(done.at, done.why);
+  if (done.failed && done.at < batch_.size() && is_caused_by_entry(done.failed)) {
+    set_aside_from(done.at, done.failed);
     return true;  // the rest of the batch is written at once
   }
-  if (done.why) {
+  if (done.failed) {
     ++failures_;
     counted_.failed_commits.fetch_add(1);
-    set_trouble(write_trouble_, "cannot write: " + done.why.words + "; trying again");
+    set_trouble(write_trouble_, "cannot write: " + done.failed.words + "; trying again");
     return false;
   }
   failures_ = 0;
@@ -206,12 +207,12 @@ void writer::report(const batch& done) {
 }
 
 // The run's stored entries remain a prefix of the run. Later ones are dropped and never acknowledged.
-void writer::set_aside_from(std::size_t at, const failure& why) {
+void writer::set_aside_from(std::size_t at, const failure& failed) {
   const auto run = batch_[at]->run_number;
   set_aside_.insert(run);
   set_trouble(set_aside_trouble_, std::to_string(set_aside_.size()) +
                                       " runs are no longer archived, the last of them number " + std::to_string(run) +
-                                      ": " + why.words);
+                                      ": " + failed.words);
   drop(std::stable_partition(batch_.begin() + static_cast<std::ptrdiff_t>(at), batch_.end(),
                              [&](const auto& item) { return item->run_number != run || is_about_stored(*item); }));
 }
@@ -239,40 +240,40 @@ void writer::keep_log_short() {
   const int pages = store_.log_pages();
   if (pages < options_.checkpoint_pages) checkpoint_at_ = options_.checkpoint_pages;
   if (pages < checkpoint_at_) return;
-  failure why = store_.checkpoint(false);
-  if (why) {
+  failure failed = store_.checkpoint(false);
+  if (failed) {
     counted_.failed_checkpoints.fetch_add(1);
-    set_trouble(log_trouble_, "cannot move the log into the archive file: " + why.words + "; the log grows");
+    set_trouble(log_trouble_, "cannot move the log into the archive file: " + failed.words + "; the log grows");
   } else {
     set_trouble(log_trouble_, {});
   }
-  const bool all_moved = !why && store_.is_all_moved();
+  const bool all_moved = !failed && store_.is_all_moved();
   checkpoint_at_ = all_moved ? options_.checkpoint_pages : store_.log_pages() + options_.checkpoint_pages / 4;
 }
 
 // At most one step between two batches, so that an ack waits for no more than one step.
 bool writer::tidy() {
   if (clock::now() < tidy_next_) return false;
-  failure why;
+  failure failed;
   if (store_.has_rows_to_remove()) {
     const store::removal step = store_.remove_some();
-    why = step.why;
-    if (!why && step.gone != 0) run_gone(step.gone);
+    failed = step.failed;
+    if (!failed && step.gone != 0) run_gone(step.gone);
   } else if (store_.has_pages_to_give_back()) {
-    why = store_.give_back_some();
-    to_scrub_ = to_scrub_ || !why;  // the checkpoint makes the file smaller
+    failed = store_.give_back_some();
+    to_scrub_ = to_scrub_ || !failed;  // the checkpoint makes the file smaller
   } else {
     scrub_log();
     return false;
   }
-  if (!why) {
+  if (!failed) {
     set_trouble(tidy_trouble_, {});
     keep_log_short();
     return true;
   }
   tidy_next_ = clock::now() + tidy_again;
   counted_.failed_removals.fetch_add(1);
-  set_trouble(tidy_trouble_, "cannot remove what was deleted: " + why.words + "; trying again");
+  set_trouble(tidy_trouble_, "cannot remove what was deleted: " + failed.words + "; trying again");
   return false;
 }
 
@@ -290,9 +291,9 @@ void writer::run_gone(std::uint64_t run_number) {
 void writer::scrub_log() {
   if (!to_scrub_ || clock::now() < scrub_next_) return;
   scrub_next_ = clock::now() + scrub_again;
-  const failure why = store_.checkpoint(true);
-  if (why) counted_.failed_checkpoints.fetch_add(1);
-  to_scrub_ = why || !store_.is_all_moved() || store_.log_pages() > 0;
+  const failure failed = store_.checkpoint(true);
+  if (failed) counted_.failed_checkpoints.fetch_add(1);
+  to_scrub_ = failed || !store_.is_all_moved() || store_.log_pages() > 0;
 }
 
 void writer::backoff() {

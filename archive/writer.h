@@ -40,7 +40,7 @@ class writer {
   bool write();              // false: the batch is not written and must be retried
   bool shrink(entry& item);  // false: it is as small as it gets
   void report(const batch& done);
-  void set_aside_from(std::size_t at, const failure& why);
+  void set_aside_from(std::size_t at, const failure& failed);
   void take();
   void drop(batch::iterator from);  // from here to the end of the batch
   void keep_log_short();

@@ -63,7 +63,7 @@ class archived {
   archived(const fs::path& folder, std::size_t bytes) : bytes_(bytes), file_(folder / "archive.sqlite") {
     archive::options options;
     options.path = file_;
-    std::string why;
+    std::string problem;
     auto opened = archive::archive::open(
         options,
         [this](std::span<const archive::durable> batch_durable) {
@@ -71,8 +71,8 @@ class archived {
           for (const auto& entry : batch_durable) durable_ = std::max(durable_, entry.seq);
           changed_.notify_one();
         },
-        &why);
-    if (!opened) throw std::runtime_error("the archive: " + why);
+        &problem);
+    if (!opened) throw std::runtime_error("the archive: " + problem);
     to_ = std::move(*opened);
     producer_ = to_->make_producer();
     archive::entry opening;

@@ -196,10 +196,10 @@ json::object handler_for(const attach_options& options, const daemon_end& daemon
 std::optional<json::object> read_settings(const fs::path& path) {
   std::error_code none;
   if (!fs::exists(path, none)) return json::object();
-  std::string why;
-  const auto text = read_file(path, max_settings_bytes, why);
+  std::string problem;
+  const auto text = read_file(path, max_settings_bytes, problem);
   if (!text) {
-    complain("attach", shown(path) + ": " + why);
+    complain("attach", shown(path) + ": " + problem);
     return {};
   }
   json::error_code ec;
@@ -219,19 +219,19 @@ bool is_daemon_there(const attach_options& options) {
   const auto daemon = http_to("attach", options.daemon);
   if (!daemon) return false;
   net::http_answer answer;
-  std::string why = daemon->get("/healthz", answer);
-  if (why.empty() && !answer.good()) why = complaint_of(*daemon, answer);
+  std::string problem = daemon->get("/healthz", answer);
+  if (problem.empty() && !answer.good()) problem = complaint_of(*daemon, answer);
   // Needs the right that the hooks need. What has it is refused for something else: this is no WebSocket.
-  if (why.empty()) why = daemon->get("/v1/ingest", answer);
-  if (why.empty() && (answer.status == 401 || answer.status == 403)) why = complaint_of(*daemon, answer);
-  std::cerr << (why.empty() ? "digd answers at " + daemon->to().shown() + ".\n" : why + '\n');
-  return why.empty();
+  if (problem.empty()) problem = daemon->get("/v1/ingest", answer);
+  if (problem.empty() && (answer.status == 401 || answer.status == 403)) problem = complaint_of(*daemon, answer);
+  std::cerr << (problem.empty() ? "digd answers at " + daemon->to().shown() + ".\n" : problem + '\n');
+  return problem.empty();
 }
 
 // Empty: there is no such file, or it cannot be read.
 std::string text_in(const fs::path& path) {
-  std::string why;
-  return read_file(path, max_settings_bytes, why).value_or(std::string());
+  std::string problem;
+  return read_file(path, max_settings_bytes, problem).value_or(std::string());
 }
 
 // HTTP hooks send the token only if it was there when they were written.
@@ -283,7 +283,7 @@ int attach_plugin(const attach_options& options, const daemon_end& daemon, const
     return done;
   }
   fs::create_directories(path.parent_path(), ec);
-  if (const std::string why = write_file(path, after); !why.empty()) return complain("attach", why);
+  if (const std::string problem = write_file(path, after); !problem.empty()) return complain("attach", problem);
   report_version(program_of(options));
   std::cerr << "Sessions that begin from now on are watched (" << options.mode << ").\n";
   return done;
@@ -321,7 +321,8 @@ int attach(const attach_options& options) {
     if (ec) return complain("attach", "no backup " + shown(backup) + ": " + ec.message() + ". Nothing was changed");
     std::cerr << "The settings as they were: " << shown(backup) << '\n';
   }
-  if (const std::string why = write_file(path, indented(after)); !why.empty()) return complain("attach", why);
+  if (const std::string problem = write_file(path, indented(after)); !problem.empty())
+    return complain("attach", problem);
   if (options.remove) {
     std::cerr << "Sessions that begin from now on are not watched.\n";
     return done;

@@ -41,26 +41,26 @@ bool is_trace(std::string_view text) {
 
 // A Who&When log is one JSON object with a `history`; a trace begins with a hello.
 bool read_run(const attribute_options& options, whowhen::labelled_log& into, report::run_facts& facts,
-              std::string& why) {
+              std::string& problem) {
   const std::optional<run_text> found =
-      read_run_text("attribute chief", options.text, options.daemon, chief::max_trace_bytes, why);
+      read_run_text("attribute chief", options.text, options.daemon, chief::max_trace_bytes, problem);
   if (!found) return false;
   if (found->text.find_first_not_of(" \r\n\t") == std::string::npos) {
-    why = "the file is empty";
+    problem = "the file is empty";
     return false;
   }
   if (!found->is_file || is_trace(found->text)) {
-    if (!chief::read_trace(found->text, into.log, why)) return false;
+    if (!chief::read_trace(found->text, into.log, problem)) return false;
     // What was healed counts only in a run that succeeded.
     if (into.log.outcome == "success") facts = report::facts_for_conclusion(report::observe(found->text));
     return true;
   }
   into.log.id = options.text;
-  return whowhen::read_log(found->text, into, why, false);
+  return whowhen::read_log(found->text, into, problem, false);
 }
 
-int complain(const attribute_options& options, std::string_view why) {
-  std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << printable(why) << '\n';
+int complain(const attribute_options& options, std::string_view problem) {
+  std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << printable(problem) << '\n';
   return wrong_use;
 }
 
@@ -105,11 +105,11 @@ void print(const attribute_options& options, const chief::flat_log& log, const c
 }
 
 int ask_model(const attribute_options& options, const whowhen::labelled_log& run, const report::run_facts& facts) {
-  std::string why;
+  std::string problem;
   if (options.llm.with_answer && run.answer.empty())
     return complain(options, "--with-answer: the log has no ground_truth");
-  const auto model = open_endpoint(options.llm, why);
-  if (!model) return complain(options, why);
+  const auto model = open_endpoint(options.llm, problem);
+  if (!model) return complain(options, problem);
   chief::attribution graph;
   const chief::llm::ruling r = show_while({.name = "asking the model"}, [&] {
     return rule_by(options.judge, *model, run.log, judging(options.llm, run.answer), &graph);
@@ -136,11 +136,11 @@ bool blames_nobody_for_success(const report::conclusion& c) {
 
 int attribute(const attribute_options& options) {
   whowhen::labelled_log run;
-  std::string why;
+  std::string problem;
   if (options.judge_option_given && !options.llm.wanted())
     return complain(options, "--judge needs --llm URL or --dry-run");
   report::run_facts facts;
-  if (!read_run(options, run, facts, why)) return complain(options, why);
+  if (!read_run(options, run, facts, problem)) return complain(options, problem);
   if (run.log.left_out > 0) {
     std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << run.log.left_out
               << " lines that digd would refuse are left out\n";

@@ -62,8 +62,8 @@ struct shapley_options {
 };
 using options = std::shared_ptr<shapley_options>;
 
-int complain(std::string_view why) {
-  std::cerr << "digctl attribute shapley: " << why << '\n';
+int complain(std::string_view problem) {
+  std::cerr << "digctl attribute shapley: " << problem << '\n';
   return wrong_use;
 }
 
@@ -98,9 +98,10 @@ opened open_game(const shapley_options& o) {
     external_result made = make_external_game(options);
     return {made.problem, std::move(made.game), {}, {}};
   }
-  std::string why;
-  const std::optional<run_text> found = read_run_text("attribute shapley", o.source, o.daemon, max_bytes, why, o.quiet);
-  if (!found) return {shown(o.source) + ": " + why, nullptr, {}, {}};
+  std::string error;
+  const std::optional<run_text> found =
+      read_run_text("attribute shapley", o.source, o.daemon, max_bytes, error, o.quiet);
+  if (!found) return {shown(o.source) + ": " + error, nullptr, {}, {}};
   opened out;
   if (found->is_file && is_trajectory(found->text)) {
     trajectory_result made = read_trajectory(found->text);
@@ -119,7 +120,8 @@ std::string write_plots(const shapley::report& r, const std::string& folder) {
   const std::pair<const char*, std::string> items[] = {
       {"when.svg", plot_steps(r)}, {"who.svg", plot_agents(r)}, {"what.svg", plot_behaviours(r)}};
   for (const auto& [name, text] : items) {
-    if (std::string why = write_file(fs::path(folder) / name, text); !why.empty()) return name + (": " + why);
+    if (std::string problem = write_file(fs::path(folder) / name, text); !problem.empty())
+      return name + (": " + problem);
   }
   return {};
 }
@@ -165,16 +167,16 @@ int write_chunk(shapley_options& o, const digd::shapley::game& game, const std::
   const estimate_result result = estimate(game, o.options);
   if (!result) return complain(result.problem);
   if (stop_asked) return complain("stopped before the chunk was done");
-  const std::string why = write_file(o.out, output.file());
-  return why.empty() ? done : complain(shown(o.out) + ": " + why);
+  const std::string error = write_file(o.out, output.file());
+  return error.empty() ? done : complain(shown(o.out) + ": " + error);
 }
 
 std::string read_parts(const std::vector<std::string>& files, part_input& into) {
   for (const std::string& name : files) {
-    std::string why;
-    std::optional<std::string> text = read_file(name, part_input::max_input_bytes, why);
-    if (text) why = into.add_file(std::move(*text));
-    if (!why.empty()) return shown(name) + ": " + why;
+    std::string problem;
+    std::optional<std::string> text = read_file(name, part_input::max_input_bytes, problem);
+    if (text) problem = into.add_file(std::move(*text));
+    if (!problem.empty()) return shown(name) + ": " + problem;
   }
   return {};
 }
@@ -193,7 +195,7 @@ int attribute(shapley_options& o) {
   const std::string key = cache::key_of(*game.game, o.options);
   if (!o.chunk.empty()) return write_chunk(o, *game.game, key);
   part_input parts(key);
-  if (std::string why = read_parts(o.merge, parts); !why.empty()) return complain(why);
+  if (std::string error = read_parts(o.merge, parts); !error.empty()) return complain(error);
   if (!o.merge.empty()) o.options.control.input = &parts;
   std::optional<estimate_result> result;
   if (o.merge.empty()) result = kept.find(key, *game.game);
@@ -223,7 +225,7 @@ int attribute(shapley_options& o) {
   if (!o.plots.empty() && !ranked)
     std::cerr << "digctl attribute shapley: made no plots, because there is nothing to attribute\n";
   if (!o.plots.empty() && ranked) {
-    if (std::string why = write_plots(r, o.plots); !why.empty()) return complain(why);
+    if (std::string error = write_plots(r, o.plots); !error.empty()) return complain(error);
   }
   const verdicts::conclusion conclusion = conclude(game, r);
   r.verdict = verdict_json(conclusion);
@@ -234,7 +236,7 @@ int attribute(shapley_options& o) {
                                : printable(conclusion.words) +
                                      (succeeded ? " The values below divide the risk of its detections.\n\n" : "\n\n") +
                                      to_table(r, o.most);
-  if (std::string why = write_file(o.out, text); !why.empty()) return complain(shown(o.out) + ": " + why);
+  if (std::string error = write_file(o.out, text); !error.empty()) return complain(shown(o.out) + ": " + error);
   if (!o.quiet) {
     std::cerr << (found_it ? std::string("from the cache\n")
                            : fmt::format("{:.2f} s, {} threads\n", r.result.seconds, o.options.control.threads));
@@ -245,7 +247,7 @@ int attribute(shapley_options& o) {
 int generate_file(const shapley_options& o) {
   const generated made = generate(o.scenario, true);
   if (!made.problem.empty()) return complain(made.problem);
-  if (std::string why = write_file(o.out, made.json); !why.empty()) return complain(shown(o.out) + ": " + why);
+  if (std::string error = write_file(o.out, made.json); !error.empty()) return complain(shown(o.out) + ": " + error);
   return done;
 }
 
@@ -253,9 +255,9 @@ int generate_file(const shapley_options& o) {
 std::string cases_of(const shapley_options& o, std::vector<study_case>& to) {
   if (o.traces.empty()) to = o.paper_sizes ? paper_cases() : small_cases();
   for (const std::string& name : o.traces) {
-    std::string why;
-    std::optional<std::string> text = read_file(name, max_bytes, why);
-    if (!text) return shown(name) + ": " + why;
+    std::string error;
+    std::optional<std::string> text = read_file(name, max_bytes, error);
+    if (!text) return shown(name) + ": " + error;
     opened game =
         is_trajectory(*text) ? opened{read_trajectory(*text).problem, nullptr, {}, {}} : open_trace(*text, o.structure);
     if (!game.problem.empty()) return shown(name) + ": " + game.problem;
@@ -271,7 +273,7 @@ using study = std::string (*)(const std::vector<study_case>&, const shapley_opti
 
 int run_study(shapley_options& o, study study) {
   std::vector<study_case> cases;
-  if (std::string why = cases_of(o, cases); !why.empty()) return complain(why);
+  if (std::string problem = cases_of(o, cases); !problem.empty()) return complain(problem);
   o.study.control = control_of(o);
   std::cout << show_while(
       {.name = "measuring"}, [&] { return study(cases, o); }, o.quiet);

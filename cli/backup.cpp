@@ -44,24 +44,24 @@ void print(const char* did, const std::string& file, const archive::backup_resul
 
 int back_up(const backup_options& options) {
   const std::string from = archive_in(options.data_dir);
-  std::string why = no_folder_reason(options.data_dir);
-  if (!why.empty()) return complain("backup", shown(options.data_dir) + ": " + why);
+  std::string problem = no_folder_reason(options.data_dir);
+  if (!problem.empty()) return complain("backup", shown(options.data_dir) + ": " + problem);
   const auto result = with_progress(from, archive::unfinished_copy_of(options.file),
-                                    [&] { return archive::back_up(from, options.file, &why); });
-  if (!result) return complain("backup", why);
+                                    [&] { return archive::back_up(from, options.file, &problem); });
+  if (!result) return complain("backup", problem);
   print("wrote", options.file, *result);
   return done;
 }
 
 int restore(const backup_options& options) {
   const std::string to = archive_in(options.data_dir);
-  std::string why = unreadable_reason(options.file);
-  if (!why.empty()) return complain("restore", shown(options.file) + ": " + why);
-  why = no_folder_reason(options.data_dir);
-  if (!why.empty()) return complain("restore", shown(options.data_dir) + ": " + why);
+  std::string problem = unreadable_reason(options.file);
+  if (!problem.empty()) return complain("restore", shown(options.file) + ": " + problem);
+  problem = no_folder_reason(options.data_dir);
+  if (!problem.empty()) return complain("restore", shown(options.data_dir) + ": " + problem);
   const auto result = with_progress(options.file, archive::unfinished_copy_of(to),
-                                    [&] { return archive::restore(options.file, to, options.replace, &why); });
-  if (!result) return complain("restore", why);
+                                    [&] { return archive::restore(options.file, to, options.replace, &problem); });
+  if (!result) return complain("restore", problem);
   if (!result->aside.empty()) std::cerr << "the old archive is now " << digd::quoted(result->aside) << '\n';
   print("restored", to, *result);
   return done;

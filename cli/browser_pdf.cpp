@@ -82,7 +82,7 @@ std::string print_pdf(const std::string& html, const std::string& pdf) {
   const scratch_folder scratch;
   if (scratch.path().empty()) return std::string("no temporary folder: ") + std::strerror(errno);
   const fs::path page = scratch.path() / "report.html", made = scratch.path() / "report.pdf";
-  if (std::string why = write_file(page, html); !why.empty()) return why;
+  if (std::string problem = write_file(page, html); !problem.empty()) return problem;
   std::vector<std::string> words{browser,
                                  "--headless",
                                  "--disable-gpu",
@@ -104,10 +104,10 @@ std::string print_pdf(const std::string& html, const std::string& pdf) {
   const int failed = ::posix_spawnp(&child, browser.c_str(), &quiet, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&quiet);
   if (failed != 0) return browser + ": " + std::strerror(failed);
-  if (std::string why = wait_for(child); !why.empty()) return why;
-  std::string why;
-  const auto text = read_file(made, std::size_t{1} << 30, why);
-  return text ? write_file(pdf, *text) : "the browser wrote no PDF: " + why;
+  if (std::string problem = wait_for(child); !problem.empty()) return problem;
+  std::string problem;
+  const auto text = read_file(made, std::size_t{1} << 30, problem);
+  return text ? write_file(pdf, *text) : "the browser wrote no PDF: " + problem;
 }
 
 }  // namespace digd::cli

@@ -27,8 +27,8 @@ using namespace digd::causal;
 constexpr std::size_t max_bytes = std::size_t{1} << 30;
 constexpr std::size_t max_rows = 65'535, max_columns = 500;
 
-int complain(std::string_view text, std::string_view why) {
-  std::cerr << "digctl causal: " << text << (text.empty() ? "" : ": ") << why << '\n';
+int complain(std::string_view text, std::string_view problem) {
+  std::cerr << "digctl causal: " << text << (text.empty() ? "" : ": ") << problem << '\n';
   return wrong_use;
 }
 
@@ -94,9 +94,9 @@ class loader {
 
   std::string views(const std::vector<std::string>& files, beliefs& into) {
     for (const std::string& file : files) {
-      std::string why;
-      const auto text = read_file(file, max_bytes, why);
-      if (!text) return shown(file) + ": " + why;
+      std::string error;
+      const auto text = read_file(file, max_bytes, error);
+      if (!text) return shown(file) + ": " + error;
       worldviews read = read_worldviews(*text);
       if (!read.problem.empty()) return shown(file) + ": " + read.problem;
       for (const worldview_variable& v : read.worldviews.front().variables) {
@@ -113,7 +113,7 @@ class loader {
   std::string load(factor_rows& out, const std::string& outcome = {}) {
     std::vector<std::string> paths = from_.paths;
     std::unique_ptr<fleet_archive> archive;
-    if (std::string why = name_fleet(from_, paths, archive); !why.empty()) return why;
+    if (std::string error = name_fleet(from_, paths, archive); !error.empty()) return error;
     if (!from_.csv.empty()) {
       if (!paths.empty()) return "name either runs or --csv";
       return load_csv(from_.csv, out);
@@ -121,12 +121,12 @@ class loader {
     if (paths.size() == 1 && is_csv(paths[0])) return load_csv(paths[0], out);
     if (paths.empty() && from_.lines.empty()) return "name archives, traces or folders of them, or a table with --csv";
     factor_request request;
-    if (std::string why = make_request(request, outcome); !why.empty()) return why;
+    if (std::string error = make_request(request, outcome); !error.empty()) return error;
     if (!from_.lines.empty()) {
       if (!paths.empty()) return "name either runs or --lines";
-      std::string why;
-      const auto text = read_file(from_.lines, max_bytes, why);
-      if (!text) return shown(from_.lines) + ": " + why;
+      std::string error;
+      const auto text = read_file(from_.lines, max_bytes, error);
+      if (!text) return shown(from_.lines) + ": " + error;
       out = factor_table_of_lines(*text, request);
       return check(out);
     }
@@ -138,9 +138,9 @@ class loader {
   std::string load_lines(std::string& out, const std::string& outcome) {
     std::vector<std::string> paths = from_.paths;
     std::unique_ptr<fleet_archive> archive;
-    if (std::string why = name_fleet(from_, paths, archive); !why.empty()) return why;
+    if (std::string error = name_fleet(from_, paths, archive); !error.empty()) return error;
     factor_request request;
-    if (std::string why = make_request(request, outcome); !why.empty()) return why;
+    if (std::string error = make_request(request, outcome); !error.empty()) return error;
     return factor_lines_of(paths, request, out);
   }
 
@@ -152,14 +152,14 @@ class loader {
     request.outcome = outcome;
     if (outcome.starts_with("metric.")) request.metrics.push_back(outcome.substr(7));
     for (const std::string& text : from_.factors) {
-      if (std::string why = read_user_factors(text, request.user); !why.empty())
-        return "--factor " + plain(text) + ": " + why;
+      if (std::string error = read_user_factors(text, request.user); !error.empty())
+        return "--factor " + plain(text) + ": " + error;
     }
     for (const std::string& file : from_.factor_files) {
-      std::string why;
-      const auto text = read_file(file, max_bytes, why);
-      if (text) why = read_user_factors(*text, request.user);
-      if (!why.empty()) return shown(file) + ": " + why;
+      std::string error;
+      const auto text = read_file(file, max_bytes, error);
+      if (text) error = read_user_factors(*text, request.user);
+      if (!error.empty()) return shown(file) + ": " + error;
     }
     return {};
   }
@@ -170,9 +170,9 @@ class loader {
     const bool computes = !from_.factors.empty() || !from_.factor_files.empty() || from_.rates || from_.first_ms > 0 ||
                           from_.first_messages > 0;
     if (computes) return "factors and windows are computed from runs; " + shown(path) + " is a table already";
-    std::string why;
-    const auto text = read_file(path, max_bytes, why);
-    if (!text) return shown(path) + ": " + why;
+    std::string error;
+    const auto text = read_file(path, max_bytes, error);
+    if (!text) return shown(path) + ": " + error;
     csv_result read = read_csv(*text, from_.discrete);
     if (!read.problem.empty()) return shown(path) + ": " + read.problem;
     variables kept;
@@ -216,8 +216,8 @@ std::string load(loader& from, factor_rows& into, const std::string& outcome = {
 }
 
 int write(const std::string& out, std::string_view text) {
-  const std::string why = write_file(out, text);
-  return why.empty() ? done : complain(shown(out), why);
+  const std::string problem = write_file(out, text);
+  return problem.empty() ? done : complain(shown(out), problem);
 }
 
 std::optional<learner> learner_named(const std::string& name) {
@@ -230,9 +230,9 @@ std::optional<learner> learner_named(const std::string& name) {
 std::string read_findings(const std::string& file, std::vector<experiment>& into, bool may_miss) {
   std::error_code none;
   if (file.empty() || (may_miss && !std::filesystem::exists(file, none))) return {};
-  std::string why;
-  const auto text = read_file(file, max_bytes, why);
-  if (!text) return shown(file) + ": " + why;
+  std::string error;
+  const auto text = read_file(file, max_bytes, error);
+  if (!text) return shown(file) + ": " + error;
   experiments read = read_experiments(*text);
   into = std::move(read.experiments);
   return read.problem.empty() ? "" : shown(file) + ": " + read.problem;
@@ -305,7 +305,7 @@ int explain_on_workers(const causal_options& chosen, const loader& from, const C
   if (!chosen.from.paths.empty() || !chosen.from.csv.empty() || !chosen.from.lines.empty())
     return complain("", "name runs or --fleet, not both");
   factor_request request;
-  if (std::string why = from.make_request(request, chosen.target); !why.empty()) return complain("", why);
+  if (std::string problem = from.make_request(request, chosen.target); !problem.empty()) return complain("", problem);
   std::vector<std::string> factors;
   for (const auto& [name, expression] : request.user) {
     factors.push_back("--factor-for-workers=" + name + '=' + expression);
@@ -318,28 +318,28 @@ int run_explain(const causal_options& chosen, const CLI::App& app) {
   believed.settings = chosen.settings;
   believed.outcomes = chosen.outcomes;
   loader from(chosen.from);
-  if (std::string why = from.views(chosen.from.views, believed); !why.empty()) return complain("", why);
-  if (std::string why = read_findings(chosen.experiments, believed.experiments, false); !why.empty())
-    return complain("", why);
+  if (std::string problem = from.views(chosen.from.views, believed); !problem.empty()) return complain("", problem);
+  if (std::string problem = read_findings(chosen.experiments, believed.experiments, false); !problem.empty())
+    return complain("", problem);
   if (chosen.pass.on_workers) return explain_on_workers(chosen, from, app);
   factor_rows rows;
-  if (std::string why = load(from, rows, chosen.target); !why.empty()) return complain("", why);
+  if (std::string problem = load(from, rows, chosen.target); !problem.empty()) return complain("", problem);
   leave_out(rows, chosen);
   const auto target = rows.data.find(chosen.target);
   if (!target) {
     for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
     return complain("", "there is no column " + plain(chosen.target) + " to explain (--target)");
   }
-  if (std::string why = misfit(rows.data, chosen); !why.empty()) return complain("", why);
+  if (std::string problem = misfit(rows.data, chosen); !problem.empty()) return complain("", problem);
   mention_length(rows, chosen);
   analysis_options options;
   options.learner = *learner_named(chosen.text);
   options.bootstrap = chosen.bootstrap;
   options.boundary.seed = options.gate.seed = options.structure.sampler.seed = chosen.seed;
   options.gate.permutations = chosen.permutations;
-  std::string why;
-  options.gate.cluster = clusters_by(rows, chosen.clusters, why);
-  if (!why.empty()) return complain("--cluster", why);
+  std::string problem;
+  options.gate.cluster = clusters_by(rows, chosen.clusters, problem);
+  if (!problem.empty()) return complain("--cluster", problem);
   options.structure.kind = structure_named(chosen.structure);
   options.structure.score.kind = score_named(chosen.score);
   std::vector<worldview_status> statuses = apply_beliefs(rows.data, believed, options, rows.notes);
@@ -362,11 +362,11 @@ int run_factors(const causal_options& options) {
   loader from(options.from);
   if (options.as_lines) {
     std::string lines;
-    if (std::string why = from.load_lines(lines, options.target); !why.empty()) return complain("", why);
+    if (std::string problem = from.load_lines(lines, options.target); !problem.empty()) return complain("", problem);
     return write(options.out, lines);
   }
   factor_rows rows;
-  if (std::string why = load(from, rows); !why.empty()) return complain("", why);
+  if (std::string problem = load(from, rows); !problem.empty()) return complain("", problem);
   for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
   return write(options.out, factor_csv(rows));
 }
@@ -375,8 +375,8 @@ int run_eval(const causal_options& chosen) {
   eval_options options;
   options.seed = chosen.seed;
   options.compare = chosen.compare;
-  if (const std::string why = no_folder_reason(chosen.from.paths.front()); !why.empty())
-    return complain(shown(chosen.from.paths.front()), why);
+  if (const std::string error = no_folder_reason(chosen.from.paths.front()); !error.empty())
+    return complain(shown(chosen.from.paths.front()), error);
   const evaluation e = show_while({.name = "measuring"}, [&] { return evaluate(chosen.from.paths.front(), options); });
   if (!e.problem.empty()) return complain(shown(chosen.from.paths.front()), e.problem);
   return write(chosen.out, chosen.format == "json" ? evaluation_json(e) : evaluation_text(e));
@@ -391,14 +391,14 @@ std::string side(const std::string& path, const causal_options& options, std::st
   request.rates = from.rates;
   request.window = {from.first_ms, from.first_messages};
   for (const std::string& text : from.factors) {
-    if (std::string why = read_user_factors(text, request.user); !why.empty())
-      return "--factor " + plain(text) + ": " + why;
+    if (std::string error = read_user_factors(text, request.user); !error.empty())
+      return "--factor " + plain(text) + ": " + error;
   }
   for (const std::string& file : from.factor_files) {
-    std::string why;
-    const auto text = read_file(file, max_bytes, why);
-    if (text) why = read_user_factors(*text, request.user);
-    if (!why.empty()) return shown(file) + ": " + why;
+    std::string error;
+    const auto text = read_file(file, max_bytes, error);
+    if (text) error = read_user_factors(*text, request.user);
+    if (!error.empty()) return shown(file) + ": " + error;
   }
   paired_runs read = show_while({.name = "reading the runs"},
                                 [&] { return paired_runs_of(path, request, options.factor, options.target); });
@@ -426,8 +426,8 @@ int run_verify(const causal_options& chosen) {
   paired_values a, b;
   std::string pair_by = chosen.pair_by;
   for (std::size_t i = 0; i < 2; ++i) {
-    if (std::string why = side(chosen.from.paths[i], chosen, pair_by, i == 0 ? a : b); !why.empty()) {
-      return complain(shown(chosen.from.paths[i]), why);
+    if (std::string error = side(chosen.from.paths[i], chosen, pair_by, i == 0 ? a : b); !error.empty()) {
+      return complain(shown(chosen.from.paths[i]), error);
     }
   }
   verify_options options;
@@ -438,7 +438,8 @@ int run_verify(const causal_options& chosen) {
   if (!v.problem.empty()) return complain("", v.problem);
   if (!chosen.experiments.empty()) {
     std::vector<experiment> experiments;
-    if (std::string why = read_findings(chosen.experiments, experiments, true); !why.empty()) return complain("", why);
+    if (std::string error = read_findings(chosen.experiments, experiments, true); !error.empty())
+      return complain("", error);
     std::erase_if(experiments, [&](const experiment& e) { return e.from == v.result.from && e.to == v.result.to; });
     experiments.push_back(v.result);
     if (const int status = write(chosen.experiments, write_experiments(experiments)); status != done) return status;

@@ -152,8 +152,8 @@ int check(const check_options& options) {
     unreadable = unreadable || !runs.back().error.empty();
   }
   if (!options.junit.empty()) {
-    if (const std::string why = write_file(options.junit, junit_of(runs)); !why.empty())
-      return complain("check", shown(options.junit) + ": " + why);
+    if (const std::string problem = write_file(options.junit, junit_of(runs)); !problem.empty())
+      return complain("check", shown(options.junit) + ": " + problem);
   }
   if (unreadable) return wrong_use;
   return failed ? found : done;

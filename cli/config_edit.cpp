@@ -9,11 +9,11 @@ namespace digd::cli {
 
 namespace {
 
-std::optional<toml::table> parsed(std::string_view text, std::string& why) {
+std::optional<toml::table> parsed(std::string_view text, std::string& problem) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& e) {
-    why = "line " + std::to_string(e.source().begin.line) + ": " + std::string(e.description());
+    problem = "line " + std::to_string(e.source().begin.line) + ": " + std::string(e.description());
     return {};
   }
 }
@@ -103,8 +103,8 @@ bool has_setting(const toml::table& text, const config_edit& edit) {
 }  // namespace
 
 std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule,
-                                                    std::string& why) {
-  const auto table = parsed(toml_text, why);
+                                                    std::string& problem) {
+  const auto table = parsed(toml_text, problem);
   if (!table) return {};
   std::vector<std::string> names;
   const toml::node* there = find(*table, {.rule = rule, .key = "except", .literal = {}});
@@ -116,12 +116,12 @@ std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, 
 }
 
 std::string apply_edit(const config_edit& edit, std::string& toml_text) {
-  std::string why;
-  const auto before = parsed(toml_text, why);
-  if (!before) return why;
+  std::string problem;
+  const auto before = parsed(toml_text, problem);
+  if (!before) return problem;
   std::string changed = toml_text;
   write(edit, *before, changed);
-  auto after = parsed(changed, why);
+  auto after = parsed(changed, problem);
   toml::table rest = *before;
   const bool is_there = after && has_setting(*after, edit);
   if (after) erase(edit, *after);

@@ -16,9 +16,9 @@ struct config_edit {
   std::string literal;  // as TOML writes the value
 };
 
-// The names in `[rules.RULE] except`; none if there is no such key. nullopt, with `why` set: the text is not TOML.
+// The names in `[rules.RULE] except`; none if there is no such key. nullopt, with `problem` set: the text is not TOML.
 std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule,
-                                                    std::string& why);
+                                                    std::string& problem);
 
 // Returns an error sentence; empty on success.
 std::string apply_edit(const config_edit& edit, std::string& toml_text);

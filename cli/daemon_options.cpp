@@ -19,10 +19,10 @@ bool find_token(const std::string& command, const daemon_options& options, std::
     token = given ? given : "";
     return true;
   }
-  std::string why;
-  const std::optional<std::string> text = read_file(options.token_file, max_token_bytes, why);
+  std::string problem;
+  const std::optional<std::string> text = read_file(options.token_file, max_token_bytes, problem);
   if (!text) {
-    complain(command, shown(options.token_file) + ": " + why);
+    complain(command, shown(options.token_file) + ": " + problem);
     return false;
   }
   token = text->substr(0, text->find_first_of("\r\n"));
@@ -55,10 +55,10 @@ int complain(const std::string& command, const std::string& text) {
 }
 
 std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& options) {
-  std::string why;
-  const std::optional<net::server_address> to = net::parse_address(options.to, why);
+  std::string problem;
+  const std::optional<net::server_address> to = net::parse_address(options.to, problem);
   if (!to) {
-    complain(command, "--to or DIGD_URL: " + why);
+    complain(command, "--to or DIGD_URL: " + problem);
     return {};
   }
   daemon_end end{.to = *to, .token = {}};

@@ -36,7 +36,7 @@ bool agrees(const std::string& run) {
 // The fleet knows the run by its archive and number. Returns an error sentence; empty on success.
 std::string number_of_run(net::http_client& daemon, const std::string& run, std::string& number) {
   net::http_answer answer;
-  if (std::string why = daemon.get(run_path(run), answer); !why.empty()) return why;
+  if (std::string problem = daemon.get(run_path(run), answer); !problem.empty()) return problem;
   if (!answer.good()) return complaint_of(daemon, answer);
   json::error_code ec;
   const json::value whole = json::parse(answer.body, ec);
@@ -57,14 +57,14 @@ std::string number_of_run(net::http_client& daemon, const std::string& run, std:
 std::string find_in_fleet(const fleet_options& fleet, net::http_client& daemon, const std::string& run,
                           std::vector<std::string>& keys) {
   std::string number;
-  if (std::string why = number_of_run(daemon, run, number); !why.empty()) return why;
+  if (std::string problem = number_of_run(daemon, run, number); !problem.empty()) return problem;
   std::vector<std::string> words = fleet_words("find-run", fleet);
   words.push_back("--run=" + run);
   words.push_back("--run-number=" + number);
   fleet_lines found;
-  if (std::string why = found.start(words); !why.empty()) return why;
+  if (std::string problem = found.start(words); !problem.empty()) return problem;
   for (std::string_view line; found.next(line);) keys.emplace_back(line);
-  if (std::string why = found.finish(); !why.empty()) return why;
+  if (std::string problem = found.finish(); !problem.empty()) return problem;
   return keys.size() == 1 ? std::string()
                           : "the fleet has " + std::to_string(keys.size()) + " runs " + digd::quoted(run) +
                                 " with the number " + number + "; nothing was deleted";
@@ -88,13 +88,13 @@ int remove(const delete_options& options) {
   const fleet_options fleet = effective_fleet(options.daemon.fleet);
   std::vector<std::string> keys;
   if (!fleet.urls.empty()) {
-    if (const std::string why = find_in_fleet(fleet, *daemon, options.run, keys); !why.empty())
-      return complain("delete", why);
+    if (const std::string problem = find_in_fleet(fleet, *daemon, options.run, keys); !problem.empty())
+      return complain("delete", problem);
   }
   net::http_answer answer;
-  const std::string why =
+  const std::string problem =
       show_while({.name = "deleting"}, [&] { return daemon->ask("DELETE", run_path(options.run), {}, answer); });
-  if (!why.empty()) return complain("delete", why);
+  if (!problem.empty()) return complain("delete", problem);
   if (!answer.good()) return complain("delete", complaint_of(*daemon, answer));
   std::cerr << "Run " << digd::quoted(options.run) << " is deleted"
             << (fleet.urls.empty() ? ".\n" : " in the daemon.\n");

@@ -35,9 +35,9 @@ class demonstration {
   explicit demonstration(const demo_options& options) : options_(options) {}
 
   int run() {
-    const std::string why = daemon_.start({.listen = options_.listen}, signals_);
+    const std::string error = daemon_.start({.listen = options_.listen}, signals_);
     if (stopped_ = signals_.arrived(); stopped_) return done;
-    if (!why.empty()) return complain("demo", why);
+    if (!error.empty()) return complain("demo", error);
     std::cerr << "A private digd runs at " << page() << "\n";
     if (!options_.no_open) open_page(page());
     const int status = options_.attach.empty() ? play_team() : run_example();
@@ -56,8 +56,8 @@ class demonstration {
   // Runs a program to its end, or until Ctrl-C. Its exit status; `done` after Ctrl-C; -1 if it cannot be started.
   int run_program(const child_command& command) {
     child_process child;
-    if (const std::string why = child.start(command); !why.empty()) {
-      complain("demo", why);
+    if (const std::string problem = child.start(command); !problem.empty()) {
+      complain("demo", problem);
       return -1;
     }
     while (true) {
@@ -68,7 +68,7 @@ class demonstration {
 
   int play_team() {
     const fs::path trace = daemon_.folder() / "demo.jsonl";
-    if (const std::string why = write_file(trace, demo_trace()); !why.empty()) return complain("demo", why);
+    if (const std::string error = write_file(trace, demo_trace()); !error.empty()) return complain("demo", error);
     std::cerr << "Four scripted agents prepare a release and make each of seven mistakes once. digd judges every\n"
                  "message before delivery, and heals. No language model is involved.\n\n";
     std::ostringstream speed;
@@ -96,13 +96,13 @@ class demonstration {
       std::cerr << "Running the " << chosen.file << " that is in this folder already.\n";
       return {};
     }
-    if (std::string why = write_file(path, chosen.text); !why.empty()) return why;
+    if (std::string problem = write_file(path, chosen.text); !problem.empty()) return problem;
     std::cerr << "Wrote " << chosen.file << ".\n";
     return {};
   }
 
   int run_example() {
-    if (const std::string why = write_example(); !why.empty()) return complain("demo", why);
+    if (const std::string problem = write_example(); !problem.empty()) return complain("demo", problem);
     const struct {
       const char *mode, *title;
     } rounds[] = {{"shadow", "Broken: digd judges and changes nothing (DIGD_MODE=shadow)"},

@@ -41,8 +41,8 @@ struct eval_options {
 
 const std::string cross_validated = "chief (cv)";
 
-int complain(std::string_view command, std::string_view why) {
-  std::cerr << "digctl " << command << ": " << why << '\n';
+int complain(std::string_view command, std::string_view problem) {
+  std::cerr << "digctl " << command << ": " << problem << '\n';
   return wrong_use;
 }
 
@@ -101,10 +101,10 @@ std::string validate(trial& t, const eval_options& options, whowhen::results& r)
 }
 
 // `ranked`: the default method's answer, whose first five steps a shortlist has; null: as `attribute chief` ranks them.
-// `why` is the reason to stop asking; empty: go on.
+// `stop_reason` is the reason to stop asking; empty: go on.
 whowhen::answer judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model,
                       const eval_options& options, const whowhen::answer* ranked, progress& progress,
-                      std::string& why) {
+                      std::string& stop_reason) {
   constexpr std::size_t max_suspects = 5;
   const chief::llm::usage before = model.used();
   const auto from = std::chrono::steady_clock::now();
@@ -126,7 +126,7 @@ whowhen::answer judge(const labelled_log& l, const std::string& method, chief::l
                                                                            : std::string();
   const auto held = progress.pause();
   if (a.failed && !options.llm.dry_run) std::cerr << printable(l.log.id + ", " + method + ": " + problem) << '\n';
-  if (hopeless(ruling.error)) why = std::move(problem);
+  if (hopeless(ruling.error)) stop_reason = std::move(problem);
   return a;
 }
 
@@ -135,14 +135,14 @@ std::string judge_all(const trial& t, const std::string& method, chief::llm::end
   const std::string name = options.llm.with_answer ? method + " (with answer)" : method;
   std::vector<const labelled_log*> logs;
   std::vector<whowhen::answer> judged;
-  std::string why;
+  std::string problem;
   std::optional<progress> shown_progress(std::in_place);
   shown_progress->begin({.name = "asking the model", .total = t.scored.size(), .unit = "logs"});
   for (std::size_t k = 0; k < t.scored.size(); ++k) {
     logs.push_back(&t.logs[t.scored[k]]);
-    judged.push_back(
-        judge(*logs.back(), method, model, options, t.ranked.empty() ? nullptr : &t.ranked[k], *shown_progress, why));
-    if (!why.empty()) return why;
+    judged.push_back(judge(*logs.back(), method, model, options, t.ranked.empty() ? nullptr : &t.ranked[k],
+                           *shown_progress, problem));
+    if (!problem.empty()) return problem;
     shown_progress->add();
     whowhen::record(r, name, *logs.back(), judged.back());
   }
@@ -162,9 +162,9 @@ std::string measure(trial& t, const eval_options& options, chief::llm::endpoint*
   std::stable_partition(methods.begin(), methods.end(), [](const std::string& m) { return m == "chief"; });
   if ((options.cv || options.nested) && methods.front() != "chief") methods.insert(methods.begin(), "chief");
   for (const std::string& method : methods) {
-    std::string why;
+    std::string problem;
     if (method == "chief" && (options.cv || options.nested)) {
-      if (why = validate(t, options, r); !why.empty()) return why;
+      if (problem = validate(t, options, r); !problem.empty()) return problem;
     } else if (method == "chief") {
       progress shown_progress;
       shown_progress.begin({.name = "measuring", .total = t.scored.size(), .unit = "logs"});
@@ -175,22 +175,23 @@ std::string measure(trial& t, const eval_options& options, chief::llm::endpoint*
       const auto held = shown_progress.pause();
       std::cerr
           << "The committed weights were trained on such logs, so these figures say nothing about those. Use --cv.\n";
-    } else if (why = judge_all(t, method, *model, options, r); !why.empty()) {
-      return method + ": " + printable(why) + "; nothing is measured";
+    } else if (problem = judge_all(t, method, *model, options, r); !problem.empty()) {
+      return method + ": " + printable(problem) + "; nothing is measured";
     }
   }
   return {};
 }
 
-bool read_logs(const std::string& folder, std::vector<labelled_log>& into, std::string& why) {
-  why = no_folder_reason(folder);
-  return why.empty() && whowhen::read_folder(folder, into, why);
+bool read_logs(const std::string& folder, std::vector<labelled_log>& into, std::string& problem) {
+  problem = no_folder_reason(folder);
+  return problem.empty() && whowhen::read_folder(folder, into, problem);
 }
 
 int eval_whowhen(const eval_options& options) {
   trial t;
-  std::string why;
-  if (!read_logs(options.folder, t.logs, why)) return complain("eval whowhen", shown(options.folder) + ": " + why);
+  std::string problem;
+  if (!read_logs(options.folder, t.logs, problem))
+    return complain("eval whowhen", shown(options.folder) + ": " + problem);
   const std::size_t n = t.logs.size(), wanted = options.sample == 0 ? n : std::min(n, options.sample);
   if (options.ablate) {
     const auto ablations = show_while({.name = "measuring"}, [&] { return whowhen::ablate_known(t.logs); });
@@ -201,20 +202,21 @@ int eval_whowhen(const eval_options& options) {
   std::unique_ptr<chief::llm::endpoint> model;
   const bool asks =
       std::any_of(options.methods.begin(), options.methods.end(), [](const std::string& m) { return m != "chief"; });
-  if (asks && !(model = open_endpoint(options.llm, why))) return complain("eval whowhen", why);
+  if (asks && !(model = open_endpoint(options.llm, problem))) return complain("eval whowhen", problem);
   whowhen::results r;
   for (std::size_t i : t.scored) whowhen::add_constants(r, t.logs[i]);
-  why = measure(t, options, model.get(), r);
+  problem = measure(t, options, model.get(), r);
   if (model) std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
-  if (!why.empty()) return complain("eval whowhen", why);
+  if (!problem.empty()) return complain("eval whowhen", problem);
   if (options.llm.dry_run && asks) return done;  // a dry run gives no figures
   return print(options, r, "eval whowhen");
 }
 
 int eval_frameworks(const eval_options& options) {
   std::vector<labelled_log> logs;
-  std::string why;
-  if (!read_logs(options.folder, logs, why)) return complain("eval frameworks", shown(options.folder) + ": " + why);
+  std::string problem;
+  if (!read_logs(options.folder, logs, problem))
+    return complain("eval frameworks", shown(options.folder) + ": " + problem);
   for (labelled_log& l : whowhen::simulated_frameworks(options.framework_runs, options.seed))
     logs.push_back(std::move(l));
   std::set<std::string> subsets;
@@ -233,8 +235,8 @@ int eval_frameworks(const eval_options& options) {
   std::cout << (options.format == "json" ? whowhen::as_json(t) + "\n" : printable_lines(whowhen::as_table(t)));
   if (options.prior) std::cout << printable_lines(whowhen::as_table(whowhen::weigh_prior(t)));
   if (options.reliability.empty()) return done;
-  why = print_reliability(options, t.logs, t.answers, "Reliability of CHIEF, frameworks left out");
-  return why.empty() ? done : complain("eval frameworks", why);
+  problem = print_reliability(options, t.logs, t.answers, "Reliability of CHIEF, frameworks left out");
+  return problem.empty() ? done : complain("eval frameworks", problem);
 }
 
 int eval_planted(const eval_options& options) {
@@ -251,9 +253,9 @@ int eval_planted(const eval_options& options) {
       whowhen::add(r.at(current_labelled_log->subset, "chief"), *current_labelled_log, a);
     }
     if (i >= options.structure_runs) continue;
-    if (const std::string why = whowhen::add_structure(r, options.seed + i); !why.empty()) {
+    if (const std::string problem = whowhen::add_structure(r, options.seed + i); !problem.empty()) {
       shown_progress.reset();
-      return complain("eval planted", "seed " + std::to_string(options.seed + i) + ": " + why);
+      return complain("eval planted", "seed " + std::to_string(options.seed + i) + ": " + problem);
     }
   }
   shown_progress.reset();
@@ -264,8 +266,8 @@ constexpr std::size_t simulated_runs = 60, folds = 5;
 
 int chief_train(const std::string& folder, const std::string& out) {
   std::vector<labelled_log> logs;
-  std::string why;
-  if (!read_logs(folder, logs, why)) return complain("chief-train", shown(folder) + ": " + why);
+  std::string error;
+  if (!read_logs(folder, logs, error)) return complain("chief-train", shown(folder) + ": " + error);
   const std::size_t given = logs.size();
   progress shown_progress;
   shown_progress.begin({.name = "training"});

@@ -51,11 +51,11 @@ std::string no_folder_reason(const fs::path& path) {
   return fs::exists(path, none) ? "it is not a folder" : "there is no such folder";
 }
 
-std::optional<std::string> read_file(const fs::path& path, std::size_t most, std::string& why) {
+std::optional<std::string> read_file(const fs::path& path, std::size_t most, std::string& problem) {
   std::ifstream file;
   if (path != "-") {
-    why = open_for_reading(path, file);
-    if (!why.empty()) return {};
+    problem = open_for_reading(path, file);
+    if (!problem.empty()) return {};
   }
   std::istream& in = path == "-" ? std::cin : file;
   std::string text;
@@ -63,12 +63,12 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t most, std
     in.read(part, sizeof part);
     text.append(part, static_cast<std::size_t>(in.gcount()));
     if (text.size() > most) {
-      why = "it has more than " + std::to_string(most) + " bytes";
+      problem = "it has more than " + std::to_string(most) + " bytes";
       return {};
     }
   }
   if (in.bad()) {
-    why = reason();
+    problem = reason();
     return {};
   }
   return text;
@@ -76,7 +76,7 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t most, std
 
 std::string write_file(const fs::path& path, std::string_view text) {
   file_writer out(path);
-  if (std::string why = out.write(text); !why.empty()) return why;
+  if (std::string problem = out.write(text); !problem.empty()) return problem;
   return out.finish();
 }
 
@@ -101,9 +101,9 @@ std::string file_writer::open() {
   errno = 0;
   out_.open(beside_.empty() ? path_ : beside_, std::ios::binary | std::ios::trunc);
   if (out_) return {};
-  std::string why = reason();
+  std::string problem = reason();
   beside_.clear();
-  return why;
+  return problem;
 }
 
 std::string file_writer::write(std::string_view piece) {
@@ -112,7 +112,7 @@ std::string file_writer::write(std::string_view piece) {
     return std::cout ? std::string() : std::string("standard output cannot be written to");
   }
   if (!open_) {
-    if (std::string why = open(); !why.empty()) return why;
+    if (std::string problem = open(); !problem.empty()) return problem;
   }
   errno = 0;
   out_.write(piece.data(), static_cast<std::streamsize>(piece.size()));
@@ -124,7 +124,7 @@ std::string file_writer::finish() {
     std::cout.flush();
     return std::cout ? std::string() : std::string("standard output cannot be written to");
   }
-  if (std::string why = write({}); !why.empty()) return why;
+  if (std::string problem = write({}); !problem.empty()) return problem;
   errno = 0;
   out_.close();
   if (!out_) return reason();

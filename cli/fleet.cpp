@@ -124,10 +124,10 @@ std::string fleet_lines::start(const std::vector<std::string>& words) {
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::string("no pipe: ") + std::strerror(errno);
   child_command command{.words = {fleet_interpreter(), "-m", "digd.fleet"}, .output = pipe[1]};
   command.words.insert(command.words.end(), words.begin(), words.end());
-  std::string why = program_.start(command);
+  std::string problem = program_.start(command);
   ::close(pipe[1]);
   from_ = ::fdopen(pipe[0], "r");
-  return why.empty() ? why : why + "; " + advice;
+  return problem.empty() ? problem : problem + "; " + advice;
 }
 
 std::string fleet_lines::open(const std::string& file) {
@@ -219,10 +219,10 @@ std::unique_ptr<fleet_archive> fleet_archive::make(const std::string& command, c
   }
   made->folder_ = pattern;
   guard_folder(pattern);
-  const std::string why = show_while(
+  const std::string problem = show_while(
       {.name = "reading the fleet"}, [&] { return made->fill(options, selection); }, is_quiet);
-  if (!why.empty()) {
-    complain(command, "--fleet: " + why);
+  if (!problem.empty()) {
+    complain(command, "--fleet: " + problem);
     return nullptr;
   }
   return made;
@@ -243,14 +243,14 @@ std::string fleet_archive::fill(const fleet_options& options, const fleet_select
   if (selection.since_ms > 0) words.push_back("--since-ms=" + std::to_string(selection.since_ms));
   fleet_lines rows;
   const bool is_file = options.urls.size() == 1 && options.urls.front().starts_with(rows_scheme);
-  std::string why = is_file ? rows.open(options.urls.front().substr(rows_scheme.size())) : rows.start(words);
+  std::string problem = is_file ? rows.open(options.urls.front().substr(rows_scheme.size())) : rows.start(words);
   std::string_view row;
   archive::failure bad;
-  while (why.empty() && !bad && rows.next(row)) bad = into.add(row);
-  if (why.empty() && bad) return "a row: " + bad.words;
-  if (why.empty()) why = rows.finish();
-  if (why.empty() && (bad = into.finish())) why = bad.words;
-  return why;
+  while (problem.empty() && !bad && rows.next(row)) bad = into.add(row);
+  if (problem.empty() && bad) return "a row: " + bad.words;
+  if (problem.empty()) problem = rows.finish();
+  if (problem.empty() && (bad = into.finish())) problem = bad.words;
+  return problem;
 }
 
 }  // namespace digd::cli

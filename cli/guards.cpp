@@ -73,7 +73,7 @@ std::string read_runs(run_source& from, std::int64_t since_ms, past_runs& into) 
   std::vector<std::string> names;
   progress shown_progress;
   shown_progress.begin({.name = "reading the list", .unit = "runs"});
-  std::string why = from.runs([&](const json::object& run) {
+  std::string problem = from.runs([&](const json::object& run) {
     const json::value* opened = run.if_contains("opened_ms");
     const json::value* name = run.if_contains("run");
     if (opened == nullptr || !opened->is_int64() || name == nullptr || !name->is_string()) return true;
@@ -84,14 +84,14 @@ std::string read_runs(run_source& from, std::int64_t since_ms, past_runs& into) 
     return !into.has_more;
   });
   shown_progress.begin({.name = "reading", .total = names.size(), .unit = "runs"});
-  for (std::size_t i = 0; i < names.size() && why.empty(); ++i) {
+  for (std::size_t i = 0; i < names.size() && problem.empty(); ++i) {
     stored::extent_reader reader;
     line_cutter cut(reader);
-    why = from.trace(names[i], [&](std::string_view piece) { return cut.take(piece); });
+    problem = from.trace(names[i], [&](std::string_view piece) { return cut.take(piece); });
     into.extents.push_back(reader.extent());
     shown_progress.add();
   }
-  return why;
+  return problem;
 }
 
 std::string as_toml(const std::vector<stored::limit_suggestion>& limits, const suggest_options& options,
@@ -137,8 +137,8 @@ int suggest(const suggest_options& options) {
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
   past_runs past;
-  if (const std::string why = read_runs(*source, now - *span, past); !why.empty())
-    return complain("guards suggest", why);
+  if (const std::string problem = read_runs(*source, now - *span, past); !problem.empty())
+    return complain("guards suggest", problem);
   if (past.extents.empty()) return complain("guards suggest", "no run was opened in the last " + options.since);
   const auto limits = stored::suggest_limits(past.extents, options.percentile, options.margin);
   std::cout << (options.format == "json" ? as_json(limits, options, past.extents.size())

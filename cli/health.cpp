@@ -14,7 +14,7 @@ int check(const daemon_options& options) {
   const auto daemon = http_to("health", options);
   if (!daemon) return wrong_use;
   net::http_answer answer;
-  if (const std::string why = daemon->get("/healthz", answer); !why.empty()) return complain("health", why);
+  if (const std::string problem = daemon->get("/healthz", answer); !problem.empty()) return complain("health", problem);
   std::cout << printable(answer.body) << '\n';
   return answer.good() ? done : found;
 }

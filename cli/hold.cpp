@@ -88,7 +88,7 @@ int list(const hold_options& options) {
   if (!daemon) return wrong_use;
   net::http_answer answer;
   const std::string target = options.run.empty() ? std::string(list_of_all) : run_path(options.run, "/holds");
-  if (const std::string why = daemon->get(target, answer); !why.empty()) return complain("hold list", why);
+  if (const std::string problem = daemon->get(target, answer); !problem.empty()) return complain("hold list", problem);
   if (!answer.good()) return complain("hold list", complaint_of(*daemon, answer));
   json::error_code ec;
   json::parse_options lenient;
@@ -130,8 +130,8 @@ int decide(const hold_options& options) {
   if (!options.by.empty()) body["by"] = options.by;
   net::http_answer answer;
   const std::string target = run_path(options.run, "/holds/" + net::percent_encoded(options.hold));
-  if (const std::string why = daemon->ask("POST", target, json::serialize(body), answer); !why.empty())
-    return complain(command, why);
+  if (const std::string problem = daemon->ask("POST", target, json::serialize(body), answer); !problem.empty())
+    return complain(command, problem);
   if (!answer.good()) return complain(command, complaint_of(*daemon, answer));
   std::cerr << "The event of " << digd::quoted(options.hold) << " in run " << digd::quoted(options.run)
             << (options.decision == "release" ? " is released.\n" : " goes back to its sender.\n");

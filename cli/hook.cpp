@@ -35,8 +35,8 @@ struct hook_options {
   daemon_options daemon;
 };
 
-int fail_open(const std::string& why) {
-  std::cerr << "digctl hook: " << why << "; the agent continues without digd\n";
+int fail_open(const std::string& problem) {
+  std::cerr << "digctl hook: " << problem << "; the agent continues without digd\n";
   return done;
 }
 
@@ -52,8 +52,8 @@ fs::path repository_of(fs::path folder) {
     const fs::path git = folder / ".git";
     if (fs::is_directory(git, none)) return git;
     // A working tree beside the repository, and a submodule, have a file: "gitdir: FOLDER".
-    std::string why;
-    const auto link = fs::exists(git, none) ? read_file(git, 4096, why) : std::nullopt;
+    std::string problem;
+    const auto link = fs::exists(git, none) ? read_file(git, 4096, problem) : std::nullopt;
     constexpr std::string_view prefix = "gitdir: ";
     if (link && link->starts_with(prefix)) {
       return folder / link->substr(prefix.size(), link->find_first_of("\r\n") - prefix.size());
@@ -67,16 +67,16 @@ fs::path repository_of(fs::path folder) {
 std::string branch_of(const std::string& folder) {
   const fs::path repository = repository_of(folder);
   if (repository.empty()) return {};
-  std::string why;
-  const auto head = read_file(repository / "HEAD", 4096, why);
+  std::string problem;
+  const auto head = read_file(repository / "HEAD", 4096, problem);
   constexpr std::string_view prefix = "ref: refs/heads/";
   if (!head || !head->starts_with(prefix)) return {};
   return head->substr(prefix.size(), head->find_first_of("\r\n") - prefix.size());
 }
 
 void add_usage(const fs::path& transcript, std::size_t max_bytes, json::object& into) {
-  std::string why;
-  const auto text = read_file(transcript, max_bytes, why);
+  std::string problem;
+  const auto text = read_file(transcript, max_bytes, problem);
   if (!text) return;
   const hooks::transcript_facts facts = hooks::read_transcript(*text);
   into["usage"] = usage_json(facts.usage);
@@ -85,8 +85,8 @@ void add_usage(const fs::path& transcript, std::size_t max_bytes, json::object& 
 
 // The file beside a subagent's transcript names the tool call that started it.
 void add_tool_use(const json::object& call, json::object& into) {
-  std::string why;
-  const auto text = read_file(hooks::subagent_file(call, ".meta.json"), 64 * 1024, why);
+  std::string problem;
+  const auto text = read_file(hooks::subagent_file(call, ".meta.json"), 64 * 1024, problem);
   json::error_code ec;
   const json::value meta = text ? json::parse(*text, ec) : json::value();
   if (!ec && meta.is_object()) into["tool_use_id"] = hooks::text_of(meta.get_object(), "toolUseId");
@@ -105,9 +105,9 @@ json::object additions_to(const json::object& call, std::string_view program) {
 }
 
 int pass_on(const hook_options& options) {
-  std::string why;
-  const auto text = options.call.empty() ? read_file("-", max_call_bytes, why) : options.call;
-  if (!text) return fail_open("the call " + why);
+  std::string problem;
+  const auto text = options.call.empty() ? read_file("-", max_call_bytes, problem) : options.call;
+  if (!text) return fail_open("the call " + problem);
   json::error_code ec;
   json::value call = json::parse(*text, ec);
   if (ec || !call.is_object()) return fail_open("the call is not a JSON object");
@@ -115,13 +115,13 @@ int pass_on(const hook_options& options) {
   if (!daemon) return done;
   daemon->connect_within(max_connect_time);
   // Reading a long transcript takes time, which the agent need not wait without a daemon.
-  if (why = daemon->reach(); !why.empty()) return fail_open(why);
+  if (problem = daemon->reach(); !problem.empty()) return fail_open(problem);
   if (json::object added = additions_to(call.get_object(), options.program); !added.empty())
     call.get_object()["digd"] = std::move(added);
   net::http_answer answer;
-  why = daemon->ask("POST", "/v1/hooks/" + net::percent_encoded(options.program) + "?mode=" + options.mode,
-                    json::serialize(call), answer);
-  if (!why.empty()) return fail_open(why);
+  problem = daemon->ask("POST", "/v1/hooks/" + net::percent_encoded(options.program) + "?mode=" + options.mode,
+                        json::serialize(call), answer);
+  if (!problem.empty()) return fail_open(problem);
   if (!answer.good()) return fail_open(complaint_of(*daemon, answer));
   std::cout << answer.body << '\n';
   return done;

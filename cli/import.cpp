@@ -49,7 +49,7 @@ std::string in_brief(const importers::import_counts& counts) {
 }
 
 // A folder stands for all *.json files below it, ordered by name.
-bool collect(const std::string& given, std::vector<source>& into, std::string& why) {
+bool collect(const std::string& given, std::vector<source>& into, std::string& problem) {
   std::error_code failed;
   if (given == "-" || !fs::is_directory(given, failed)) {
     const fs::path name = given == "-" ? fs::path("trace") : fs::path(given).filename();
@@ -61,11 +61,11 @@ bool collect(const std::string& given, std::vector<source>& into, std::string& w
     if (!at->is_regular_file(failed) || at->path().extension() != ".json") continue;
     found.push_back({at->path(), at->path().lexically_relative(given).replace_extension(".jsonl")});
   }
-  if (failed) why = failed.message();
-  if (!failed && found.empty()) why = "the folder has no *.json";
+  if (failed) problem = failed.message();
+  if (!failed && found.empty()) problem = "the folder has no *.json";
   std::sort(found.begin(), found.end(), [](const source& a, const source& b) { return a.file < b.file; });
   into.insert(into.end(), found.begin(), found.end());
-  return why.empty();
+  return problem.empty();
 }
 
 class import_run {
@@ -83,8 +83,8 @@ class import_run {
     for (const std::string& given : options_.files) {
       std::error_code none;
       several = several || fs::is_directory(given, none);
-      std::string why;
-      if (!collect(given, sources, why)) complain(given, why);
+      std::string reason;
+      if (!collect(given, sources, reason)) complain(given, reason);
     }
     if (sources.empty()) return wrong_use;
     if (several && named_) return complain_of_use("--run names one run, and several logs make several runs");
@@ -111,21 +111,21 @@ class import_run {
   }
 
  private:
-  void complain(const fs::path& file, std::string_view why) {
+  void complain(const fs::path& file, std::string_view reason) {
     const auto held = progress_.pause();
-    std::cerr << "digctl import " << command_ << ": " << shown(file) << ": " << why << '\n';
+    std::cerr << "digctl import " << command_ << ": " << shown(file) << ": " << reason << '\n';
     failed_ = true;
   }
 
-  int complain_of_use(std::string_view why) {
-    std::cerr << "digctl import " << command_ << ": " << why << '\n';
+  int complain_of_use(std::string_view reason) {
+    std::cerr << "digctl import " << command_ << ": " << reason << '\n';
     return wrong_use;
   }
 
   void import(const source& source, bool into_folder, bool alone) {
-    std::string why;
-    const std::optional<std::string> text = read_file(source.file, from_.max_bytes, why);
-    if (!text) return complain(source.file, why);
+    std::string reason;
+    const std::optional<std::string> text = read_file(source.file, from_.max_bytes, reason);
+    if (!text) return complain(source.file, reason);
     const import_outcome result = from_.read(*text);
     if (!result) return complain(source.file, result.error().message);
     const fs::path to = into_folder ? fs::path(options_.out) / source.name : fs::path(options_.out);

@@ -23,8 +23,8 @@ struct otlp_options {
   otlp::import_options options;
 };
 
-int complain(const std::string& why) {
-  std::cerr << "digctl import otlp: " << why << '\n';
+int complain(const std::string& problem) {
+  std::cerr << "digctl import otlp: " << problem << '\n';
   return wrong_use;
 }
 
@@ -32,22 +32,22 @@ bool read_all(const otlp_options& options, std::vector<otlp::span>& spans, progr
   bool well = true;
   progress.begin({.name = "reading", .total = options.files.size() > 1 ? options.files.size() : 0, .unit = "files"});
   for (const std::string& file : options.files) {
-    std::string why;
-    const std::optional<std::string> text = read_file(file, options.options.max_bytes, why);
+    std::string error;
+    const std::optional<std::string> text = read_file(file, options.options.max_bytes, error);
     if (text) {
       const otlp::read_file_result result = otlp::read_spans(*text, options.options, spans);
-      why = result.problem;
+      error = result.problem;
       if (result.rejected > 0) {
         const auto held = progress.pause();
         std::cerr << "digctl import otlp: " << shown(file) << ": " << result.rejected
-                  << " spans are not valid; the first: " << result.why << '\n';
+                  << " spans are not valid; the first: " << result.error << '\n';
       }
     }
     progress.add();
-    well = well && why.empty();
-    if (why.empty()) continue;
+    well = well && error.empty();
+    if (error.empty()) continue;
     const auto held = progress.pause();
-    complain(shown(file) + ": " + why);
+    complain(shown(file) + ": " + error);
   }
   return well;
 }

@@ -35,8 +35,8 @@ int judge(const judge_options& options) {
   const std::string target =
       run_path(options.run, "/detections/" + net::percent_encoded(options.detection) + "/judgement");
   net::http_answer answer;
-  if (const std::string why = daemon->ask("POST", target, json::serialize(body), answer); !why.empty())
-    return complain("judge", why);
+  if (const std::string problem = daemon->ask("POST", target, json::serialize(body), answer); !problem.empty())
+    return complain("judge", problem);
   if (!answer.good()) return complain("judge", complaint_of(*daemon, answer));
   const std::string subject = "Detection " + digd::quoted(options.detection) + " of run " + digd::quoted(options.run);
   std::cerr << subject

@@ -22,10 +22,10 @@ struct llm_options {
 
 void add_llm_options(CLI::App& app, llm_options& options);
 
-// nullopt, with `why` set: the key file cannot be read, the model has no name, or the key would be sent in clear text.
-// The key: --llm-key-file, else the environment's DIGD_LLM_KEY, else OPENAI_API_KEY. With --dry-run prompts go to
+// nullopt, with `problem` set: the key file cannot be read, the model has no name, or the key would be sent in clear
+// text. The key: --llm-key-file, else the environment's DIGD_LLM_KEY, else OPENAI_API_KEY. With --dry-run prompts go to
 // standard output.
-std::unique_ptr<chief::llm::endpoint> open_endpoint(const llm_options&, std::string& why);
+std::unique_ptr<chief::llm::endpoint> open_endpoint(const llm_options&, std::string& problem);
 
 chief::llm::judge_options judging(const llm_options&, const std::string& right_answer);
 

@@ -17,8 +17,8 @@ int serve(const daemon_options& options) {
   if (!daemon) return wrong_use;
   const mcp::api_call api = [&](mcp::api_request&& request, const std::function<void(mcp::api_answer&&)>& then) {
     net::http_answer answer;
-    const std::string why = daemon->ask(request.method, request.target, request.body, answer);
-    if (!why.empty()) return then({0, why});
+    const std::string problem = daemon->ask(request.method, request.target, request.body, answer);
+    if (!problem.empty()) return then({0, problem});
     then({answer.status, std::move(answer.body)});
   };
   for (std::string line; std::getline(std::cin, line);) {

@@ -35,10 +35,10 @@ const char* in_words(mode m) {
 }
 
 // The mode in an answer of /v1/mode; nullopt, after a message on standard error: the answer has none.
-std::optional<json::object> answer_of(const net::http_client& daemon, const std::string& why,
+std::optional<json::object> answer_of(const net::http_client& daemon, const std::string& problem,
                                       const net::http_answer& answer) {
-  if (!why.empty() || !answer.good()) {
-    complain("mode", why.empty() ? complaint_of(daemon, answer) : why);
+  if (!problem.empty() || !answer.good()) {
+    complain("mode", problem.empty() ? complaint_of(daemon, answer) : problem);
     return {};
   }
   json::error_code ec;
@@ -60,8 +60,8 @@ int set(const net::http_client& daemon, mode to) {
   net::http_answer answer;
   std::string body;
   json_writer(body).open_object().key("mode").text(to_string(to)).close_object();
-  const std::string why = daemon.ask("PUT", "/v1/mode", body, answer);
-  const auto object = answer_of(daemon, why, answer);
+  const std::string problem = daemon.ask("PUT", "/v1/mode", body, answer);
+  const auto object = answer_of(daemon, problem, answer);
   if (!object) return wrong_use;
   const json::value* switched = object->if_contains("switched");
   const std::int64_t runs = switched && switched->is_int64() ? switched->get_int64() : 0;
@@ -106,8 +106,8 @@ struct shadow_summary {
 
 int show(const net::http_client& daemon, const mode_options& options) {
   net::http_answer answer;
-  const std::string why = daemon.get("/v1/mode", answer);
-  const auto object = answer_of(daemon, why, answer);
+  const std::string error = daemon.get("/v1/mode", answer);
+  const auto object = answer_of(daemon, error, answer);
   if (!object) return wrong_use;
   const auto now = mode_in(*object);
   if (!now) return complain("mode", "the answer names no mode; is that digd?");

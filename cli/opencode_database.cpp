@@ -21,7 +21,7 @@ constexpr std::string_view threads =
     "thread.id) ";
 
 std::string open_database(archive::connection& database, const fs::path& path) {
-  if (const auto why = database.open(path.string(), archive::open_mode::read_only, {})) return why.words;
+  if (const auto problem = database.open(path.string(), archive::open_mode::read_only, {})) return problem.words;
   database.set_busy_timeout(busy_ms);
   return {};
 }
@@ -52,18 +52,18 @@ constexpr row_query part_rows{"part",
 
 bool sessions_name_agents(archive::connection& database) {
   archive::statement columns;
-  archive::failure why;
+  archive::failure failed;
   return !database.prepare("SELECT 1 FROM pragma_table_info('session') WHERE name = 'agent'", columns) &&
-         columns.step(why);
+         columns.step(failed);
 }
 
 std::string read_rows(archive::connection& database, const row_query& query, const std::string& session,
                       std::string& text) {
   archive::statement rows;
-  if (const auto why = database.prepare(std::string(threads) + std::string(query.sql), rows)) return why.words;
+  if (const auto failed = database.prepare(std::string(threads) + std::string(query.sql), rows)) return failed.words;
   rows.bind(1, std::string_view(session));
-  archive::failure why;
-  while (rows.step(why)) {
+  archive::failure failed;
+  while (rows.step(failed)) {
     std::string line;
     json_writer made(line);
     made.open_object().key(query.name).open_object();
@@ -83,39 +83,39 @@ std::string read_rows(archive::connection& database, const row_query& query, con
     if (text.size() + line.size() > max_log_bytes) return "the session has more than 512 MiB";
     (text += line) += '\n';
   }
-  return why ? why.words : std::string();
+  return failed ? failed.words : std::string();
 }
 
 }  // namespace
 
 std::string find_opencode_sessions(const fs::path& path, std::vector<session_files>& into) {
   archive::connection database;
-  if (std::string why = open_database(database, path); !why.empty()) return why;
+  if (std::string failed = open_database(database, path); !failed.empty()) return failed;
   archive::statement rows;
   const std::string sql =
       "SELECT id FROM session WHERE parent_id IS NULL OR parent_id NOT IN (SELECT id FROM session) ORDER BY id LIMIT " +
       std::to_string(max_sessions);
-  if (const auto why = database.prepare(sql, rows)) return std::string(no_database) + " (" + why.words + ")";
-  archive::failure why;
-  while (rows.step(why)) into.push_back({.id = rows.text(0), .files = {path}});
-  return why ? why.words : std::string();
+  if (const auto failed = database.prepare(sql, rows)) return std::string(no_database) + " (" + failed.words + ")";
+  archive::failure failed;
+  while (rows.step(failed)) into.push_back({.id = rows.text(0), .files = {path}});
+  return failed ? failed.words : std::string();
 }
 
-hooks::log_file read_opencode_session(const session_files& session, std::string& why) {
+hooks::log_file read_opencode_session(const session_files& session, std::string& problem) {
   hooks::log_file file;
   const fs::path& path = session.files.front();
   file.name = shown(path) + " (" + session.id + ")";
   archive::connection database;
-  why = open_database(database, path);
-  if (!why.empty()) {
-    why = file.name + ": " + why;
+  problem = open_database(database, path);
+  if (!problem.empty()) {
+    problem = file.name + ": " + problem;
     return file;
   }
   const row_query& sessions = sessions_name_agents(database) ? session_rows : nameless_session_rows;
   for (const row_query* query : {&sessions, &message_rows, &part_rows}) {
-    if (why.empty()) why = read_rows(database, *query, session.id, file.text);
+    if (problem.empty()) problem = read_rows(database, *query, session.id, file.text);
   }
-  if (!why.empty()) why = file.name + ": " + why;
+  if (!problem.empty()) problem = file.name + ": " + problem;
   return file;
 }
 

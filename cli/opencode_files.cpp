@@ -28,13 +28,13 @@ struct stored_session {
   std::string parent;
 };
 
-json::object read_session(const fs::path& file, std::string& why) {
-  const auto text = read_file(file, max_session_bytes, why);
+json::object read_session(const fs::path& file, std::string& problem) {
+  const auto text = read_file(file, max_session_bytes, problem);
   if (!text) return {};
   json::error_code ec;
   json::value value = json::parse(*text, ec);
   if (!ec && value.is_object()) return std::move(value.get_object());
-  why = ec ? "no JSON: " + ec.message() : "expected a JSON object";
+  problem = ec ? "no JSON: " + ec.message() : "expected a JSON object";
   return {};
 }
 
@@ -53,9 +53,9 @@ class storage_reader {
   explicit storage_reader(const fs::path& root) : root_(root) {}
 
   std::string take_session(const fs::path& file) {
-    std::string why;
-    const json::object session = read_session(file, why);
-    if (!why.empty()) return shown(file) + ": " + why;
+    std::string problem;
+    const json::object session = read_session(file, problem);
+    if (!problem.empty()) return shown(file) + ": " + problem;
     const std::string id = file.stem().string();
     std::string line;
     json_writer made(line);
@@ -64,12 +64,12 @@ class storage_reader {
     made.key("parent_id").text(hooks::text_of(session, "parentID"));
     made.key("directory").text(hooks::text_of(session, "directory"));
     made.close_object().close_object();
-    if (why = add(file, std::move(line)); !why.empty()) return why;
+    if (problem = add(file, std::move(line)); !problem.empty()) return problem;
     for (const fs::path& message : files_in(root_ / "message" / id, ".json")) {
-      if (why = take(message, "message", "session_id", id); !why.empty()) return why;
+      if (problem = take(message, "message", "session_id", id); !problem.empty()) return problem;
       const std::string name = message.stem().string();
       for (const fs::path& part : files_in(root_ / "part" / name, ".json")) {
-        if (why = take(part, "part", "message_id", name); !why.empty()) return why;
+        if (problem = take(part, "part", "message_id", name); !problem.empty()) return problem;
       }
     }
     return {};
@@ -79,9 +79,9 @@ class storage_reader {
 
  private:
   std::string take(const fs::path& file, std::string_view kind, std::string_view owner, std::string_view owner_id) {
-    std::string why;
-    auto text = read_file(file, left_, why);
-    if (!text) return shown(file) + ": " + why;
+    std::string problem;
+    auto text = read_file(file, left_, problem);
+    if (!text) return shown(file) + ": " + problem;
     std::erase(*text, '\n');  // between the members; JSON has none in a text
     std::string line;
     json_writer made(line);
@@ -120,10 +120,10 @@ void find_opencode_files(const std::vector<fs::path>& files, found_sessions& int
   for (const session_files& each : into.sessions) known.insert(each.id);
   std::map<fs::path, std::map<std::string, stored_session>> storages;
   for (const fs::path& file : files) {
-    std::string why;
-    const json::object session = read_session(file, why);
-    if (!why.empty()) {
-      into.problems.push_back(shown(file) + ": " + why);
+    std::string problem;
+    const json::object session = read_session(file, problem);
+    if (!problem.empty()) {
+      into.problems.push_back(shown(file) + ": " + problem);
       continue;
     }
     const fs::path storage = file.parent_path().parent_path().parent_path();
@@ -143,10 +143,10 @@ void find_opencode_files(const std::vector<fs::path>& files, found_sessions& int
   }
 }
 
-std::vector<hooks::log_file> read_opencode_files(const session_files& session, std::string& why) {
+std::vector<hooks::log_file> read_opencode_files(const session_files& session, std::string& problem) {
   storage_reader reader(session.files.front().parent_path().parent_path().parent_path());
   for (const fs::path& file : session.files) {
-    if (why = reader.take_session(file); !why.empty()) return {};
+    if (problem = reader.take_session(file); !problem.empty()) return {};
   }
   return std::move(reader).logs();
 }

@@ -365,19 +365,19 @@ silenced silenced_by(const fine_rules& fine, const json::object& pilot) {
 
 // Merges the settings into the file, which is replaced completely or not at all.
 int write_fine(const fine_rules& fine, const std::string& path) {
-  std::string why;
-  auto text = read_file(path, max_config_bytes, why);
-  if (!text) return complain("pilot", shown(path) + ": " + why);
+  std::string problem;
+  auto text = read_file(path, max_config_bytes, problem);
+  if (!text) return complain("pilot", shown(path) + ": " + problem);
   for (const auto& [rule, agents] : fine) {
-    auto names = excepted_in(*text, rule, why);
-    if (!names) return complain("pilot", shown(path) + ": " + printable(why));
+    auto names = excepted_in(*text, rule, problem);
+    if (!names) return complain("pilot", shown(path) + ": " + printable(problem));
     for (const std::string& item : agents) {
       if (std::find(names->begin(), names->end(), item) == names->end()) names->push_back(item);
     }
-    why = apply_edit(edit_for(rule, agents.empty() ? agents : *names), *text);
-    if (!why.empty()) return complain("pilot", shown(path) + ": " + printable(why));
+    problem = apply_edit(edit_for(rule, agents.empty() ? agents : *names), *text);
+    if (!problem.empty()) return complain("pilot", shown(path) + ": " + printable(problem));
   }
-  if (why = write_file(path, *text); !why.empty()) return complain("pilot", shown(path) + ": " + why);
+  if (problem = write_file(path, *text); !problem.empty()) return complain("pilot", shown(path) + ": " + problem);
   std::cerr << "Written to " << shown(path)
             << ". New runs follow it once digd reloads the file: systemctl reload digd, or SIGHUP.\n";
   return done;
@@ -404,15 +404,15 @@ int print_silencing(const pilot_options& options) {
   if (!fine) return wrong_use;
   json::object pilot;
   const auto source = open_source("pilot", options.daemon, opened_since(options.since));
-  const std::string why = source ? ask(options.since, *source, pilot) : "";
+  const std::string problem = source ? ask(options.since, *source, pilot) : "";
   if (!source) return wrong_use;
-  if (!why.empty()) std::cerr << "digctl pilot: cannot find how much this silences: " << why << '\n';
+  if (!problem.empty()) std::cerr << "digctl pilot: cannot find how much this silences: " << problem << '\n';
   const silenced sum = silenced_by(*fine, pilot);
   if (options.format == "json") {
     std::string out;
     json_writer to(out);
     to.open_object().key("rules").raw(as_json(*fine));
-    if (why.empty()) {
+    if (problem.empty()) {
       to.key("silences").open_object().key("would").integer(sum.would).key("did").integer(sum.did).close_object();
     }
     to.close_object();
@@ -420,7 +420,7 @@ int print_silencing(const pilot_options& options) {
   } else {
     print_fine(*fine);
   }
-  if (why.empty()) {
+  if (problem.empty()) {
     std::cerr << "Since " << local_time(count_in(pilot, "since_ms"), "%Y-%m-%d %H:%M") << " this would have silenced "
               << counted(sum.would, "healing") << " that digd would have done, and " << sum.did
               << " that it did. They would still be detected.\n";
@@ -429,8 +429,8 @@ int print_silencing(const pilot_options& options) {
 }
 
 std::string dashboard_of(const daemon_options& options) {
-  std::string why;
-  const auto to = net::parse_address(options.to, why);
+  std::string problem;
+  const auto to = net::parse_address(options.to, problem);
   if (!options.data_dir.empty() || !to || to->local) return {};
   return (to->tls ? "https://" : "http://") + to->shown();
 }
@@ -443,7 +443,8 @@ int pilot(const pilot_options& options) {
   const auto source = open_source("pilot", options.daemon, opened_since(options.since));
   if (!source) return wrong_use;
   json::object answer;
-  if (const std::string why = ask(options.since, *source, answer); !why.empty()) return complain("pilot", why);
+  if (const std::string problem = ask(options.since, *source, answer); !problem.empty())
+    return complain("pilot", problem);
   if (options.format == "json") {
     std::cout << printable(json::serialize(answer)) << '\n';
   } else {

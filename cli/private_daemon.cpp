@@ -54,8 +54,8 @@ private_daemon::~private_daemon() {
 }
 
 std::string private_daemon::last_log() const {
-  std::string why;
-  const std::string text = read_file(folder_ / "digd.log", std::size_t{64} << 20, why).value_or(std::string());
+  std::string problem;
+  const std::string text = read_file(folder_ / "digd.log", std::size_t{64} << 20, problem).value_or(std::string());
   return text.size() > max_shown_log ? text.substr(text.size() - max_shown_log) : text;
 }
 
@@ -66,12 +66,12 @@ std::string private_daemon::start(const settings& with, stop_signals& signals) {
   program_ = find_digd();
   std::vector<std::string> words{program_, "--listen", with.listen, "--data-dir", folder_ / "data"};
   if (!with.config.empty()) words.insert(words.end(), {"--config", with.config});
-  std::string why = process_.start(
+  std::string error = process_.start(
       {.words = words, .variables = with.variables, .inherits_digd_variables = false, .log = folder_ / "digd.log"});
-  if (!why.empty()) return why + "; install digd beside digctl, or name it in DIGD_BIN";
+  if (!error.empty()) return error + "; install digd beside digctl, or name it in DIGD_BIN";
   const auto deadline = std::chrono::steady_clock::now() + max_start_time;
   while (!signals.arrived() && std::chrono::steady_clock::now() < deadline) {
-    if (why = problem(); !why.empty()) return why;
+    if (error = problem(); !error.empty()) return error;
     if (std::ifstream file(folder_ / "data" / "digd.address"); std::getline(file, address_)) {
       return address_.starts_with("unix:") ? "--listen needs an address that a browser can open: HOST:PORT"
                                            : std::string();

@@ -122,8 +122,8 @@ class printer {
 int replay(const replay_options& options) {
   printer print(options);
   std::optional<progress> shown_progress(std::in_place);
-  if (const std::string why = unreadable_reason(options.trace); !why.empty())
-    return complain("replay", shown(options.trace) + ": " + why);
+  if (const std::string error = unreadable_reason(options.trace); !error.empty())
+    return complain("replay", shown(options.trace) + ": " + error);
   ingest::replay through(run_policy{}, print.listener(*shown_progress));
   shown_progress->begin({.name = "replaying", .unit = "messages"});
   const ingest::replayed result = ingest::replay_file(options.trace, through);

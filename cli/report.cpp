@@ -36,8 +36,8 @@ struct report_options {
   daemon_options daemon;
 };
 
-int complain(const report_options& options, const std::string& why) {
-  return cli::complain("report", shown(options.source) + ": " + why);
+int complain(const report_options& options, const std::string& problem) {
+  return cli::complain("report", shown(options.source) + ": " + problem);
 }
 
 #ifdef DIGD_ANALYSIS
@@ -63,12 +63,12 @@ report::part_options part_options_of(const report_options& options, progress& pr
 // nullopt, after an error message, if the given part cannot be read.
 std::optional<std::vector<report::part>> attributed(const report_options& chosen, kept_trace& trace,
                                                     const report::gathered& from, progress& progress) {
-  std::string why, causes;
+  std::string problem, causes;
   if (!chosen.causes.empty()) {
-    auto read = read_file(chosen.causes, max_causes_bytes, why);
+    auto read = read_file(chosen.causes, max_causes_bytes, problem);
     if (!read) {
       const auto held = progress.pause();
-      complain(chosen, shown(chosen.causes) + ": " + why);
+      complain(chosen, shown(chosen.causes) + ": " + problem);
       return {};
     }
     causes = std::move(*read);
@@ -132,10 +132,10 @@ int write(report_options& options) {
   shown_progress->begin({.name = options.format == "pdf" ? "printing" : "drawing"});
   const report::document document = report::compose(from, *parts, report::on_command_line(options.source));
   if (options.format != "pdf") shown_progress.reset();
-  const std::string why = write_as(options.format, options.out, from, *parts, document);
+  const std::string error = write_as(options.format, options.out, from, *parts, document);
   shown_progress.reset();
-  if (!why.empty()) {
-    return complain(options, (options.out == "-" ? "" : shown(options.out) + ": ") + why);
+  if (!error.empty()) {
+    return complain(options, (options.out == "-" ? "" : shown(options.out) + ": ") + error);
   }
   return done;
 }

@@ -27,7 +27,7 @@ std::string_view to_string(scope s) {
 void print_text(const rule& r) {
   const rule_settings s = r.defaults();
   std::cout << to_string(r.id) << " (" << r.doc.code << "), " << to_string(r.severity) << ", heals by "
-            << to_string(r.healing) << "\n  finds    " << r.doc.summary << "\n  why      " << r.doc.why
+            << to_string(r.healing) << "\n  finds    " << r.doc.summary << "\n  why      " << r.doc.problem
             << "\n  example  " << r.doc.example << "\n  misfires " << r.doc.false_positives << "\n  cleared  "
             << r.doc.cleared << "\n  source   " << r.doc.source << "\n  options  mode=" << to_string(s.mode);
   if (r.traits.kinds) std::cout << " kinds=[]";
@@ -54,7 +54,7 @@ void append_rule(json_writer& json, const rule& r) {
   json.open_object();
   json.key("rule").text(to_string(r.id)).key("code").text(r.doc.code);
   json.key("severity").text(to_string(r.severity)).key("healing").text(to_string(r.healing));
-  json.key("summary").text(r.doc.summary).key("why").text(r.doc.why).key("example").text(r.doc.example);
+  json.key("summary").text(r.doc.summary).key("why").text(r.doc.problem).key("example").text(r.doc.example);
   json.key("false_positives").text(r.doc.false_positives).key("cleared").text(r.doc.cleared);
   json.key("advice").text(r.doc.advice).key("source").text(r.doc.source).key("text").text(r.text());
   append_options(json, r);

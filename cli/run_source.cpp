@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t page = 200;
 
-// Nothing, with `why` set, if it is no object.
+// Nothing, with `problem` set, if it is no object.
 std::string parse(const std::string& text, json::object& into) {
   json::error_code ec;
   json::value value = json::parse(text, ec);
@@ -42,7 +42,7 @@ class asked_daemon final : public run_source {
     do {
       json::object answer;
       const std::string target = "/v1/runs?limit=" + std::to_string(page) + (cursor.empty() ? "" : "&cursor=" + cursor);
-      if (std::string why = get(target, answer); !why.empty()) return why;
+      if (std::string problem = get(target, answer); !problem.empty()) return problem;
       const json::value* list = answer.if_contains("runs");
       if (list == nullptr || !list->is_array()) return "the answer has no list of runs; is that digd?";
       for (const json::value& value : list->get_array()) {
@@ -72,14 +72,14 @@ class asked_daemon final : public run_source {
  private:
   std::string get(const std::string& target, json::object& into) {
     net::http_answer answer;
-    if (std::string why = daemon_.get(target, answer); !why.empty()) return why;
+    if (std::string problem = daemon_.get(target, answer); !problem.empty()) return problem;
     if (!answer.good()) return complaint_of(daemon_, answer);
     return parse(answer.body, into);
   }
 
   std::string download(const std::string& target, const sink& to) {
     net::http_answer answer;
-    if (std::string why = daemon_.download(target, to, answer); !why.empty()) return why;
+    if (std::string problem = daemon_.download(target, to, answer); !problem.empty()) return problem;
     return answer.good() ? std::string() : complaint_of(daemon_, answer);
   }
 
@@ -105,7 +105,7 @@ class archive_file final : public run_source {
         json_writer to(text);
         stored::write_run(to, row, *tally);
         json::object run;
-        if (std::string why = parse(text, run); !why.empty()) return why;
+        if (std::string reason = parse(text, run); !reason.empty()) return reason;
         if (!each(run)) return {};
         before = row.number;
       }
@@ -115,7 +115,7 @@ class archive_file final : public run_source {
 
   std::string details(const std::string& run, json::object& into) override {
     archive::run_row row;
-    if (std::string why = find(run, row); !why.empty()) return why;
+    if (std::string reason = find(run, row); !reason.empty()) return reason;
     const auto tally = reads_->tally(row.number);
     if (!tally) return unreadable(tally.error());
     const auto counts = reads_->detection_counts(row.number);
@@ -139,7 +139,7 @@ class archive_file final : public run_source {
 
   std::string trace(const std::string& run, const sink& to) override {
     archive::run_row row;
-    if (std::string why = find(run, row); !why.empty()) return why;
+    if (std::string reason = find(run, row); !reason.empty()) return reason;
     const auto from = archive::trace_source::open(path_, row.number);
     if (!from) return unreadable(from.error());
     for (;;) {
@@ -151,7 +151,7 @@ class archive_file final : public run_source {
 
   std::string graph(const std::string& run, const std::string& format, const sink& to) override {
     archive::run_row row;
-    if (std::string why = find(run, row); !why.empty()) return why;
+    if (std::string reason = find(run, row); !reason.empty()) return reason;
     const stored::stored_graph graph = stored::draw_stored(path_, row.number, *picture::graph_format_from(format));
     if (graph.result != stored::stored_graph::status::drawn) return graph.problem;
     to(graph.text);
@@ -204,14 +204,14 @@ std::unique_ptr<run_source> open_source(const std::string& command, const daemon
   const std::filesystem::path folder = of_fleet ? of_fleet->folder() : options.data_dir;
   const std::filesystem::path path = folder / "digd.sqlite";
   std::error_code none;
-  std::string why;
+  std::string problem;
   if (!std::filesystem::exists(path, none)) {
     complain(command, "--data-dir: there is no archive " + shown(path));
     return nullptr;
   }
-  auto reads = archive::browser::open(path.string(), &why);
+  auto reads = archive::browser::open(path.string(), &problem);
   if (!reads) {
-    complain(command, shown(path) + ": " + why);
+    complain(command, shown(path) + ": " + problem);
     return nullptr;
   }
   return std::make_unique<archive_file>(path.string(), std::move(*reads), std::move(of_fleet));

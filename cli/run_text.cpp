@@ -7,29 +7,29 @@
 namespace digd::cli {
 
 std::optional<run_text> read_run_text(const std::string& command, const std::string& given_text,
-                                      const daemon_options& options, std::size_t most, std::string& why,
+                                      const daemon_options& options, std::size_t most, std::string& problem,
                                       bool is_quiet) {
   const auto input = trace_input::open(command, given_text, options);
   if (!input) {
-    why = "the run cannot be found";
+    problem = "the run cannot be found";
     return std::nullopt;
   }
   progress shown_progress(is_quiet);
   shown_progress.begin({.name = "reading the run", .unit = "bytes"});
   run_text out{{}, input->is_file()};
   if (out.is_file) {
-    std::optional<std::string> text = read_file(given_text, most, why);
+    std::optional<std::string> text = read_file(given_text, most, problem);
     if (!text) return std::nullopt;
     out.text = std::move(*text);
     return out;
   }
-  why = input->lines([&](std::string_view line) {
+  problem = input->lines([&](std::string_view line) {
     (out.text += line) += '\n';
     shown_progress.add(line.size() + 1);
     return out.text.size() <= most;
   });
-  if (why.empty() && out.text.size() > most) why = "its trace is over " + std::to_string(most) + " bytes";
-  if (!why.empty()) return std::nullopt;
+  if (problem.empty() && out.text.size() > most) problem = "its trace is over " + std::to_string(most) + " bytes";
+  if (!problem.empty()) return std::nullopt;
   return out;
 }
 

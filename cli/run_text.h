@@ -14,10 +14,10 @@ struct run_text {
   bool is_file = false;  // else the lines of a run's trace
 };
 
-// A file takes precedence over a run of the same name, unless an archive is named. nullopt, with `why` set: there is
-// neither, or more than `most` bytes of it. Blocks, and shows progress unless quiet.
+// A file takes precedence over a run of the same name, unless an archive is named. nullopt, with `problem` set: there
+// is neither, or more than `most` bytes of it. Blocks, and shows progress unless quiet.
 std::optional<run_text> read_run_text(const std::string& command, const std::string& text,
-                                      const daemon_options& options, std::size_t most, std::string& why,
+                                      const daemon_options& options, std::size_t most, std::string& problem,
                                       bool is_quiet = false);
 
 }  // namespace digd::cli

@@ -66,8 +66,8 @@ int send(const send_options& options) {
   play.run = options.run;
   play.speed = options.speed;
   play.patience = options.daemon.patience();
-  if (const std::string why = unreadable_reason(options.trace); !why.empty())
-    return complain("send", shown(options.trace) + ": " + why);
+  if (const std::string unreadable = unreadable_reason(options.trace); !unreadable.empty())
+    return complain("send", shown(options.trace) + ": " + unreadable);
   std::ifstream file;
   if (options.trace != "-") file.open(options.trace, std::ios::binary);
   std::istream& in = options.trace == "-" ? std::cin : file;

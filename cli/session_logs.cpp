@@ -194,26 +194,27 @@ found_sessions find_sessions(std::string_view program, const std::vector<std::st
         older.push_back(std::move(each));
         continue;
       }
-      const std::string why = find_opencode_sessions(each, found.sessions);
-      if (!why.empty()) found.problems.push_back(shown(each) + ": " + why);
+      const std::string problem = find_opencode_sessions(each, found.sessions);
+      if (!problem.empty()) found.problems.push_back(shown(each) + ": " + problem);
     }
     find_opencode_files(older, found);
   }
   return found;
 }
 
-std::vector<hooks::log_file> load_session(std::string_view program, const session_files& session, std::string& why) {
+std::vector<hooks::log_file> load_session(std::string_view program, const session_files& session,
+                                          std::string& problem) {
   std::vector<hooks::log_file> logs;
-  if (program == "opencode" && is_opencode_session(session.files.front())) return read_opencode_files(session, why);
+  if (program == "opencode" && is_opencode_session(session.files.front())) return read_opencode_files(session, problem);
   if (program == "opencode") {
-    logs.push_back(read_opencode_session(session, why));
-    return why.empty() ? logs : std::vector<hooks::log_file>();
+    logs.push_back(read_opencode_session(session, problem));
+    return problem.empty() ? logs : std::vector<hooks::log_file>();
   }
   std::size_t left = max_log_bytes;
   for (const fs::path& path : session.files) {
-    auto text = read_file(path, left, why);
+    auto text = read_file(path, left, problem);
     if (!text) {
-      why = shown(path) + ": " + why;
+      problem = shown(path) + ": " + problem;
       return {};
     }
     left -= text->size();

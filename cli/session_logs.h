@@ -29,8 +29,8 @@ struct found_sessions {
 
 found_sessions find_sessions(std::string_view program, const std::vector<std::string>& paths);
 
-// Empty, with `why` set: a log cannot be read.
-std::vector<hooks::log_file> load_session(std::string_view program, const session_files& session, std::string& why);
+// Empty, with `problem` set: a log cannot be read.
+std::vector<hooks::log_file> load_session(std::string_view program, const session_files& session, std::string& problem);
 
 // The files of a folder with this ending, sorted; none if there is no such folder, or if it is a link.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder, std::string_view ending);
@@ -40,7 +40,7 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder,
 // Adds the sessions without a parent. Returns an error sentence; empty on success.
 std::string find_opencode_sessions(const std::filesystem::path& database, std::vector<session_files>& into);
 // The rows of a session and of its subagents' sessions, one a line.
-hooks::log_file read_opencode_session(const session_files& session, std::string& why);
+hooks::log_file read_opencode_session(const session_files& session, std::string& problem);
 
 // ---- opencode_files.cpp: ~/.local/share/opencode/storage, of versions before the database
 
@@ -48,6 +48,6 @@ bool is_opencode_session(const std::filesystem::path& path);
 // Adds the sessions without a parent, except those that were found already.
 void find_opencode_files(const std::vector<std::filesystem::path>& files, found_sessions& into);
 // The same lines as those of a database, each as a log of its own.
-std::vector<hooks::log_file> read_opencode_files(const session_files& session, std::string& why);
+std::vector<hooks::log_file> read_opencode_files(const session_files& session, std::string& problem);
 
 }  // namespace digd::cli

@@ -69,8 +69,8 @@ int show(show_options& options) {
                                    .legend = !options.no_legend,
                                    .words = options.words});
   }
-  if (const std::string why = write_file(options.out, text); !why.empty()) {
-    std::cerr << "digctl show: " << shown(options.out) << ": " << why << '\n';
+  if (const std::string problem = write_file(options.out, text); !problem.empty()) {
+    std::cerr << "digctl show: " << shown(options.out) << ": " << problem << '\n';
     return wrong_use;
   }
   if (options.svg || options.dot) {

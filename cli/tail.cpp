@@ -135,8 +135,8 @@ class follower {
   int run(const daemon_end& daemon) {
     auto pause = min_pause;
     for (unsigned lost = 0;; ++lost) {
-      const std::string why = follow(daemon);
-      if (!was_connected_ && is_wanted()) return complain("tail", why);
+      const std::string problem = follow(daemon);
+      if (!was_connected_ && is_wanted()) return complain("tail", problem);
       if (!is_wanted()) {  // nobody reads any more, or Ctrl-C
         printer_.finish();
         return done;
@@ -147,9 +147,9 @@ class follower {
       }
       if (lost >= options_.tries) {
         printer_.finish();
-        return complain("tail", "the daemon is still unreachable: " + why);
+        return complain("tail", "the daemon is still unreachable: " + problem);
       }
-      if (lost == 0) std::cerr << "digctl tail: " << why << "; reconnecting\n";
+      if (lost == 0) std::cerr << "digctl tail: " << problem << "; reconnecting\n";
       pause_for(pause);
       pause = std::min(pause * 2, max_pause);
     }
@@ -168,8 +168,9 @@ class follower {
     boost::asio::io_context io{1};
     const auto socket = net::websocket_client::make(io, subprotocol);
     if (!at_) at_ = options_.since;
-    if (std::string why = socket->open(daemon.to, target(), daemon.token, options_.daemon.patience()); !why.empty()) {
-      return why;
+    if (std::string problem = socket->open(daemon.to, target(), daemon.token, options_.daemon.patience());
+        !problem.empty()) {
+      return problem;
     }
     if (was_connected_) std::cerr << "digctl tail: connected again\n";
     was_connected_ = progress_ = true;
@@ -268,7 +269,7 @@ int tail_fleet(const tail_options& options, const fleet_options& fleet) {
   std::vector<std::string> words = fleet_words("tail", fleet);
   if (!options.run.empty()) words.push_back("--run=" + options.run);
   fleet_lines messages;
-  if (const std::string why = messages.start(words); !why.empty()) return complain("tail", why);
+  if (const std::string problem = messages.start(words); !problem.empty()) return complain("tail", problem);
   feed_printer printer(options);
   for (std::string_view line; is_wanted() && messages.next(line);) {
     json::error_code ec;
@@ -289,8 +290,8 @@ int tail_fleet(const tail_options& options, const fleet_options& fleet) {
     std::cout.flush();
   }
   printer.finish();
-  const std::string why = is_wanted() ? messages.finish() : std::string();
-  return why.empty() ? done : complain("tail", why);
+  const std::string problem = is_wanted() ? messages.finish() : std::string();
+  return problem.empty() ? done : complain("tail", problem);
 }
 
 int tail(const tail_options& options) {

@@ -75,7 +75,7 @@ std::uint64_t trace_input::size() const {
 std::string trace_input::lines(const each_line& each) { return runs_ ? run_lines(each) : file_lines(each); }
 
 std::string trace_input::file_lines(const each_line& each) {
-  if (std::string why = unreadable_reason(text_); !why.empty()) return why;
+  if (std::string problem = unreadable_reason(text_); !problem.empty()) return problem;
   std::ifstream file;
   if (text_ != "-") file.open(text_, std::ios::binary);
   std::istream& in = text_ == "-" ? std::cin : file;

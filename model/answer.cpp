@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 3> outcome_names{"cleared", "recurred", "
 }  // namespace
 
 std::string_view to_string(action action) { return action_names[static_cast<std::size_t>(action)]; }
-std::string_view to_string(cause why) { return cause_names[static_cast<std::size_t>(why)]; }
+std::string_view to_string(cause cause) { return cause_names[static_cast<std::size_t>(cause)]; }
 std::string_view to_string(severity severity) { return severity_names[static_cast<std::size_t>(severity)]; }
 std::string_view to_string(outcome_kind outcome) { return outcome_names[static_cast<std::size_t>(outcome)]; }
 

@@ -78,10 +78,10 @@ std::string server_address::shown() const {
   return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
 }
 
-std::optional<server_address> parse_address(std::string_view text, std::string& why) {
+std::optional<server_address> parse_address(std::string_view text, std::string& problem) {
   server_address to;
-  why = harmless(text) +
-        " is not an address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH";
+  problem = harmless(text) +
+            " is not an address of a daemon; expected HOST:PORT, ws://HOST:PORT, wss://HOST:PORT or unix:/PATH";
   if (text.starts_with("unix:")) {
     to.local = true;
     to.host = "localhost";
@@ -109,7 +109,7 @@ class client final : public websocket_client {
   bool is_open() const override { return open_; }
   std::size_t unwritten() const override { return out_bytes_; }
   std::uint16_t close_code() const override { return code_; }
-  const std::string& why_closed() const override { return why_; }
+  const std::string& why_closed() const override { return problem_; }
   const std::string& feed_seq() const override { return feed_seq_; }
 
   std::optional<std::string> take() override {
@@ -129,7 +129,7 @@ class client final : public websocket_client {
   void close() override {
     if (!open_) return;
     open_ = false;
-    why_ = "we closed it";
+    problem_ = "we closed it";
     ws_.async_close(websocket::close_code::normal, [self = mine()](error_code) { self->abort(); });
   }
 
@@ -171,11 +171,11 @@ class client final : public websocket_client {
     if (!open_) return;
     open_ = false;
     code_ = ws_.reason().code;
-    why_ = ec.message();
+    problem_ = ec.message();
     if (ec == websocket::error::closed) {
-      why_ = "the daemon closed it with " + std::to_string(code_);
+      problem_ = "the daemon closed it with " + std::to_string(code_);
       if (!ws_.reason().reason.empty())
-        why_ += ": " + harmless({ws_.reason().reason.data(), ws_.reason().reason.size()});
+        problem_ += ": " + harmless({ws_.reason().reason.data(), ws_.reason().reason.size()});
     }
     abort();
   }
@@ -190,7 +190,7 @@ class client final : public websocket_client {
   std::size_t out_bytes_ = 0;
   bool open_ = false;
   std::uint16_t code_ = 0;
-  std::string why_ = "it was never open";
+  std::string problem_ = "it was never open";
 };
 
 void client::set_up(const server_address& to, std::string_view token) {
@@ -222,9 +222,9 @@ std::string client::open(const server_address& to, std::string_view target, std:
                          std::chrono::milliseconds within) {
   const client_clock::time_point until = client_clock::now() + within;
   const auto self = mine();  // pending operations may outlive this call
-  if (std::string why = connect_to(io_, ws_.next_layer().next_layer(), to, until, self); !why.empty()) {
+  if (std::string problem = connect_to(io_, ws_.next_layer().next_layer(), to, until, self); !problem.empty()) {
     abort();
-    return why;
+    return problem;
   }
   struct progress {
     bool ready = false;
@@ -245,7 +245,7 @@ std::string client::open(const server_address& to, std::string_view target, std:
   const auto seq = upgrading->response["Digd-Seq"];
   feed_seq_.assign(seq.data(), seq.size());
   open_ = true;
-  why_.clear();
+  problem_.clear();
   read();
   return {};
 }

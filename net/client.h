@@ -39,8 +39,8 @@ struct server_address {
   std::string shown() const;  // host and port, or the socket; safe to print
 };
 
-// nullopt if the text has none of these four forms; `why` then names the text and the forms.
-std::optional<server_address> parse_address(std::string_view text, std::string& why);
+// nullopt if the text has none of these four forms; `problem` then names the text and the forms.
+std::optional<server_address> parse_address(std::string_view text, std::string& problem);
 // Path and query for a session of the run.
 std::string ingest_target(std::string_view run);
 

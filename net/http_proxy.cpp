@@ -64,8 +64,8 @@ std::string proxy_for(const http_url& url, std::optional<http_proxy>& into) {
     proxy.authorization = "Basic " + base64(user->decode());
     text.erase(begin, at + 1 - begin);
   }
-  const std::string why = parse_http_url(text, proxy.where);
-  if (!why.empty() || proxy.where.tls) {
+  const std::string problem = parse_http_url(text, proxy.where);
+  if (!problem.empty() || proxy.where.tls) {
     return "the environment's " + std::string(named.name) + " names no proxy of the form http://HOST:PORT";
   }
   into = std::move(proxy);

@@ -243,10 +243,10 @@ trace_player::step_result trace_player::connect(session_state& s) {
     decoder_.decode_hello(s.hello, greeting);
     return greeting.run;
   }();
-  if (const std::string why = s.socket->open(options_.to, ingest_target(run), options_.token, options_.patience);
-      !why.empty()) {
+  if (const std::string problem = s.socket->open(options_.to, ingest_target(run), options_.token, options_.patience);
+      !problem.empty()) {
     s.socket->abort();
-    fail(why);
+    fail(problem);
     return step_result::failed;
   }
   s.socket->send(s.hello);
@@ -281,9 +281,9 @@ bool trace_player::recover() {
     if (complete) break;
     if (final_) return false;
     if (attempt >= options_.tries) {
-      const std::string why = std::exchange(problem_, {});
+      const std::string problem = std::exchange(problem_, {});
       return fail("the connection is lost, and reconnecting failed for " + std::to_string(attempt) + " tries" +
-                  (why.empty() ? "" : "; last error: " + why));
+                  (problem.empty() ? "" : "; last error: " + problem));
     }
   }
   ++counts_.reconnects;

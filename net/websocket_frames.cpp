@@ -146,8 +146,8 @@ websocket_reader::progress websocket_reader::read_header() {
 
 bool websocket_reader::check_header(std::uint8_t first, std::uint8_t second) {
   const auto opcode = static_cast<websocket_opcode>(first & 0x0f);
-  const auto no = [this](std::string_view why) {
-    broken(protocol_error, why);
+  const auto no = [this](std::string_view problem) {
+    broken(protocol_error, problem);
     return false;
   };
   if ((first & 0x70) != 0) return no("a reserved bit is set");
@@ -232,10 +232,10 @@ websocket_event websocket_reader::message_of(std::string_view text) {
   return {websocket_event::frame_kind::text, text, 0, 0};
 }
 
-websocket_event websocket_reader::broken(std::uint16_t code, std::string_view why) {
+websocket_event websocket_reader::broken(std::uint16_t code, std::string_view problem) {
   broken_code_ = code;
-  problem_ = why;
-  return {websocket_event::frame_kind::broken, why, 0, code};
+  problem_ = problem;
+  return {websocket_event::frame_kind::broken, problem, 0, code};
 }
 
 }  // namespace digd::net

@@ -84,7 +84,7 @@ class websocket_reader {
   void take_part();
   websocket_event finish_message();
   websocket_event message_of(std::string_view text);
-  websocket_event broken(std::uint16_t code, std::string_view why);
+  websocket_event broken(std::uint16_t code, std::string_view problem);
 
   std::size_t message_bytes_;
   std::unique_ptr<char[]> buffer_;

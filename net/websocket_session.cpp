@@ -318,9 +318,9 @@ void websocket_session::on_broken(const websocket_event& event) {
 
 // Sends and handles nothing more. Input is read and dropped until the client closes too: closing a socket with unread
 // bytes would discard what was just sent.
-void websocket_session::part(std::string why) {
+void websocket_session::part(std::string problem) {
   closing_ = true;
-  parting_ = std::move(why);
+  parting_ = std::move(problem);
   close_within();
 }
 
@@ -358,11 +358,11 @@ void websocket_session::watch_idleness() {
   });
 }
 
-void websocket_session::finish(std::string_view why) {
+void websocket_session::finish(std::string_view problem) {
   if (finished_) return;
   finished_ = true;
   const auto self = shared_from_this();
-  const std::string words(why);
+  const std::string words(problem);
   paused_.reset();
   closing_timer_.cancel();
   idle_timer_.cancel();

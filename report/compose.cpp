@@ -60,7 +60,7 @@ std::string about_path(const lit_path& path, const observed& seen) {
   if (path.by == nullptr) return out;
   return out + fmt::format(" Held responsible on it: {}, {}.",
                            short_name(path.by->activation.empty() ? path.by->event : path.by->activation),
-                           path.by->why);
+                           path.by->problem);
 }
 
 // The graph with the lit path; through the suspect only if the conclusion names one.
@@ -73,7 +73,7 @@ std::vector<block> graph_blocks(const gathered& from, const conclusion& conclude
     suspects.push_back(
         {.activation = concluded.suspect.activation,
          .event = concluded.suspect.event,
-         .why = "named by " + concluded.method + (concluded.margin.empty() ? "" : " (" + concluded.margin + ")")});
+         .problem = "named by " + concluded.method + (concluded.margin.empty() ? "" : " (" + concluded.margin + ")")});
   }
   const lit_path path = light(from.graph.model, in_order_of_weight(from.seen), suspects);
   if (!path.stops.empty()) out.push_back(block::words(about_path(path, from.seen)));
@@ -161,7 +161,7 @@ section responsible_section(const observed& seen, const std::vector<part>& parts
   for (const part& p : parts) {
     if (!lists_candidates(p, concluded)) continue;
     out.blocks.push_back(block::of(suspect_table(p)));
-    if (std::string why = why_first(p); !why.empty()) out.blocks.push_back(block::words(std::move(why)));
+    if (std::string problem = why_first(p); !problem.empty()) out.blocks.push_back(block::words(std::move(problem)));
   }
   out.blocks.push_back(block::of(agent_table(seen)));
   return out;
@@ -361,17 +361,17 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
   return out;
 }
 
-std::vector<part> not_run(const std::string& subject, const std::string& why) {
+std::vector<part> not_run(const std::string& subject, const std::string& problem) {
   const std::string command = "digctl report " + subject;
   return {{.id = "responsibility",
            .name = "Shapley values",
            .title = "Shapley values: who, when and what",
-           .why_not = why,
+           .why_not = problem,
            .command = command},
           {.id = "decisive-error",
            .name = "CHIEF",
            .title = "CHIEF: the decisive error",
-           .why_not = why,
+           .why_not = problem,
            .command = command},
           {.id = "causes",
            .name = "CAMO",

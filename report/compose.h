@@ -71,6 +71,6 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
                  const graph_bounds& drawn = {});
 
 // The part that replaces the attribution methods where none can run.
-std::vector<part> not_run(const std::string& subject, const std::string& why);
+std::vector<part> not_run(const std::string& subject, const std::string& problem);
 
 }  // namespace digd::report

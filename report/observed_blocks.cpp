@@ -106,17 +106,17 @@ table rule_table(const observed& seen) {
   for (std::size_t i = 0; i < rule_count; ++i) {
     const rule_facts& r = seen.rules[i];
     if (r.found == 0) continue;
-    std::string why;
+    std::string problem;
     for (std::size_t c = 1; c < r.causes.size(); ++c) {
       if (r.causes[c] > 0)
-        why +=
-            fmt::format("{}{} ({})", why.empty() ? "" : ", ", cause_words(static_cast<cause>(c)), grouped(r.causes[c]));
+        problem += fmt::format("{}{} ({})", problem.empty() ? "" : ", ", cause_words(static_cast<cause>(c)),
+                               grouped(r.causes[c]));
     }
     const rule& which = rule_of(static_cast<rule_id>(i));
     out.rows.push_back({std::string(which.doc.code) + " " + std::string(to_string(which.id)),
                         std::string(to_string(which.severity)), grouped(r.found), grouped(r.healed),
                         grouped(r.outcomes[0]), grouped(r.outcomes[1]), grouped(r.outcomes[2]),
-                        why.empty() ? "–" : why});
+                        problem.empty() ? "–" : problem});
   }
   return out;
 }

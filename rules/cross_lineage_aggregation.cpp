@@ -13,7 +13,8 @@ namespace {
 constexpr rule_doc about{
     .code = "CLA",
     .summary = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
-    .why = "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
+    .problem =
+        "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
     .example =
         "Two agents split the same list in different ways; the aggregator gets two parts of the one split and "
         "one part of the other.",

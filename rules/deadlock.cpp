@@ -9,7 +9,7 @@ namespace {
 constexpr rule_doc about{
     .code = "DL",
     .summary = "Reachable work remains and for window_ms no activation has been active.",
-    .why = "Every agent waits for another; without a push nothing will ever happen again.",
+    .problem = "Every agent waits for another; without a push nothing will ever happen again.",
     .example = "The coder waits for the tester's cases, the tester for the coder's build; both events stay pending.",
     .false_positives =
         "A pause by design, such as waiting for a person: raise window_ms. Agents that start late after a "

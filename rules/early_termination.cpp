@@ -13,7 +13,7 @@ namespace {
 constexpr rule_doc about{
     .code = "ET",
     .summary = "Someone submits the final answer while work that the answer does not build on is still waiting.",
-    .why = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
+    .problem = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
     .example =
         "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
         "waits in the tester's buffer.",

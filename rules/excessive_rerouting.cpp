@@ -11,7 +11,7 @@ namespace {
 constexpr rule_doc about{
     .code = "ER",
     .summary = "An event was rerouted more than max_reroutes times and nobody has consumed it.",
-    .why = "Each hand-over costs a model call and moves nothing; the work circles until somebody takes it.",
+    .problem = "Each hand-over costs a model call and moves nothing; the work circles until somebody takes it.",
     .example = "The coder passes a bug report to the tester, the tester to the planner, the planner back to the coder.",
     .false_positives = "A system that routes through dispatchers on purpose: raise max_reroutes.",
     .cleared = "The event is consumed.",

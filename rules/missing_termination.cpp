@@ -10,7 +10,7 @@ constexpr rule_doc about{
     .code = "MC",
     .summary =
         "No work is reachable, some activation has ended, and for window_ms nobody has been active or submitted.",
-    .why = "The run has its results and hangs, because no agent submits them.",
+    .problem = "The run has its results and hangs, because no agent submits them.",
     .example = "The tester consumes the last result and writes nothing: each agent expects another to submit.",
     .false_positives = "A service that idles between problems: give each problem a run, or end the run.",
     .cleared = "A submit event is let through.",

@@ -10,7 +10,7 @@ namespace {
 constexpr rule_doc about{
     .code = "OE",
     .summary = "Work reaches no agent that can still consume it.",
-    .why = "Its sender believes it delegated; nobody works on it, and nobody will notice.",
+    .problem = "Its sender believes it delegated; nobody works on it, and nobody will notice.",
     .example =
         "The planner sends a subtask to \"reviewer\", who is not part of the run; or every recipient discards "
         "an event and none consumes it.",

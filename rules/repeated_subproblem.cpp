@@ -14,7 +14,7 @@ constexpr rule_doc about{
     .summary =
         "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
         "activation has consumed already.",
-    .why = "The run pays twice for the same subproblem, and has two results for it.",
+    .problem = "The run pays twice for the same subproblem, and has two results for it.",
     .example = "Two agents solve the same subtask; digd holds the second result and names the first.",
     .false_positives =
         "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",

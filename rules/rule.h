@@ -77,7 +77,7 @@ using text_facts = std::vector<std::pair<std::string_view, std::string>>;
 struct rule_doc {
   std::string_view code;     // two or three letters, as in the paper's tables
   std::string_view summary;  // one sentence: what happened
-  std::string_view why;      // why it matters
+  std::string_view problem;  // why it matters
   std::string_view example;
   std::string_view false_positives;  // known ones
   std::string_view cleared;          // when the symptom counts as cleared

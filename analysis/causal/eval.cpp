@@ -133,8 +133,8 @@ class evaluator {
     return sets_.empty() ? fail("no NAME.adj here") : true;
   }
 
-  bool fail(std::string why) {
-    out_.problem = std::move(why);
+  bool fail(std::string error) {
+    out_.problem = std::move(error);
     return false;
   }
 

@@ -189,9 +189,9 @@ class trace_reader {
 
 }  // namespace
 
-bool read_trace(std::string_view lines, flat_log& into, std::string& why) {
+bool read_trace(std::string_view lines, flat_log& into, std::string& problem) {
   if (lines.size() > max_trace_bytes) {
-    why = "larger than 256 MiB";
+    problem = "larger than 256 MiB";
     return false;
   }
   trace_reader reader(into);
@@ -204,18 +204,18 @@ bool read_trace(std::string_view lines, flat_log& into, std::string& why) {
     const json::value message = json::parse({line.data(), line.size()}, failed);
     const json::object* o = failed ? nullptr : message.if_object();
     if (!begun && (!o || text_member(*o, "type") != "hello")) {
-      why = "neither a Who&When log (a JSON object with a history) nor a trace (whose first line is a hello)";
+      problem = "neither a Who&When log (a JSON object with a history) nor a trace (whose first line is a hello)";
       return false;
     }
     begun = true;
     if (!o || !reader.message(*o)) ++into.left_out;
     if (into.steps.size() > max_steps) {
-      why = "more than " + std::to_string(max_steps) + " steps";
+      problem = "more than " + std::to_string(max_steps) + " steps";
       return false;
     }
   }
   if (into.steps.empty()) {
-    why = "no event in it";
+    problem = "no event in it";
     return false;
   }
   recognise_forms(into);

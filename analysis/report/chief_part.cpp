@@ -108,8 +108,8 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
     return out;
   }
   chief::flat_log log;
-  if (std::string why; !chief::read_trace(text, log, why)) {
-    out.why_not = why + ".";
+  if (std::string problem; !chief::read_trace(text, log, problem)) {
+    out.why_not = problem + ".";
     return out;
   }
   const chief::attribution a = chief::attribute(log);
@@ -139,7 +139,7 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
     out.blamed.push_back(
         {.activation = {},
          .event = log.steps[a.ranking[i].step].event,
-         .why = fmt::format("number {} of CHIEF's suspects ({})", i + 1, confidence_text(a.ranking[i]))});
+         .problem = fmt::format("number {} of CHIEF's suspects ({})", i + 1, confidence_text(a.ranking[i]))});
   }
   return out;
 }

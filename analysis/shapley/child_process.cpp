@@ -103,7 +103,7 @@ std::string child_process::converse(std::string_view line, std::string& answer, 
       if (done < 0 && errno != EAGAIN && errno != EINTR) return std::strerror(errno);
     }
     const short events = static_cast<short>(POLLIN | (sent < out.size() ? POLLOUT : 0));
-    if (std::string why = wait(events, until, stop); !why.empty()) return why;
+    if (std::string problem = wait(events, until, stop); !problem.empty()) return problem;
   }
 }
 

@@ -34,7 +34,8 @@ class declaration {
     if (top["players"].get(items) != simdjson::SUCCESS || items.size() == 0) return "players: a list, not empty";
     if (items.size() > max_external_players) return fmt::format("players: at most {}", max_external_players);
     for (const element element : items) {
-      if (std::string why = add(element); !why.empty()) return fmt::format("players[{}]: {}", players.size(), why);
+      if (std::string problem = add(element); !problem.empty())
+        return fmt::format("players[{}]: {}", players.size(), problem);
     }
     std::string_view text;
     if (top["title"].get(text) == simdjson::SUCCESS) title = text;
@@ -142,11 +143,11 @@ class external_evaluator final : public evaluator {
   }
 
   bool ask(double* out) {
-    std::string why;
+    std::string error;
     writer_->close_array();
     for (int attempt = 0; attempt <= options_.restarts; ++attempt) {
-      why = ready();
-      if (why.empty()) {
+      error = ready();
+      if (error.empty()) {
         std::string line;
         json_writer(line)
             .open_object()
@@ -157,25 +158,25 @@ class external_evaluator final : public evaluator {
             .key("sets")
             .raw(sets_)
             .close_object();
-        why = child_.converse(line, answer_, options_.timeout_ms, options_.stop);
+        error = child_.converse(line, answer_, options_.timeout_ms, options_.stop);
       }
-      if (why.empty()) why = read(out);
-      if (why.empty()) return true;
+      if (error.empty()) error = read(out);
+      if (error.empty()) return true;
       child_.end();
       if (options_.stop != nullptr && options_.stop->load()) break;
     }
-    problem_ = fmt::format("the simulator failed {} times: {}", options_.restarts + 1, why);
+    problem_ = fmt::format("the simulator failed {} times: {}", options_.restarts + 1, error);
     return false;
   }
 
   // Starts the process if it is not running. A restart has to declare as many players as before.
   std::string ready() {
     if (child_.running()) return {};
-    if (std::string why = child_.start(options_.command); !why.empty()) return why;
-    if (std::string why = child_.converse(hello_line, answer_, options_.timeout_ms, options_.stop); !why.empty())
-      return why;
+    if (std::string error = child_.start(options_.command); !error.empty()) return error;
+    if (std::string error = child_.converse(hello_line, answer_, options_.timeout_ms, options_.stop); !error.empty())
+      return error;
     declaration d;
-    if (std::string why = d.read(answer_); !why.empty()) return why;
+    if (std::string error = d.read(answer_); !error.empty()) return error;
     return d.players.size() == players_ ? std::string() : "it declares another number of players than before";
   }
 

@@ -66,18 +66,18 @@ std::size_t in_order(const game& game, std::size_t count, const run_control& run
       }
       auto part = std::make_unique<Part>();
       shape(mine, *part);
-      std::string why;
+      std::string error;
       if (run_control.input != nullptr) {
         part_reader from(run_control.input->part(mine));
         part->each_number(from);
-        if (!from.is_complete()) why = "the part of chunk " + std::to_string(mine) + " has another size";
+        if (!from.is_complete()) error = "the part of chunk " + std::to_string(mine) + " has another size";
       } else if (!make(*ask, mine, *part)) {
-        why = ask->problem().empty() ? "it stopped without a reason" : ask->problem();
+        error = ask->problem().empty() ? "it stopped without a reason" : ask->problem();
       }
       const std::lock_guard lock(guard);
-      if (!why.empty()) {
+      if (!error.empty()) {
         halt = true;
-        if (problem.empty() && !run_control.stopped()) problem = why;
+        if (problem.empty() && !run_control.stopped()) problem = error;
         room.notify_all();
         return;
       }

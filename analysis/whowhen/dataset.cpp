@@ -61,19 +61,19 @@ std::pair<std::size_t, std::string> order_of(const fs::path& file) {
 
 }  // namespace
 
-bool read_log(std::string_view text, labelled_log& into, std::string& why, bool labelled) {
+bool read_log(std::string_view text, labelled_log& into, std::string& problem, bool labelled) {
   json_reader reader;
   json::value document;
   const json::object* top = reader.parse(text, max_bytes, document);
   const json::array* history = top ? reader.array(*top, "history", "", true) : nullptr;
   if (!history) {
-    why = reader.failure().message;
+    problem = reader.failure().message;
     return false;
   }
   for (std::size_t i = 0; i < history->size() && i < chief::max_steps; ++i) {
     const std::string where = "history[" + std::to_string(i) + "]";
     if (!(*history)[i].is_object()) {
-      why = where + ": expected an object";
+      problem = where + ": expected an object";
       return false;
     }
     into.log.steps.push_back(step_of((*history)[i].get_object(), reader, where));
@@ -83,29 +83,29 @@ bool read_log(std::string_view text, labelled_log& into, std::string& why, bool 
   into.answer = std::string(reader.string(*top, "ground_truth", "", false).value_or(""));
   into.agent = std::string(reader.string(*top, "mistake_agent", "", labelled).value_or(""));
   if (reader.failed()) {
-    why = reader.failure().message;
+    problem = reader.failure().message;
     return false;
   }
   if (!number_of(top->if_contains("mistake_step"), into.step) && labelled) {
-    why = "mistake_step: expected a number";
+    problem = "mistake_step: expected a number";
     return false;
   }
   if (into.log.steps.empty()) {
-    why = "history: expected at least one step";
+    problem = "history: expected at least one step";
     return false;
   }
   chief::recognise_forms(into.log);
   return true;
 }
 
-bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std::string& why) {
+bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std::string& problem) {
   std::error_code failed;
   std::vector<fs::path> files;
   for (fs::recursive_directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
     if (at->is_regular_file(failed) && at->path().extension() == ".json") files.push_back(at->path());
   }
   if (failed || files.empty()) {
-    why = failed ? failed.message() : "it contains no *.json";
+    problem = failed ? failed.message() : "it contains no *.json";
     return false;
   }
   std::sort(files.begin(), files.end(), [](const fs::path& a, const fs::path& b) {
@@ -117,8 +117,8 @@ bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std
     labelled_log labelled_log;
     labelled_log.subset = file.parent_path().filename().string();
     labelled_log.log.id = labelled_log.subset + "/" + file.stem().string();
-    if (!in || !read_log(text, labelled_log, why)) {
-      why = file.filename().string() + ": " + (why.empty() ? "cannot be read" : why);
+    if (!in || !read_log(text, labelled_log, problem)) {
+      problem = file.filename().string() + ": " + (problem.empty() ? "cannot be read" : problem);
       return false;
     }
     into.push_back(std::move(labelled_log));

@@ -20,11 +20,11 @@ struct labelled_log {
   std::size_t step = 0;     // the decisive step
 };
 
-// Reads the text of one file. Returns false and sets `why` if it is not such a log. The annotation may be missing
+// Reads the text of one file. Returns false and sets `problem` if it is not such a log. The annotation may be missing
 // unless `labelled`.
-bool read_log(std::string_view json, labelled_log& into, std::string& why, bool labelled = true);
+bool read_log(std::string_view json, labelled_log& into, std::string& problem, bool labelled = true);
 
-// Reads a folder of subsets, or one subset, in order of file numbers. On failure `why` names the file.
-bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std::string& why);
+// Reads a folder of subsets, or one subset, in order of file numbers. On failure `problem` names the file.
+bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std::string& problem);
 
 }  // namespace digd::whowhen

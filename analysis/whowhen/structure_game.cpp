@@ -36,7 +36,7 @@ std::string add_run(results& into, std::optional<rule_id> rule, std::uint64_t se
   truth.agent = planted.agent;
   answer given;
   const auto from = std::chrono::steady_clock::now();
-  if (std::string why = rank(*made.game, given, seed); !why.empty()) return why;
+  if (std::string error = rank(*made.game, given, seed); !error.empty()) return error;
   given.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   if (rule) {
     const std::vector<std::string>& names = made.game->players().names;
@@ -57,7 +57,7 @@ std::string add_structure(results& into, std::uint64_t seed) {
   for (const rule_id rule : {rule_id::early_termination, rule_id::orphaned_event, rule_id::excessive_rerouting,
                              rule_id::cross_lineage_aggregation, rule_id::repeated_subproblem, rule_id::deadlock,
                              rule_id::missing_termination}) {
-    if (std::string why = add_run(into, rule, seed); !why.empty()) return why;
+    if (std::string problem = add_run(into, rule, seed); !problem.empty()) return problem;
   }
   return add_run(into, std::nullopt, seed);
 }

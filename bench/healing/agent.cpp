@@ -42,12 +42,12 @@ decision turn::take() {
   return std::move(out_);
 }
 
-random_stream turn::draw(purpose why, std::uint64_t sub) const {
-  return about_.chance.at(why, static_cast<std::uint64_t>(me_.number), me_.activations, sub);
+random_stream turn::draw(purpose purpose, std::uint64_t sub) const {
+  return about_.chance.at(purpose, static_cast<std::uint64_t>(me_.number), me_.activations, sub);
 }
 
-int turn::other_agent(purpose why, std::uint64_t sub) const {
-  const int n = static_cast<int>(draw(why, sub).below(static_cast<std::uint32_t>(about_.agents - 1)));
+int turn::other_agent(purpose purpose, std::uint64_t sub) const {
+  const int n = static_cast<int>(draw(purpose, sub).below(static_cast<std::uint32_t>(about_.agents - 1)));
   return n < me_.number ? n : n + 1;
 }
 

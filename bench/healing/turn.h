@@ -75,8 +75,8 @@ class turn {
   std::vector<int> receivers_of_result(int author);
   bool would_pass_on(std::size_t i) const;
 
-  int other_agent(purpose why, std::uint64_t sub) const;
-  random_stream draw(purpose why, std::uint64_t sub = 0) const;
+  int other_agent(purpose purpose, std::uint64_t sub) const;
+  random_stream draw(purpose purpose, std::uint64_t sub = 0) const;
   bool alone() const { return about_.agents == 1; }
   bool stirred() const { return stirred_; }
   const item& item_at(std::size_t i) const { return about_.items[static_cast<std::size_t>(in_[i].number)]; }

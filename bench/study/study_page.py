@@ -29,16 +29,6 @@ def pairs(results: Results, cell: str) -> list[dict[str, Line]]:
     return [pair for pair in complete if all(pair.values())]  # type: ignore[misc]
 
 
-def holm(p_values: list[float]) -> list[float]:
-    """p values, corrected for their number (Holm 1979)."""
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    corrected, largest = [0.0] * len(p_values), 0.0
-    for rank, index in enumerate(order):
-        largest = max(largest, min(1.0, p_values[index] * (len(p_values) - rank)))
-        corrected[index] = largest
-    return corrected
-
-
 def percent(part: float) -> str:
     return f"{100 * part:.0f} %"
 
@@ -69,7 +59,7 @@ def comparisons(by_cell: dict[str, list[dict[str, Line]]]) -> list[dict[str, Any
                     "pairs": len(complete),
                 }
             )
-    for row, p in zip(found, holm([row["p"] for row in found])):
+    for row, p in zip(found, intervals.holm([row["p"] for row in found])):
         row["corrected"] = p
     return found
 

@@ -49,9 +49,9 @@ std::string from_environment(const std::string& chosen, const char* variable) {
 net::server_address find_address(const options& from) {
   std::string text = from_environment(from.url, "DIGD_URL");
   if (text.empty()) text = default_address;
-  std::string why;
-  std::optional<net::server_address> address = net::parse_address(text, why);
-  if (!address) throw std::invalid_argument(why);
+  std::string problem;
+  std::optional<net::server_address> address = net::parse_address(text, problem);
+  if (!address) throw std::invalid_argument(problem);
   address->authority = from.ca_file;
   address->program = {.user_agent = "digd-cpp/" DIGD_VERSION,
                       .address_option = "the option `url` or DIGD_URL",
@@ -106,7 +106,7 @@ class run::connection {
   void drive(net::websocket_client& socket);
   void hear(net::websocket_client& socket);
   bool follow_move();
-  void lose(const std::string& why, std::uint16_t close_code);
+  void lose(const std::string& problem, std::uint16_t close_code);
   bool pause();
   void run_handler();
   void handle(const intervention& healing);
@@ -328,12 +328,12 @@ void run::connection::hear(net::websocket_client& socket) {
 // the client never falls back from TLS to plain text. If it cannot be reached, the following attempt uses the first
 // address again.
 bool run::connection::follow_move() {
-  std::string why;
+  std::string problem;
   {
     const std::scoped_lock lock(mutex_);
     const std::optional<std::string> to = conversation_.take_move();
     if (!to) return false;
-    std::optional<net::server_address> moved = net::parse_address(*to, why);
+    std::optional<net::server_address> moved = net::parse_address(*to, problem);
     if (moved && (moved->tls || !address_.tls)) {
       home_ = std::move(*moved);
       home_.authority = address_.authority;
@@ -341,15 +341,15 @@ bool run::connection::follow_move() {
       if (conversation_.state() == connection_state::up) conversation_.disconnect(steady_clock::now());
       return true;
     }
-    if (moved) why = quoted(*to) + " is without TLS";
+    if (moved) problem = quoted(*to) + " is without TLS";
     conversation_.close("error:moved");
   }
   changed_.notify_all();
-  log("another daemon has the run (" + why + "); the run continues unwatched");
+  log("another daemon has the run (" + problem + "); the run continues unwatched");
   return false;
 }
 
-void run::connection::lose(const std::string& why, std::uint16_t close_code) {
+void run::connection::lose(const std::string& problem, std::uint16_t close_code) {
   const net::server_address home = std::exchange(home_, address_);
   bool is_stopping = false;  // read before waiting calls return, since the program may end when they do
   {
@@ -361,7 +361,8 @@ void run::connection::lose(const std::string& why, std::uint16_t close_code) {
   }
   changed_.notify_all();
   if (is_stopping || std::exchange(is_missing_, true)) return;
-  log("no daemon at " + home.shown() + " (" + (why.empty() ? "reconnecting" : why) + "); the run continues unwatched");
+  log("no daemon at " + home.shown() + " (" + (problem.empty() ? "reconnecting" : problem) +
+      "); the run continues unwatched");
 }
 
 // Waits, with jitter, before the next attempt. False: the run stops, so there is none.

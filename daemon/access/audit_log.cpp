@@ -37,7 +37,8 @@ struct audit_log::parts {
                                                       spdlog::async_overflow_policy::overrun_oldest)) {
     logger->set_pattern("%v");
     logger->flush_on(spdlog::level::info);
-    logger->set_error_handler([](const std::string& why) { spdlog::error("audit_failed why={}", digd::quoted(why)); });
+    logger->set_error_handler(
+        [](const std::string& problem) { spdlog::error("audit_failed reason={}", digd::quoted(problem)); });
   }
 
   std::shared_ptr<spdlog::details::thread_pool> writer = std::make_shared<spdlog::details::thread_pool>(max_waiting, 1);
@@ -50,7 +51,7 @@ audit_log::audit_log(const std::string& folder) {
   try {
     parts_ = new parts(folder + "/audit.jsonl");
   } catch (const spdlog::spdlog_ex& e) {
-    spdlog::error("audit_failed why={}", digd::quoted(e.what()));
+    spdlog::error("audit_failed reason={}", digd::quoted(e.what()));
   }
 }
 
@@ -72,7 +73,7 @@ void audit_log::write(const audited_request& request, unsigned status) {
   to.key("action").text(cut_to_quote(request.action, max_text_bytes));
   to.key("by").text_or_null(request.by).key("from").text(request.from).key("status").integer(status);
   if (!request.body.empty()) to.key("body").text(cut_to_quote(request.body, max_text_bytes));
-  if (!request.why.empty()) to.key("why").text(cut_to_quote(request.why, max_text_bytes));
+  if (!request.problem.empty()) to.key("why").text(cut_to_quote(request.problem, max_text_bytes));
   if (request.suppressed > 0) to.key("suppressed").integer(request.suppressed);
   to.close_object();
   parts_->logger->log(spdlog::level::info, "{}", line);

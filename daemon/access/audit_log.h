@@ -20,7 +20,7 @@ struct audited_request {
   std::string by;      // the name of the token; empty: none
   std::string from;    // the peer
   std::string body;
-  std::string why;               // of a refusal
+  std::string problem;           // of a refusal
   std::uint64_t suppressed = 0;  // refusals before this one that were not written
 };
 

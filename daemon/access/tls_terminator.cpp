@@ -65,7 +65,7 @@ void tls_terminator::admit(net::tls_pipe::socket socket, connection_ticket ticke
         if (!ec) return on_plain(plain, ticket);
         // Port scanners cause many of these, so they are logged at the debug level only.
         refused_.fetch_add(1);
-        spdlog::debug("tls_refused why={}", digd::quoted(ec.message()));
+        spdlog::debug("tls_refused reason={}", digd::quoted(ec.message()));
       });
 }
 

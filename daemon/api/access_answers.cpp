@@ -31,27 +31,27 @@ audited_request line_of(const call& in) {
 
 // Never logs the token itself. At most ten lines a second for each engine thread, so that guessing tokens cannot fill
 // the disk.
-void log_refusal(const call& in, const std::string& why) {
+void log_refusal(const call& in, const std::string& problem) {
   constexpr std::uint64_t max_lines_a_second = 10;
   thread_local log_rate_limit limit(max_lines_a_second);
   std::uint64_t suppressed = 0;
   if (!limit.allows(suppressed)) return;
-  spdlog::warn("access_refused from={} method={} target={} why={} suppressed={}", digd::quoted(in.from->name),
-               std::string_view(in.request.method_string()), digd::quoted(in.request.target()), digd::quoted(why),
+  spdlog::warn("access_refused from={} method={} target={} reason={} suppressed={}", digd::quoted(in.from->name),
+               std::string_view(in.request.method_string()), digd::quoted(in.request.target()), digd::quoted(problem),
                suppressed);
   audited_request line = line_of(in);
-  line.why = why;
+  line.problem = problem;
   line.suppressed = suppressed;
   in.services.admission.audit.write(line, in.grant ? 403 : 401);
 }
 
-http_response refuse_token(const call& in, const std::string& why) {
+http_response refuse_token(const call& in, const std::string& problem) {
   in.services.admission.connections.tokens_refused.fetch_add(1);
   if (in.from->refusals.take(std::chrono::steady_clock::now()).count() > 0) {
     return respond_error(http::status::too_many_requests, "over_limit",
                          "too many requests with unknown tokens; wait a second");
   }
-  http_response response = respond_error(http::status::unauthorized, "unauthorized", why);
+  http_response response = respond_error(http::status::unauthorized, "unauthorized", problem);
   response.set(http::field::www_authenticate, "Bearer");
   return response;
 }
@@ -65,9 +65,9 @@ client_reads reads_of(const call& in) {
 
 std::string caller_of(const call& in) { return in.grant ? in.grant->name() : std::string(); }
 
-http_response refuse_access(const call& in, const std::string& why) {
-  log_refusal(in, why);
-  return in.grant ? respond_error(http::status::forbidden, "forbidden", why) : refuse_token(in, why);
+http_response refuse_access(const call& in, const std::string& problem) {
+  log_refusal(in, problem);
+  return in.grant ? respond_error(http::status::forbidden, "forbidden", problem) : refuse_token(in, problem);
 }
 
 routed audited(const call& in, routed&& result) {

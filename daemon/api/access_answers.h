@@ -11,7 +11,7 @@
 namespace digd::daemon {
 
 // 403 for a known token (`in.grant`); otherwise 401, or 429 for a peer that sends too many unknown ones. Logs it.
-http_response refuse_access(const call& in, const std::string& why);
+http_response refuse_access(const call& in, const std::string& problem);
 
 // Returns the same result, which also writes the request into the audit log once its answer is known.
 routed audited(const call& in, routed&& result);

@@ -12,9 +12,9 @@ namespace digd::daemon {
 
 namespace {
 
-http_response unreadable(const std::string& why) {
-  spdlog::error("archive_unreadable why={}", digd::quoted(why));
-  return archive_unreadable(why);
+http_response unreadable(const std::string& problem) {
+  spdlog::error("archive_unreadable reason={}", digd::quoted(problem));
+  return archive_unreadable(problem);
 }
 
 // The client gets a response even if the work throws.
@@ -79,11 +79,11 @@ void read_pool::serve() {
       --waiting_;
       last_client_ = client->first;
     }
-    std::string why;
+    std::string problem;
     if (!reads) {
-      if (auto opened = archive::browser::open(path_, &why)) reads = std::move(*opened);
+      if (auto opened = archive::browser::open(path_, &problem)) reads = std::move(*opened);
     }
-    next.then(reads ? perform(next.work, *reads) : unreadable(why));
+    next.then(reads ? perform(next.work, *reads) : unreadable(problem));
     {
       std::lock_guard guard(mutex_);
       if (--client->second.running == 0 && client->second.tasks.empty()) clients_.erase(client);

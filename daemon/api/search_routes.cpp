@@ -22,8 +22,8 @@ struct search_request {
   grant_ptr grant;
 };
 
-http_response index_unreadable(const archive::failure& why) {
-  return respond_error(status::internal_server_error, "search_unreadable", "search.db cannot be read: " + why.words);
+http_response index_unreadable(const archive::failure& failed) {
+  return respond_error(status::internal_server_error, "search_unreadable", "search.db cannot be read: " + failed.words);
 }
 
 // No error: a page that asks while its reader types would fill the browser's console.
@@ -67,10 +67,10 @@ http_response answer_search(const std::string& index_path, archive::browser& fro
   archive::search_index index;
   std::vector<archive::search_hit> hits;
   const std::uint64_t limit = std::min(asked.page.limit, archive::search_index::max_hits);
-  archive::failure why = index.open_to_search(index_path);
-  if (!why) why = index.search(asked.words, number, static_cast<std::int64_t>(asked.page.cursor), limit, hits);
-  if (why.error() == archive::archive_error::cannot_open) return busy("digd has not made search.db yet; try again");
-  if (why) return index_unreadable(why);
+  archive::failure failed = index.open_to_search(index_path);
+  if (!failed) failed = index.search(asked.words, number, static_cast<std::int64_t>(asked.page.cursor), limit, hits);
+  if (failed.error() == archive::archive_error::cannot_open) return busy("digd has not made search.db yet; try again");
+  if (failed) return index_unreadable(failed);
   run_names names(from, asked.grant);
   std::string body;
   json_writer to(body);

@@ -82,7 +82,7 @@ void attribution_worker::work(std::uint64_t run_number) {
   std::string problem = rank(run_number, answer);
   if (!problem.empty()) {
     counts_.failed.fetch_add(1);
-    spdlog::warn("attribution_failed run_number={} why={}", run_number, digd::quoted(problem));
+    spdlog::warn("attribution_failed run_number={} reason={}", run_number, digd::quoted(problem));
   }
   const std::lock_guard hold(mutex_);
   running_ = 0;
@@ -95,9 +95,9 @@ void attribution_worker::work(std::uint64_t run_number) {
 }
 
 std::string attribution_worker::rank(std::uint64_t run_number, std::string& answer) {
-  std::string why;
-  auto source = archive::trace_source::open(archive_path_, run_number, &why);
-  if (!source) return "the archive cannot be read: " + why;
+  std::string unreadable;
+  auto source = archive::trace_source::open(archive_path_, run_number, &unreadable);
+  if (!source) return "the archive cannot be read: " + unreadable;
   limited_child child(stopping_);
   std::string problem = child.start(program_, {"attribute", "chief", "-", "--format", "json", "--brief"},
                                     {.max_memory_bytes = max_memory_bytes, .max_time = max_time});

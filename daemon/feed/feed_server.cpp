@@ -76,10 +76,10 @@ bool feed_server::set_start(feed_reader& reader) {
 
 bool feed_server::open_archive() {
   if (reads_) return true;
-  std::string why;
-  auto opened = archive::browser::open(path_, &why);
+  std::string problem;
+  auto opened = archive::browser::open(path_, &problem);
   if (opened) reads_ = std::move(*opened);
-  if (!opened) spdlog::error("feed_cannot_read why={}", digd::quoted(why));
+  if (!opened) spdlog::error("feed_cannot_read reason={}", digd::quoted(problem));
   return reads_ != nullptr;
 }
 
@@ -243,7 +243,7 @@ const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(ta
 }
 
 void feed_server::close_all(const boost::system::error_code& ec) {
-  spdlog::error("feed_cannot_read why={}", digd::quoted(ec.message()));
+  spdlog::error("feed_cannot_read reason={}", digd::quoted(ec.message()));
   for (const auto& reader : std::vector(readers_))
     reader->close(close_code::going_away, "the archive cannot be read", true);
 }

@@ -22,8 +22,8 @@ class bucket {
   virtual std::string remove(const std::string& key, std::uint64_t revision) = 0;
 };
 
-// Connects, and creates the bucket if the server has none. Null: `why` has the reason.
+// Connects, and creates the bucket if the server has none. Null: `problem` has the reason.
 std::unique_ptr<bucket> connect_bucket(const fleet_settings& settings, std::chrono::milliseconds max_wait,
-                                       std::string& why);
+                                       std::string& problem);
 
 }  // namespace digd::daemon

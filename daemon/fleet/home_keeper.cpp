@@ -29,7 +29,8 @@ std::string home_keeper::open(const std::string& store_path, const std::string& 
   archive_name_ = archive_name;
   into_ = &into;
   published_ = published;
-  if (archive::failure why = store_.open(store_path, archive_name)) return digd::quoted(store_path) + ": " + why.words;
+  if (archive::failure failed = store_.open(store_path, archive_name))
+    return digd::quoted(store_path) + ": " + failed.words;
   producer_ = into.make_producer();
   if (!producer_) return "the archive has no place for the fleet's restored runs";
   // Removes a restore that an earlier process did not complete.
@@ -81,7 +82,8 @@ std::string home_keeper::problem() const {
 }
 
 void home_keeper::note_moved(std::uint64_t number) {
-  if (archive::failure why = store_.note_moved(number)) spdlog::error("homes.db why={}", digd::quoted(why.words));
+  if (archive::failure failed = store_.note_moved(number))
+    spdlog::error("homes.db reason={}", digd::quoted(failed.words));
   ++counts_.moved_away;
 }
 
@@ -121,8 +123,8 @@ void home_keeper::keep_lease() {
       const std::string incarnation = lease_->incarnation();
       lock.unlock();
       // Stored first, so that after a crash the next process continues with this incarnation.
-      if (archive::failure why = store_.set_incarnation(incarnation)) {
-        spdlog::error("homes.db why={}", digd::quoted(why.words));
+      if (archive::failure failed = store_.set_incarnation(incarnation)) {
+        spdlog::error("homes.db reason={}", digd::quoted(failed.words));
       }
       const bucket_reply reply = carry_out(*request);
       lock.lock();
@@ -148,9 +150,9 @@ bucket_reply home_keeper::carry_out(const bucket_request& request) {
   std::shared_ptr<bucket> at = connected();
   if (!at) {
     const milliseconds wait = std::clamp(milliseconds(settings_.lease_ms) / requests_a_lease, min_request, max_request);
-    std::string why;
-    at = connect_bucket(settings_, wait, why);
-    if (!at) return {.is = bucket_reply::result::failed, .value = {}, .why = why};
+    std::string problem;
+    at = connect_bucket(settings_, wait, problem);
+    if (!at) return {.is = bucket_reply::result::failed, .value = {}, .problem = problem};
     const std::lock_guard lock(mutex_);
     bucket_ = at;
   }
@@ -174,7 +176,7 @@ void home_keeper::note_lease(std::unique_lock<std::mutex>& lock) {
   if (was_held == is_held && !is_new && !(is_held && check_again_.exchange(false))) return;
   if (was_held && !is_held && !draining_) {
     ++counts_.leases_lost;
-    spdlog::warn("fleet_lease_lost why={}", digd::quoted(problem_));
+    spdlog::warn("fleet_lease_lost reason={}", digd::quoted(problem_));
   } else if (is_held && (is_new || !was_held)) {
     spdlog::info("fleet_lease_held incarnation={} generation={}", lease_->incarnation(), generation);
   }

@@ -41,7 +41,7 @@ struct home_answer {
   std::uint64_t number = 0;      // of this daemon's copy, unless it is elsewhere
   std::uint64_t generation = 0;  // of the lease that makes the home valid
   bool pinned = false;
-  std::string url, why;
+  std::string url, problem;
 };
 
 // The home of a run, for people.

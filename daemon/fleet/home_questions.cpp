@@ -16,9 +16,9 @@ constexpr milliseconds lease_poll{20};  // of a question that waits for the leas
 constexpr std::chrono::seconds idle_check{1}, max_barrier_wait{30};
 constexpr std::size_t max_not_restored = 1'000;
 
-home_answer unavailable(std::string why) {
+home_answer unavailable(std::string problem) {
   home_answer answer;
-  answer.why = std::move(why);
+  answer.problem = std::move(problem);
   return answer;
 }
 
@@ -175,7 +175,7 @@ bool home_keeper::finish(question& asked, const home_decision& decision) {
                 .generation = asked.generation,
                 .pinned = decision.home.pinned,
                 .url = decision.url,
-                .why = decision.why});
+                .problem = decision.problem});
   return true;
 }
 
@@ -205,8 +205,8 @@ void home_keeper::remove_forgotten() {
     const bucket_reply found = at->call({.key = key, .value = {}});
     const auto home = found.is == bucket_reply::result::ok ? run_record_of(found.value) : std::nullopt;
     if (home && home->archive == archive_name_ && home->number == gone.second) {
-      if (const std::string why = at->remove(key, found.revision); !why.empty()) {
-        spdlog::warn("home_kept run={} why={}", digd::quoted(gone.first), digd::quoted(why));
+      if (const std::string problem = at->remove(key, found.revision); !problem.empty()) {
+        spdlog::warn("home_kept run={} reason={}", digd::quoted(gone.first), digd::quoted(problem));
       }
     }
   }
@@ -226,13 +226,13 @@ void home_keeper::restore_runs() {
         taken_.pop_front();
       }
     }
-    std::string why;
-    if (!from) from = connect_stream(settings_, why);
+    std::string problem;
+    if (!from) from = connect_stream(settings_, problem);
     std::uint64_t end = 0;
     if (from && from->last_sequence(end).empty()) stream_end_ = end;
     if (runs.empty()) continue;
     if (!from) {
-      for (taken_run& taken : runs) reply(taken.asked, unavailable("the fleet: " + why));
+      for (taken_run& taken : runs) reply(taken.asked, unavailable("the fleet: " + problem));
       continue;
     }
     restore(runs, *from);
@@ -250,15 +250,15 @@ void home_keeper::restore(std::vector<taken_run>& runs, stream& from) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
     taken_run& taken = runs[i];
     const restorer::result& done = results[i];
-    if (!done.why.empty()) {
+    if (!done.problem.empty()) {
       ++counts_.failed_restores;
-      spdlog::error("home_not_restored run={} why={}", digd::quoted(taken.asked.run), digd::quoted(done.why));
+      spdlog::error("home_not_restored run={} reason={}", digd::quoted(taken.asked.run), digd::quoted(done.problem));
       {
         const std::lock_guard lock(mutex_);
         if (not_restored_.size() >= max_not_restored) not_restored_.clear();
-        not_restored_[taken.asked.run] = {now(), "the run could not be restored: " + done.why};
+        not_restored_[taken.asked.run] = {now(), "the run could not be restored: " + done.problem};
       }
-      reply(taken.asked, unavailable("the run could not be restored: " + done.why));
+      reply(taken.asked, unavailable("the run could not be restored: " + done.problem));
       continue;
     }
     if (done.entries == 0) {
@@ -290,7 +290,7 @@ void home_keeper::begin_again(taken_run& taken, std::uint64_t start) {
   fresh.start = start;
   const bucket_reply written =
       at->call({.is = bucket_request::kind::write, .key = key, .value = encode(fresh), .expected = found.revision});
-  if (written.is != bucket_reply::result::ok) return reply(taken.asked, unavailable("the fleet: " + written.why));
+  if (written.is != bucket_reply::result::ok) return reply(taken.asked, unavailable("the fleet: " + written.problem));
   reply(taken.asked, {.is = home_decision::kind::opened,
                       .number = fresh.number,
                       .generation = taken.asked.generation,

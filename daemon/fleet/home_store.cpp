@@ -33,13 +33,13 @@ constexpr std::uint64_t all_entries = std::numeric_limits<std::int64_t>::max();
 
 failure home_store::open(const std::string& path, const std::string& archive_name) {
   const std::lock_guard lock(mutex_);
-  failure why = db_.open(path, archive::open_mode::create, {});
-  if (!why) why = migrate();
-  if (!why) why = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
+  failure failed = db_.open(path, archive::open_mode::create, {});
+  if (!failed) failed = migrate();
+  if (!failed) failed = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   std::string stored;
-  if (!why) why = db_.query("SELECT archive FROM lease", stored);
-  if (why || stored == archive_name) return why ? why : load();
-  why = db_.transaction([&] {
+  if (!failed) failed = db_.query("SELECT archive FROM lease", stored);
+  if (failed || stored == archive_name) return failed ? failed : load();
+  failed = db_.transaction([&] {
     failure wrong = db_.execute("DELETE FROM adopted; DELETE FROM moved");
     statement change;
     if (!wrong) wrong = db_.prepare("UPDATE lease SET archive = ?1, incarnation = ''", change);
@@ -47,15 +47,15 @@ failure home_store::open(const std::string& path, const std::string& archive_nam
     change.bind(1, std::string_view(archive_name));
     return change.run();
   });
-  return why ? why : load();
+  return failed ? failed : load();
 }
 
 failure home_store::migrate() {
   std::int64_t id = 0, version = 0, objects = 0;
-  failure why = db_.query("PRAGMA application_id", id);
-  if (!why) why = db_.query("PRAGMA user_version", version);
-  if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
-  if (why || (id == application_id && version == schema_version)) return why;
+  failure failed = db_.query("PRAGMA application_id", id);
+  if (!failed) failed = db_.query("PRAGMA user_version", version);
+  if (!failed) failed = db_.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (failed || (id == application_id && version == schema_version)) return failed;
   if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
   return db_.transaction([&] {
     return db_.execute(std::string(home_schema) + "PRAGMA application_id = " + std::to_string(application_id) +
@@ -64,10 +64,10 @@ failure home_store::migrate() {
 }
 
 failure home_store::load() {
-  failure why = db_.query("SELECT incarnation FROM lease", incarnation_);
+  failure failed = db_.query("SELECT incarnation FROM lease", incarnation_);
   statement rows;
-  if (!why) why = db_.prepare("SELECT number, epoch, origin_archive, origin_number, kept FROM adopted", rows);
-  while (!why && rows.step(why)) {
+  if (!failed) failed = db_.prepare("SELECT number, epoch, origin_archive, origin_number, kept FROM adopted", rows);
+  while (!failed && rows.step(failed)) {
     adopted_run run{.number = static_cast<std::uint64_t>(rows.integer(0)),
                     .epoch = static_cast<std::uint64_t>(rows.integer(1)),
                     .origin_archive = rows.text(2),
@@ -77,9 +77,9 @@ failure home_store::load() {
     adopted_[run.number] = run;
   }
   statement moved;
-  if (!why) why = db_.prepare("SELECT number FROM moved", moved);
-  while (!why && moved.step(why)) moved_.insert(static_cast<std::uint64_t>(moved.integer(0)));
-  return why;
+  if (!failed) failed = db_.prepare("SELECT number FROM moved", moved);
+  while (!failed && moved.step(failed)) moved_.insert(static_cast<std::uint64_t>(moved.integer(0)));
+  return failed;
 }
 
 std::string home_store::incarnation() const {
@@ -91,17 +91,17 @@ failure home_store::set_incarnation(const std::string& incarnation) {
   const std::lock_guard lock(mutex_);
   if (incarnation == incarnation_) return {};
   statement change;
-  failure why = db_.prepare("UPDATE lease SET incarnation = ?1", change);
-  if (why) return why;
+  failure failed = db_.prepare("UPDATE lease SET incarnation = ?1", change);
+  if (failed) return failed;
   change.bind(1, std::string_view(incarnation));
-  why = change.run();
-  if (!why) incarnation_ = incarnation;
-  return why;
+  failed = change.run();
+  if (!failed) incarnation_ = incarnation;
+  return failed;
 }
 
 failure home_store::begin_adoption(const std::vector<adopted_run>& runs) {
   const std::lock_guard lock(mutex_);
-  failure why = db_.transaction([&] {
+  failure failed = db_.transaction([&] {
     statement add;
     failure wrong = db_.prepare(
         "INSERT OR REPLACE INTO adopted (number, epoch, origin_archive, origin_number) VALUES (?1, ?2, ?3, ?4)", add);
@@ -115,7 +115,7 @@ failure home_store::begin_adoption(const std::vector<adopted_run>& runs) {
     }
     return wrong;
   });
-  if (why) return why;
+  if (failed) return failed;
   for (adopted_run run : runs) {
     run.kept = all_entries;
     run.is_complete = false;
@@ -127,12 +127,12 @@ failure home_store::begin_adoption(const std::vector<adopted_run>& runs) {
 failure home_store::complete_adoption(std::uint64_t number, std::uint64_t kept) {
   const std::lock_guard lock(mutex_);
   statement change;
-  failure why = db_.prepare("UPDATE adopted SET kept = ?2 WHERE number = ?1", change);
-  if (why) return why;
+  failure failed = db_.prepare("UPDATE adopted SET kept = ?2 WHERE number = ?1", change);
+  if (failed) return failed;
   change.bind(1, number);
   change.bind(2, kept);
-  why = change.run();
-  if (why) return why;
+  failed = change.run();
+  if (failed) return failed;
   adopted_[number].kept = kept;
   adopted_[number].is_complete = true;
   return {};
@@ -157,8 +157,8 @@ failure home_store::note_moved(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   moved_.insert(number);
   statement add;
-  failure why = db_.prepare("INSERT OR IGNORE INTO moved (number) VALUES (?1)", add);
-  if (why) return why;
+  failure failed = db_.prepare("INSERT OR IGNORE INTO moved (number) VALUES (?1)", add);
+  if (failed) return failed;
   add.bind(1, number);
   return add.run();
 }
@@ -171,11 +171,11 @@ bool home_store::has_moved(std::uint64_t number) const {
 failure home_store::forget(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   if (!moved_.contains(number) && !adopted_.contains(number)) return {};
-  failure why = db_.transaction([&] {
+  failure failed = db_.transaction([&] {
     return db_.execute("DELETE FROM moved WHERE number = " + std::to_string(number) +
                        "; DELETE FROM adopted WHERE number = " + std::to_string(number));
   });
-  if (why) return why;
+  if (failed) return failed;
   moved_.erase(number);
   adopted_.erase(number);
   return {};

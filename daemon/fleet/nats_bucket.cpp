@@ -15,7 +15,7 @@ constexpr const char* bucket_subjects = "$KV.digd_homes.>";
 std::string subject_of_key(const std::string& key) { return "$KV.digd_homes." + key; }
 
 bucket_reply failed(natsStatus status) {
-  return {.is = bucket_reply::result::failed, .value = {}, .why = "the fleet's homes: " + words_of(status)};
+  return {.is = bucket_reply::result::failed, .value = {}, .problem = "the fleet's homes: " + words_of(status)};
 }
 
 class nats_bucket final : public bucket {
@@ -33,7 +33,7 @@ class nats_bucket final : public bucket {
 
   std::string remove(const std::string& key, std::uint64_t revision) override {
     const bucket_reply now = read(key);
-    if (now.is == bucket_reply::result::failed) return now.why;
+    if (now.is == bucket_reply::result::failed) return now.problem;
     if (now.is == bucket_reply::result::missing || now.revision != revision) return {};
     jsErrCode code = static_cast<jsErrCode>(0);
     const natsStatus status = js_DeleteMsg(client_.context.get(), bucket_stream, revision, nullptr, &code);
@@ -49,14 +49,14 @@ class nats_bucket final : public bucket {
     natsMsg* got = nullptr;
     const natsStatus status = js_DirectGetMsg(&got, client_.context.get(), bucket_stream, nullptr, &options);
     const nats_handle<natsMsg, natsMsg_Destroy> message(got);
-    if (status == NATS_NOT_FOUND) return {.is = bucket_reply::result::missing, .value = {}, .why = {}};
+    if (status == NATS_NOT_FOUND) return {.is = bucket_reply::result::missing, .value = {}, .problem = {}};
     if (status != NATS_OK) return failed(status);
     const char* operation = nullptr;
     const bool is_removed = natsMsgHeader_Get(got, "KV-Operation", &operation) == NATS_OK;
     return {.is = is_removed ? bucket_reply::result::missing : bucket_reply::result::ok,
             .value = std::string(natsMsg_GetData(got), static_cast<std::size_t>(natsMsg_GetDataLength(got))),
             .revision = natsMsg_GetSequence(got),
-            .why = {}};
+            .problem = {}};
   }
 
   bucket_reply write(const bucket_request& request) {
@@ -70,9 +70,9 @@ class nats_bucket final : public bucket {
     const natsStatus status = js_Publish(&ack, client_.context.get(), subject_of_key(request.key).c_str(),
                                          request.value.data(), static_cast<int>(request.value.size()), &options, &code);
     const nats_handle<jsPubAck, jsPubAck_Destroy> acked(ack);
-    if (code == JSStreamWrongLastSequenceErr) return {.is = bucket_reply::result::conflict, .value = {}, .why = {}};
+    if (code == JSStreamWrongLastSequenceErr) return {.is = bucket_reply::result::conflict, .value = {}, .problem = {}};
     if (status != NATS_OK) return failed(status);
-    return {.value = {}, .revision = ack->Sequence, .why = {}};
+    return {.value = {}, .revision = ack->Sequence, .problem = {}};
   }
 
   // A bucket that exists is used as it is: its operator decides about its replicas.
@@ -103,10 +103,10 @@ class nats_bucket final : public bucket {
 }  // namespace
 
 std::unique_ptr<bucket> connect_bucket(const fleet_settings& settings, std::chrono::milliseconds max_wait,
-                                       std::string& why) {
+                                       std::string& problem) {
   auto made = std::make_unique<nats_bucket>();
-  why = made->connect(settings, max_wait);
-  if (!why.empty()) return nullptr;
+  problem = made->connect(settings, max_wait);
+  if (!problem.empty()) return nullptr;
   return made;
 }
 

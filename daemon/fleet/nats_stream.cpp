@@ -175,10 +175,10 @@ class nats_stream final : public stream {
 
 }  // namespace
 
-std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::string& why) {
+std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::string& problem) {
   auto made = std::make_unique<nats_stream>(settings);
-  why = made->connect();
-  if (!why.empty()) return nullptr;
+  problem = made->connect();
+  if (!problem.empty()) return nullptr;
   return made;
 }
 

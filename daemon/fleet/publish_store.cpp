@@ -29,26 +29,26 @@ std::string first_position() { return "INSERT INTO position VALUES ('" + random_
 }  // namespace
 
 failure publish_store::open(const std::string& path) {
-  failure why = db_.open(path, archive::open_mode::create, {});
-  if (!why) why = migrate();
-  if (!why) why = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  failure failed = db_.open(path, archive::open_mode::create, {});
+  if (!failed) failed = migrate();
+  if (!failed) failed = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
   const std::pair<statement*, std::string_view> statements[] = {
       {&move_, "UPDATE position SET entry = ?1, detection = ?2, intervention = ?3, outcome = ?4"},
       {&add_run_, "INSERT OR IGNORE INTO runs (number) VALUES (?1)"},
       {&remove_run_, "DELETE FROM runs WHERE number = ?1"},
   };
   for (const auto& [prepared, sql] : statements) {
-    if (!why) why = db_.prepare(sql, *prepared);
+    if (!failed) failed = db_.prepare(sql, *prepared);
   }
-  return why ? why : read_position();
+  return failed ? failed : read_position();
 }
 
 failure publish_store::migrate() {
   std::int64_t id = 0, version = 0, objects = 0;
-  failure why = db_.query("PRAGMA application_id", id);
-  if (!why) why = db_.query("PRAGMA user_version", version);
-  if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
-  if (why || (id == application_id && version == schema_version)) return why;
+  failure failed = db_.query("PRAGMA application_id", id);
+  if (!failed) failed = db_.query("PRAGMA user_version", version);
+  if (!failed) failed = db_.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (failed || (id == application_id && version == schema_version)) return failed;
   if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
   return db_.transaction([&] {
     return db_.execute(schema + first_position() + "PRAGMA application_id = " + std::to_string(application_id) +
@@ -58,17 +58,17 @@ failure publish_store::migrate() {
 
 failure publish_store::read_position() {
   statement row;
-  failure why = db_.prepare("SELECT archive, entry, detection, intervention, outcome FROM position", row);
-  if (!why && row.step(why)) {
+  failure failed = db_.prepare("SELECT archive, entry, detection, intervention, outcome FROM position", row);
+  if (!failed && row.step(failed)) {
     archive_ = row.text(0);
     position_ = {row.integer(1), row.integer(2), row.integer(3), row.integer(4)};
   }
-  return why;
+  return failed;
 }
 
 failure publish_store::move(const archive::stream_position& position,
                             std::span<const archive::streamed_entry> published) {
-  failure why = db_.transaction([&] {
+  failure failed = db_.transaction([&] {
     failure wrong;
     std::int64_t last = 0;
     for (const archive::streamed_entry& entry : published) {
@@ -82,15 +82,15 @@ failure publish_store::move(const archive::stream_position& position,
     move_.bind(4, position.outcome);
     return wrong ? wrong : move_.run();
   });
-  if (!why) position_ = position;
-  return why;
+  if (!failed) position_ = position;
+  return failed;
 }
 
 failure publish_store::runs(std::vector<std::int64_t>& numbers) {
   statement rows;
-  failure why = db_.prepare("SELECT number FROM runs ORDER BY number", rows);
-  while (!why && rows.step(why)) numbers.push_back(rows.integer(0));
-  return why;
+  failure failed = db_.prepare("SELECT number FROM runs ORDER BY number", rows);
+  while (!failed && rows.step(failed)) numbers.push_back(rows.integer(0));
+  return failed;
 }
 
 failure publish_store::remove_run(std::int64_t number) {
@@ -99,9 +99,9 @@ failure publish_store::remove_run(std::int64_t number) {
 }
 
 failure publish_store::restart() {
-  failure why =
+  failure failed =
       db_.transaction([&] { return db_.execute("DELETE FROM runs; DELETE FROM position;" + first_position()); });
-  return why ? why : read_position();
+  return failed ? failed : read_position();
 }
 
 }  // namespace digd::daemon

@@ -14,8 +14,8 @@ namespace digd::daemon {
 
 namespace {
 
-std::string in_words(const std::string& file, const archive::failure& why) {
-  return why ? digd::quoted(file) + ": " + why.words : std::string();
+std::string in_words(const std::string& file, const archive::failure& failed) {
+  return failed ? digd::quoted(file) + ": " + failed.words : std::string();
 }
 
 }  // namespace
@@ -50,15 +50,15 @@ std::string publisher::start() {
 
 std::string publisher::prepare() {
   is_prepared_ = true;
-  std::string why;
-  auto opened = archive::entry_stream::open(archive_path_, &why);
-  if (!opened) return digd::quoted(archive_path_) + ": " + why;
+  std::string problem;
+  auto opened = archive::entry_stream::open(archive_path_, &problem);
+  if (!opened) return digd::quoted(archive_path_) + ": " + problem;
   reads_ = std::move(*opened);
   if (archive::failure fault = store_.open(store_path_)) return in_words(store_path_, fault);
   const auto highest = reads_->highest_ever();
   if (!highest) return digd::quoted(archive_path_) + ": " + highest.error().message();
   if (store_.position().entry <= *highest) return {};
-  spdlog::warn("fleet_restarted why=\"the archive is not the same as before\"");
+  spdlog::warn("fleet_restarted reason=\"the archive is not the same as before\"");
   return in_words(store_path_, store_.restart());
 }
 
@@ -113,7 +113,7 @@ void publisher::set_problem(const std::string& problem) {
   if (problem.empty()) {
     spdlog::info("fleet_connected");
   } else {
-    spdlog::warn("fleet_waits why={}", digd::quoted(problem));
+    spdlog::warn("fleet_waits reason={}", digd::quoted(problem));
   }
 }
 
@@ -153,9 +153,9 @@ std::string publisher::connect() {
     counts_.lag = static_cast<std::uint64_t>(*behind);
   }
   if (stream_) return {};
-  std::string why;
-  stream_ = connect_stream(settings_, why);
-  return why;
+  std::string problem;
+  stream_ = connect_stream(settings_, problem);
+  return problem;
 }
 
 // A record that replaces the one before: docs/fleet.md.
@@ -192,7 +192,7 @@ std::string publisher::publish_piece(bool& more) {
   if (std::string problem = stream_->publish(messages, [this] { return is_stopping(); }); !problem.empty()) {
     return problem;
   }
-  if (archive::failure why = store_.move(piece->upto, piece->entries)) return in_words(store_path_, why);
+  if (archive::failure failed = store_.move(piece->upto, piece->entries)) return in_words(store_path_, failed);
   if (on_published_) on_published_(piece->entries);
   counts_.published += messages.size();
   counts_.lag -= std::min<std::uint64_t>(counts_.lag, piece->entries.size());
@@ -252,7 +252,7 @@ void publisher::find_deleted_runs() {
     if (!std::exchange(must_find_deleted_, false)) return;
   }
   std::vector<std::int64_t> known, gone;
-  if (archive::failure why = store_.runs(known)) return;
+  if (archive::failure failed = store_.runs(known)) return;
   for (const std::int64_t number : known) {
     if (const auto found = reads_->exists(number); found && !*found) gone.push_back(number);
   }
@@ -281,9 +281,10 @@ std::string publisher::publish_deletions() {
     return problem;
   }
   for (const std::int64_t number : deleted) {
-    if (archive::failure why = store_.remove_run(number)) return in_words(store_path_, why);
+    if (archive::failure failed = store_.remove_run(number)) return in_words(store_path_, failed);
     if (homes_ == nullptr) continue;
-    if (archive::failure why = homes_->forget(static_cast<std::uint64_t>(number))) return "homes.db: " + why.words;
+    if (archive::failure failed = homes_->forget(static_cast<std::uint64_t>(number)))
+      return "homes.db: " + failed.words;
   }
   counts_.deletions += messages.size();
   const std::lock_guard lock(mutex_);

@@ -32,7 +32,7 @@ void restorer::mark(stream& to, std::vector<part>& parts) {
     const std::string text = body(at.home, "run_moved", 0);
     const std::string id =
         archive_name_ + ":moved:" + std::to_string(at.home.number) + ':' + std::to_string(at.home.epoch);
-    at.done.why = to.publish_marker({id, text}, at.done.marker);
+    at.done.problem = to.publish_marker({id, text}, at.done.marker);
   }
 }
 
@@ -48,11 +48,11 @@ std::vector<restorer::result> restorer::restore(stream& from, const std::vector<
                        .origin_number = run.origin_number});
   }
   std::string problem;
-  if (archive::failure why = store_.begin_adoption(adopted)) problem = "homes.db: " + why.words;
+  if (archive::failure failed = store_.begin_adoption(adopted)) problem = "homes.db: " + failed.words;
   if (problem.empty()) mark(from, parts);
   std::uint64_t first = std::numeric_limits<std::uint64_t>::max(), last = 0;
   for (const part& at : parts) {
-    if (!at.done.why.empty()) continue;
+    if (!at.done.problem.empty()) continue;
     first = std::min(first, at.home.start);
     last = std::max(last, at.done.marker);
   }
@@ -64,7 +64,7 @@ std::vector<restorer::result> restorer::restore(stream& from, const std::vector<
   }
   if (problem.empty() && !durable_()) problem = "digd stops";
   for (part& at : parts) {
-    if (at.done.why.empty()) at.done.why = problem;
+    if (at.done.problem.empty()) at.done.problem = problem;
   }
   complete(from, parts);
   std::vector<result> results;
@@ -76,18 +76,18 @@ std::vector<restorer::result> restorer::restore(stream& from, const std::vector<
 void restorer::take(std::vector<part>& parts, const stream_message_fields& message) {
   const stream_line line = message.line();
   for (part& at : parts) {
-    if (!at.done.why.empty()) continue;
+    if (!at.done.problem.empty()) continue;
     switch (at.parts.take(line)) {
       case run_parts::use::foreign:
       case run_parts::use::repeated:
       case run_parts::use::stale: continue;
-      case run_parts::use::early: at.done.why = "entries of the run are missing in the stream"; continue;
+      case run_parts::use::early: at.done.problem = "entries of the run are missing in the stream"; continue;
       case run_parts::use::next: break;
     }
-    archive::entry_ptr entry = entry_of(message, at.done.why);
+    archive::entry_ptr entry = entry_of(message, at.done.problem);
     if (!entry) continue;
     entry->run_number = at.home.number;
-    if (!push(std::move(entry))) at.done.why = "digd stops";
+    if (!push(std::move(entry))) at.done.problem = "digd stops";
   }
 }
 
@@ -102,19 +102,19 @@ bool restorer::push(archive::entry_ptr entry) {
 void restorer::complete(stream& to, std::vector<part>& parts) {
   for (part& at : parts) {
     at.done.entries = at.parts.is_deleted() ? 0 : at.parts.entries();
-    if (at.done.why.empty() && at.done.entries > 0) {
+    if (at.done.problem.empty() && at.done.entries > 0) {
       std::uint64_t sequence = 0;
       const std::string text = body(at.home, "run_restored", at.done.entries);
       const std::string id =
           archive_name_ + ":restored:" + std::to_string(at.home.number) + ':' + std::to_string(at.home.epoch);
-      at.done.why = to.publish_marker({id, text}, sequence);
+      at.done.problem = to.publish_marker({id, text}, sequence);
     }
-    if (at.done.why.empty() && at.done.entries > 0) {
-      if (archive::failure why = store_.complete_adoption(at.home.number, at.done.entries)) {
-        at.done.why = "homes.db: " + why.words;
+    if (at.done.problem.empty() && at.done.entries > 0) {
+      if (archive::failure failed = store_.complete_adoption(at.home.number, at.done.entries)) {
+        at.done.problem = "homes.db: " + failed.words;
       }
     }
-    if (!at.done.why.empty() || at.done.entries == 0) remove(at.home.number);
+    if (!at.done.problem.empty() || at.done.entries == 0) remove(at.home.number);
   }
 }
 

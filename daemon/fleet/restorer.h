@@ -26,7 +26,7 @@ class restorer {
   static constexpr std::size_t max_runs = 256;
 
   struct result {
-    std::string why;            // not empty: it failed
+    std::string problem;        // not empty: it failed
     std::uint64_t entries = 0;  // kept; 0: the stream has nothing of the run, which begins again
     std::uint64_t marker = 0;   // the sequence number of its `run_moved`
   };

@@ -41,8 +41,8 @@ class stream {
   virtual void announce(std::string_view body, bool flushes) = 0;
 };
 
-// Connects, and creates the stream `digd` if the server has none. Null: `why` has the reason.
-std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::string& why);
+// Connects, and creates the stream `digd` if the server has none. Null: `problem` has the reason.
+std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::string& problem);
 
 // The subject of a host's messages: digd.archive.TENANT.HOST.
 std::string subject_of(const fleet_settings& settings);

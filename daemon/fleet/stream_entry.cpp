@@ -143,13 +143,13 @@ std::optional<stream_message_fields> read_stream_message(std::string_view id, st
   return stream_message_fields{std::move(parsed.get_object()), std::string(id.substr(0, end))};
 }
 
-archive::entry_ptr entry_of(const stream_message_fields& message, std::string& why) {
+archive::entry_ptr entry_of(const stream_message_fields& message, std::string& problem) {
   const json::object& from = message.fields;
   const auto kind = archive::entry_kind_from(text(from, "kind"));
   const json::value* cut = from.if_contains("cut");
-  if (!kind) why = "an entry has a kind that this digd does not know";
-  if (cut != nullptr && cut->is_bool() && cut->get_bool()) why = "an entry was too large for the stream";
-  if (!why.empty()) return nullptr;
+  if (!kind) problem = "an entry has a kind that this digd does not know";
+  if (cut != nullptr && cut->is_bool() && cut->get_bool()) problem = "an entry was too large for the stream";
+  if (!problem.empty()) return nullptr;
   auto made = std::make_unique<archive::entry>();
   archive::entry& e = *made;
   e.kind = *kind;
@@ -165,7 +165,7 @@ archive::entry_ptr entry_of(const stream_message_fields& message, std::string& w
   e.token = text(from, "token");
   add_rows(from, e);
   if (!add_verdicts(from, e)) {
-    why = "the verdicts of an entry refer to detections that it lacks";
+    problem = "the verdicts of an entry refer to detections that it lacks";
     return nullptr;
   }
   add_meaning(e);

@@ -21,7 +21,7 @@ struct stream_message_fields {
 // Nothing if it is not a message that digd publishes.
 std::optional<stream_message_fields> read_stream_message(std::string_view id, std::string_view body);
 
-// Fills all but `run_number`. Null: `why` has the reason, such as texts that were cut.
-archive::entry_ptr entry_of(const stream_message_fields& message, std::string& why);
+// Fills all but `run_number`. Null: `problem` has the reason, such as texts that were cut.
+archive::entry_ptr entry_of(const stream_message_fields& message, std::string& problem);
 
 }  // namespace digd::daemon

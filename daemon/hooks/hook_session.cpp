@@ -163,7 +163,7 @@ void hook_session::open_run(const hooks::call& first) {
   join_request request;
   const refusal_note note = home_.hello_decoder().decode_hello(hello, request.greeting);
   if (note) {
-    spdlog::error("hook_hello_refused field={} why={}", digd::quoted(note.field), digd::quoted(note.text));
+    spdlog::error("hook_hello_refused field={} reason={}", digd::quoted(note.field), digd::quoted(note.text));
     return lose_run();
   }
   joining_ = true;
@@ -282,7 +282,7 @@ void hook_session::on_intervention(const json::object& frame) {
 void hook_session::on_error(const json::object& frame, refusal code) {
   std::uint64_t suppressed = 0;
   if (home_.may_log(suppressed)) {
-    spdlog::warn("hook_message_refused run={} code={} why={} suppressed={}", digd::quoted(state_.run()),
+    spdlog::warn("hook_message_refused run={} code={} reason={} suppressed={}", digd::quoted(state_.run()),
                  digd::quoted(hooks::text_of(frame, "code")), digd::quoted(hooks::text_of(frame, "message")),
                  suppressed);
   }

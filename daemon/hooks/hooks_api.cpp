@@ -31,9 +31,9 @@ std::variant<deferred_response, http_response> read_hook(hook_server& server, co
   if (!wanted) return bad_parameter("mode", "expected off, observe, shadow or enforce");
   if (!call) {
     server.counted().malformed.fetch_add(1);
-    const hooks::bad_call& why = call.error();
+    const hooks::bad_call& problem = call.error();
     return respond_error(http::status::bad_request, "bad_hook",
-                         why.field.empty() ? why.message : why.field + ": " + why.message);
+                         problem.field.empty() ? problem.message : problem.field + ": " + problem.message);
   }
   if (grant && !grant->covers(call->session + '/')) {
     return respond_error(http::status::forbidden, "forbidden", "the token is not for the runs of this session");

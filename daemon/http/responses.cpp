@@ -65,9 +65,9 @@ http_response busy(std::string_view message) {
 
 http_response archive_busy() { return busy("too many requests wait for the archive; try again"); }
 
-http_response archive_unreadable(std::string_view why) {
+http_response archive_unreadable(std::string_view problem) {
   return respond_error(http::status::internal_server_error, "archive_unreadable",
-                       "the archive cannot be read: " + std::string(why));
+                       "the archive cannot be read: " + std::string(problem));
 }
 
 }  // namespace digd::daemon

@@ -28,5 +28,5 @@ http_response archive_off();
 http_response busy(std::string_view message);
 http_response archive_busy();  // as many requests as may wait for the archive do so
 // 500: the archive cannot be read.
-http_response archive_unreadable(std::string_view why);
+http_response archive_unreadable(std::string_view problem);
 }  // namespace digd::daemon

@@ -57,8 +57,8 @@ otlp_server::otlp_server(const engine_threads& threads, const live_settings& liv
       table_(settings_) {}
 
 std::string otlp_server::start() {
-  if (const failure why = spool_.open(spool_path_))
-    return "cannot open " + digd::quoted(spool_path_) + ": " + why.words;
+  if (const failure failed = spool_.open(spool_path_))
+    return "cannot open " + digd::quoted(spool_path_) + ": " + failed.words;
   if (std::string wrong = recover(); !wrong.empty()) return wrong;
   stopped_ = false;
   publish();
@@ -132,10 +132,10 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
   }
   gathering::taken taken;
   if (!batch.spans.empty()) {
-    if (const failure why = spool_.add(stored)) {
-      spdlog::error("otlp_storage_error why={}", digd::quoted(why.words));
+    if (const failure failed = spool_.add(stored)) {
+      spdlog::error("otlp_storage_error reason={}", digd::quoted(failed.words));
       return refuse_traces(request.encoding, http::status::service_unavailable,
-                           "the spans cannot be written to disk: " + why.words);
+                           "the spans cannot be written to disk: " + failed.words);
     }
     taken = table_.add(std::move(batch.spans), stored.id, stored.body.size(), unix_ms());
     if (!taken.needed) static_cast<void>(spool_.forget_batches({stored.id}));
@@ -149,7 +149,7 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
                                            .late = taken.late,
                                            .over = taken.over,
                                            .foreign = foreign,
-                                           .why_invalid = batch.why});
+                                           .why_invalid = batch.problem});
 }
 
 // Drops the spans of runs that the token does not cover. The remaining spans count towards the token's rate.
@@ -249,8 +249,8 @@ void otlp_server::end(gathered_run& run) {
 // Writes the messages to disk, then sends them to the run.
 bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
   const bool first = !run.sent.any() && run.seq == 0;
-  if (const failure why = spool_.add_lines(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
-    spdlog::error("otlp_storage_error run={} why={}", digd::quoted(run.id), digd::quoted(why.words));
+  if (const failure failed = spool_.add_lines(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
+    spdlog::error("otlp_storage_error run={} reason={}", digd::quoted(run.id), digd::quoted(failed.words));
     run.first_ms = run.last_ms = unix_ms();  // the server tries again when the run is due again
     table_.changed(run);
     return false;
@@ -275,9 +275,9 @@ void otlp_server::resume(const std::string& run, std::vector<std::string>&& line
                                     boost::asio::post(context_, [this, run, seq] { on_durable(run, seq); });
                                   },
                               .gone =
-                                  [this, run](std::string why) {
-                                    boost::asio::post(context_,
-                                                      [this, run, why = std::move(why)] { on_gone(run, why); });
+                                  [this, run](std::string problem) {
+                                    boost::asio::post(
+                                        context_, [this, run, problem = std::move(problem)] { on_gone(run, problem); });
                                   }});
   senders_[run].replayer = replayer;
   replayer->open(std::move(hello), std::move(lines));
@@ -294,10 +294,10 @@ void otlp_server::on_durable(const std::string& run, std::uint64_t seq) {
   wait_for_next();
 }
 
-void otlp_server::on_gone(const std::string& run, const std::string& why) {
+void otlp_server::on_gone(const std::string& run, const std::string& problem) {
   gathered_run* held = table_.find(run);
   if (held == nullptr) return;
-  spdlog::warn("otlp_given_up run={} why={}", digd::quoted(run), digd::quoted(why));
+  spdlog::warn("otlp_given_up run={} reason={}", digd::quoted(run), digd::quoted(problem));
   counts_.given_up.fetch_add(1);
   forget(*held, true);
   publish();
@@ -310,22 +310,22 @@ void otlp_server::forget(gathered_run& run, bool remember) {
     sender->second.replayer->close();
     senders_.erase(sender);
   }
-  failure why = spool_.forget_batches(table_.remove(run, remember));
-  if (!why) why = spool_.forget_run(id);
-  if (why)
-    spdlog::error("otlp_storage_error run={} why={}", digd::quoted(id),
-                  digd::quoted(why.words));  // the rows go at the next restart
+  failure failed = spool_.forget_batches(table_.remove(run, remember));
+  if (!failed) failed = spool_.forget_run(id);
+  if (failed)
+    spdlog::error("otlp_storage_error run={} reason={}", digd::quoted(id),
+                  digd::quoted(failed.words));  // the rows go at the next restart
 }
 
 // ---- after a restart
 
 std::string otlp_server::recover() {
   const std::int64_t now = unix_ms();
-  failure why =
+  failure failed =
       spool_.each_trace([&](const std::string& run, const std::string& trace) { table_.adopt(run, trace, now); });
   std::map<std::string, std::vector<std::string>> lines_by_run;
-  if (!why)
-    why = spool_.each_line([&](otlp_spool::stored_line&& stored_line) {
+  if (!failed)
+    failed = spool_.each_line([&](otlp_spool::stored_line&& stored_line) {
       lines_by_run[stored_line.run].push_back(std::move(stored_line.line));
     });
   for (auto& [id, lines] : lines_by_run) {
@@ -343,16 +343,16 @@ std::string otlp_server::recover() {
     table_.changed(*run);
   }
   std::vector<std::int64_t> unused;
-  if (!why) {
-    why = spool_.each_batch([&](otlp_spool::stored_batch&& stored_batch) {
+  if (!failed) {
+    failed = spool_.each_batch([&](otlp_spool::stored_batch&& stored_batch) {
       auto decoded = otlp::decode_json(stored_batch.body);
       const bool needed =
           decoded && table_.add(std::move(decoded->spans), stored_batch.id, stored_batch.body.size(), now).needed;
       if (!needed) unused.push_back(stored_batch.id);
     });
   }
-  if (!why) why = spool_.forget_batches(unused);
-  if (why) return "cannot read " + digd::quoted(spool_path_) + ": " + why.words;
+  if (!failed) failed = spool_.forget_batches(unused);
+  if (failed) return "cannot read " + digd::quoted(spool_path_) + ": " + failed.words;
   for (auto& [id, lines] : lines_by_run) {
     const gathered_run* run = table_.find(id);
     if (run == nullptr) continue;

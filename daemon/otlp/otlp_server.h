@@ -76,7 +76,7 @@ class otlp_server {
   void end(gathered_run& run);
   bool write(gathered_run& run, std::vector<std::string>&& lines);
   void on_durable(const std::string& run, std::uint64_t seq);
-  void on_gone(const std::string& run, const std::string& why);
+  void on_gone(const std::string& run, const std::string& problem);
   void forget(gathered_run& run, bool remember);
   void wait_for_next();
   void publish();

@@ -125,10 +125,10 @@ void span_replayer::pump() {
   if (may_send()) pump_soon();
 }
 
-void span_replayer::give_up(std::string why) {
+void span_replayer::give_up(std::string problem) {
   if (std::exchange(over_, true)) return;
   if (host_) run_host::release_slot(std::exchange(host_, nullptr), slot_);
-  to_.gone(std::move(why));
+  to_.gone(std::move(problem));
 }
 
 }  // namespace digd::daemon

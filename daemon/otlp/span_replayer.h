@@ -22,7 +22,7 @@ class span_replayer final : public run_client, public std::enable_shared_from_th
  public:
   struct listener {
     std::function<void(std::uint64_t seq)> durable;  // the archive has all messages up to this one
-    std::function<void(std::string why)> gone;       // the run takes no more messages; called once
+    std::function<void(std::string problem)> gone;   // the run takes no more messages; called once
   };
   static constexpr std::size_t max_batch = 64;  // messages, then other work on the thread gets its turn
   static constexpr int max_tries = 600;         // attempts to join, one a second, while the daemon has too many runs
@@ -45,7 +45,7 @@ class span_replayer final : public run_client, public std::enable_shared_from_th
   void join_later();
   void pump_soon();
   void pump();
-  void give_up(std::string why);
+  void give_up(std::string problem);
 
   engine_thread& owner_;
   const listener to_;

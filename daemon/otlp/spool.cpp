@@ -31,10 +31,10 @@ CREATE INDEX traces_by_run ON traces (run);
 
 failure otlp_spool::open(const std::string& path) {
   if (path.empty()) return {};
-  failure why = db_.open(path, archive::open_mode::create, {});
-  if (!why) why = migrate();
-  if (!why)
-    why = db_.execute(
+  failure failed = db_.open(path, archive::open_mode::create, {});
+  if (!failed) failed = migrate();
+  if (!failed)
+    failed = db_.execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = "
         "16777216");
   const std::pair<statement*, std::string_view> statements[] = {
@@ -46,11 +46,11 @@ failure otlp_spool::open(const std::string& path) {
       {&drop_traces_, "DELETE FROM traces WHERE run = ?1"},
   };
   for (const auto& [prepared, sql] : statements) {
-    if (!why) why = db_.prepare(sql, *prepared);
+    if (!failed) failed = db_.prepare(sql, *prepared);
   }
-  if (!why) why = db_.query("SELECT coalesce(max(id), 0) FROM batches", last_id_);
-  if (why) close();
-  return why;
+  if (!failed) failed = db_.query("SELECT coalesce(max(id), 0) FROM batches", last_id_);
+  if (failed) close();
+  return failed;
 }
 
 void otlp_spool::close() {
@@ -60,10 +60,10 @@ void otlp_spool::close() {
 
 failure otlp_spool::migrate() {
   std::int64_t id = 0, version = 0, objects = 0;
-  failure why = db_.query("PRAGMA application_id", id);
-  if (!why) why = db_.query("PRAGMA user_version", version);
-  if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
-  if (why || (id == application_id && version == schema_version)) return why;
+  failure failed = db_.query("PRAGMA application_id", id);
+  if (!failed) failed = db_.query("PRAGMA user_version", version);
+  if (!failed) failed = db_.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (failed || (id == application_id && version == schema_version)) return failed;
   if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
   return db_.transaction([&] {
     return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) +
@@ -83,31 +83,31 @@ failure otlp_spool::add_lines(std::string_view run, const std::vector<std::strin
                               const std::vector<std::string>& lines) {
   if (!db_) return {};
   return db_.transaction([&] {
-    failure why;
+    failure failed;
     for (const std::string& trace : traces) {
       trace_.bind(1, std::string_view(trace));
       trace_.bind(2, run);
-      if (!why) why = trace_.run();
+      if (!failed) failed = trace_.run();
     }
-    for (std::size_t i = 0; i < lines.size() && !why; ++i) {
+    for (std::size_t i = 0; i < lines.size() && !failed; ++i) {
       line_.bind(1, run);
       line_.bind(2, first_seq + i);
       line_.bind(3, std::string_view(lines[i]));
-      why = line_.run();
+      failed = line_.run();
     }
-    return why;
+    return failed;
   });
 }
 
 failure otlp_spool::forget_batches(const std::vector<std::int64_t>& ids) {
   if (!db_ || ids.empty()) return {};
   return db_.transaction([&] {
-    failure why;
+    failure failed;
     for (const std::int64_t id : ids) {
       drop_batch_.bind(1, id);
-      if (!why) why = drop_batch_.run();
+      if (!failed) failed = drop_batch_.run();
     }
-    return why;
+    return failed;
   });
 }
 
@@ -116,33 +116,33 @@ failure otlp_spool::forget_run(std::string_view run) {
   return db_.transaction([&] {
     drop_lines_.bind(1, run);
     drop_traces_.bind(1, run);
-    failure why = drop_lines_.run();
-    return why ? why : drop_traces_.run();
+    failure failed = drop_lines_.run();
+    return failed ? failed : drop_traces_.run();
   });
 }
 
 failure otlp_spool::each_batch(const std::function<void(stored_batch&&)>& take) {
   if (!db_) return {};
   statement rows;
-  failure why = db_.prepare("SELECT id, body FROM batches ORDER BY id", rows);
-  while (!why && rows.step(why)) take({rows.integer(0), rows.text(1)});
-  return why;
+  failure failed = db_.prepare("SELECT id, body FROM batches ORDER BY id", rows);
+  while (!failed && rows.step(failed)) take({rows.integer(0), rows.text(1)});
+  return failed;
 }
 
 failure otlp_spool::each_line(const std::function<void(stored_line&&)>& take) {
   if (!db_) return {};
   statement rows;
-  failure why = db_.prepare("SELECT run, line FROM lines ORDER BY run, seq", rows);
-  while (!why && rows.step(why)) take({rows.text(0), rows.text(1)});
-  return why;
+  failure failed = db_.prepare("SELECT run, line FROM lines ORDER BY run, seq", rows);
+  while (!failed && rows.step(failed)) take({rows.text(0), rows.text(1)});
+  return failed;
 }
 
 failure otlp_spool::each_trace(const std::function<void(std::string, std::string)>& take) {
   if (!db_) return {};
   statement rows;
-  failure why = db_.prepare("SELECT run, trace FROM traces", rows);
-  while (!why && rows.step(why)) take(rows.text(0), rows.text(1));
-  return why;
+  failure failed = db_.prepare("SELECT run, trace FROM traces", rows);
+  while (!failed && rows.step(failed)) take(rows.text(0), rows.text(1));
+  return failed;
 }
 
 }  // namespace digd::daemon

@@ -48,9 +48,10 @@ http_response respond_traces(otlp::encoding encoding, const rejections& rejected
   return respond(http::status::ok, otlp::content_type(encoding), otlp::encode_response(encoding, total, message));
 }
 
-http_response refuse_traces(otlp::encoding encoding, http::status status, std::string_view why, std::int64_t retry_s) {
+http_response refuse_traces(otlp::encoding encoding, http::status status, std::string_view problem,
+                            std::int64_t retry_s) {
   http_response response =
-      respond(status, otlp::content_type(encoding), otlp::encode_status(encoding, rpc_code(status), why));
+      respond(status, otlp::content_type(encoding), otlp::encode_status(encoding, rpc_code(status), problem));
   if (status == http::status::service_unavailable || status == http::status::too_many_requests) {
     response.set(http::field::retry_after, std::to_string(retry_s));
   }

@@ -24,7 +24,7 @@ struct rejections {
 // 200; with `partial_success` if spans were rejected.
 http_response respond_traces(otlp::encoding encoding, const rejections& rejected);
 // google.rpc.Status in the body; 429 and 503 with Retry-After.
-http_response refuse_traces(otlp::encoding encoding, boost::beast::http::status status, std::string_view why,
+http_response refuse_traces(otlp::encoding encoding, boost::beast::http::status status, std::string_view problem,
                             std::int64_t retry_s = 1);
 
 // Reads the request's headers; the body stays empty. 415 for an unknown type or compression.

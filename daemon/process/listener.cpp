@@ -192,7 +192,7 @@ void listener::accept(acceptor<Protocol>& from) {
                         admit(home, std::move(socket));
                         return accept(from);
                       }
-                      spdlog::warn("accept_failed why={}", digd::quoted(ec.message()));
+                      spdlog::warn("accept_failed reason={}", digd::quoted(ec.message()));
                       retry_.expires_after(accept_retry_delay);
                       retry_.async_wait([this, &from](error_code stopped) {
                         if (!stopped) accept(from);

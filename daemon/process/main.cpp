@@ -98,9 +98,9 @@ next_step parse_arguments(app& a) {
   }
   if (init->parsed()) {
     listen_address where;
-    std::string why;
-    if (!parse_address(setup.listen, where, why)) throw wrong_use("digd init: --listen: " + why);
-    if (why = write_setup(setup, std::cout); !why.empty()) throw wrong_use("digd init: " + why);
+    std::string problem;
+    if (!parse_address(setup.listen, where, problem)) throw wrong_use("digd init: --listen: " + problem);
+    if (problem = write_setup(setup, std::cout); !problem.empty()) throw wrong_use("digd init: " + problem);
     return next_step::stop;
   }
   if (print_config) std::cout << commented_config();
@@ -110,8 +110,8 @@ next_step parse_arguments(app& a) {
 
 next_step read_config(app& a) {
   if (const std::string wrong = read_settings(a.source, a.settings); !wrong.empty()) throw wrong_use(wrong);
-  std::string why;
-  static_cast<void>(parse_address(a.settings.listen, a.where, why));
+  std::string problem;
+  static_cast<void>(parse_address(a.settings.listen, a.where, problem));
   if (!a.only_check) return next_step::proceed;
   for (const std::string& warning : warnings_about(a.settings)) std::cerr << "warning: " << warning << '\n';
   std::cout << effective_config(a.settings);
@@ -259,7 +259,7 @@ void reload(app& a) {
   a.manager.reloading();
   config read;
   if (const std::string wrong = read_settings(a.source, read); !wrong.empty()) {
-    spdlog::error("reload_refused why={}", digd::quoted(wrong));
+    spdlog::error("reload_refused reason={}", digd::quoted(wrong));
     return a.manager.ready("the new configuration was refused: " + wrong);
   }
   // Tokens, secrets and certificates are read from files, which may be invalid.
@@ -267,7 +267,7 @@ void reload(app& a) {
   if (wrong.empty()) wrong = a.daemon->change_webhooks(read);
   if (wrong.empty()) wrong = a.daemon->change_access(read);
   if (!wrong.empty()) {
-    spdlog::error("reload_refused why={}", digd::quoted(wrong));
+    spdlog::error("reload_refused reason={}", digd::quoted(wrong));
     return a.manager.ready("the new configuration was refused: " + wrong);
   }
   reload_plan plan = plan_reload(a.settings, read);

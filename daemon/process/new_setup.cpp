@@ -97,7 +97,7 @@ std::string write_setup(const new_setup& wanted, std::ostream& out) {
   if (ec) return "cannot make the folder " + digd::quoted(folder.string()) + ": " + ec.message();
   if (made) fs::permissions(folder, fs::perms::owner_all, ec);
   for (const auto& [path, text] : files) {
-    if (std::string why = write_new(path, text); !why.empty()) return why;
+    if (std::string problem = write_new(path, text); !problem.empty()) return problem;
     out << "wrote " << path.string() << '\n';
   }
   out << "\nStart digd:       digd --config " << config.string() << "\n  or as a unit:   systemctl --user enable --now "

@@ -16,12 +16,14 @@ namespace {
 
 // Returns the number of runs lost.
 std::uint64_t set_damage_aside(const std::string& path, const std::string& damage) {
-  std::string why;
-  const auto done = archive::set_damage_aside(path, {}, &why);
-  if (!done) throw std::runtime_error("the archive is damaged (" + damage + "), and could not be set aside: " + why);
-  spdlog::error("archive_damaged why={} set_aside={} runs_kept={} runs_cut={} entries_kept={} runs_lost={} readable={}",
-                digd::quoted(damage), digd::quoted(done->aside), done->runs_kept, done->runs_cut, done->entries_kept,
-                done->runs_lost, done->was_readable);
+  std::string problem;
+  const auto done = archive::set_damage_aside(path, {}, &problem);
+  if (!done)
+    throw std::runtime_error("the archive is damaged (" + damage + "), and could not be set aside: " + problem);
+  spdlog::error(
+      "archive_damaged reason={} set_aside={} runs_kept={} runs_cut={} entries_kept={} runs_lost={} readable={}",
+      digd::quoted(damage), digd::quoted(done->aside), done->runs_kept, done->runs_cut, done->entries_kept,
+      done->runs_lost, done->was_readable);
   return done->runs_lost;
 }
 
@@ -54,17 +56,17 @@ opened_archive open_archive(const std::string& data_dir, std::uint64_t credits,
   using archive::archive_error;
   const archive::options options = options_for(data_dir, credits);
   opened_archive result;
-  std::string why;
-  auto opened = archive::archive::open(options, on_durable, &why);
+  std::string problem;
+  auto opened = archive::archive::open(options, on_durable, &problem);
   if (!opened && opened.error() == archive::make_error_code(archive_error::corrupt)) {
-    result.runs_lost_to_damage = set_damage_aside(options.path, why);
-    opened = archive::archive::open(options, on_durable, &why);
+    result.runs_lost_to_damage = set_damage_aside(options.path, problem);
+    opened = archive::archive::open(options, on_durable, &problem);
   }
   if (opened) {
     result.archive = std::move(*opened);
     return result;
   }
-  const std::string message = "cannot open the archive in " + digd::quoted(data_dir) + ": " + why;
+  const std::string message = "cannot open the archive in " + digd::quoted(data_dir) + ": " + problem;
   const auto is = [&](archive_error e) { return opened.error() == archive::make_error_code(e); };
   if (is(archive_error::io) || is(archive_error::corrupt)) throw std::runtime_error(message);
   throw cannot_use(message);

@@ -221,9 +221,9 @@ void server::make_listeners() {
     return listener::limits{settings->connections.max, settings->connections.max_per_peer};
   });
   listen_address where;
-  std::string why;
+  std::string problem;
   if (settings_.operator_listen.empty()) return;
-  if (!parse_address(settings_.operator_listen, where, why)) throw cannot_use("operator_listen: " + why);
+  if (!parse_address(settings_.operator_listen, where, problem)) throw cannot_use("operator_listen: " + problem);
   operator_listener_ = make_listener(operator_connections_, nullptr, [] {
     return listener::limits{max_operator_connections, max_operator_connections};
   });

@@ -254,7 +254,7 @@ void conversation::read_missed_answers() {
   const run_services& services = home_.services();
   boost::asio::post(services.rebuilder, [me = weak_from_this(), home = &home_, range = *missed_]() mutable {
     auto frames = read_answers(*home->services().archive, range);
-    if (!frames) spdlog::error("answers_unreadable run={} why={}", range.run_number, frames.error().message());
+    if (!frames) spdlog::error("answers_unreadable run={} reason={}", range.run_number, frames.error().message());
     if (!frames) frames = std::vector<std::string>();
     boost::asio::post(home->context(), [me, range = std::move(range), frames = std::move(*frames)]() mutable {
       if (const auto self = me.lock()) self->on_missed_answers(std::move(range), std::move(frames));
@@ -372,13 +372,13 @@ void conversation::on_replaced() {
 
 // ---- the end
 
-void conversation::on_closed(std::string_view why) {
+void conversation::on_closed(std::string_view problem) {
   hello_deadline_.cancel();
   rate_timer_.cancel();
   quiet_timer_.cancel();
-  if (why.starts_with(net::slow_client_words)) home_.counts().slow_clients.add();
-  if (why.starts_with(net::idle_words)) home_.counts().idle_connections.add();
-  if (!log_name_.empty()) spdlog::info("session_closed {} reason={}", log_name_, digd::quoted(why));
+  if (problem.starts_with(net::slow_client_words)) home_.counts().slow_clients.add();
+  if (problem.starts_with(net::idle_words)) home_.counts().idle_connections.add();
+  if (!log_name_.empty()) spdlog::info("session_closed {} reason={}", log_name_, digd::quoted(problem));
   leave();
 }
 

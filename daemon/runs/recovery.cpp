@@ -61,8 +61,8 @@ class replayer {
     if (const auto adopted = homes->store().adopted(run.number)) kept_ = adopted->kept;
   }
 
-  bool fail(std::string why) {
-    why_ = std::move(why);
+  bool fail(std::string error) {
+    problem_ = std::move(error);
     return false;
   }
 
@@ -86,8 +86,8 @@ class replayer {
   }
 
   recovered_run finish() {
-    if (why_.empty()) static_cast<void>(has_host());
-    if (!why_.empty()) return {.why = why_};
+    if (problem_.empty()) static_cast<void>(has_host());
+    if (!problem_.empty()) return {.problem = problem_};
     ingest::inbox& inbox = host_->inbox();
     for (ingest::session_index s = 0; s < inbox.sessions().size(); ++s) {
       const auto first = first_unpublished_.find(inbox.sessions()[s].name);
@@ -193,7 +193,7 @@ class replayer {
   std::uint64_t kept_ = 0;                                             // entries of earlier homes, which published them
   std::map<std::string, std::uint64_t> first_unpublished_;             // seq by session
   std::vector<recovered_run::unpublished> unpublished_;
-  std::string why_;
+  std::string problem_;
 };
 
 }  // namespace
@@ -213,7 +213,7 @@ recovered_run read_back(engine_thread& owner, const archive::archive& store, con
     }
     return replays.take(e);
   });
-  if (!done) return {.why = done.error().message()};
+  if (!done) return {.problem = done.error().message()};
   return replays.finish();
 }
 

@@ -20,7 +20,7 @@ class run_host;
 
 struct recovered_run {
   std::shared_ptr<run_host> host;  // null: the run cannot be read
-  std::string why;                 // then the reason
+  std::string problem;             // then the reason
   // In a fleet whose acks wait for the stream: messages that it did not have when the run was read.
   struct unpublished {
     std::int64_t entry = 0;

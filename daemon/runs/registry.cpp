@@ -355,8 +355,8 @@ void registry::take_in(pending_run&& pending, recovered_run&& result) {
   const std::shared_ptr<run_host> host = std::move(result.host);
   if (pending.is_expected) count_recovered(host == nullptr);
   if (!host) {
-    spdlog::error("{} run={} number={} why={}", pending.is_expected ? "recovery_failed" : "rebuild_failed",
-                  digd::quoted(name), pending.run.number, digd::quoted(result.why));
+    spdlog::error("{} run={} number={} reason={}", pending.is_expected ? "recovery_failed" : "rebuild_failed",
+                  digd::quoted(name), pending.run.number, digd::quoted(result.problem));
     return refuse_all(pending.requests, "the run cannot be read back from the archive");
   }
   if (pending.home) host->set_home(pending.home->generation, pending.home->pinned);
@@ -373,8 +373,8 @@ void registry::take_in(pending_run&& pending, recovered_run&& result) {
   retire_if_idle(*host);
 }
 
-void registry::refuse_all(std::vector<join_request>& requests, const std::string& why) {
-  for (join_request& request : requests) refuse(request, "run", why);
+void registry::refuse_all(std::vector<join_request>& requests, const std::string& problem) {
+  for (join_request& request : requests) refuse(request, "run", problem);
 }
 
 // The run was counted as open when it was found. `adopt` counts it itself.

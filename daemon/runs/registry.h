@@ -117,7 +117,7 @@ class registry {
   void rebuilt(const std::string& name, recovered_run&& result);
   void count_recovered(bool failed);
   void take_in(pending_run&& pending, recovered_run&& result);
-  void refuse_all(std::vector<join_request>& requests, const std::string& why);
+  void refuse_all(std::vector<join_request>& requests, const std::string& problem);
 
   // ---- homes
   void ask_home(const std::string& name, std::uint64_t number);

@@ -83,7 +83,7 @@ void registry::on_home_unavailable(pending_run&& pending, const home_answer& ans
     homes()->check_again();
     return take_in(std::move(pending), std::move(read));
   }
-  refuse_all(pending.requests, answer.why);
+  refuse_all(pending.requests, answer.problem);
 }
 
 void registry::open_all(std::vector<join_request>&& requests, const home_answer* home) {

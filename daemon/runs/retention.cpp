@@ -24,9 +24,9 @@ std::vector<T> or_none(boost::system::result<std::vector<T>> found) {
 
 }  // namespace
 
-std::string_view to_string(retention::reason why) {
+std::string_view to_string(retention::reason reason) {
   constexpr std::string_view names[] = {"age", "idle", "size"};
-  return names[static_cast<std::size_t>(why)];
+  return names[static_cast<std::size_t>(reason)];
 }
 
 // A deletion in progress. Shared, because the deleting thread may outlive the waiting one.
@@ -88,10 +88,10 @@ void retention::work() {
 
 bool retention::open_archive() {
   if (reads_) return true;
-  std::string why;
-  if (auto opened = archive::browser::open(archive_path_, &why)) reads_ = std::move(*opened);
+  std::string problem;
+  if (auto opened = archive::browser::open(archive_path_, &problem)) reads_ = std::move(*opened);
   if (!reads_ && !std::exchange(logged_unreadable_, true))
-    spdlog::error("retention_cannot_read why={}", digd::quoted(why));
+    spdlog::error("retention_cannot_read reason={}", digd::quoted(problem));
   return reads_ != nullptr;
 }
 
@@ -119,7 +119,7 @@ bool retention::delete_for_size(std::uint64_t limit) {
 }
 
 // A client that stays connected to many ended runs does not keep the others from being deleted.
-bool retention::delete_oldest_ended(reason why, std::optional<milliseconds> ended_before) {
+bool retention::delete_oldest_ended(reason cause, std::optional<milliseconds> ended_before) {
   archive::ended_run after;
   for (;;) {
     auto oldest = or_none(reads_->oldest_ended(max_candidates, after));
@@ -128,20 +128,20 @@ bool retention::delete_oldest_ended(reason why, std::optional<milliseconds> ende
     }
     if (oldest.empty()) return false;
     after = {oldest.back().ended_ms.value_or(0), oldest.back().number};
-    if (delete_first_unused(oldest, why)) return true;
+    if (delete_first_unused(oldest, cause)) return true;
   }
 }
 
-bool retention::delete_first_unused(const std::vector<archive::run_row>& candidates, reason why,
+bool retention::delete_first_unused(const std::vector<archive::run_row>& candidates, reason cause,
                                     std::optional<milliseconds> quiet_since) {
   for (const archive::run_row& run : candidates) {
-    if (delete_run(run, why, quiet_since)) return true;
+    if (delete_run(run, cause, quiet_since)) return true;
   }
   return false;
 }
 
 // The run's engine thread forgets the run if it is still unused. Waits until nothing of it is stored.
-bool retention::delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since) {
+bool retention::delete_run(const archive::run_row& run, reason cause, std::optional<milliseconds> quiet_since) {
   const auto trying = std::make_shared<attempt>();
   engine_thread& owner = threads_.owner_of(run.run);
   boost::asio::post(owner.context(), [&eraser = eraser_, &owner, run, quiet_since, trying] {
@@ -156,11 +156,11 @@ bool retention::delete_run(const archive::run_row& run, reason why, std::optiona
     if (stopping_) return true;  // the archive continues the deletion after the next start
   }
   if (trying->now == attempt::state::in_use) return false;
-  const auto i = static_cast<std::size_t>(why);
+  const auto i = static_cast<std::size_t>(cause);
   counted_.runs[i].fetch_add(1);
   counted_.bytes[i].fetch_add(run.bytes);
   spdlog::info("retention_deleted run={} number={} reason={} bytes={}", digd::quoted(run.run), run.number,
-               to_string(why), run.bytes);
+               to_string(cause), run.bytes);
   return true;
 }
 

@@ -61,10 +61,10 @@ class retention {
   // Deletes the next run. False: there is none, or all are in use. True even if the daemon stops meanwhile.
   bool delete_one(const retention_settings& settings);
   // `ended_before`: Unix milliseconds; none: of any age.
-  bool delete_oldest_ended(reason why, std::optional<milliseconds> ended_before = {});
-  bool delete_first_unused(const std::vector<archive::run_row>& candidates, reason why,
+  bool delete_oldest_ended(reason cause, std::optional<milliseconds> ended_before = {});
+  bool delete_first_unused(const std::vector<archive::run_row>& candidates, reason cause,
                            std::optional<milliseconds> quiet_since = {});
-  bool delete_run(const archive::run_row& run, reason why, std::optional<milliseconds> quiet_since);
+  bool delete_run(const archive::run_row& run, reason cause, std::optional<milliseconds> quiet_since);
   bool delete_for_size(std::uint64_t limit);
   bool open_archive();
   void pause();
@@ -82,6 +82,6 @@ class retention {
   std::thread thread_;
 };
 
-std::string_view to_string(retention::reason why);
+std::string_view to_string(retention::reason reason);
 
 }  // namespace digd::daemon

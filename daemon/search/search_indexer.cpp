@@ -72,7 +72,7 @@ void search_indexer::work() {
     const std::string problem = round(has_more);
     if (!problem.empty()) {
       counts_.failed.fetch_add(1);
-      if (!is_failing) spdlog::warn("search_index_failed why={}", digd::quoted(problem));
+      if (!is_failing) spdlog::warn("search_index_failed reason={}", digd::quoted(problem));
     }
     is_failing = !problem.empty();
   }
@@ -80,9 +80,9 @@ void search_indexer::work() {
 
 std::string search_indexer::open() {
   if (reads_) return {};
-  std::string why;
-  auto opened = archive::browser::open(archive_path_, &why);
-  if (!opened) return "the archive cannot be read: " + why;
+  std::string problem;
+  auto opened = archive::browser::open(archive_path_, &problem);
+  if (!opened) return "the archive cannot be read: " + problem;
   if (failure fault = index_.open(index_path_))
     return fault.words + " (" + index_path_ + "; delete it to build it again)";
   reads_ = std::move(*opened);
@@ -114,21 +114,21 @@ failure search_indexer::remove_deleted() {
     const std::lock_guard hold(mutex_);
     gone.swap(deleted_);
   }
-  failure why = index_.remove_runs(gone);
-  if (why) must_find_deleted_ = true;
-  return why;
+  failure failed = index_.remove_runs(gone);
+  if (failed) must_find_deleted_ = true;
+  return failed;
 }
 
 failure search_indexer::keep_within_limit() {
   for (;;) {
     std::uint64_t bytes = 0;
-    if (failure why = index_.used_bytes(bytes)) return why;
+    if (failure failed = index_.used_bytes(bytes)) return failed;
     counts_.bytes = bytes;
     std::vector<std::uint64_t> runs;
     if (bytes <= max_bytes_) return {};
-    if (failure why = index_.runs(runs)) return why;
+    if (failure failed = index_.runs(runs)) return failed;
     if (runs.empty()) return {};
-    if (failure why = index_.remove_runs({runs.front()})) return why;
+    if (failure failed = index_.remove_runs({runs.front()})) return failed;
     full_upto_ = runs.front();
     counts_.dropped_runs.fetch_add(1);
   }
@@ -150,18 +150,18 @@ std::string search_indexer::round(bool& has_more) {
     }
   }
   if (!entries->empty()) {
-    if (failure why = index_.add(documents, entries->back().id)) return why.words;
+    if (failure failed = index_.add(documents, entries->back().id)) return failed.words;
     counts_.texts.fetch_add(documents.size());
     has_more = true;
   }
   // After the piece: it may have been read before a run of it was deleted.
-  if (failure why = remove_deleted()) return why.words;
+  if (failure failed = remove_deleted()) return failed.words;
   if (must_find_deleted_.load()) {
     std::string problem = find_deleted();
     must_find_deleted_ = must_find_deleted_ || !problem.empty();
     if (!problem.empty()) return problem;
   }
-  if (failure why = keep_within_limit()) return why.words;
+  if (failure failed = keep_within_limit()) return failed.words;
   return {};
 }
 

@@ -24,11 +24,11 @@ bool parse_port(std::string_view text, std::uint16_t& port) {
 
 }  // namespace
 
-bool parse_address(std::string_view text, listen_address& out, std::string& why) {
+bool parse_address(std::string_view text, listen_address& out, std::string& problem) {
   if (text.starts_with(unix_prefix)) {
     text.remove_prefix(unix_prefix.size());
     if (!text.starts_with('/') || text.size() > max_path_bytes) {
-      why = "a Unix socket needs an absolute path of at most 107 bytes: unix:/run/digd/digd.sock";
+      problem = "a Unix socket needs an absolute path of at most 107 bytes: unix:/run/digd/digd.sock";
       return false;
     }
     out = unix_address{std::string(text)};
@@ -38,7 +38,7 @@ bool parse_address(std::string_view text, listen_address& out, std::string& why)
   std::uint16_t port = 0;
   std::string host(text.substr(0, colon == text.npos ? 0 : colon));
   if (colon == text.npos || !parse_port(text.substr(colon + 1), port)) {
-    why = digd::quoted(text) + " is not an address; expected 127.0.0.1:7344, [::1]:7344 or unix:/path";
+    problem = digd::quoted(text) + " is not an address; expected 127.0.0.1:7344, [::1]:7344 or unix:/path";
     return false;
   }
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
@@ -46,7 +46,7 @@ bool parse_address(std::string_view text, listen_address& out, std::string& why)
   boost::system::error_code ec;
   const auto ip = boost::asio::ip::make_address(host, ec);
   if (ec) {
-    why = digd::quoted(host) + " is not an IP address; digd does not look up names";
+    problem = digd::quoted(host) + " is not an IP address; digd does not look up names";
     return false;
   }
   out = tcp_address{ip, port};
@@ -61,8 +61,8 @@ std::string to_string(const listen_address& where) {
 }
 
 listen_address name_of(int socket) {
-  const auto fail = [](const char* why) {
-    throw std::runtime_error(std::string("the socket that systemd passed ") + why);
+  const auto fail = [](const char* problem) {
+    throw std::runtime_error(std::string("the socket that systemd passed ") + problem);
   };
   int value = 0;
   socklen_t size = sizeof value;

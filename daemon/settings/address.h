@@ -20,8 +20,8 @@ struct unix_address {
 
 using listen_address = std::variant<tcp_address, unix_address>;
 
-// On failure `why` gets a sentence for people.
-bool parse_address(std::string_view text, listen_address& out, std::string& why);
+// On failure `problem` gets a sentence for people.
+bool parse_address(std::string_view text, listen_address& out, std::string& problem);
 std::string to_string(const listen_address& where);  // as in the configuration
 
 // The address of a listening socket. Throws std::runtime_error, with a sentence for people, if it is not such a socket.

@@ -143,8 +143,8 @@ std::string check_access(const config& c) {
 
 std::string check_address(std::string_view option, const std::string& text, const config& c) {
   listen_address where;
-  std::string why;
-  if (!parse_address(text, where, why)) return std::string(option) + ": " + why;
+  std::string problem;
+  if (!parse_address(text, where, problem)) return std::string(option) + ": " + problem;
   if (is_local(where) || !c.tokens.empty()) return {};
   return std::string(option) + ": " + digd::quoted(text) +
          " can be reached from other machines, and no tokens are configured; use 127.0.0.1, [::1] or unix:/path, or "

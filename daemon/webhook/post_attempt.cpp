@@ -32,12 +32,12 @@ void post_attempt::start() {
   const auto me = weak_from_this();
   lookup_deadline_.async_wait([me](error_code ec) {
     const auto self = me.lock();
-    if (!ec && self) self->finish({.why = self->timeout_text()});
+    if (!ec && self) self->finish({.problem = self->timeout_text()});
   });
   lookup_->request(receiver_->where, me, [me](const error_code& ec, const host_lookup::results& found) {
     const auto self = me.lock();
     if (!self || !self->on_done_) return;
-    if (ec) return self->finish({.why = "the host cannot be looked up: " + ec.message()});
+    if (ec) return self->finish({.problem = "the host cannot be looked up: " + ec.message()});
     self->send(found);
   });
 }
@@ -79,10 +79,10 @@ void post_attempt::send(const host_lookup::results& found) {
 post_result post_attempt::result_of(const net::http_outcome& outcome) const {
   if (outcome.status != 0) {
     return {.status = outcome.status,
-            .why = outcome.good() ? "" : "status " + std::to_string(outcome.status),
+            .problem = outcome.good() ? "" : "status " + std::to_string(outcome.status),
             .retry_after_s = outcome.retry_after_s};
   }
-  if (outcome.timed_out) return {.why = timeout_text()};
+  if (outcome.timed_out) return {.problem = timeout_text()};
   std::string step = "no answer";
   if (outcome.step == net::http_step::connect) step = "cannot connect";
   if (outcome.step == net::http_step::send) step = "cannot send";
@@ -90,7 +90,7 @@ post_result post_attempt::result_of(const net::http_outcome& outcome) const {
     step = "TLS";
     if (!outcome.certificate_error.empty()) step += " (" + outcome.certificate_error + ")";
   }
-  return {.why = step + ": " + outcome.ec.message()};
+  return {.problem = step + ": " + outcome.ec.message()};
 }
 
 std::string post_attempt::timeout_text() const {

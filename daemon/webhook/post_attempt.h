@@ -23,7 +23,7 @@ namespace digd::daemon {
 
 struct post_result {
   unsigned status = 0;                        // 0: no answer
-  std::string why;                            // the failure; empty if delivered
+  std::string problem;                        // the failure; empty if delivered
   std::optional<std::int64_t> retry_after_s;  // the receiver's Retry-After
   bool is_delivered() const { return status >= 200 && status < 300; }
 };

@@ -52,15 +52,15 @@ std::string read_headers(std::string_view lines, std::vector<std::pair<std::stri
 
 }  // namespace
 
-std::shared_ptr<const target> make_target(const webhook_settings& settings, std::string& why) {
+std::shared_ptr<const target> make_target(const webhook_settings& settings, std::string& problem) {
   auto result = std::make_shared<target>(settings);
-  why = net::parse_http_url(settings.url, result->where);
-  if (!why.empty()) why = "its url " + why;
-  if (why.empty()) why = read_secret(settings, result->secret);
-  if (why.empty() && settings.format == "otlp") why = read_headers(result->secret, result->headers);
-  if (why.empty() && result->where.tls) why = load_certificates(settings, result->tls);
-  if (why.empty()) return result;
-  why = "the webhook " + digd::quoted(settings.name) + " cannot be set up: " + why;
+  problem = net::parse_http_url(settings.url, result->where);
+  if (!problem.empty()) problem = "its url " + problem;
+  if (problem.empty()) problem = read_secret(settings, result->secret);
+  if (problem.empty() && settings.format == "otlp") problem = read_headers(result->secret, result->headers);
+  if (problem.empty() && result->where.tls) problem = load_certificates(settings, result->tls);
+  if (problem.empty()) return result;
+  problem = "the webhook " + digd::quoted(settings.name) + " cannot be set up: " + problem;
   return nullptr;
 }
 

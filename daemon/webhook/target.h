@@ -26,7 +26,7 @@ struct target {
   std::shared_ptr<boost::asio::ssl::context> tls;            // for an https URL
 };
 
-// Reads the secret and the certificates. On failure it returns null and `why` is a sentence.
-std::shared_ptr<const target> make_target(const webhook_settings& settings, std::string& why);
+// Reads the secret and the certificates. On failure it returns null and `problem` is a sentence.
+std::shared_ptr<const target> make_target(const webhook_settings& settings, std::string& problem);
 
 }  // namespace digd::daemon

@@ -39,9 +39,9 @@ webhook::webhook(boost::asio::io_context& context, archive::callback_reader& rea
 
 archive::failure webhook::load() {
   std::vector<stored_callback> callbacks;
-  archive::failure why = store_.waiting(name(), callbacks);
-  if (!why) enqueue(std::move(callbacks));
-  if (!why && exports_spans()) {
+  archive::failure failed = store_.waiting(name(), callbacks);
+  if (!failed) enqueue(std::move(callbacks));
+  if (!failed && exports_spans()) {
     std::vector<archive::ended_run> known;
     const bool good = find_ended_runs(known);
     for (const archive::ended_run& run : known) {
@@ -49,7 +49,7 @@ archive::failure webhook::load() {
     }
   }
   count_dead();
-  return why;
+  return failed;
 }
 
 void webhook::change(std::shared_ptr<const target> target) {
@@ -83,8 +83,8 @@ bool webhook::read_archive(const archive::callback_position& end) {
   }
   // Store the callbacks before any is sent: after a restart, stored ones are not read from the archive again.
   if (piece->upto != position_) {
-    if (archive::failure why = store_.add_callbacks(name(), piece->upto, callbacks)) {
-      log_if_failed(why);
+    if (archive::failure failed = store_.add_callbacks(name(), piece->upto, callbacks)) {
+      log_if_failed(failed);
       return false;
     }
   }
@@ -131,8 +131,8 @@ bool webhook::read_ended_runs() {
                          .since_ms = run.ended_ms});
   }
   if (callbacks.empty()) return false;
-  if (archive::failure why = store_.add_callbacks(name(), upto, callbacks)) {
-    log_if_failed(why);
+  if (archive::failure failed = store_.add_callbacks(name(), upto, callbacks)) {
+    log_if_failed(failed);
     return true;
   }
   position_ = upto;
@@ -326,11 +326,11 @@ void webhook::failed(std::uint64_t run_number, run_queue& queue, const post_resu
   ++counts_->failed;
   ++head.attempts;
   last_failed_ms_ = unix_ms();
-  last_failure_ = result.why;
+  last_failure_ = result.problem;
   if (head.attempts >= target_->settings.attempts || is_final(result))
-    return make_dead_letter(run_number, queue, result.why);
+    return make_dead_letter(run_number, queue, result.problem);
   log_if_failed(store_.set_attempts(head.id, head.attempts));
-  log_failure(head, result.why);
+  log_failure(head, result.problem);
   const webhook_settings& settings = target_->settings;
   const double jitter = random_.uniform();
   std::int64_t pause = backoff_ms(head.attempts, settings.retry_ms, settings.retry_most_ms, jitter);
@@ -344,17 +344,17 @@ bool webhook::is_final(const post_result& result) const {
   return exports_spans() && result.status >= 400 && result.status < 500 && result.status != 408 && result.status != 429;
 }
 
-void webhook::make_dead_letter(std::uint64_t run_number, run_queue& queue, const std::string& why) {
+void webhook::make_dead_letter(std::uint64_t run_number, run_queue& queue, const std::string& problem) {
   const stored_callback& head = queue.waiting.front();
   std::int64_t dropped = 0;
   ++counts_->died;
   std::uint64_t suppressed = 0;
   if (failure_log_.allows(suppressed)) {
-    spdlog::error("webhook_dead name={} id={} attempts={} why={} suppressed={}", digd::quoted(name()),
-                  callback_id(store_.prefix(), head.kind, head.row), head.attempts, digd::quoted(why), suppressed);
+    spdlog::error("webhook_dead name={} id={} attempts={} reason={} suppressed={}", digd::quoted(name()),
+                  callback_id(store_.prefix(), head.kind, head.row), head.attempts, digd::quoted(problem), suppressed);
   }
   const archive::failure fault =
-      store_.make_dead(name(), head, unix_ms(), why, target_->settings.dead_letters, dropped);
+      store_.make_dead(name(), head, unix_ms(), problem, target_->settings.dead_letters, dropped);
   log_if_failed(fault);
   if (!fault) {
     counts_->dead_dropped += static_cast<std::uint64_t>(dropped);
@@ -395,11 +395,11 @@ void webhook::remove_run(std::uint64_t run_number) {
 archive::failure webhook::revive(std::uint64_t& revived) {
   std::vector<stored_callback> callbacks;
   const std::size_t room = max_waiting - std::min(max_waiting, waiting_);
-  archive::failure why = store_.revive(name(), unix_ms(), room, callbacks);
+  archive::failure failed = store_.revive(name(), unix_ms(), room, callbacks);
   revived = callbacks.size();
   count_dead();
   enqueue(std::move(callbacks));
-  return why;
+  return failed;
 }
 
 // ---- status and logs
@@ -432,26 +432,26 @@ webhook_status webhook::status() {
   return out;
 }
 
-void webhook::log_failure(const stored_callback& callback, const std::string& why) {
+void webhook::log_failure(const stored_callback& callback, const std::string& problem) {
   std::uint64_t suppressed = 0;
   if (!failure_log_.allows(suppressed)) return;
-  spdlog::warn("webhook_failed name={} id={} attempt={} why={} suppressed={}", digd::quoted(name()),
-               callback_id(store_.prefix(), callback.kind, callback.row), callback.attempts, digd::quoted(why),
+  spdlog::warn("webhook_failed name={} id={} attempt={} reason={} suppressed={}", digd::quoted(name()),
+               callback_id(store_.prefix(), callback.kind, callback.row), callback.attempts, digd::quoted(problem),
                suppressed);
 }
 
-void webhook::log_if_failed(const archive::failure& why) {
+void webhook::log_if_failed(const archive::failure& failed) {
   std::uint64_t suppressed = 0;
-  if (!why || !error_log_.allows(suppressed)) return;
-  spdlog::error("webhook_storage_error name={} why={} suppressed={}", digd::quoted(name()), digd::quoted(why.words),
-                suppressed);
+  if (!failed || !error_log_.allows(suppressed)) return;
+  spdlog::error("webhook_storage_error name={} reason={} suppressed={}", digd::quoted(name()),
+                digd::quoted(failed.words), suppressed);
 }
 
 void webhook::count_dead() {
   std::int64_t count = 0;
-  const archive::failure why = store_.dead_count(name(), count);
-  log_if_failed(why);
-  if (!why) counts_->dead = static_cast<std::uint64_t>(count);
+  const archive::failure failed = store_.dead_count(name(), count);
+  log_if_failed(failed);
+  if (!failed) counts_->dead = static_cast<std::uint64_t>(count);
 }
 
 // ---- stopping

@@ -47,7 +47,7 @@ void write_dead(json_writer& to, const std::string& prefix, const dead_letter& d
   to.open_object().key("id").text(callback_id(prefix, callback.kind, callback.row)).key("run").text(run);
   to.key("kind").text(to_string(callback.kind)).key("rule").text(callback.rule);
   to.key("since_ms").integer(callback.since_ms).key("attempts").integer(callback.attempts);
-  to.key("died_ms").integer(dead_letter.died_ms).key("why").text(dead_letter.why).close_object();
+  to.key("died_ms").integer(dead_letter.died_ms).key("why").text(dead_letter.problem).close_object();
 }
 
 http_response no_such_webhook(const std::string& name) {
@@ -55,7 +55,7 @@ http_response no_such_webhook(const std::string& name) {
 }
 
 http_response unreadable(const std::string& words) {
-  spdlog::error("webhook_storage_error why={}", digd::quoted(words));
+  spdlog::error("webhook_storage_error reason={}", digd::quoted(words));
   return respond_error(status::internal_server_error, "webhooks_unreadable",
                        "cannot read webhooks.db or the archive: " + words);
 }
@@ -73,9 +73,9 @@ http_response dead_page(webhook_server& server, const std::string& name, const p
   webhook* const webhook = server.find(name);
   if (webhook == nullptr || !may_see(viewer, webhook->status().runs)) return no_such_webhook(name);
   std::vector<dead_letter> letters;
-  const archive::failure why =
+  const archive::failure failed =
       server.store().dead_letters(name, static_cast<std::int64_t>(page.cursor), page.limit + 1, letters);
-  if (why) return unreadable(why.words);
+  if (failed) return unreadable(failed.words);
   const bool more = letters.size() > page.limit;
   if (more) letters.pop_back();
   std::string out;
@@ -125,7 +125,7 @@ void retry_dead_letters(webhook_server& server, const std::string& name, const w
     webhook* webhook = self.find(name);
     if (webhook == nullptr) return no_such_webhook(name);
     std::uint64_t revived = 0;
-    if (const archive::failure why = webhook->revive(revived)) return unreadable(why.words);
+    if (const archive::failure failed = webhook->revive(revived)) return unreadable(failed.words);
     spdlog::info("webhook_dead_retried name={} count={}", digd::quoted(name), revived);
     std::string body;
     json_writer to(body);

@@ -22,8 +22,8 @@ bool is_beyond(const archive::callback_position& at, const archive::callback_pos
   return at.detection > highest.detection || at.intervention > highest.intervention;
 }
 
-std::string in_words(const std::string& file, const archive::failure& why) {
-  return why ? digd::quoted(file) + ": " + why.words : std::string();
+std::string in_words(const std::string& file, const archive::failure& failed) {
+  return failed ? digd::quoted(file) + ": " + failed.words : std::string();
 }
 
 }  // namespace
@@ -70,19 +70,19 @@ std::string webhook_server::change(const std::vector<webhook_settings>& settings
 }
 
 std::string webhook_server::make_targets(const std::vector<webhook_settings>& settings, targets& configured) const {
-  std::string why;
+  std::string problem;
   for (const webhook_settings& webhook : settings) {
-    auto target = make_target(webhook, why);
-    if (!target) return why;
+    auto target = make_target(webhook, problem);
+    if (!target) return problem;
     configured.push_back(std::move(target));
   }
   return {};
 }
 
 std::string webhook_server::open() {
-  std::string why;
-  auto opened = archive::callback_reader::open(archive_path_, &why);
-  if (!opened) return digd::quoted(archive_path_) + ": " + why;
+  std::string problem;
+  auto opened = archive::callback_reader::open(archive_path_, &problem);
+  if (!opened) return digd::quoted(archive_path_) + ": " + problem;
   reads_ = std::move(*opened);
   const auto highest = reads_->highest_ever();
   if (!highest) return digd::quoted(archive_path_) + ": " + highest.error().message();
@@ -95,7 +95,7 @@ std::string webhook_server::open() {
       std::any_of(known.begin(), known.end(),
                   [&](const webhook_store::webhook_position& stored) { return is_beyond(stored.position, *highest); });
   if (!fault && is_other_archive) {
-    spdlog::warn("webhooks_restarted why=\"the archive is not the same as before\"");
+    spdlog::warn("webhooks_restarted reason=\"the archive is not the same as before\"");
     fault = store_.clear();
   }
   if (!fault) fault = remove_deleted_runs();
@@ -106,13 +106,13 @@ std::string webhook_server::open() {
 // Runs that were deleted while the daemon stopped.
 archive::failure webhook_server::remove_deleted_runs() {
   std::vector<std::uint64_t> runs;
-  archive::failure why = store_.runs(runs);
+  archive::failure failed = store_.runs(runs);
   for (const std::uint64_t number : runs) {
-    if (why) break;
+    if (failed) break;
     const auto found = reads_->run_of(number);
-    if (found && !*found) why = store_.remove_run(number);
+    if (found && !*found) failed = store_.remove_run(number);
   }
-  return why;
+  return failed;
 }
 
 // A new webhook begins at the end of the archive. Removes webhooks that are no longer configured, with their callbacks.
@@ -121,24 +121,24 @@ std::string webhook_server::apply_to_store(const targets& targets,
   auto end = reads_->highest_ever();
   if (!end) return digd::quoted(archive_path_) + ": " + end.error().message();
   end->run_end_ms = unix_ms();
-  archive::failure why = store_.webhooks(known);
+  archive::failure failed = store_.webhooks(known);
   const auto is_known = [&](const std::string& name) {
     return std::any_of(known.begin(), known.end(), [&](const auto& stored) { return stored.name == name; });
   };
   for (const webhook_store::webhook_position& stored : std::vector(known)) {
     const bool stays = std::any_of(targets.begin(), targets.end(),
                                    [&](const auto& target) { return target->settings.name == stored.name; });
-    if (why || stays) continue;
-    why = store_.remove_webhook(stored.name);
+    if (failed || stays) continue;
+    failed = store_.remove_webhook(stored.name);
     std::erase_if(known, [&](const auto& entry) { return entry.name == stored.name; });
-    if (!why) spdlog::warn("webhook_removed name={}", digd::quoted(stored.name));
+    if (!failed) spdlog::warn("webhook_removed name={}", digd::quoted(stored.name));
   }
   for (const auto& target : targets) {
-    if (why || is_known(target->settings.name)) continue;
-    why = store_.add_webhook(target->settings.name, *end);
+    if (failed || is_known(target->settings.name)) continue;
+    failed = store_.add_webhook(target->settings.name, *end);
     known.push_back({target->settings.name, *end});
   }
-  return in_words(store_path_, why);
+  return in_words(store_path_, failed);
 }
 
 hold_links::state webhook_server::read_link(std::string_view link, hold_link& into) const {
@@ -165,7 +165,7 @@ std::string webhook_server::apply(const targets& targets) {
                                     [&](const auto& stored) { return stored.name == target->settings.name; });
     next.push_back(
         std::make_shared<webhook>(context_, *reads_, store_, links_, target, place->position, [this] { pump_soon(); }));
-    if (archive::failure why = next.back()->load()) return in_words(store_path_, why);
+    if (archive::failure failed = next.back()->load()) return in_words(store_path_, failed);
     spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(target->settings.name),
                  digd::quoted(target->where.shown()), target->settings.format, !target->secret.empty());
   }
@@ -213,7 +213,7 @@ void webhook_server::pump() {
   if (stopped_ || webhooks_.empty()) return;
   const auto end = reads_->end();
   if (!end) {
-    spdlog::error("webhooks_cannot_read why={}", digd::quoted(end.error().message()));
+    spdlog::error("webhooks_cannot_read reason={}", digd::quoted(end.error().message()));
     return pump_later();
   }
   bool more = false;
@@ -238,8 +238,8 @@ void webhook_server::forget(std::uint64_t run_number) {
   run(
       [run_number](webhook_server& self) {
         if (!self.store_.is_open()) return;
-        if (archive::failure why = self.store_.remove_run(run_number)) {
-          spdlog::error("webhook_storage_error why={}", digd::quoted(why.words));
+        if (archive::failure failed = self.store_.remove_run(run_number)) {
+          spdlog::error("webhook_storage_error reason={}", digd::quoted(failed.words));
         }
         for (const auto& webhook : self.webhooks_) webhook->remove_run(run_number);
       },

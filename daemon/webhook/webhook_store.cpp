@@ -74,19 +74,19 @@ stored_callback callback_from(const statement& row) {
 }  // namespace
 
 failure webhook_store::open(const std::string& path) {
-  failure why = db_.open(path, archive::open_mode::create, {});
-  if (why) return why;
+  failure failed = db_.open(path, archive::open_mode::create, {});
+  if (failed) return failed;
   db_.set_busy_timeout(busy_ms);
-  why = migrate();
-  if (!why) {
-    why = db_.execute(
+  failed = migrate();
+  if (!failed) {
+    failed = db_.execute(
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
         "PRAGMA journal_size_limit = 16777216");
   }
-  if (!why) why = prepare();
-  if (!why) why = read_prefix();
-  if (why) close();
-  return why;
+  if (!failed) failed = prepare();
+  if (!failed) failed = read_prefix();
+  if (failed) close();
+  return failed;
 }
 
 void webhook_store::close() {
@@ -100,10 +100,10 @@ void webhook_store::close() {
 
 failure webhook_store::migrate() {
   std::int64_t id = 0, version = 0, objects = 0;
-  failure why = db_.query("PRAGMA application_id", id);
-  if (!why) why = db_.query("PRAGMA user_version", version);
-  if (!why) why = db_.query("SELECT count(*) FROM sqlite_schema", objects);
-  if (why) return why;
+  failure failed = db_.query("PRAGMA application_id", id);
+  if (!failed) failed = db_.query("PRAGMA user_version", version);
+  if (!failed) failed = db_.query("SELECT count(*) FROM sqlite_schema", objects);
+  if (failed) return failed;
   if (id == application_id && version == schema_version) return {};
   if (id == application_id && version == 1) {
     return db_.transaction([&] {
@@ -146,31 +146,31 @@ failure webhook_store::prepare() {
       {&runs_, "SELECT DISTINCT run FROM callbacks"},
       {&remove_run_, "DELETE FROM callbacks WHERE run = ?1"},
   };
-  failure why;
+  failure failed;
   for (const auto& [prepared, sql] : statements) {
-    if (!why) why = db_.prepare(sql, *prepared);
+    if (!failed) failed = db_.prepare(sql, *prepared);
   }
-  return why;
+  return failed;
 }
 
 failure webhook_store::read_prefix() { return db_.query("SELECT prefix FROM identity", prefix_); }
 
 failure webhook_store::clear() {
-  failure why = db_.transaction([&] {
+  failure failed = db_.transaction([&] {
     return db_.execute("DELETE FROM callbacks; DELETE FROM webhooks; UPDATE identity SET prefix = '" + random_hex(16) +
                        "'");
   });
-  return why ? why : read_prefix();
+  return failed ? failed : read_prefix();
 }
 
 // ---- positions in the archive
 
 failure webhook_store::webhooks(std::vector<webhook_position>& out) {
-  failure why;
-  while (webhooks_.step(why))
+  failure failed;
+  while (webhooks_.step(failed))
     out.push_back({webhooks_.text(0), {webhooks_.integer(1), webhooks_.integer(2), webhooks_.integer(3)}});
   webhooks_.reset();
-  return why;
+  return failed;
 }
 
 failure webhook_store::add_webhook(const std::string& name, const archive::callback_position& at) {
@@ -189,11 +189,11 @@ failure webhook_store::remove_webhook(const std::string& name) {
 failure webhook_store::add_callbacks(const std::string& name, const archive::callback_position& upto,
                                      std::vector<stored_callback>& callbacks) {
   return db_.transaction([&] {
-    failure why;
+    failure failed;
     for (stored_callback& callback : callbacks) {
-      if (!why) why = insert(name, callback);
+      if (!failed) failed = insert(name, callback);
     }
-    if (why) return why;
+    if (failed) return failed;
     move_.bind(1, std::string_view(name));
     move_.bind(2, upto.detection);
     move_.bind(3, upto.intervention);
@@ -210,19 +210,19 @@ failure webhook_store::insert(const std::string& name, stored_callback& callback
   insert_.bind(5, std::string_view(callback.rule));
   insert_.bind(6, callback.since_ms);
   insert_.bind(7, callback.attempts);
-  failure why = insert_.run();
-  if (!why) callback.id = db_.last_inserted_row();
-  return why;
+  failure failed = insert_.run();
+  if (!failed) callback.id = db_.last_inserted_row();
+  return failed;
 }
 
 // ---- waiting callbacks
 
 failure webhook_store::waiting(const std::string& name, std::vector<stored_callback>& out) {
   waiting_.bind(1, std::string_view(name));
-  failure why;
-  while (waiting_.step(why)) out.push_back(callback_from(waiting_));
+  failure failed;
+  while (waiting_.step(failed)) out.push_back(callback_from(waiting_));
   waiting_.reset();
-  return why;
+  return failed;
 }
 
 failure webhook_store::set_attempts(std::int64_t id, std::int64_t attempts) {
@@ -246,13 +246,13 @@ failure webhook_store::make_dead(const std::string& name, const stored_callback&
     make_dead_.bind(2, now_ms);
     make_dead_.bind(3, std::string_view(reason));
     make_dead_.bind(4, callback.attempts);
-    failure why = make_dead_.run();
-    if (why) return why;
+    failure failed = make_dead_.run();
+    if (failed) return failed;
     trim_.bind(1, std::string_view(name));
     trim_.bind(2, keep);
-    why = trim_.run();
-    if (!why) dropped = db_.changed_rows();
-    return why;
+    failed = trim_.run();
+    if (!failed) dropped = db_.changed_rows();
+    return failed;
   });
 }
 
@@ -261,20 +261,20 @@ failure webhook_store::dead_letters(const std::string& name, std::int64_t after,
   dead_letters_.bind(1, std::string_view(name));
   dead_letters_.bind(2, after);
   dead_letters_.bind(3, limit);
-  failure why;
-  while (dead_letters_.step(why))
+  failure failed;
+  while (dead_letters_.step(failed))
     out.push_back({callback_from(dead_letters_), dead_letters_.integer(7), dead_letters_.text(8)});
   dead_letters_.reset();
-  return why;
+  return failed;
 }
 
 failure webhook_store::dead_count(const std::string& name, std::int64_t& count) {
   count = 0;
   dead_count_.bind(1, std::string_view(name));
-  failure why;
-  if (dead_count_.step(why)) count = dead_count_.integer(0);
+  failure failed;
+  if (dead_count_.step(failed)) count = dead_count_.integer(0);
   dead_count_.reset();
-  return why;
+  return failed;
 }
 
 failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std::uint64_t limit,
@@ -282,15 +282,15 @@ failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std:
   std::vector<stored_callback> revived;
   failure fault = db_.transaction([&] {
     std::vector<dead_letter> oldest;
-    failure why = dead_letters(name, 0, limit, oldest);
+    failure failed = dead_letters(name, 0, limit, oldest);
     for (dead_letter& dead_letter : oldest) {
-      if (!why) why = remove_callback(dead_letter.callback.id);
+      if (!failed) failed = remove_callback(dead_letter.callback.id);
       dead_letter.callback.since_ms = now_ms;
       dead_letter.callback.attempts = 0;
-      if (!why) why = insert(name, dead_letter.callback);
+      if (!failed) failed = insert(name, dead_letter.callback);
       revived.push_back(std::move(dead_letter.callback));
     }
-    return why;
+    return failed;
   });
   if (!fault) out = std::move(revived);
   return fault;
@@ -299,10 +299,10 @@ failure webhook_store::revive(const std::string& name, std::int64_t now_ms, std:
 // ---- runs
 
 failure webhook_store::runs(std::vector<std::uint64_t>& out) {
-  failure why;
-  while (runs_.step(why)) out.push_back(static_cast<std::uint64_t>(runs_.integer(0)));
+  failure failed;
+  while (runs_.step(failed)) out.push_back(static_cast<std::uint64_t>(runs_.integer(0)));
   runs_.reset();
-  return why;
+  return failed;
 }
 
 failure webhook_store::remove_run(std::uint64_t run_number) {

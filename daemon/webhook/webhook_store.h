@@ -34,7 +34,7 @@ struct stored_callback {
 struct dead_letter {
   stored_callback callback;
   std::int64_t died_ms = 0;
-  std::string why;
+  std::string problem;
 };
 
 class webhook_store {
@@ -70,7 +70,7 @@ class webhook_store {
   // Makes a waiting callback a dead letter. Keeps at most `keep` dead letters, drops the oldest, and sets `dropped` to
   // their number.
   archive::failure make_dead(const std::string& name, const stored_callback& callback, std::int64_t now_ms,
-                             const std::string& why, std::int64_t keep, std::int64_t& dropped);
+                             const std::string& problem, std::int64_t keep, std::int64_t& dropped);
   archive::failure dead_letters(const std::string& name, std::int64_t after, std::uint64_t limit,
                                 std::vector<dead_letter>& out);
   archive::failure dead_count(const std::string& name, std::int64_t& count);

@@ -59,7 +59,7 @@ export function App() {
     return (
       <TokenDialog
         key={tokenReason}
-        why={tokenReason}
+        reason={tokenReason}
         given={() => {
           setTokenReason(null);
           setProblem('');

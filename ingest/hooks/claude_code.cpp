@@ -138,7 +138,7 @@ void read_stop(const json::object& hook, call& into) {
 
 boost::system::result<call, bad_call> read(const json::object& hook) {
   call made;
-  if (auto why = read_head(hook, "prompt_id", made)) return *std::move(why);
+  if (auto problem = read_head(hook, "prompt_id", made)) return *std::move(problem);
   made.kind = kind_in(known_hooks, made.name);
   made.is_internal = !made.agent.empty() && made.agent_type.empty() && hook.contains("agent_type");
   if (made.name == "PostModelSwitch") made.model = cut(text_of(hook, "to_model"), call::max_id_bytes);

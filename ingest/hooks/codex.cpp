@@ -106,7 +106,7 @@ boost::system::result<call, bad_call> read_notice(const json::object& notice) {
 boost::system::result<call, bad_call> read(const json::object& hook) {
   if (!hook.contains("hook_event_name") && hook.contains("type")) return read_notice(hook);
   call made;
-  if (auto why = read_head(hook, "turn_id", made)) return *std::move(why);
+  if (auto problem = read_head(hook, "turn_id", made)) return *std::move(problem);
   made.kind = kind_in(known_hooks, made.name);
   // A subagent's task comes as a prompt of its own; its spawn has reported it already.
   if (made.kind == call_kind::prompt && !made.agent.empty()) made.kind = call_kind::unused;

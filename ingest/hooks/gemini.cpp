@@ -109,7 +109,7 @@ void read_reply(const json::object& hook, call& into) {
 
 boost::system::result<call, bad_call> read(const json::object& hook) {
   call made;
-  if (auto why = read_head(hook, {}, made)) return *std::move(why);
+  if (auto problem = read_head(hook, {}, made)) return *std::move(problem);
   made.kind = kind_in(known_hooks, made.name);
   switch (made.kind) {
     case call_kind::prompt:

@@ -79,7 +79,7 @@ void read_tool(const json::object& hook, call& into) {
 
 boost::system::result<call, bad_call> read(const json::object& hook) {
   call made;
-  if (auto why = read_head(hook, "prompt_id", made)) return *std::move(why);
+  if (auto problem = read_head(hook, "prompt_id", made)) return *std::move(problem);
   made.kind = kind_of(made.name, !made.agent.empty());
   switch (made.kind) {
     case call_kind::tool_wanted:

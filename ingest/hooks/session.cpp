@@ -471,8 +471,8 @@ void session::take_returned(agent& a) {
   open(a, {});
 }
 
-void session::close_failed(agent& a, std::string_view why) {
-  out_.activation_failed(a.activation, why);
+void session::close_failed(agent& a, std::string_view problem) {
+  out_.activation_failed(a.activation, problem);
   a.activation.clear();
   a.failed = true;
 }

@@ -213,7 +213,7 @@ class session {
   void open(agent& a, const std::vector<std::string>& inputs);
   void turn_over(agent& a, const std::vector<std::string>& inputs);
   void take_returned(agent& a);
-  void close_failed(agent& a, std::string_view why);
+  void close_failed(agent& a, std::string_view problem);
   void close_lost_agents(const call& of);
   void count_reply(const call& of);
   void count_usage(const call& of, agent& a);

@@ -33,7 +33,7 @@ decode_outcome decode_json(std::string_view body);
 decode_outcome decode_protobuf(std::string_view body);
 
 // ExportTraceServiceResponse: how many spans were rejected, and why.
-std::string encode_response(encoding encoding, std::size_t rejected, std::string_view why);
+std::string encode_response(encoding encoding, std::size_t rejected, std::string_view problem);
 // google.rpc.Status, the answer to a refused request. `code`: of google.rpc.Code.
 std::string encode_status(encoding encoding, int code, std::string_view message);
 

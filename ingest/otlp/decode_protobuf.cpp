@@ -116,18 +116,18 @@ decode_outcome decode_protobuf(std::string_view body) {
 
 // ---- answers
 
-std::string encode_response(encoding given_encoding, std::size_t rejected, std::string_view why) {
+std::string encode_response(encoding given_encoding, std::size_t rejected, std::string_view problem) {
   if (given_encoding == encoding::json) {
     json::object out;
-    if (rejected > 0 || !why.empty()) {
-      out["partialSuccess"] = {{"rejectedSpans", std::to_string(rejected)}, {"errorMessage", json::string(why)}};
+    if (rejected > 0 || !problem.empty()) {
+      out["partialSuccess"] = {{"rejectedSpans", std::to_string(rejected)}, {"errorMessage", json::string(problem)}};
     }
     return json::serialize(out);
   }
   wire::ExportTraceServiceResponse out;
-  if (rejected > 0 || !why.empty()) {
+  if (rejected > 0 || !problem.empty()) {
     out.mutable_partial_success()->set_rejected_spans(static_cast<std::int64_t>(rejected));
-    out.mutable_partial_success()->set_error_message(std::string(why));
+    out.mutable_partial_success()->set_error_message(std::string(problem));
   }
   return out.SerializeAsString();
 }

@@ -20,7 +20,7 @@ struct import_options {
 struct read_file_result {
   std::string problem;  // the file's first fault and its place; empty: none
   std::size_t rejected = 0;
-  std::string why;  // of the first rejected
+  std::string error;  // of the first rejected
 };
 read_file_result read_spans(std::string_view file, const import_options& options, std::vector<span>& into);
 

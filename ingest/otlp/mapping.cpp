@@ -159,9 +159,9 @@ class message_builder {
     if (act.end_moved) inferred.push_back("ts");
     if (act.failed) {
       members["failed"] = true;
-      std::string why = t->of->error;
-      importers::cut_to_fit(why, importers::max_name_bytes);
-      if (!why.empty()) members["error"] = why;
+      std::string problem = t->of->error;
+      importers::cut_to_fit(problem, importers::max_name_bytes);
+      if (!problem.empty()) members["error"] = problem;
     } else {
       json::object reactions;
       for (const act_input& input : act.inputs) reactions[input.event] = "consume";

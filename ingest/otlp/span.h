@@ -38,7 +38,7 @@ struct span {
 struct batch {
   std::vector<span> spans;
   std::size_t rejected = 0;  // invalid spans: no usable ids or times
-  std::string why;           // the first of these: its place, the field, the expected value; empty if none
+  std::string problem;       // the first of these: its place, the field, the expected value; empty if none
 };
 
 }  // namespace digd::otlp

@@ -51,7 +51,7 @@ std::string id_from_bytes(std::string_view raw, std::size_t bytes) {
 
 void take_span(batch& into, span&& span, raw_times when, std::string_view where) {
   if (const std::string_view wrong = fault_of(span, when); !wrong.empty()) {
-    if (into.rejected++ == 0) into.why = std::string(where) + '.' + std::string(wrong);
+    if (into.rejected++ == 0) into.problem = std::string(where) + '.' + std::string(wrong);
     return;
   }
   span.start_ns = static_cast<std::int64_t>(when.start_ns);

@@ -418,8 +418,8 @@ void frame_reader::wrong(const place& where, std::string_view given_text) {
   note_->consider(refusal::bad_message, field_of(where), text.append(given_text));
 }
 
-bool frame_reader::broken(std::string_view why) {
-  note_->consider(refusal::bad_json, "", "not JSON: " + std::string{why});
+bool frame_reader::broken(std::string_view problem) {
+  note_->consider(refusal::bad_json, "", "not JSON: " + std::string{problem});
   return false;
 }
 

@@ -127,7 +127,7 @@ class frame_reader {
   std::string_view rest_from(std::string_view token) const { return tokens_.text().substr(offset_of(token)); }
 
   [[gnu::cold]] void wrong(const place& where, std::string_view text);
-  [[gnu::cold]] bool broken(std::string_view why);
+  [[gnu::cold]] bool broken(std::string_view problem);
 
  private:
   // The kind of value that a token begins with this byte; a word may be none.

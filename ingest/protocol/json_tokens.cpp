@@ -12,13 +12,13 @@ namespace {
 constexpr std::size_t min_buffer_bytes = 16 * 1024;
 constexpr std::size_t max_text_bytes = std::numeric_limits<std::uint32_t>::max() / 2;
 
-std::string_view explain(simdjson::error_code why) {
-  switch (why) {
+std::string_view explain(simdjson::error_code code) {
+  switch (code) {
     case simdjson::EMPTY: return "there is no text in the frame (a binary frame is not read)";
     case simdjson::UTF8_ERROR: return "the text is not UTF-8";
     case simdjson::UNESCAPED_CHARS: return "a control character in a string is not escaped";
     case simdjson::UNCLOSED_STRING: return "a string is not closed";
-    default: return simdjson::error_message(why);
+    default: return simdjson::error_message(code);
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr rule_doc about{
     .code = "BU",
     .summary = "A run or an agent has spent more than its limit, or comes close to it.",
-    .why = "An agent system has no natural end of spending; each further message costs money.",
+    .problem = "An agent system has no natural end of spending; each further message costs money.",
     .example = "A planner delegates the same research again and again, until the day's money is gone.",
     .false_positives = "A limit below what a healthy run needs: `digctl guards suggest` learns one from past runs.",
     .cleared = "An answer is delivered.",

@@ -11,7 +11,7 @@ namespace {
 constexpr rule_doc about{
     .code = "FO",
     .summary = "Work descends too deep, an activation sends too much of it, or too much of it is in flight.",
-    .why = "A team that delegates to teams that delegate grows without end; each member costs model calls.",
+    .problem = "A team that delegates to teams that delegate grows without end; each member costs model calls.",
     .example = "Every researcher splits its question into five and starts five more researchers.",
     .false_positives = "Large but healthy teams: `digctl guards suggest` learns limits from past runs.",
     .cleared = "An answer is delivered.",

@@ -11,7 +11,7 @@ namespace {
 constexpr rule_doc about{
     .code = "RE",
     .summary = "An agent sends the same content to the same recipients more than max_repeats times.",
-    .why = "A model in a loop repeats an identical call until its budget ends, and learns nothing from it.",
+    .problem = "A model in a loop repeats an identical call until its budget ends, and learns nothing from it.",
     .example = "The coder asks the tester to run the same command fifty times, each time with the same error.",
     .false_positives = "Polling on purpose: raise max_repeats, or give such events fingerprints of their own.",
     .cleared = "An answer is delivered.",

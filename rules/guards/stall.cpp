@@ -11,7 +11,7 @@ namespace {
 constexpr rule_doc about{
     .code = "ST",
     .summary = "An open activation has sent no output and reported no usage for after_ms.",
-    .why = "A hanging model call or tool blocks everything that waits for the agent.",
+    .problem = "A hanging model call or tool blocks everything that waits for the agent.",
     .example = "The browser tool of an agent never returns; the run waits with it.",
     .false_positives = "Long tool calls: raise after_ms, or report usage while they run.",
     .cleared = "The activation has ended.",

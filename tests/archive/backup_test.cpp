@@ -29,9 +29,9 @@ TEST_CASE("a_backup_is_a_whole_archive_that_only_its_owner_reads", "[archive]") 
   temporary_folder folder;
   const std::string copy = folder.file("copy's.sqlite");
   write_messages(folder.file());
-  std::string why;
-  const auto made = back_up(folder.file(), copy, &why);
-  INFO(why);
+  std::string problem;
+  const auto made = back_up(folder.file(), copy, &problem);
+  INFO(problem);
   REQUIRE(made.has_value());
   CHECK(made->runs == 1);
   CHECK(made->entries == messages + 1);
@@ -63,12 +63,12 @@ TEST_CASE("a_backup_of_a_busy_archive_holds_everything_that_was_durable_when_it_
   std::thread writes([&] {
     for (std::uint64_t seq = 2; !stop; ++seq) push(*p, message(1, seq));
   });
-  std::string why;
+  std::string problem;
   for (int i = 0; i < 5; ++i) {
     const std::string copy = folder.file("copy" + std::to_string(i));
     const auto durable_before = static_cast<std::int64_t>(seen.durable_seq(1));
-    const auto made = back_up(folder.file(), copy, &why);
-    INFO(why);
+    const auto made = back_up(folder.file(), copy, &problem);
+    INFO(problem);
     CHECK(made.has_value());
     if (!made) break;
     CHECK(ask(copy, "SELECT max(seq) FROM entries") >= durable_before);
@@ -80,15 +80,15 @@ TEST_CASE("a_backup_of_a_busy_archive_holds_everything_that_was_durable_when_it_
 
 TEST_CASE("a_backup_overwrites_nothing_and_copies_only_archives", "[archive]") {
   temporary_folder folder;
-  std::string why;
-  CHECK_FALSE(back_up(folder.file("none"), folder.file("copy"), &why).has_value());
-  CHECK(why.find("there is no file") != std::string::npos);
+  std::string problem;
+  CHECK_FALSE(back_up(folder.file("none"), folder.file("copy"), &problem).has_value());
+  CHECK(problem.find("there is no file") != std::string::npos);
   std::ofstream(folder.file("text")) << "no archive, only some text that is long enough to be read";
-  CHECK_FALSE(back_up(folder.file("text"), folder.file("copy"), &why).has_value());
+  CHECK_FALSE(back_up(folder.file("text"), folder.file("copy"), &problem).has_value());
   write_messages(folder.file());
   std::ofstream(folder.file("mine")) << "mine";
-  CHECK_FALSE(back_up(folder.file(), folder.file("mine"), &why).has_value());
-  CHECK(why.find("exists already") != std::string::npos);
+  CHECK_FALSE(back_up(folder.file(), folder.file("mine"), &problem).has_value());
+  CHECK(problem.find("exists already") != std::string::npos);
   CHECK(std::filesystem::file_size(folder.file("mine")) == 4);
   CHECK_FALSE(exists(folder.file("copy")));
   CHECK_FALSE(exists(unfinished_copy_of(folder.file("copy"))));
@@ -104,10 +104,10 @@ TEST_CASE("a_damaged_copy_is_not_restored", "[archive]") {
     file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(copy) / 2));
     file << std::string(20'000, 'x');
   }
-  std::string why;
-  CHECK_FALSE(restore(copy, folder.file("other.sqlite"), false, &why).has_value());
-  INFO(why);
-  CHECK_FALSE(why.empty());
+  std::string problem;
+  CHECK_FALSE(restore(copy, folder.file("other.sqlite"), false, &problem).has_value());
+  INFO(problem);
+  CHECK_FALSE(problem.empty());
   CHECK_FALSE(exists(folder.file("other.sqlite")));
   CHECK_FALSE(exists(unfinished_copy_of(folder.file("other.sqlite"))));
 }
@@ -118,11 +118,11 @@ TEST_CASE("restore_keeps_the_archive_that_was_there", "[archive]") {
   write_messages(folder.file());
   REQUIRE(back_up(folder.file(), copy, nullptr).has_value());
   std::ofstream(folder.file() + "-wal") << "a log of the old file";
-  std::string why;
-  CHECK_FALSE(restore(copy, folder.file(), false, &why).has_value());
-  CHECK(why.find("--replace") != std::string::npos);
-  const auto done = restore(copy, folder.file(), true, &why);
-  INFO(why);
+  std::string problem;
+  CHECK_FALSE(restore(copy, folder.file(), false, &problem).has_value());
+  CHECK(problem.find("--replace") != std::string::npos);
+  const auto done = restore(copy, folder.file(), true, &problem);
+  INFO(problem);
   REQUIRE(done.has_value());
   CHECK(exists(done->aside));
   CHECK(exists(done->aside + "-wal"));
@@ -138,9 +138,9 @@ TEST_CASE("restore_is_refused_while_the_archive_is_open", "[archive]") {
   REQUIRE(back_up(folder.file(), copy, nullptr).has_value());
   reports seen;
   const auto opened = open_archive(folder.file(), seen);
-  std::string why;
-  CHECK_FALSE(restore(copy, folder.file(), true, &why).has_value());
-  CHECK(why.find("stop it first") != std::string::npos);
+  std::string problem;
+  CHECK_FALSE(restore(copy, folder.file(), true, &problem).has_value());
+  CHECK(problem.find("stop it first") != std::string::npos);
 }
 
 }  // namespace digd::archive::testing

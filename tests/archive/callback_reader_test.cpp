@@ -56,9 +56,9 @@ class recorded {
     push(*to_, std::move(last));
   }
   std::unique_ptr<callback_reader> reader() {
-    std::string why;
-    auto opened = callback_reader::open(folder_.file(), &why);
-    INFO(why);
+    std::string problem;
+    auto opened = callback_reader::open(folder_.file(), &problem);
+    INFO(problem);
     REQUIRE(opened.has_value());
     return std::move(*opened);
   }

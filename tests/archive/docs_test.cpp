@@ -97,13 +97,13 @@ TEST_CASE("every_query_of_the_guide_runs_and_finds_something", "[archive]") {
   for (const auto& sql : queries) {
     INFO(sql);
     statement ask;
-    failure why = db.prepare(sql, ask);
-    CHECK(why.words == "");
+    failure failed = db.prepare(sql, ask);
+    CHECK(failed.words == "");
     REQUIRE(ask);
-    CHECK(ask.step(why));
-    CHECK(why.words == "");
-    while (ask.step(why)) continue;
-    CHECK(why.words == "");
+    CHECK(ask.step(failed));
+    CHECK(failed.words == "");
+    while (ask.step(failed)) continue;
+    CHECK(failed.words == "");
   }
 }
 

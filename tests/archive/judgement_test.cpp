@@ -222,9 +222,9 @@ TEST_CASE("piloting_many_runs_uses_indexes_and_reads_no_entries", "[archive]") {
         " WHERE r.opened_ms >= 5 GROUP BY d.run"}) {
     statement plan;
     REQUIRE_FALSE(db.prepare(std::string("EXPLAIN QUERY PLAN ") + sql, plan));
-    failure why;
+    failure failed;
     std::string rows;
-    while (plan.step(why)) rows += plan.text(3) + '\n';
+    while (plan.step(failed)) rows += plan.text(3) + '\n';
     INFO(rows);
     CHECK(rows.find("runs_by_opening") != std::string::npos);
     CHECK(rows.find("SCAN") == std::string::npos);

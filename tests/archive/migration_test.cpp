@@ -250,12 +250,12 @@ TEST_CASE("a_run_of_an_earlier_file_goes_on_and_its_numbers_go_up", "[archive]")
 TEST_CASE("an_older_file_is_not_read_before_its_migration", "[archive]") {
   temporary_folder folder;
   copy_of(1, folder);
-  std::string why;
-  auto r = reader::open(folder.file(), {}, &why);
+  std::string problem;
+  auto r = reader::open(folder.file(), {}, &problem);
   REQUIRE_FALSE(r.has_value());
   CHECK(r.error() == archive_error::older_schema);
-  CHECK(why.find("start digd") != std::string::npos);
-  auto b = browser::open(folder.file(), &why);
+  CHECK(problem.find("start digd") != std::string::npos);
+  auto b = browser::open(folder.file(), &problem);
   REQUIRE_FALSE(b.has_value());
   CHECK(b.error() == archive_error::older_schema);
   CHECK(version_of(folder.file()) == 1);
@@ -277,9 +277,9 @@ TEST_CASE("a_disk_that_fails_in_the_middle_of_a_migration_leaves_the_earlier_fil
   options.on_migration = [&, code = code, is_sync = is_sync, only = only](int, int) {
     is_sync ? disk.fail_syncs(code, only) : disk.fail_writes(code, only);
   };
-  std::string why;
-  CHECK_FALSE(archive::open(options, {}, &why).has_value());
-  CHECK_FALSE(why.empty());
+  std::string problem;
+  CHECK_FALSE(archive::open(options, {}, &problem).has_value());
+  CHECK_FALSE(problem.empty());
   CHECK(disk.failed > 0);
   disk.work_again();
   CHECK(version_of(folder.file()) == 1);

@@ -14,19 +14,19 @@ namespace digd::archive::testing {
 namespace {
 
 // The error from opening the file, and its text.
-archive_error error_of(const std::string& path, std::string& why) {
+archive_error error_of(const std::string& path, std::string& problem) {
   options options;
   options.path = path;
-  auto opened = archive::open(options, {}, &why);
+  auto opened = archive::open(options, {}, &problem);
   if (opened) return archive_error::none;
-  CHECK_FALSE(why.empty());
+  CHECK_FALSE(problem.empty());
   CHECK_FALSE(opened.error().message().empty());
   return static_cast<archive_error>(opened.error().value());
 }
 
 archive_error error_of(const std::string& path) {
-  std::string why;
-  return error_of(path, why);
+  std::string problem;
+  return error_of(path, problem);
 }
 
 void write_some(const std::string& path, std::uint64_t messages = 2000) {
@@ -88,9 +88,9 @@ TEST_CASE("a_newer_schema_is_refused_and_left_unchanged", "[archive]") {
   const std::string newer = std::to_string(schema_version + 1);
   ask(folder.file(), "PRAGMA user_version = " + newer);
   const auto before = content(folder.file());
-  std::string why;
-  CHECK(error_of(folder.file(), why) == archive_error::newer_schema);
-  CHECK(why.find("version " + newer) != std::string::npos);
+  std::string problem;
+  CHECK(error_of(folder.file(), problem) == archive_error::newer_schema);
+  CHECK(problem.find("version " + newer) != std::string::npos);
   CHECK(content(folder.file()) == before);
   auto read = reader::open(folder.file());
   REQUIRE_FALSE(read.has_value());
@@ -132,9 +132,9 @@ TEST_CASE("a_file_cut_short_is_damaged", "[archive]") {
   temporary_folder folder;
   write_some(folder.file());
   std::filesystem::resize_file(folder.file(), std::filesystem::file_size(folder.file()) - 8192);
-  std::string why;
-  CHECK(error_of(folder.file(), why) == archive_error::corrupt);
-  CHECK(why.find("damaged") != std::string::npos);
+  std::string problem;
+  CHECK(error_of(folder.file(), problem) == archive_error::corrupt);
+  CHECK(problem.find("damaged") != std::string::npos);
 }
 
 TEST_CASE("a_damaged_page_is_found", "[archive]") {

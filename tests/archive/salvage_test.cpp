@@ -129,9 +129,9 @@ TEST_CASE("whole_entries_are_kept_unchanged_whichever_pages_are_damaged", "[arch
     const std::string path = folder.file("d" + std::to_string(seed) + ".sqlite");
     std::filesystem::copy_file(whole, path);
     damage(path, seed, 1 + seed % 4);
-    std::string why;
-    const auto done = set_damage_aside(path, {}, &why);
-    INFO("seed " << seed << ": " << why);
+    std::string problem;
+    const auto done = set_damage_aside(path, {}, &problem);
+    INFO("seed " << seed << ": " << problem);
     REQUIRE(done.has_value());
     CHECK(std::filesystem::exists(done->aside));
     const auto found = everything(path);
@@ -173,9 +173,9 @@ TEST_CASE("whole_entries_are_kept_when_the_inner_pages_are_lost", "[archive]") {
     const std::string path = folder.file("d" + std::to_string(static_cast<unsigned char>(with)) + ".sqlite");
     std::filesystem::copy_file(whole, path);
     overwrite_last_quarter(path, with);
-    std::string why;
-    const auto done = set_damage_aside(path, {}, &why);
-    INFO(why);
+    std::string problem;
+    const auto done = set_damage_aside(path, {}, &problem);
+    INFO(problem);
     REQUIRE(done.has_value());
     CHECK(done->runs_kept == 3);
     CHECK(done->runs_cut == 3);
@@ -203,9 +203,9 @@ TEST_CASE("runs_are_kept_when_the_beginning_of_the_file_is_lost", "[archive]") {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     file << "SQLite format 3" << '\0' << std::string(84, 'x');
   }
-  std::string why;
-  const auto done = set_damage_aside(path, {}, &why);
-  INFO(why);
+  std::string problem;
+  const auto done = set_damage_aside(path, {}, &problem);
+  INFO(problem);
   REQUIRE(done.has_value());
   CHECK(done->was_readable);
   CHECK(done->runs_kept == 3);
@@ -220,8 +220,8 @@ TEST_CASE("a_file_of_which_nothing_can_be_read_is_set_aside_too", "[archive]") {
   temporary_folder folder;
   write_runs(folder.file());
   std::filesystem::resize_file(folder.file(), 4096 + 100);
-  std::string why;
-  const auto done = set_damage_aside(folder.file(), {}, &why);
+  std::string problem;
+  const auto done = set_damage_aside(folder.file(), {}, &problem);
   REQUIRE(done.has_value());
   CHECK(done->runs_kept == 0);
   CHECK(std::filesystem::file_size(done->aside) == 4096 + 100);
@@ -236,9 +236,9 @@ TEST_CASE("an_interrupted_salvage_starts_again_or_completes", "[archive]") {
   damage(path, 2, 1);
   std::filesystem::copy_file(path, folder.file("damaged"));
   std::ofstream(path + ".salvaging") << "half of something";
-  std::string why;
-  const auto done = set_damage_aside(path, {}, &why);
-  INFO(why);
+  std::string problem;
+  const auto done = set_damage_aside(path, {}, &problem);
+  INFO(problem);
   REQUIRE(done.has_value());
   CHECK(done->runs_kept > 0);
   const auto expected = everything(path);
@@ -259,9 +259,9 @@ TEST_CASE("a_damaged_number_does_not_prolong_the_salvage", "[archive]") {
   temporary_folder folder;
   write_runs(folder.file());
   ask(folder.file(), "UPDATE sqlite_sequence SET seq = 9223372036854775807 WHERE name = 'runs'");
-  std::string why;
-  const auto done = set_damage_aside(folder.file(), {}, &why);
-  INFO(why);
+  std::string problem;
+  const auto done = set_damage_aside(folder.file(), {}, &problem);
+  INFO(problem);
   REQUIRE(done.has_value());
   CHECK(done->runs_kept == runs);
   CHECK(done->runs_lost == 0);
@@ -271,9 +271,9 @@ TEST_CASE("no_file_is_set_aside_while_a_process_has_it_open", "[archive]") {
   temporary_folder folder;
   reports seen;
   auto open = open_archive(folder.file(), seen);
-  std::string why;
-  CHECK_FALSE(set_damage_aside(folder.file(), {}, &why).has_value());
-  CHECK_FALSE(why.empty());
+  std::string problem;
+  CHECK_FALSE(set_damage_aside(folder.file(), {}, &problem).has_value());
+  CHECK_FALSE(problem.empty());
   CHECK(std::filesystem::exists(folder.file()));
 }
 

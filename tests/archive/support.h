@@ -134,9 +134,9 @@ class reports {
 
 inline std::unique_ptr<archive> open_archive(options options, reports& into) {
   options.on_health = into.on_health();
-  std::string why;
-  auto opened = archive::open(std::move(options), into.on_durable(), &why);
-  INFO(why);
+  std::string problem;
+  auto opened = archive::open(std::move(options), into.on_durable(), &problem);
+  INFO(problem);
   REQUIRE(opened.has_value());
   return std::move(*opened);
 }
@@ -169,9 +169,9 @@ inline std::int64_t ask(const std::string& path, const std::string& sql) {
   connection db;
   REQUIRE_FALSE(db.open(path, open_mode::read_write, {}));
   std::int64_t value = 0;
-  failure why = db.query(sql, value);
-  INFO(why.words);
-  REQUIRE_FALSE(why);
+  failure failed = db.query(sql, value);
+  INFO(failed.words);
+  REQUIRE_FALSE(failed);
   return value;
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("a_renewal_whose_reply_was_lost_keeps_the_lease") {
   const auto write = a.lease.next(400ms);
   REQUIRE(write);
   static_cast<void>(in.call(*write));
-  a.lease.on_reply({.is = bucket_reply::result::failed, .why = "no reply"}, 600ms);
+  a.lease.on_reply({.is = bucket_reply::result::failed, .problem = "no reply"}, 600ms);
   CHECK(a.lease.judge_until() == home_time(900ms));
   CHECK(a.lease.problem() == "no reply");
   a.renew(700ms);

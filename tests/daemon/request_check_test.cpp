@@ -7,8 +7,8 @@ namespace {
 
 trusted_names at(const char* address) {
   listen_address where;
-  std::string why;
-  REQUIRE(parse_address(address, where, why));
+  std::string problem;
+  REQUIRE(parse_address(address, where, problem));
   return trusted_names(where, {"proxy.example:443"}, {"https://console.example"});
 }
 

@@ -28,9 +28,9 @@ class temporary_folder {
   std::filesystem::path path_;
 };
 
-void check(const archive::failure& why) {
-  INFO(why.words);
-  CHECK_FALSE(why);
+void check(const archive::failure& failed) {
+  INFO(failed.words);
+  CHECK_FALSE(failed);
 }
 
 stored_callback callback(std::uint64_t run, std::int64_t row, callback_kind kind = callback_kind::detection) {
@@ -139,7 +139,7 @@ TEST_CASE("beyond_the_limit_the_oldest_dead_letter_is_dropped") {
   REQUIRE(page.size() == 1);
   CHECK(page[0].callback.row == 2);
   CHECK(page[0].callback.attempts == 4);
-  CHECK(page[0].why == "status 500");
+  CHECK(page[0].problem == "status 500");
   CHECK(page[0].died_ms == 102);
   check(store.make_dead("pager", pager_callbacks[3], 200, "x", 0, dropped));
   CHECK(dropped == 4);
@@ -201,9 +201,9 @@ TEST_CASE("a_file_of_another_program_is_refused_and_left_alone") {
     check(db.execute("CREATE TABLE foreign_table (x)"));
   }
   webhook_store store;
-  const archive::failure why = store.open(folder.file());
-  CHECK(why);
-  CHECK(why.words.find("another program") != std::string::npos);
+  const archive::failure failed = store.open(folder.file());
+  CHECK(failed);
+  CHECK(failed.words.find("another program") != std::string::npos);
   CHECK_FALSE(store.is_open());
   std::filesystem::remove(folder.file());
   std::ofstream(folder.file())

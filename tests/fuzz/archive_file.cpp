@@ -102,7 +102,7 @@ class valid_archive {
       }
       add(std::move(e));
     }
-    must(!store.write(batches).why, "the valid archive is written");
+    must(!store.write(batches).failed, "the valid archive is written");
   }
 
   fs::path folder_;
@@ -110,9 +110,9 @@ class valid_archive {
 };
 
 void read(const std::string& path) {
-  std::string why;
-  const auto opened = archive::reader::open(path, {}, &why);
-  if (!opened) return must(!why.empty(), "a refused archive has a reason");
+  std::string problem;
+  const auto opened = archive::reader::open(path, {}, &problem);
+  if (!opened) return must(!problem.empty(), "a refused archive has a reason");
   const auto runs = (*opened)->runs();
   if (!runs) return;
   for (const archive::stored_run& run : *runs) {
@@ -132,9 +132,9 @@ void read(const std::string& path) {
 }
 
 void browse(const std::string& path) {
-  std::string why;
-  const auto opened = archive::browser::open(path, &why);
-  if (!opened) return must(!why.empty(), "a refused archive has a reason");
+  std::string problem;
+  const auto opened = archive::browser::open(path, &problem);
+  if (!opened) return must(!problem.empty(), "a refused archive has a reason");
   archive::browser& browser = **opened;
   if (const auto runs = browser.runs(0, 100)) {
     must(runs->size() <= 100, "a page has at most the requested rows");

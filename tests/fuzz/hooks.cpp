@@ -17,7 +17,7 @@ run_policy guarded() {
 }
 
 void check_answer(const tests::hook_player::played& played, std::string_view body) {
-  if (played.is_refused) return must(!played.why.message.empty(), "a refused call has a reason", body);
+  if (played.is_refused) return must(!played.problem.message.empty(), "a refused call has a reason", body);
   must(fuzz::is_json(played.answer), "the answer of a hook is JSON", played.answer);
   const hooks::call& call = played.call;
   must(!call.session.empty() && call.session.size() <= hooks::call::max_session_bytes, "a session's id is bounded",
@@ -41,7 +41,8 @@ FUZZ_TARGET(hooks) {
   tests::hook_player player(*as, "enforce", has_guards ? guarded() : run_policy());
   while (fuzz::take_line(rest, line)) {
     check_answer(player.play(line), line);
-    for (const std::string& why : player.refused()) must(false, "the engine refuses no message of a session", why);
+    for (const std::string& problem : player.refused())
+      must(false, "the engine refuses no message of a session", problem);
   }
   return 0;
 }

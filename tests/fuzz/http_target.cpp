@@ -27,12 +27,12 @@ void check_target(std::string_view text) {
 
 void check_header(std::string_view text) {
   listen_address bound;
-  std::string why;
-  if (!parse_address(text, bound, why)) {
-    must(!why.empty(), "a refused address has a reason", text);
+  std::string problem;
+  if (!parse_address(text, bound, problem)) {
+    must(!problem.empty(), "a refused address has a reason", text);
   } else {
     listen_address parsed_again;
-    must(parse_address(to_string(bound), parsed_again, why) && to_string(parsed_again) == to_string(bound),
+    must(parse_address(to_string(bound), parsed_again, problem) && to_string(parsed_again) == to_string(bound),
          "an address reads back as the same address", text);
   }
   static const trusted_names local({tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}}, {"digd.example"},

@@ -28,7 +28,7 @@ std::string proxy_of(const std::string& text) {
   http_url url;
   REQUIRE(parse_http_url(text, url).empty());
   std::optional<http_proxy> proxy;
-  if (std::string why = proxy_for(url, proxy); !why.empty()) return why;
+  if (std::string problem = proxy_for(url, proxy); !problem.empty()) return problem;
   if (!proxy) return "none";
   return proxy->where.host + ":" + std::to_string(proxy->where.port) + " " + proxy->authorization;
 }

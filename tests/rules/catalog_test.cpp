@@ -52,7 +52,7 @@ TEST_CASE("every_rule_is_documented") {
   for (const rule* r : catalog()) {
     INFO(to_string(r->id));
     for (const std::string_view field :
-         {r->doc.summary, r->doc.why, r->doc.example, r->doc.false_positives, r->doc.cleared}) {
+         {r->doc.summary, r->doc.problem, r->doc.example, r->doc.false_positives, r->doc.cleared}) {
       CHECK(field.size() > 20);
       CHECK(field.ends_with('.'));
       CHECK(field.find('\n') == std::string_view::npos);

@@ -42,7 +42,7 @@ void fleet_server::send(std::size_t host, std::function<Reply()> work, std::func
 }
 
 void fleet_server::call(std::size_t host, bucket_request request, std::function<void(bucket_reply)> reply) {
-  const bucket_reply none{.is = bucket_reply::result::failed, .value = {}, .why = "no reply"};
+  const bucket_reply none{.is = bucket_reply::result::failed, .value = {}, .problem = "no reply"};
   send<bucket_reply>(
       host, [this, request = std::move(request)] { return carry_out(request); }, std::move(reply), none);
 }
@@ -50,13 +50,13 @@ void fleet_server::call(std::size_t host, bucket_request request, std::function<
 bucket_reply fleet_server::carry_out(const bucket_request& request) {
   const auto found = bucket_.find(request.key);
   if (request.is == bucket_request::kind::read) {
-    if (found == bucket_.end()) return {.is = bucket_reply::result::missing, .value = {}, .why = {}};
-    return {.value = found->second.value, .revision = found->second.revision, .why = {}};
+    if (found == bucket_.end()) return {.is = bucket_reply::result::missing, .value = {}, .problem = {}};
+    return {.value = found->second.value, .revision = found->second.revision, .problem = {}};
   }
   const std::uint64_t revision = found == bucket_.end() ? 0 : found->second.revision;
-  if (revision != request.expected) return {.is = bucket_reply::result::conflict, .value = {}, .why = {}};
+  if (revision != request.expected) return {.is = bucket_reply::result::conflict, .value = {}, .problem = {}};
   bucket_[request.key] = {request.value, ++last_revision_};
-  return {.value = {}, .revision = last_revision_, .why = {}};
+  return {.value = {}, .revision = last_revision_, .problem = {}};
 }
 
 void fleet_server::publish(std::size_t host, published message, std::function<void(std::uint64_t)> reply) {

@@ -27,20 +27,20 @@ double finite(double x) { return std::isfinite(x) ? x : 0; }
 // Recursive descent over the text. Keeps the first error with its place.
 class parser {
  public:
-  parser(std::string_view text, std::string& why) : text_(text), why_(why) {}
+  parser(std::string_view text, std::string& problem) : text_(text), problem_(problem) {}
 
   value_of run() {
     if (text_.size() > max_bytes) return fail("longer than 4096 bytes");
     value_of parsed = comparison(0);
-    if (why_.empty() && skip() < text_.size()) fail("something follows the expression");
-    return why_.empty() ? parsed : value_of{};
+    if (problem_.empty() && skip() < text_.size()) fail("something follows the expression");
+    return problem_.empty() ? parsed : value_of{};
   }
 
  private:
   static constexpr std::size_t max_bytes = 4096, max_depth = 64;
 
   value_of fail(const std::string& text) {
-    if (why_.empty()) why_ = text + ", at character " + std::to_string(at_ + 1);
+    if (problem_.empty()) problem_ = text + ", at character " + std::to_string(at_ + 1);
     return [](const run_facts&) { return std::optional<double>(); };
   }
 
@@ -83,7 +83,7 @@ class parser {
 
   value_of sum(std::size_t depth) {
     value_of left = product(depth);
-    while (why_.empty()) {
+    while (problem_.empty()) {
       if (accept("+")) left = both(std::move(left), product(depth), [](double a, double b) { return a + b; });
       else if (accept("-")) left = both(std::move(left), product(depth), [](double a, double b) { return a - b; });
       else break;
@@ -93,7 +93,7 @@ class parser {
 
   value_of product(std::size_t depth) {
     value_of left = power(depth);
-    while (why_.empty()) {
+    while (problem_.empty()) {
       if (accept("*")) left = both(std::move(left), power(depth), [](double a, double b) { return a * b; });
       else if (accept("/"))
         left = both(std::move(left), power(depth), [](double a, double b) { return b == 0 ? 0 : a / b; });
@@ -204,7 +204,7 @@ class parser {
       if (!accept(",")) return fail("a number after the series is missing");
       skip();
       value_of number = constant();
-      if (!why_.empty()) return number;
+      if (!problem_.empty()) return number;
       argument = number(run_facts{}).value_or(0);
     }
     if (!accept(")")) return fail("a ) is missing");
@@ -216,8 +216,8 @@ class parser {
   value_of function(const std::string& name, std::size_t depth) {
     std::vector<value_of> arguments;
     do arguments.push_back(comparison(depth + 1));
-    while (why_.empty() && accept(","));
-    if (!why_.empty()) return arguments.front();
+    while (problem_.empty() && accept(","));
+    if (!problem_.empty()) return arguments.front();
     if (!accept(")")) return fail("a ) is missing");
     using unary = double (*)(double);
     static constexpr std::pair<std::string_view, unary> singles[] = {
@@ -248,7 +248,7 @@ class parser {
   }
 
   std::string_view text_;
-  std::string& why_;
+  std::string& problem_;
   std::size_t at_ = 0;
 };
 
@@ -257,10 +257,10 @@ class parser {
 expression::expression(std::unique_ptr<node> root) : root_(std::move(root)) {}
 expression::~expression() = default;
 
-std::shared_ptr<const expression> expression::parse(std::string_view text, std::string& why) {
-  why.clear();
-  value_of of = parser(text, why).run();
-  if (!why.empty() || !of) return nullptr;
+std::shared_ptr<const expression> expression::parse(std::string_view text, std::string& problem) {
+  problem.clear();
+  value_of of = parser(text, problem).run();
+  if (!problem.empty() || !of) return nullptr;
   auto root = std::make_unique<node>();
   root->number = std::move(of);
   return std::shared_ptr<const expression>(new expression(std::move(root)));

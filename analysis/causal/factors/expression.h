@@ -33,8 +33,8 @@ namespace digd::causal {
 
 class expression {
  public:
-  // Null, with `why` set, if the text is not an expression.
-  static std::shared_ptr<const expression> parse(std::string_view text, std::string& why);
+  // Null, with `problem` set, if the text is not an expression.
+  static std::shared_ptr<const expression> parse(std::string_view text, std::string& problem);
   ~expression();
 
   // None if the run lacks a label or metric that the expression names.

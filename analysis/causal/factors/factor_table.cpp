@@ -43,9 +43,9 @@ void read_trace_into(run_reader& reader, const std::string& name, std::vector<st
 
 std::string read_archive(const fs::path& path, const run_window& window, std::vector<std::string>& notes,
                          const std::function<void(run_facts&&)>& to) {
-  std::string why;
-  const auto opened = archive::reader::open(path.string(), {}, &why);
-  if (!opened) return plain(path.string()) + ": " + (why.empty() ? opened.error().message() : why);
+  std::string problem;
+  const auto opened = archive::reader::open(path.string(), {}, &problem);
+  if (!opened) return plain(path.string()) + ": " + (problem.empty() ? opened.error().message() : problem);
   const auto runs = (*opened)->runs();
   if (!runs) return plain(path.string()) + ": " + runs.error().message();
   for (const archive::stored_run& run : *runs) {
@@ -93,7 +93,7 @@ std::string each_run(const std::string& path, const run_window& window, std::vec
   if (files.empty()) return plain(path) + ": the folder has no *.jsonl and no *.sqlite";
   std::sort(files.begin(), files.end());
   for (const fs::path& f : files) {
-    if (std::string why = each_run(f.string(), window, notes, to); !why.empty()) return why;
+    if (std::string problem = each_run(f.string(), window, notes, to); !problem.empty()) return problem;
   }
   return {};
 }
@@ -133,10 +133,10 @@ class builder {
 
   std::string prepare() {
     for (const auto& [name, text] : request_.user) {
-      std::string why = name_problem(name);
-      if (!why.empty()) return "factor " + plain(name) + ": " + why;
-      auto parsed = expression::parse(text, why);
-      if (!parsed) return "factor " + plain(name) + ": " + why;
+      std::string problem = name_problem(name);
+      if (!problem.empty()) return "factor " + plain(name) + ": " + problem;
+      auto parsed = expression::parse(text, problem);
+      if (!parsed) return "factor " + plain(name) + ": " + problem;
       user_.push_back({name, std::move(parsed)});
     }
     for (const builtin_factor& f : builtin_factors()) {
@@ -330,14 +330,15 @@ factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_
 
 std::string factor_lines_of(const std::vector<std::string>& paths, const factor_request& request, std::string& lines) {
   builder of(request);
-  std::string why = of.prepare();
+  std::string problem = of.prepare();
   for (const std::string& path : paths) {
-    if (!why.empty()) return why;
+    if (!problem.empty()) return problem;
     std::vector<std::string> notes;
-    why = each_run(path, request.window, notes, [&](run_facts&& f) { lines += line_of(of.factors_of(std::move(f))); });
+    problem =
+        each_run(path, request.window, notes, [&](run_facts&& f) { lines += line_of(of.factors_of(std::move(f))); });
     for (std::string& note : notes) lines += line_of({.note = std::move(note)});
   }
-  return why;
+  return problem;
 }
 
 factor_rows factor_table_of_lines(std::string_view lines, const factor_request& request) {
@@ -358,9 +359,10 @@ factor_rows factor_table_of_lines(std::string_view lines, const factor_request& 
 
 namespace {
 
-// The function of a run that a name in a table's header stands for. Sets `why` and returns none if there is none.
+// The function of a run that a name in a table's header stands for. Sets `problem` and returns none if there is none.
 std::function<std::optional<double>(const run_facts&)> value_named(const std::string& name,
-                                                                   const factor_request& request, std::string& why) {
+                                                                   const factor_request& request,
+                                                                   std::string& problem) {
   if (name == "success")
     return [](const run_facts& f) { return std::optional<double>(f.outcome == run_outcome::success); };
   std::string text = name;
@@ -372,7 +374,7 @@ std::function<std::optional<double>(const run_facts&)> value_named(const std::st
   for (const char* kind : {"label.", "metric."}) {
     if (text == name && name.starts_with(kind)) text = kind + ('"' + name.substr(std::string_view(kind).size()) + '"');
   }
-  const auto parsed = expression::parse(text, why);
+  const auto parsed = expression::parse(text, problem);
   if (!parsed) return {};
   return [parsed](const run_facts& f) { return parsed->value(f); };
 }
@@ -382,11 +384,11 @@ std::function<std::optional<double>(const run_facts&)> value_named(const std::st
 paired_runs paired_runs_of(const std::string& path, const factor_request& request, const std::string& factor,
                            const std::string& outcome) {
   paired_runs out;
-  std::string why;
-  const auto x = value_named(factor, request, why);
-  const auto y = value_named(outcome, request, why);
+  std::string error;
+  const auto x = value_named(factor, request, error);
+  const auto y = value_named(outcome, request, error);
   if (!x || !y) {
-    out.problem = why;
+    out.problem = error;
     return out;
   }
   std::size_t lacking = 0;
@@ -454,16 +456,17 @@ std::string label_named(const std::string& name) { return name.starts_with("labe
 }  // namespace
 
 std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& asked,
-                                       std::string& why) {
+                                       std::string& problem) {
   std::vector<std::uint32_t> out;
   if (asked.empty()) return out;
   std::vector<std::string> labels;
   for (const std::string& name : asked) {
     labels.push_back(label_named(name));
     const auto has = [&](const auto& of_run) { return of_run.contains(labels.back()); };
-    if (std::none_of(rows.labels.begin(), rows.labels.end(), has)) why = "no run has a label " + plain(labels.back());
+    if (std::none_of(rows.labels.begin(), rows.labels.end(), has))
+      problem = "no run has a label " + plain(labels.back());
   }
-  if (!why.empty()) return out;
+  if (!problem.empty()) return out;
   std::map<std::vector<std::string>, std::uint32_t> number;
   for (const auto& of_run : rows.labels) {
     std::vector<std::string> key;

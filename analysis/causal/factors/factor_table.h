@@ -64,8 +64,8 @@ std::string read_user_factors(std::string_view text, std::vector<std::pair<std::
 std::string factor_csv(const factor_rows& rows);
 
 // The cluster of each row: rows with equal values of all `labels` share one, numbered in order of appearance. A name
-// may begin with "label.". Sets `why` if no row has one of the labels.
+// may begin with "label.". Sets `problem` if no row has one of the labels.
 std::vector<std::uint32_t> clusters_by(const factor_rows& rows, const std::vector<std::string>& labels,
-                                       std::string& why);
+                                       std::string& problem);
 
 }  // namespace digd::causal

@@ -106,7 +106,7 @@ endpoint::endpoint(endpoint_options options) : options_(std::move(options)) {
 }
 
 boost::system::result<std::string> endpoint::ask(const std::vector<message>& messages, const std::string& dry_reply) {
-  why_.clear();
+  problem_.clear();
   const std::string body = body_of(options_, messages);
   if (options_.dry_run) {
     std::string prompt;
@@ -161,8 +161,8 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   net::http_request request{
       .method = "POST", .fields = {{"User-Agent", "digctl"}, {"Content-Type", "application/json"}}, .body = body};
   if (!options_.key.empty()) request.fields.emplace_back("Authorization", "Bearer " + options_.key);
-  why_ = route(to, request);
-  if (!why_.empty()) return llm_errc::unreachable;
+  problem_ = route(to, request);
+  if (!problem_.empty()) return llm_errc::unreachable;
   net::http_outcome outcome = net::perform(std::move(to), std::move(request),
                                            {.connect = std::chrono::milliseconds(options_.connect_timeout_ms),
                                             .total = std::chrono::milliseconds(options_.timeout_ms),
@@ -172,18 +172,18 @@ llm_errc endpoint::send(const std::string& body, response& into) {
   if (outcome.retry_after_s.value_or(0) > 0) into.retry_after_ms = *outcome.retry_after_s * 1000;
   if (outcome.too_large) return llm_errc::too_large;
   if (!outcome.ec) return llm_errc{};
-  why_ = outcome.ec.message();
-  if (!outcome.certificate_error.empty()) why_ = "its certificate is refused: " + outcome.certificate_error;
-  if (outcome.proxy_status != 0) why_ = "the proxy answers with status " + std::to_string(outcome.proxy_status);
+  problem_ = outcome.ec.message();
+  if (!outcome.certificate_error.empty()) problem_ = "its certificate is refused: " + outcome.certificate_error;
+  if (outcome.proxy_status != 0) problem_ = "the proxy answers with status " + std::to_string(outcome.proxy_status);
   return outcome.timed_out ? llm_errc::timed_out : llm_errc::unreachable;
 }
 
 // Fills in where the request goes: to the endpoint's host, or to the environment's proxy. Returns why it cannot go.
 std::string endpoint::route(net::http_peer& to, net::http_request& request) const {
   net::http_url url;
-  if (std::string why = net::parse_http_url(options_.url, url); !why.empty()) return "its URL " + why;
+  if (std::string problem = net::parse_http_url(options_.url, url); !problem.empty()) return "its URL " + problem;
   std::optional<net::http_proxy> proxy;
-  if (std::string why = net::proxy_for(url, proxy); !why.empty()) return why;
+  if (std::string problem = net::proxy_for(url, proxy); !problem.empty()) return problem;
   const net::http_url& first = proxy ? proxy->where : url;
   boost::system::error_code failed;
   to.endpoints = net::look_up(first.host, std::to_string(first.port), failed);
@@ -212,7 +212,7 @@ std::string endpoint::route(net::http_peer& to, net::http_request& request) cons
 
 llm_errc endpoint::read(response& got, std::string& text) {
   if (got.status != 200) {
-    why_ = "status " + std::to_string(got.status);
+    problem_ = "status " + std::to_string(got.status);
     if (got.status == 429) return llm_errc::rate_limited;
     return got.status >= 500 || got.status == 408 ? llm_errc::server_error : llm_errc::rejected;
   }

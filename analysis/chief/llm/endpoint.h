@@ -75,11 +75,11 @@ class endpoint {
   endpoint(const endpoint&) = delete;
   endpoint& operator=(const endpoint&) = delete;
 
-  // The model's text, from the cache if possible. A dry run returns `dry_reply`. On failure `why()` has details.
+  // The model's text, from the cache if possible. A dry run returns `dry_reply`. On failure `problem()` has details.
   boost::system::result<std::string> ask(const std::vector<message>&, const std::string& dry_reply);
 
   const usage& used() const { return used_; }
-  const std::string& why() const { return why_; }
+  const std::string& problem() const { return problem_; }
 
  private:
   struct response;
@@ -95,7 +95,7 @@ class endpoint {
 
   endpoint_options options_;
   usage used_;
-  std::string why_;
+  std::string problem_;
   std::int64_t last_sent_ms_ = -1;
 };
 

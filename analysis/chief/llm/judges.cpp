@@ -11,14 +11,14 @@ namespace {
 ruling failed(const endpoint& model, boost::system::error_code error) {
   ruling r;
   r.error = error;
-  r.detail = model.why();
+  r.detail = model.problem();
   return r;
 }
 
-ruling nothing_found(const std::string& why) {
+ruling nothing_found(const std::string& problem) {
   ruling r;
   r.error = make_error_code(llm_errc::undecided);
-  r.detail = why;
+  r.detail = problem;
   return r;
 }
 

@@ -72,7 +72,7 @@ struct bucket_reply {
   } is = result::ok;
   std::string value;
   std::uint64_t revision = 0;
-  std::string why;
+  std::string problem;
 };
 
 }  // namespace digd::daemon

@@ -15,8 +15,8 @@ constexpr milliseconds length_of_unknown{10'000};  // of a lease that the bucket
 
 }  // namespace
 
-home_search::step home_search::unavailable(std::string why) {
-  return {.is = step::kind::done, .request = {}, .decision = {.home = {}, .url = {}, .why = std::move(why)}};
+home_search::step home_search::unavailable(std::string problem) {
+  return {.is = step::kind::done, .request = {}, .decision = {.home = {}, .url = {}, .problem = std::move(problem)}};
 }
 
 home_search::step home_search::request(bucket_request wanted) {
@@ -24,7 +24,8 @@ home_search::step home_search::request(bucket_request wanted) {
 }
 
 home_search::step home_search::done(home_decision::kind is, run_record home) const {
-  return {.is = step::kind::done, .request = {}, .decision = {.is = is, .home = std::move(home), .url = {}, .why = {}}};
+  return {
+      .is = step::kind::done, .request = {}, .decision = {.is = is, .home = std::move(home), .url = {}, .problem = {}}};
 }
 
 home_search::step home_search::elsewhere(const std::string& url) const {
@@ -48,7 +49,7 @@ home_search::step home_search::read_host(home_time now) {
 }
 
 home_search::step home_search::on_reply(const bucket_reply& reply, home_time now) {
-  if (reply.is == bucket_reply::result::failed) return unavailable(reply.why);
+  if (reply.is == bucket_reply::result::failed) return unavailable(reply.problem);
   switch (phase_) {
     case phase::reading_run: return on_run(reply, now);
     case phase::reading_host: return on_host(reply, now);

@@ -45,10 +45,10 @@ struct home_decision {
     kept,         // the home is here, and this daemon's copy is the run
     taken,        // the home is here; the run must be restored from the stream
     elsewhere,    // `url`: of its home
-    unavailable,  // `why`
+    unavailable,  // `problem`
   } is = kind::unavailable;
   run_record home;
-  std::string url, why;
+  std::string url, problem;
 };
 
 class home_search {
@@ -84,7 +84,7 @@ class home_search {
   step take();
   step end_host(host_record host, std::uint64_t revision);
   static step request(bucket_request wanted);
-  static step unavailable(std::string why);
+  static step unavailable(std::string problem);
   step elsewhere(const std::string& url) const;
   step done(home_decision::kind is, run_record home) const;
   bool is_own_copy(const run_record& run) const {

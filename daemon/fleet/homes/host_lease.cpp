@@ -59,7 +59,7 @@ void host_lease::on_reply(const bucket_reply& reply, home_time now) {
   if (reply.is == bucket_reply::result::failed) {
     // A write may have been carried out: only a read can tell.
     phase_ = phase::reading;
-    problem_ = reply.why;
+    problem_ = reply.problem;
     next_at_ = now + part(retries_a_lease);
     return;
   }
@@ -121,8 +121,8 @@ void host_lease::begin_incarnation() {
   incarnation_ = random_name_();
 }
 
-void host_lease::wait_for(const std::string& why, home_time now) {
-  problem_ = why;
+void host_lease::wait_for(const std::string& problem, home_time now) {
+  problem_ = problem;
   phase_ = phase::reading;
   next_at_ = now + part(renewals_a_lease);
 }

@@ -42,7 +42,7 @@ std::string interpreter() {
   return named != nullptr && *named != '\0' ? named : "python3";
 }
 
-http_response away(const std::string& why) { return busy("the fleet cannot be read: " + why); }
+http_response away(const std::string& problem) { return busy("the fleet cannot be read: " + problem); }
 
 // Takes the first word off a line.
 std::string_view take_word(std::string_view& line) {
@@ -89,10 +89,10 @@ fleet_view::fleet_view(const fleet_settings& settings, std::string folder)
     : settings_(settings), folder_(std::move(folder)), archive_path_(folder_ + "/fleet-view.sqlite") {}
 
 std::string fleet_view::prepare() {
-  std::string why;
-  const auto taken = lock_.take(folder_ + "/fleet-view.lock", why);
+  std::string problem;
+  const auto taken = lock_.take(folder_ + "/fleet-view.lock", problem);
   if (taken == archive::file_lock::result::held_by_another) return "another viewer uses this data directory";
-  if (taken == archive::file_lock::result::failed) return why;
+  if (taken == archive::file_lock::result::failed) return problem;
   archive::remove_archive_file(archive_path_);
   const archive::open_trouble trouble = import_.open(archive_path_, usage_of);
   if (trouble) return digd::quoted(archive_path_) + ": " + trouble.words;
@@ -225,14 +225,14 @@ void fleet_view::work() {
   for (bool is_first = true;; is_first = false) {
     if (!is_first) counts_.restarts.fetch_add(1);
     const auto begun = std::chrono::steady_clock::now();
-    std::string why = converse();
+    std::string problem = converse();
     std::unique_lock lock(mutex_);
     if (stopping_) break;
-    problem_ = why;
+    problem_ = problem;
     lock.unlock();
-    spdlog::warn("view_restarts why={}", digd::quoted(why));
-    fail_all(why);
-    if (const std::string wrong = forget_all(); !wrong.empty()) spdlog::error("view_archive why={}", wrong);
+    spdlog::warn("view_restarts reason={}", digd::quoted(problem));
+    fail_all(problem);
+    if (const std::string wrong = forget_all(); !wrong.empty()) spdlog::error("view_archive reason={}", wrong);
     if (std::chrono::steady_clock::now() - begun > max_pause) wait = first_pause;
     lock.lock();
     if (wake_.wait_for(lock, wait, [this] { return stopping_; })) break;
@@ -261,24 +261,24 @@ std::string fleet_view::converse() {
   ::setsockopt(in[0], SOL_SOCKET, SO_SNDBUF, &input_buffer_bytes, sizeof input_buffer_bytes);
   child_process program;
   line_reader lines(out[0]);
-  std::string why = program.start({.words = command(), .input = in[1], .output = out[1]});
+  std::string problem = program.start({.words = command(), .input = in[1], .output = out[1]});
   ::close(in[1]);
   ::close(out[1]);
   {
     const std::lock_guard lock(mutex_);
-    to_ = why.empty() && !stopping_ ? in[0] : -1;
-    if (why.empty()) problem_.clear();
+    to_ = problem.empty() && !stopping_ ? in[0] : -1;
+    if (problem.empty()) problem_.clear();
   }
   std::string_view line;
-  while (why.empty() && lines.next(line)) why = take_line(line);
+  while (problem.empty() && lines.next(line)) problem = take_line(line);
   {
     const std::lock_guard lock(mutex_);
     to_ = -1;
   }
   ::close(in[0]);
   program.end();
-  if (why.empty()) why = "digd.fleet ended; its reason is in the log of standard error";
-  return why;
+  if (problem.empty()) problem = "digd.fleet ended; its reason is in the log of standard error";
+  return problem;
 }
 
 std::string fleet_view::take_line(std::string_view line) {
@@ -326,11 +326,11 @@ std::string fleet_view::remove_evicted() {
     const std::lock_guard lock(mutex_);
     evicted.swap(evicted_);
   }
-  std::string why;
+  std::string problem;
   for (const std::int64_t number : evicted) {
-    if (why.empty()) why = remove(number);
+    if (problem.empty()) problem = remove(number);
   }
-  return why;
+  return problem;
 }
 
 std::string fleet_view::remove(std::int64_t run_number) {
@@ -350,20 +350,20 @@ std::string fleet_view::forget_all() {
     evicted_.clear();
   }
   const archive::failure bad = import_.discard();
-  std::string why = bad.words;
+  std::string problem = bad.words;
   for (const std::int64_t number : numbers) {
-    if (std::string wrong = remove(number); !wrong.empty()) why = wrong;
+    if (std::string wrong = remove(number); !wrong.empty()) problem = wrong;
   }
-  return why;
+  return problem;
 }
 
-void fleet_view::fail_all(const std::string& why) {
+void fleet_view::fail_all(const std::string& problem) {
   std::map<std::uint64_t, waiting_question> failed;
   {
     const std::lock_guard lock(mutex_);
     failed.swap(questions_);
   }
-  for (auto& [id, question] : failed) question.then(away(why));
+  for (auto& [id, question] : failed) question.then(away(problem));
 }
 
 }  // namespace digd::daemon

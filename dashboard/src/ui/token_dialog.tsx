@@ -2,7 +2,7 @@
 import {useState} from 'preact/hooks';
 import {setToken} from '../net/session';
 
-export function TokenDialog({why, given}: {why: string; given(): void}) {
+export function TokenDialog({reason, given}: {reason: string; given(): void}) {
   const [value, setValue] = useState('');
   const submit = (e: Event): void => {
     e.preventDefault();
@@ -29,9 +29,9 @@ export function TokenDialog({why, given}: {why: string; given(): void}) {
           value={value}
           onInput={(e) => setValue(e.currentTarget.value)}
         />
-        {why !== '' && (
+        {reason !== '' && (
           <p class="wrong" role="alert">
-            {why}
+            {reason}
           </p>
         )}
         <button class="primary" type="submit">

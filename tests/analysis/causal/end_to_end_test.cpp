@@ -111,10 +111,10 @@ std::filesystem::path archive_of(const folder& in, const std::string& name, std:
   const std::filesystem::path path = in.path / (name + ".sqlite");
   arch::options options;
   options.path = path.string();
-  std::string why;
+  std::string problem;
   auto opened = arch::archive::open(
-      options, [](std::span<const arch::durable>) {}, &why);
-  INFO(why);
+      options, [](std::span<const arch::durable>) {}, &problem);
+  INFO(problem);
   REQUIRE(opened);
   const auto to = (*opened)->make_producer();
   for (std::size_t i = 0; i < runs; ++i) {

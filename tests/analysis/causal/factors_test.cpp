@@ -32,9 +32,9 @@ const std::vector<std::string> small_run{
     R"({"type":"run_ended","seq":8,"ts":1000,"outcome":"failure","metrics":{"rmse":0.25,"ok":true}})"};
 
 double value(const std::string& text, const run_facts& of) {
-  std::string why;
-  const auto e = expression::parse(text, why);
-  INFO(text << ": " << why);
+  std::string problem;
+  const auto e = expression::parse(text, problem);
+  INFO(text << ": " << problem);
   REQUIRE(e);
   return e->value(of).value_or(-1e9);
 }
@@ -154,14 +154,14 @@ TEST_CASE("the_factor_language_computes") {
 TEST_CASE("an_invalid_expression_is_refused_with_its_place") {
   for (const char* text :
        {"", "1 +", "durations", "nothing", "mean(1, 2)", "log(1, 2)", "(1", "1 2", "quantile(durations)", "share(p)"}) {
-    std::string why;
+    std::string problem;
     INFO(text);
-    CHECK_FALSE(expression::parse(text, why));
-    CHECK_FALSE(why.empty());
+    CHECK_FALSE(expression::parse(text, problem));
+    CHECK_FALSE(problem.empty());
   }
-  std::string why;
-  CHECK_FALSE(expression::parse(std::string(3000, '('), why));
-  CHECK_FALSE(expression::parse(std::string(3000, '-') + "1", why));
+  std::string problem;
+  CHECK_FALSE(expression::parse(std::string(3000, '('), problem));
+  CHECK_FALSE(expression::parse(std::string(3000, '-') + "1", problem));
 }
 
 TEST_CASE("a_table_written_as_csv_reads_back") {

@@ -178,8 +178,8 @@ TEST_CASE("a_trace_gives_the_same_steps_and_its_branches_are_subtasks") {
       R"({"type":"activation_ended","activation":"b","reactions":{"x":"consume"},"outputs":[{"id":"z","recipients":["P"],"payload":{"text":"Fixed"}}]})"
       "\n";
   flat_log log;
-  std::string why;
-  REQUIRE(read_trace(trace, log, why));
+  std::string problem;
+  REQUIRE(read_trace(trace, log, problem));
   REQUIRE(log.steps.size() == 4);
   CHECK(log.question == "Fix it and test it.");
   CHECK(log.steps[2].text == "Test it");
@@ -194,12 +194,12 @@ namespace {
 
 flat_log traced(std::string_view lines) {
   flat_log log;
-  std::string why;
-  INFO(why);
+  std::string problem;
+  INFO(problem);
   REQUIRE(read_trace(std::string(R"({"type":"hello","run":"r"})"
                                  "\n") +
                          std::string(lines),
-                     log, why));
+                     log, problem));
   return log;
 }
 
@@ -207,7 +207,7 @@ flat_log traced(std::string_view lines) {
 
 TEST_CASE("a_recorded_step_names_its_activation_among_those_of_its_agent") {
   flat_log log;
-  std::string why;
+  std::string problem;
   REQUIRE(read_trace(R"({"type":"hello","run":"r"}
 {"type":"event","event":{"id":"q","recipients":["a"],"payload":"count"}}
 {"type":"activation_started","activation":"x","agent":"a","inputs":["q"]}
@@ -217,7 +217,7 @@ TEST_CASE("a_recorded_step_names_its_activation_among_those_of_its_agent") {
 {"type":"activation_started","activation":"z","agent":"a","inputs":["e2"]}
 {"type":"activation_ended","activation":"z","outputs":[{"id":"e3","recipients":["b"],"payload":"three"}]}
 )",
-                     log, why));
+                     log, problem));
   REQUIRE(log.steps.size() == 4);
   CHECK(log.steps[0].activation_number == 0);  // the user's
   CHECK(log.steps[1].activation_number == 1);
@@ -293,11 +293,11 @@ TEST_CASE("lines_that_digd_would_refuse_are_left_out_and_counted") {
 
 TEST_CASE("a_text_that_is_no_trace_is_refused_with_the_expected_formats") {
   flat_log bad;
-  std::string why;
-  CHECK_FALSE(read_trace("not json\n", bad, why));
-  CHECK(why.find("first line is a hello") != std::string::npos);
-  CHECK_FALSE(read_trace(R"({"type":"hello","run":"r"})", bad, why));
-  CHECK(why == "no event in it");
+  std::string problem;
+  CHECK_FALSE(read_trace("not json\n", bad, problem));
+  CHECK(problem.find("first line is a hello") != std::string::npos);
+  CHECK_FALSE(read_trace(R"({"type":"hello","run":"r"})", bad, problem));
+  CHECK(problem == "no event in it");
 }
 
 TEST_CASE("an_agent_that_hands_code_to_a_terminal_is_no_planner") {

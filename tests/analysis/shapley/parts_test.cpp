@@ -36,7 +36,7 @@ std::string merge(const game& game, estimate_options options, const std::vector<
                   estimate_result& into) {
   part_input input(cache::key_of(game, options));
   for (const std::string& file : files) {
-    if (std::string why = input.add_file(file); !why.empty()) return why;
+    if (std::string error = input.add_file(file); !error.empty()) return error;
   }
   options.control.input = &input;
   into = estimate(game, options);

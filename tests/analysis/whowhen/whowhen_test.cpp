@@ -27,8 +27,8 @@ const char* hand_crafted =
 
 labelled_log parsed(const char* text) {
   labelled_log l;
-  std::string why;
-  REQUIRE(read_log(text, l, why));
+  std::string problem;
+  REQUIRE(read_log(text, l, problem));
   return l;
 }
 
@@ -41,10 +41,10 @@ TEST_CASE("a_log_is_read_with_its_planner_and_its_truth") {
   CHECK(l.log.planner == "Orchestrator");
   CHECK(l.log.steps[2].to == std::vector<std::string>{"WebSurfer"});
   labelled_log bad;
-  std::string why;
-  CHECK_FALSE(read_log(R"({"history":[{"role":"a","content":"x"}]})", bad, why));
-  CHECK_FALSE(why.empty());
-  CHECK(read_log(R"({"history":[{"role":"a","content":"x"}]})", bad, why, false));
+  std::string problem;
+  CHECK_FALSE(read_log(R"({"history":[{"role":"a","content":"x"}]})", bad, problem));
+  CHECK_FALSE(problem.empty());
+  CHECK(read_log(R"({"history":[{"role":"a","content":"x"}]})", bad, problem, false));
 }
 
 TEST_CASE("agents_are_scored_by_exact_match_not_by_substring") {
@@ -161,8 +161,8 @@ TEST_CASE("the_default_method_beats_the_baselines_on_the_logs", "[.][data][whowh
   const char* folder = std::getenv("DIGD_WHOWHEN_DIR");
   REQUIRE(folder != nullptr);
   std::vector<labelled_log> logs;
-  std::string why;
-  REQUIRE(read_folder(folder, logs, why));
+  std::string problem;
+  REQUIRE(read_folder(folder, logs, problem));
   const validated v = cross_validate(logs, false);
   results r;
   for (std::size_t i = 0; i < logs.size(); ++i) add(r.at(logs[i].subset, "chief"), logs[i], v.answers[i]);

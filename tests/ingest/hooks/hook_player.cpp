@@ -39,8 +39,8 @@ hook_player::hook_player(const hooks::dialect& as, std::string mode, run_policy 
 
 hook_player::played hook_player::play(std::string_view body) {
   auto read = hooks::read_call(dialect_, body);
-  if (!read) return {.is_refused = true, .why = read.error(), .call = {}, .answer = {}};
-  played result{.is_refused = false, .why = {}, .call = std::move(*read), .answer = "{}"};
+  if (!read) return {.is_refused = true, .problem = read.error(), .call = {}, .answer = {}};
+  played result{.is_refused = false, .problem = {}, .call = std::move(*read), .answer = "{}"};
   hooks::call& call = result.call;
   // The daemon answers these without a session.
   if (call.kind == hooks::call_kind::other || call.kind == hooks::call_kind::unused) return result;

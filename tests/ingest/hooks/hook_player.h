@@ -24,7 +24,7 @@ class hook_player {
 
   struct played {
     bool is_refused = false;  // the daemon answers with 400
-    hooks::bad_call why;
+    hooks::bad_call problem;
     hooks::call call;
     std::string answer;  // of the hook; "{}": the agent goes on as without digd
   };

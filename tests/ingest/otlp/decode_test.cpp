@@ -95,7 +95,7 @@ TEST_CASE("spans_without_usable_ids_or_times_are_rejected_and_the_others_taken")
   REQUIRE(out.has_value());
   REQUIRE(out->spans.size() == 1);
   REQUIRE(out->rejected == 2);
-  REQUIRE(out->why == "resourceSpans[0].scopeSpans[0].spans[0].traceId: expected 16 bytes, not all zero");
+  REQUIRE(out->problem == "resourceSpans[0].scopeSpans[0].spans[0].traceId: expected 16 bytes, not all zero");
 }
 
 TEST_CASE("protobuf_says_the_same_as_json") {
