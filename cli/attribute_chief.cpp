@@ -199,10 +199,10 @@ void add_attribute_chief(CLI::App& app, int& status) {
     options->judge_option_given = judge->count() > 0;
     const bool is_pass = options->text.empty() || options->pass.on_workers;
     if (!is_pass) status = attribute(*options);
-    else if (effective_fleet(options->daemon.fleet).urls.empty())
-      status = complain("attribute chief",
-                        options->text.empty() ? "name a file or a run, or --fleet" : "--on-workers needs --fleet");
-    else status = exec_pass("attribute chief", *sub, options->daemon.fleet, options->pass, options->text);
+    else if (!effective_fleet(options->daemon.fleet).urls.empty())
+      status = exec_pass("attribute chief", *sub, options->daemon.fleet, options->pass, options->text);
+    else if (options->text.empty()) throw CLI::RequiredError("FILE|RUN");
+    else throw CLI::ValidationError("--on-workers", "needs --fleet");
   });
 }
 
