@@ -228,8 +228,8 @@ void home_keeper::restore_runs() {
     }
     std::string problem;
     if (!from) from = connect_stream(settings_, problem);
-    std::uint64_t end = 0;
-    if (from && from->last_sequence(end).empty()) stream_end_ = end;
+    stream_bounds bounds;
+    if (from && from->read_bounds(bounds).empty()) stream_end_ = bounds.last;
     if (runs.empty()) continue;
     if (!from) {
       for (taken_run& taken : runs) reply(taken.asked, unavailable("the fleet: " + problem));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
@@ -93,11 +94,11 @@ class nats_stream final : public stream {
     return status == NATS_OK ? std::string() : words_of(status);
   }
 
-  std::string last_sequence(std::uint64_t& sequence) override {
+  std::string read_bounds(stream_bounds& bounds) override {
     jsErrCode code = static_cast<jsErrCode>(0);
     jsStreamInfo* info = nullptr;
     const natsStatus status = js_GetStreamInfo(&info, client_.context.get(), fleet_stream_name, nullptr, &code);
-    if (status == NATS_OK) sequence = info->State.LastSeq;
+    if (status == NATS_OK) bounds = {std::max<std::uint64_t>(info->State.FirstSeq, 1), info->State.LastSeq};
     jsStreamInfo_Destroy(info);
     return status == NATS_OK ? std::string() : words_of(status);
   }

@@ -100,21 +100,28 @@ bool restorer::push(archive::entry_ptr entry) {
 }
 
 void restorer::complete(stream& to, std::vector<part>& parts) {
+  stream_bounds has;
+  const std::string problem = to.read_bounds(has);  // after the scan: what it had then, it had during the scan
   for (part& at : parts) {
+    if (at.done.problem.empty()) at.done.problem = problem;
     at.done.entries = at.parts.is_deleted() ? 0 : at.parts.entries();
-    if (at.done.problem.empty() && at.done.entries > 0) {
-      std::uint64_t sequence = 0;
-      const std::string text = body(at.home, "run_restored", at.done.entries);
-      const std::string id =
-          archive_name_ + ":restored:" + std::to_string(at.home.number) + ':' + std::to_string(at.home.epoch);
-      at.done.problem = to.publish_marker({id, text}, sequence);
-    }
-    if (at.done.problem.empty() && at.done.entries > 0) {
-      if (archive::failure failed = store_.complete_adoption(at.home.number, at.done.entries)) {
-        at.done.problem = "homes.db: " + failed.words;
-      }
-    }
+    if (at.done.problem.empty()) complete(to, at, has);
     if (!at.done.problem.empty() || at.done.entries == 0) remove(at.home.number);
+  }
+}
+
+// Where the stream has forgotten messages since the run began, 0 entries say nothing: the files may have some.
+void restorer::complete(stream& to, part& at, const stream_bounds& has) {
+  const bool had_none = !at.parts.is_deleted() && has.first <= at.home.start + 1;
+  if (at.done.entries == 0 && !had_none) return;
+  std::uint64_t sequence = 0;
+  const std::string text = body(at.home, "run_restored", at.done.entries);
+  const std::string id =
+      archive_name_ + ":restored:" + std::to_string(at.home.number) + ':' + std::to_string(at.home.epoch);
+  at.done.problem = to.publish_marker({id, text}, sequence);
+  if (!at.done.problem.empty() || at.done.entries == 0) return;
+  if (archive::failure failed = store_.complete_adoption(at.home.number, at.done.entries)) {
+    at.done.problem = "homes.db: " + failed.words;
   }
 }
 

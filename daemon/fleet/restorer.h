@@ -1,7 +1,8 @@
 // Restores runs of other homes from the stream into this daemon's archive, several with one scan. For each run it
 // publishes a `run_moved`, which fences off what the old home still publishes; takes the entries before it that
 // count (homes/run_parts.h); archives them with their original texts; and publishes how many it kept (`run_restored`).
-// The archive then has the run as if it had been there from the beginning.
+// The archive then has the run as if it had been there from the beginning. If there are none, the run begins again, and
+// what its old home still publishes is void.
 //
 // Thread: one at a time; it waits for the stream and for the archive. Bounds: `max_runs` in one scan; the entries go
 // into the archive's queue, which is bounded. Failure: by run, in words; what was archived of such a run is removed.
@@ -58,6 +59,7 @@ class restorer {
   void mark(stream& to, std::vector<part>& parts);
   void take(std::vector<part>& parts, const stream_message_fields& message);
   void complete(stream& to, std::vector<part>& parts);
+  void complete(stream& to, part& at, const stream_bounds& has);
   bool push(archive::entry_ptr entry);
 
   archive::archive& into_;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,6 +21,11 @@ struct stream_message {
   std::string_view body;
 };
 
+// The sequence numbers of the oldest and the latest message that a stream has. An empty stream: `first` is `last` + 1.
+struct stream_bounds {
+  std::uint64_t first = 1, last = 0;
+};
+
 class stream {
  public:
   static constexpr std::chrono::milliseconds max_publish_time{10'000};
@@ -30,7 +36,7 @@ class stream {
   virtual std::string publish(std::span<const stream_message> messages, const std::function<bool()>& stopping) = 0;
   // Publishes one message. `sequence`: its number in the stream, also if the stream had it already.
   virtual std::string publish_marker(const stream_message& message, std::uint64_t& sequence) = 0;
-  virtual std::string last_sequence(std::uint64_t& sequence) = 0;  // of the latest message
+  virtual std::string read_bounds(stream_bounds& bounds) = 0;
   // Reads the tenant's messages in the order of the stream, from one sequence number to another, which must be a
   // message of the tenant. `each` gets the id and the body of each; it returns false to stop.
   using scan_handler = std::function<bool(std::string_view id, std::string_view body)>;

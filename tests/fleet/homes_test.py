@@ -8,8 +8,10 @@ import urllib.request
 
 import digd
 import pytest
+from fleet_test import all_published, collect, collected, stored
 from homes import LEASE_MS, Host, Proxy, join, metric, stored_rows, try_join
 from live import Daemon, wait_until
+from nats_server import NatsServer
 
 AGENTS = ["a", "b"]
 
@@ -118,6 +120,34 @@ def test_a_killed_home_is_taken_over_and_judges_as_one_undisturbed_daemon(fleet,
     assert without_hellos(stored_rows(home, "r1")) == without_hellos(rows)
     assert len([entry for entry in rows["entries"] if entry[1] == "message"]) == client.acked
     assert metric(home, "digd_fleet_homes_taken_total") == 1
+
+
+def test_what_a_home_publishes_after_its_run_began_again_elsewhere_is_void(tmp_path):
+    """The home had published nothing, so the run begins again. Its client sends the same messages to the new home."""
+    users = "{user: mute, password: x, permissions: {publish: {deny: digd.archive.>}}}, {user: all, password: x}"
+    lake = tmp_path / "lake"
+    with NatsServer(tmp_path / "nats", more=f"authorization {{ users: [{users}] }}") as server:
+        servers = [server.url.replace("//", f"//{user}:x@") for user in ("mute", "all")]
+        server.url = servers[1]
+        first, second = Host(tmp_path, "h1", servers[0]), Host(tmp_path, "h2", servers[1])
+        with second, first:  # the daemon that may publish creates the stream
+            client, home = join([first, second], "r1", agents=AGENTS)
+            assert home is first
+            client.event("task", ["a"], ts=0)
+            assert client.verdicts() and client.acked == 0
+            wait_until(lambda: any("task" in str(row) for row in stored(first)["entries"]), "the entry")
+            first.kill()
+            client.drop()
+            client, home = join([first, second], "r1", agents=AGENTS)
+            assert home is second and client.acked == 0
+            client.event("task", ["a"], ts=0)
+            client.wait_acked()
+            client.close()
+            first.config.write_text(first.config.read_text().replace(*servers))
+            first.restart()
+            wait_until(lambda: all_published(first) and all_published(second), "the publication")
+            collect(server, lake)
+            assert collected(lake) == stored(second)
 
 
 def test_a_taken_run_survives_a_restart_of_its_new_home(fleet, tmp_path):
