@@ -203,7 +203,7 @@ def code(team: tuple[str, ...], rng: random.Random) -> Task:
     prompts = prompts_of(
         team,
         "the price and the fee",
-        '"Answer: def cost(n): return ..."',
+        '"Answer: def cost(n): return PRICE * n + FEE", with both numbers,',
     )
     cases = [[[n], n * price + fee] for n in (1, 2, 10)]
 
@@ -216,8 +216,8 @@ def code(team: tuple[str, ...], rng: random.Random) -> Task:
         f"Write the Python function cost(n): what an order of n {thing} costs, with the fee of the order.",
         prompts,
         {
-            first: f"You know that one of the {thing} costs {price}. Tell {leader}.",
-            second: f"You know that the fee of an order is {fee}. Tell {leader}.",
+            first: f"You know that the price is {price}. Tell {leader}.",
+            second: f"You know that the fee is {fee}. Tell {leader}.",
         },
         {"the price": (first,), "the fee": (second,)},
         {"the price": (str(price),), "the fee": (str(fee),)},
