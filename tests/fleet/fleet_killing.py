@@ -55,6 +55,7 @@ class FleetStream(Stream):
         self.hosts, self.dice = hosts, dice
         self.homes = []
         self.moves = 0
+        self.finished_at = 0.0
 
     async def greet(self, ws, hello):
         frame = await super().greet(ws, hello)
@@ -189,6 +190,7 @@ class FleetKilling:
         while not await stream.follow():
             must(time.monotonic() < deadline, f"{stream}: not complete in time")
             await asyncio.sleep(0.05)
+        stream.finished_at = time.monotonic()
 
     def check_run(self, streams):
         trace, run = streams[0].trace, streams[0].run
@@ -199,7 +201,8 @@ class FleetKilling:
             got.keys() == trace.interventions.keys(),
             f"run {run}: interventions {sorted(got)}, expected {sorted(trace.interventions)}",
         )
-        with open_archive(streams[0].homes[-1]) as db:
+        last = max(streams, key=lambda stream: stream.finished_at)  # the run may have moved after the others finished
+        with open_archive(last.homes[-1]) as db:
             check_archive(db, run, trace)
             must(detections_of(db, run) == trace.detections, f"run {run}: detections differ from the undisturbed run")
         self.complete.append((run, trace))
