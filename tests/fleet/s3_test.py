@@ -1,6 +1,7 @@
 """The Parquet files of a fleet in a bucket of S3: collectors, queries, deletion and compaction as in a folder."""
 
 import concurrent.futures
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from live import Daemon, wait_until
 from obstore.store import S3Store
 from s3_server import S3Server
 from store_test import message
+from view_test import Viewer, sql, text_of
 
 COLUMNS = {
     "entries": "entry, run, run_number, n, kind, session, seq, ts, type, code, verdicts, frame FROM entries ORDER BY 1",
@@ -58,6 +60,28 @@ def test_a_bucket_has_what_the_archive_has(nats, bucket, tmp_path):
         assert "0 rejected" in collect(nats, bucket)
         for command in (["runs", "--format", "jsonl"], ["show", "r1"]):
             assert output(*command, "--fleet", bucket) == output(*command, "--data-dir", daemon.data)
+
+
+def test_a_viewer_shows_what_the_bucket_has(nats, bucket, tmp_path, monkeypatch):
+    monkeypatch.setenv("DIGD_PYTHON", sys.executable)
+    with Daemon(tmp_path / "d", fleet_config(nats)) as daemon:
+        play(daemon, "r0")
+        wait_until(lambda: all_published(daemon), "the publication")
+        collect(nats, bucket)
+        with Viewer(tmp_path / "v", bucket) as viewer:
+            assert viewer.fleet()["totals"]["runs"] == 1
+            play(daemon, "r1", steps=7)
+            wait_until(lambda: all_published(daemon), "the publication")
+            collect(nats, bucket)
+            wait_until(lambda: viewer.fleet()["totals"]["runs"] == 2, "the new files", within=60)
+            (sums,) = sql(bucket, "SELECT sum(messages)::BIGINT AS messages FROM runs")
+            assert viewer.fleet()["totals"]["messages"] == sums["messages"]
+            for part in ("/trace", "/graph", "/report?format=md"):
+                assert text_of(viewer, f"/v1/runs/r1{part}") == text_of(daemon, f"/v1/runs/r1{part}"), part
+            assert json.loads(text_of(viewer, "/v1/search?q=task"))["hits"] == []  # no payload has text
+            (run,) = rows(bucket, "SELECT archive, run_number FROM runs WHERE run = 'r0'")[1]
+            Store(bucket).delete_run(RunKey("default", *run))
+            wait_until(lambda: [run["run"] for run in viewer.runs()["runs"]] == ["r1"], "the deletion", within=60)
 
 
 def test_a_killed_collector_leaves_nothing_lost_or_doubled(nats, bucket, tmp_path):

@@ -18,6 +18,7 @@ from digd.fleet.query import rows
 from digd.fleet.store import Store
 from digctl_fleet_test import environment, play_with_usage
 from fleet_test import all_published, collect, fleet_config, metric, play, readiness
+from homes import Host, join
 from live import DIGCTL, Daemon, wait_until
 
 
@@ -279,6 +280,39 @@ def test_an_open_run_goes_on_live(nats, tmp_path):
                 collect(nats, lake)  # the same rows again, from the files
                 wait_until(lambda: viewer.fleet()["stream"]["rows"] == 0, "the collected files")
                 assert viewer.get("/v1/runs/r")["counts"] == own["counts"]
+
+
+def test_a_run_that_moved_is_shown_whole(nats, tmp_path):
+    lake = tmp_path / "lake"
+    with Host(tmp_path, "h1", nats.url) as first, Host(tmp_path, "h2", nats.url) as second:
+        client, home = join([first, second], "r", agents=["a", "b"])
+        assert home is first
+        client.event("task", ["a"], ts=0)
+        client.start("v0", "a", ["task"], ts=1)
+        client.wait_acked()
+        with Viewer(tmp_path / "v", lake, nats.url) as viewer:
+            collect(nats, lake)
+            wait_until(lambda: viewer.runs()["runs"], "the files")
+            assert viewer.get("/v1/runs/r")["counts"]["messages"] == 2
+            first.kill()
+            client.drop()
+            client, home = join([first, second], "r", agents=["a", "b"])
+            assert home is second
+            client.event("lost", ["nobody"], source="v0", ts=2)
+            assert client.verdicts()
+            client.end("v0", ts=3)
+            client.tell("run_ended", outcome="success", ts=4)
+            client.wait_acked()
+            client.close()
+            wait_until(lambda: all_published(second), "the publication")
+            wait_until(lambda: viewer.get("/v1/runs/r")["ended"] == "success", "the new home's part")
+            for _ in range(2):  # from the stream, then from the files
+                (run,) = viewer.runs()["runs"]
+                own = json.loads(text_of(second, "/v1/runs/r"))
+                assert run["counts"] == own["counts"] == viewer.get("/v1/runs/r")["counts"]
+                assert text_of(viewer, "/v1/runs/r/graph") == text_of(second, "/v1/runs/r/graph")
+                collect(nats, lake)
+                wait_until(lambda: viewer.fleet()["stream"]["rows"] == 0, "the collected files")
 
 
 def test_a_deleted_run_disappears_while_it_is_shown(nats, tmp_path):

@@ -47,6 +47,8 @@ class File(NamedTuple):
 
 class Files(Protocol):
     root: str
+    list_seconds: float
+    """How often a program that waits for new files may list them. A service bills each request."""
 
     def list(self, prefix: str) -> list[File]:
         """The files below a folder, sorted by path. Files whose name begins with a dot are left out."""
@@ -86,6 +88,8 @@ def open_files(root: str | os.PathLike[str], below: str) -> Files:
 
 class LocalFiles:
     """Needs hard links and flock: those of Linux's own file systems and of NFS 4."""
+
+    list_seconds = 2.0
 
     def __init__(self, root: str) -> None:
         self.root = root
@@ -182,6 +186,8 @@ class S3Files:
     The credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the machine's role. The service must
     support conditional writes (If-None-Match), as AWS, Cloudflare R2, MinIO and SeaweedFS do.
     """
+
+    list_seconds = 20.0
 
     def __init__(self, root: str) -> None:
         try:

@@ -44,6 +44,7 @@ class View:
         self._problem = ""
         self._is_complete = False
         self._live_changes = -1
+        self._list_seconds = self._index.files.list_seconds if self._index.files is not None else REFRESH_SECONDS
         self._next_look = 0.0
         """When to look for new files, in monotonic seconds."""
         self._next_take = 0.0
@@ -172,7 +173,7 @@ class View:
                 self._next_take = 0.0
         self._is_complete = self._is_complete or not more
         if not more:
-            self._next_look = time.monotonic() + max(REFRESH_SECONDS, 3 * (time.monotonic() - began))
+            self._next_look = time.monotonic() + max(self._list_seconds, 3 * (time.monotonic() - began))
         return more
 
     def _take_live(self, live: LiveRows) -> None:
