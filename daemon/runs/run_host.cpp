@@ -203,8 +203,8 @@ void run_host::receive(session_slot from, std::string_view frame, std::chrono::s
 
 // The message with the cost of its tokens, in `priced_`; or as it is, if it has a cost or nothing has a price.
 std::string_view run_host::with_cost(std::string_view frame) {
-  const std::size_t most = inbox_.run().settings().limits.message_bytes;
-  if (granted_->prices.empty() || frame.size() + ingest::max_added_bytes > most) return frame;
+  const std::size_t max_bytes = inbox_.run().settings().limits.message_bytes;
+  if (granted_->prices.empty() || frame.size() + ingest::max_added_bytes > max_bytes) return frame;
   return ingest::add_cost(frame, granted_->prices, priced_) ? std::string_view(priced_) : frame;
 }
 
@@ -507,9 +507,12 @@ void run_host::send_flow_state() {
 
 // ---- durability
 
+// A client that reconnected first repeats what was not acknowledged, and gets its answers again. Until then they are not
+// acknowledged, even if they are durable: it could take them for done, and never repeat them.
 void run_host::acknowledge(ingest::session_index s) {
   ack_.clear();
-  const std::uint64_t seq = inbox_.sessions()[s].durable_seq;
+  const ingest::session& session = inbox_.sessions()[s];
+  const std::uint64_t seq = std::min(session.durable_seq, session.place);
   ingest::encode_ack(ack_, seq);
   send(s, {.type = ingest::frame_type::ack, .text = ack_, .acked_seq = seq});
 }

@@ -122,6 +122,31 @@ def test_a_killed_home_is_taken_over_and_judges_as_one_undisturbed_daemon(fleet,
     assert metric(home, "digd_fleet_homes_taken_total") == 1
 
 
+def test_after_a_reconnect_nothing_is_acked_before_its_answer_came_again(nats, tmp_path):
+    """The client did not get the answers. They are durable on the host, but only later in the stream."""
+    with Host(tmp_path, "h1", nats.url, lease_ms=60_000) as host:
+        client, _ = join([host], "r1", agents=AGENTS)
+        nats.kill()
+        for i in range(3):
+            client.event(f"e{i}", ["nobody"], ts=i)
+        client.verdicts()  # the third answer; the tests' client skips the others
+        client.drop()
+        client, _ = join([host], "r1", agents=AGENTS, answered_seq=0)
+        assert client.acked == 0
+        nats.start()
+        wait_until(lambda: all_published(host), "the publication")
+        for i in range(3):
+            client.event(f"e{i}", ["nobody"], ts=i)
+        answered = set()
+        while client.acked < 3:
+            frame = client.receive()
+            if frame["type"] == "verdicts":
+                answered.add(frame["seq"])
+            elif frame["type"] == "ack":
+                client.acked = frame["seq"]
+                assert set(range(1, frame["seq"] + 1)) <= answered, (frame, answered)
+
+
 def test_what_a_home_publishes_after_its_run_began_again_elsewhere_is_void(tmp_path):
     """The home had published nothing, so the run begins again. Its client sends the same messages to the new home."""
     users = "{user: mute, password: x, permissions: {publish: {deny: digd.archive.>}}}, {user: all, password: x}"
