@@ -53,7 +53,7 @@ struct shapley_options {
   unsigned threads = 0;
   double q = usual_share;
   std::optional<double> threshold;
-  std::size_t most = 10;
+  std::size_t max_rows = 10;
   bool faithful = false, no_cache = false, quiet = false;
   scenario_request scenario;
   study_options study;
@@ -235,7 +235,7 @@ int attribute(shapley_options& o) {
                                ? to_json(r)
                                : printable(conclusion.words) +
                                      (succeeded ? " The values below divide the risk of its detections.\n\n" : "\n\n") +
-                                     to_table(r, o.most);
+                                     to_table(r, o.max_rows);
   if (std::string error = write_file(o.out, text); !error.empty()) return complain(shown(o.out) + ": " + error);
   if (!o.quiet) {
     std::cerr << (found_it ? std::string("from the cache\n")
@@ -384,7 +384,7 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   sub->add_option("--format", o->format, "table for people, json for machines")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  sub->add_option("--top", o->most, "the number of rows in each table")
+  sub->add_option("--top", o->max_rows, "the number of rows in each table")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
   sub->add_option("-o,--output", o->out, "file; - for standard output")->capture_default_str();

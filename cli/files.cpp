@@ -51,7 +51,7 @@ std::string no_folder_reason(const fs::path& path) {
   return fs::exists(path, none) ? "it is not a folder" : "there is no such folder";
 }
 
-std::optional<std::string> read_file(const fs::path& path, std::size_t most, std::string& problem) {
+std::optional<std::string> read_file(const fs::path& path, std::size_t max_bytes, std::string& problem) {
   std::ifstream file;
   if (path != "-") {
     problem = open_for_reading(path, file);
@@ -62,8 +62,8 @@ std::optional<std::string> read_file(const fs::path& path, std::size_t most, std
   for (char part[1 << 16]; in;) {
     in.read(part, sizeof part);
     text.append(part, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > most) {
-      problem = "it has more than " + std::to_string(most) + " bytes";
+    if (text.size() > max_bytes) {
+      problem = "it has more than " + std::to_string(max_bytes) + " bytes";
       return {};
     }
   }

@@ -7,7 +7,7 @@
 namespace digd::cli {
 
 std::optional<run_text> read_run_text(const std::string& command, const std::string& given_text,
-                                      const daemon_options& options, std::size_t most, std::string& problem,
+                                      const daemon_options& options, std::size_t max_bytes, std::string& problem,
                                       bool is_quiet) {
   const auto input = trace_input::open(command, given_text, options);
   if (!input) {
@@ -18,7 +18,7 @@ std::optional<run_text> read_run_text(const std::string& command, const std::str
   shown_progress.begin({.name = "reading the run", .unit = "bytes"});
   run_text out{{}, input->is_file()};
   if (out.is_file) {
-    std::optional<std::string> text = read_file(given_text, most, problem);
+    std::optional<std::string> text = read_file(given_text, max_bytes, problem);
     if (!text) return std::nullopt;
     out.text = std::move(*text);
     return out;
@@ -26,9 +26,10 @@ std::optional<run_text> read_run_text(const std::string& command, const std::str
   problem = input->lines([&](std::string_view line) {
     (out.text += line) += '\n';
     shown_progress.add(line.size() + 1);
-    return out.text.size() <= most;
+    return out.text.size() <= max_bytes;
   });
-  if (problem.empty() && out.text.size() > most) problem = "its trace is over " + std::to_string(most) + " bytes";
+  if (problem.empty() && out.text.size() > max_bytes)
+    problem = "its trace is over " + std::to_string(max_bytes) + " bytes";
   if (!problem.empty()) return std::nullopt;
   return out;
 }

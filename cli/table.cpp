@@ -32,7 +32,7 @@ void table::measure() {
   widths_.resize(head_.size(), 0);
   const auto widen = [&](const row& cells) {
     for (std::size_t i = 0; i < cells.size() && i < widths_.size(); ++i) {
-      widths_[i] = std::max(widths_[i], std::min(picture::width_of(cells[i].text), most));
+      widths_[i] = std::max(widths_[i], std::min(picture::width_of(cells[i].text), max_width));
     }
   };
   widen(head_);

@@ -37,7 +37,7 @@ class table {
   void print(std::ostream& out);
 
  private:
-  static constexpr std::size_t most = 40;  // columns of any but the last
+  static constexpr std::size_t max_width = 40;  // columns of any but the last
   void measure();
   void print_cell(std::ostream& out, const cell& cell) const;
   void print_row(std::ostream& out, const row& cells, bool is_head) const;

@@ -130,11 +130,11 @@ std::string kept_trace::lines(const trace_input::each_line& each) {
   return std::ferror(kept_) ? "the temporary file cannot be read" : std::string();
 }
 
-std::optional<std::string> kept_trace::text(std::size_t most) {
+std::optional<std::string> kept_trace::text(std::size_t max_bytes) {
   std::string text;
   bool fits = true;
   const std::string problem = lines([&](std::string_view line) {
-    fits = text.size() + line.size() < most;
+    fits = text.size() + line.size() < max_bytes;
     if (fits) (text += line) += '\n';
     return fits;
   });

@@ -46,8 +46,8 @@ void apply(const rule_request& asked, const rule& which, rule_settings& s) {
 }
 
 template <class Number>
-void lower(const std::optional<Number>& asked, const std::optional<Number>& most, std::optional<Number>& settled) {
-  if (asked) settled = most ? std::min(*asked, *most) : *asked;
+void lower(const std::optional<Number>& asked, const std::optional<Number>& max_value, std::optional<Number>& settled) {
+  if (asked) settled = max_value ? std::min(*asked, *max_value) : *asked;
 }
 
 template <class Value>
@@ -55,32 +55,33 @@ void take(const std::optional<Value>& asked, Value& settled) {
   if (asked) settled = *asked;
 }
 
-void apply_limits(const guards_request& asked, const guard_settings& most, guard_settings& s) {
-  for (std::size_t i = 0; i < total_count; ++i) lower(asked.budget[i], most.budget[i], s.budget[i]);
-  lower(asked.max_depth, most.max_depth, s.max_depth);
-  lower(asked.max_outputs, most.max_outputs, s.max_outputs);
-  lower(asked.max_live, most.max_live, s.max_live);
-  lower(asked.max_repeats, most.max_repeats, s.max_repeats);
-  lower(asked.after_ms, most.after_ms, s.after_ms);
+void apply_limits(const guards_request& asked, const guard_settings& max_guards, guard_settings& s) {
+  for (std::size_t i = 0; i < total_count; ++i) lower(asked.budget[i], max_guards.budget[i], s.budget[i]);
+  lower(asked.max_depth, max_guards.max_depth, s.max_depth);
+  lower(asked.max_outputs, max_guards.max_outputs, s.max_outputs);
+  lower(asked.max_live, max_guards.max_live, s.max_live);
+  lower(asked.max_repeats, max_guards.max_repeats, s.max_repeats);
+  lower(asked.after_ms, max_guards.after_ms, s.after_ms);
 }
 
 // Where the configuration sets a guard, a hello can only lower its limits.
 void apply(const hello& asked, const run_policy& policy, run_settings& s) {
   const guards_request& wanted = asked.guards;
-  const guard_settings& most = policy.defaults.guards;
-  apply_limits(wanted, most, s.guards);
+  const guard_settings& configured = policy.defaults.guards;
+  apply_limits(wanted, configured, s.guards);
   for (const rule* guard : guards()) {
-    if (most.is_on(guard->id)) continue;
+    if (configured.is_on(guard->id)) continue;
     apply(asked.rules[index_of(guard->id)], *guard, s.of(guard->id));
     take(wanted.actions[guard_index(guard->id)], s.guards.actions[guard_index(guard->id)]);
   }
-  if (!most.is_on(rule_id::budget)) {
+  if (!configured.is_on(rule_id::budget)) {
     take(wanted.per, s.guards.per);
     take(wanted.warn_at, s.guards.warn_at);
   }
-  if (!most.is_on(rule_id::repetition)) take(wanted.window, s.guards.window);
-  if (wanted.hold_ms) s.guards.hold_ms = std::min(*wanted.hold_ms, most.any_on() ? most.hold_ms : max_hold_ms);
-  if (!most.any_on()) take(wanted.on_timeout, s.guards.on_timeout);
+  if (!configured.is_on(rule_id::repetition)) take(wanted.window, s.guards.window);
+  if (wanted.hold_ms)
+    s.guards.hold_ms = std::min(*wanted.hold_ms, configured.any_on() ? configured.hold_ms : max_hold_ms);
+  if (!configured.any_on()) take(wanted.on_timeout, s.guards.on_timeout);
 }
 
 }  // namespace

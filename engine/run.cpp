@@ -173,8 +173,8 @@ void run::follow_agents(const message& m) {
     if (const auto a = graph_.find_agent(m.agent); a != graph::nobody) graph_.leave(a);
   }
   if (m.type != message_type::agent_joined && m.type != message_type::activation_started) return;
-  const std::size_t most = std::min<std::size_t>(max_kept_agents, settings_.limits.agents);
-  if (graph_.find_agent(m.agent) == graph::nobody && graph_.agent_count() >= most) {
+  const std::size_t max_agents = std::min<std::size_t>(max_kept_agents, settings_.limits.agents);
+  if (graph_.find_agent(m.agent) == graph::nobody && graph_.agent_count() >= max_agents) {
     knows_agents_ = false;
   } else {
     graph_.join(graph_.intern(m.agent));

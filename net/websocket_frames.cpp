@@ -198,8 +198,8 @@ websocket_event websocket_reader::take_whole() {
 }
 
 bool websocket_reader::exceeds_closing_limit(std::uint64_t more) const {
-  const std::size_t most = std::numeric_limits<std::size_t>::max() / too_large_factor;
-  const std::size_t bound = std::min(message_bytes_, most) * too_large_factor;
+  const std::size_t max_bytes = std::numeric_limits<std::size_t>::max() / too_large_factor;
+  const std::size_t bound = std::min(message_bytes_, max_bytes) * too_large_factor;
   const std::size_t received = message_.size() + dropped_;
   return received > bound || more > bound - received;
 }

@@ -202,7 +202,7 @@ std::string to_json(const gathered& from, const std::vector<part>& parts, const 
       {"verdict", answers_in(document)},
       {"conclusion", conclusion_in(conclude(seen, parts))},
       {"run", std::move(run)},
-      {"bins", json::object{{"start", seen.time.start}, {"width_ms", seen.time.width}, {"count", seen.time.most}}},
+      {"bins", json::object{{"start", seen.time.start}, {"width_ms", seen.time.width}, {"count", seen.time.max_bins}}},
       {"agents", agents_of(seen)},
       {"agents_left_out", seen.agents_left_out},
       {"flows", flows_of(seen)},

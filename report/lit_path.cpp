@@ -75,10 +75,10 @@ class backwards {
 
 // The detection's node in the graph: its event, else its evidence, else the last activation of its agent.
 std::vector<index> places_of(const picture::model& graph, const detection& about) {
-  constexpr std::size_t most = 8;
+  constexpr std::size_t max_places = 8;
   std::vector<index> places;
   const auto add = [&](std::string_view id) {
-    if (const index e = graph.find_event(id); e != none && places.size() < most) places.push_back(e);
+    if (const index e = graph.find_event(id); e != none && places.size() < max_places) places.push_back(e);
   };
   if (about.event) add(*about.event);
   if (!places.empty()) return places;

@@ -32,12 +32,12 @@ std::string limit_effect(const ingest::record& of) {
 }  // namespace
 
 std::size_t time_bins::of(milliseconds ts) const {
-  return ts <= start ? 0 : std::min(most - 1, static_cast<std::size_t>((ts - start) / width));
+  return ts <= start ? 0 : std::min(max_bins - 1, static_cast<std::size_t>((ts - start) / width));
 }
 
 int time_bins::doublings_for(milliseconds ts) const {
   int times = 0;
-  while (ts > start && (ts - start) / (width << times) >= static_cast<milliseconds>(most)) ++times;
+  while (ts > start && (ts - start) / (width << times) >= static_cast<milliseconds>(max_bins)) ++times;
   return times;
 }
 
@@ -70,7 +70,7 @@ class observer::builder {
   builder(const observe_bounds& bounds, const run_policy& policy)
       : bounds_(bounds),
         replay_(policy, {.frame = {}, .record = [this](const ingest::record& record) { hear(record); }}) {
-    seen_.time.most = bounds.bins;
+    seen_.time.max_bins = bounds.bins;
     for (rule_facts& r : seen_.rules) r.over_time.assign(bounds.bins, 0);
   }
 

@@ -42,7 +42,7 @@ struct observe_bounds {
 // earlier than `start`.
 struct time_bins {
   milliseconds start = 0, width = 1;  // ms
-  std::size_t most = 120;
+  std::size_t max_bins = 120;
 
   // The bin of `ts`; call `widen` first.
   std::size_t of(milliseconds ts) const;
@@ -144,7 +144,7 @@ struct observed {
 
 class observer {
  public:
-  explicit observer(const observe_bounds& most = {}, const run_policy& policy = {});
+  explicit observer(const observe_bounds& bounds = {}, const run_policy& policy = {});
   ~observer();
 
   // Takes one line of the trace. False: the trace cannot be replayed (`problem`).

@@ -233,7 +233,7 @@ std::string usage_json(std::string_view run, clock_kind clock, const time_bins& 
   if (facts.has_budget) write_guarded(to, facts.guarded);
   write_agents(to, facts);
   to.key("bins").open_object().key("start").integer(time.start).key("width_ms").integer(time.width);
-  to.key("count").integer(time.most).close_object();
+  to.key("count").integer(time.max_bins).close_object();
   to.key("series").open_object();
   write_bins(to, "tokens", facts.tokens);
   write_costs(to, facts.cost);

@@ -67,20 +67,20 @@ std::string without_detections(const observed& seen) {
 }
 
 rule_id rule_fired_most(const observed& seen) {
-  std::size_t most = 0;
+  std::size_t commonest = 0;
   for (std::size_t k = 1; k < rule_count; ++k) {
-    if (seen.rules[k].found > seen.rules[most].found) most = k;
+    if (seen.rules[k].found > seen.rules[commonest].found) commonest = k;
   }
-  return static_cast<rule_id>(most);
+  return static_cast<rule_id>(commonest);
 }
 
 // The reason of a detection as an answer has it. Its list of events is cut: section Why has all of it.
 std::string brief_reason(const std::string& reason) {
-  constexpr std::size_t most = 160;
-  if (reason.size() <= most) return reason;
-  const std::size_t comma = reason.rfind(", ", most), space = reason.rfind(' ', most);
+  constexpr std::size_t max_bytes = 160;
+  if (reason.size() <= max_bytes) return reason;
+  const std::size_t comma = reason.rfind(", ", max_bytes), space = reason.rfind(' ', max_bytes);
   const std::size_t end = comma != std::string::npos ? comma : space != std::string::npos ? space : 0;
-  return end == 0 ? short_name(reason, most) : reason.substr(0, end) + ", …";
+  return end == 0 ? short_name(reason, max_bytes) : reason.substr(0, end) + ", …";
 }
 
 // The sentence of the detection that counts most, and when it came.

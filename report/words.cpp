@@ -7,7 +7,9 @@
 
 namespace digd::report {
 
-std::string short_name(const std::string& name, std::size_t most) { return picture::fit(picture::safe(name), most); }
+std::string short_name(const std::string& name, std::size_t max_width) {
+  return picture::fit(picture::safe(name), max_width);
+}
 
 std::string grouped(std::uint64_t n) {
   std::string out = std::to_string(n);
@@ -53,8 +55,8 @@ std::string_view cause_words(cause of) {
   return {};
 }
 
-std::string quotable(const std::string& text, std::size_t most) {
-  return picture::fit(without_escapes(picture::safe(text)), most);
+std::string quotable(const std::string& text, std::size_t max_width) {
+  return picture::fit(without_escapes(picture::safe(text)), max_width);
 }
 
 std::string without_escapes(std::string_view safe) {

@@ -13,7 +13,7 @@
 namespace digd::report {
 
 // A name in a picture or a sentence: escaped as in base/quote.h, cut to `most` columns.
-std::string short_name(const std::string& name, std::size_t most = 40);
+std::string short_name(const std::string& name, std::size_t max_width = 40);
 // "1,622".
 std::string grouped(std::uint64_t n);
 // "1 event", "3 events".
@@ -25,7 +25,7 @@ std::string counted_rule(std::uint64_t n, rule_id rule);
 // Why a detection was not healed: a clause.
 std::string_view cause_words(cause);
 // What an agent said, in one line between quotation marks: as `short_name`, but its own quotes stay as they are.
-std::string quotable(const std::string& text, std::size_t most);
+std::string quotable(const std::string& text, std::size_t max_width);
 // Without the backslashes that `picture::safe` puts before quotes and backslashes.
 std::string without_escapes(std::string_view safe);
 // "a, b and c"

@@ -105,12 +105,12 @@ class own_texts {
         if (shared_[text]++ == 0) touched.push_back(text);
       }
     }
-    double most = 0;
+    double max_share = 0;
     for (const std::uint32_t text : touched) {
       const std::size_t both = std::exchange(shared_[text], 0), any = words.size() + sizes_[text] - both;
-      most = std::max(most, static_cast<double>(both) / static_cast<double>(any));
+      max_share = std::max(max_share, static_cast<double>(both) / static_cast<double>(any));
     }
-    return most;
+    return max_share;
   }
 
   std::unordered_map<std::string, std::vector<std::uint32_t>> texts_with_;  // by word

@@ -44,11 +44,11 @@ std::string evidence_of(const chief::flat_log& log, const chief::suspect& s) {
 
 }  // namespace
 
-void add_suspects(part& into, const chief::flat_log& log, const chief::attribution& a, std::size_t most) {
+void add_suspects(part& into, const chief::flat_log& log, const chief::attribution& a, std::size_t max_rows) {
   into.candidates = a.ranking.size();
   into.scale =
       a.calibrated || (!a.ranking.empty() && a.ranking[a.lead].proven) ? score_scale::probability : score_scale::none;
-  for (std::size_t i = 0; i < std::min(most, a.ranking.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(max_rows, a.ranking.size()); ++i) {
     const chief::suspect& s = a.ranking[i == 0 ? a.lead : i <= a.lead ? i - 1 : i];
     suspicion said;
     said.agent = s.agent;

@@ -54,9 +54,9 @@ prior choose(const transfer& t, const std::vector<chief::lesson>& lessons,
     }
   }
   prior best;
-  double most = scores[{0, 0}];
+  double max_score = scores[{0, 0}];
   for (const auto& [key, score] : scores) {
-    if (score > most + 1e-12) most = score, best = {key.first, ratios[key.second]};
+    if (score > max_score + 1e-12) max_score = score, best = {key.first, ratios[key.second]};
   }
   return best;
 }

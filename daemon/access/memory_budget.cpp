@@ -96,9 +96,9 @@ namespace {
 
 const void* heaviest(const std::unordered_map<const void*, std::uint64_t>& bytes) {
   const void* found = nullptr;
-  std::uint64_t most = 0;
+  std::uint64_t max_held = 0;
   for (const auto& [key, held] : bytes) {
-    if (held > most) found = key, most = held;
+    if (held > max_held) found = key, max_held = held;
   }
   return found;
 }

@@ -62,14 +62,14 @@ std::string take_rights(const toml::table& token, std::vector<right>& rights) {
   return {};
 }
 
-std::string take_limit(const toml::table& token, std::string_view name, std::int64_t least, std::int64_t most,
+std::string take_limit(const toml::table& token, std::string_view name, std::int64_t min_value, std::int64_t max_value,
                        std::uint64_t& limit) {
   const toml::node* given = token.get(name);
   if (given == nullptr) return {};
   const auto number = given->value_exact<std::int64_t>();
-  if (!number || *number < least || *number > most) {
-    return std::string(name) + ": expected a whole number from " + std::to_string(least) + " to " +
-           std::to_string(most);
+  if (!number || *number < min_value || *number > max_value) {
+    return std::string(name) + ": expected a whole number from " + std::to_string(min_value) + " to " +
+           std::to_string(max_value);
   }
   limit = static_cast<std::uint64_t>(*number);
   return {};
@@ -128,9 +128,9 @@ std::chrono::nanoseconds grant::take(std::chrono::steady_clock::time_point now, 
   return std::max(rate_.take(now), byte_rate_.take(now, std::min<std::uint64_t>(bytes, max_units)));
 }
 
-ticket_ptr grant::take(std::atomic<std::uint64_t>& count, std::uint64_t most) {
+ticket_ptr grant::take(std::atomic<std::uint64_t>& count, std::uint64_t max_count) {
   auto ticket = std::make_shared<counted_ticket>(count);
-  return most != 0 && count.load() > most ? nullptr : ticket;
+  return max_count != 0 && count.load() > max_count ? nullptr : ticket;
 }
 
 bool grant::may(right needed) const {

@@ -98,7 +98,7 @@ class grant {
  private:
   friend class token_table;
   bool is_equal(const grant& other) const;  // without what is counted
-  static ticket_ptr take(std::atomic<std::uint64_t>& count, std::uint64_t most);
+  static ticket_ptr take(std::atomic<std::uint64_t>& count, std::uint64_t max_count);
 
   const std::string name_;
   const std::vector<right> rights_;

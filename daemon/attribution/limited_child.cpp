@@ -73,12 +73,12 @@ void close_file(int& file) {
 }
 
 // Reads what is there. False: the end, or an error.
-bool read_some(int file, std::string& into, std::size_t most, bool& is_full) {
+bool read_some(int file, std::string& into, std::size_t max_bytes, bool& is_full) {
   std::array<char, 65'536> piece{};
   const ssize_t n = ::read(file, piece.data(), piece.size());
   if (n < 0) return errno == EAGAIN || errno == EINTR;
   if (n == 0) return false;
-  is_full = into.size() + static_cast<std::size_t>(n) > most;
+  is_full = into.size() + static_cast<std::size_t>(n) > max_bytes;
   if (!is_full) into.append(piece.data(), static_cast<std::size_t>(n));
   return true;
 }

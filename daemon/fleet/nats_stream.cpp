@@ -141,8 +141,8 @@ class nats_stream final : public stream {
   }
 
   std::size_t max_message_bytes() const override {
-    const std::int64_t most = natsConnection_GetMaxPayload(client_.connection.get());
-    return most > headers_bytes ? static_cast<std::size_t>(most - headers_bytes) : 0;
+    const std::int64_t max_payload = natsConnection_GetMaxPayload(client_.connection.get());
+    return max_payload > headers_bytes ? static_cast<std::size_t>(max_payload - headers_bytes) : 0;
   }
 
  private:

@@ -226,13 +226,13 @@ void overload::weigh_tokens_in_archive() {
 }
 
 void overload::set_heavy(overload_resource resource, const std::map<std::string, std::uint64_t>& bytes) {
-  std::uint64_t most = 0;
-  for (const auto& [token, held] : bytes) most = std::max(most, held);
+  std::uint64_t max_held = 0;
+  for (const auto& [token, held] : bytes) max_held = std::max(max_held, held);
   const std::lock_guard lock(state_.heavy_guard_);
   auto& heavy = state_.heavy_[static_cast<std::size_t>(resource)];
   heavy.clear();
   for (const auto& [token, held] : bytes) {
-    if (held >= most / 2) heavy.insert(token);
+    if (held >= max_held / 2) heavy.insert(token);
   }
 }
 

@@ -269,9 +269,9 @@ void registry::found(const std::string& name, search_result number) {
   const auto waiting = rebuilding_.find(name);
   if (waiting == rebuilding_.end()) return;
   pending_run& pending = waiting->second;
-  const std::size_t most = homes() != nullptr ? max_waiting : max_rebuilding;
+  const std::size_t max_unfinished = homes() != nullptr ? max_waiting : max_rebuilding;
   const bool is_stored = homes() != nullptr || (number && *number != 0);
-  if (number && is_stored && rebuilding_.size() - expected_left_ - searched_ <= most) {
+  if (number && is_stored && rebuilding_.size() - expected_left_ - searched_ <= max_unfinished) {
     pending.run.number = *number;
     pending.is_reading = false;
     if (homes() != nullptr) return ask_home(name, pending.run.number);

@@ -18,13 +18,13 @@ constexpr double max_cost_limit = 1e12;
 
 // A limit that is off while it is -1.
 template <class Field>
-option limit(std::string name, std::int64_t most, Field field, const std::string& meaning) {
+option limit(std::string name, std::int64_t max_value, Field field, const std::string& meaning) {
   option o = kinds::blank(std::move(name), value_kind::whole_number, when, meaning + " -1: no limit.");
-  o.least = no_limit;
-  o.most = most;
+  o.min_value = no_limit;
+  o.max_value = max_value;
   o.set = [=](const toml::node& v, config& c) {
     std::int64_t given = 0;
-    std::string wrong = kinds::take_number(v, no_limit, most, given);
+    std::string wrong = kinds::take_number(v, no_limit, max_value, given);
     if (!wrong.empty()) return wrong;
     auto& out = field(c.policy.defaults.guards);
     out.reset();
@@ -41,8 +41,8 @@ option limit(std::string name, std::int64_t most, Field field, const std::string
 option cost_limit() {
   option o = kinds::blank("guards.budget.max_cost", value_kind::amount, when,
                           "The most that a run, or an agent, may cost, in your own currency. -1: no limit.");
-  o.least = no_limit;
-  o.most = static_cast<std::int64_t>(max_cost_limit);
+  o.min_value = no_limit;
+  o.max_value = static_cast<std::int64_t>(max_cost_limit);
   const auto at = static_cast<std::size_t>(total_kind::cost);
   o.set = [at](const toml::node& v, config& c) -> std::string {
     const bool is_number = v.is_floating_point() || v.is_integer();
@@ -129,19 +129,19 @@ void add_budget(std::vector<option>& table) {
 }
 
 void add_others(std::vector<option>& table) {
-  constexpr std::int64_t most = 1'000'000'000;
+  constexpr std::int64_t max_value = 1'000'000'000;
   table.push_back(limit(
-      "guards.fan_out.max_depth", most, [](auto& g) -> auto& { return g.max_depth; },
+      "guards.fan_out.max_depth", max_value, [](auto& g) -> auto& { return g.max_depth; },
       "Generations that an event may descend from."));
   table.push_back(limit(
-      "guards.fan_out.max_outputs", most, [](auto& g) -> auto& { return g.max_outputs; },
+      "guards.fan_out.max_outputs", max_value, [](auto& g) -> auto& { return g.max_outputs; },
       "Outputs that are work, of one activation."));
   table.push_back(limit(
-      "guards.fan_out.max_live", most, [](auto& g) -> auto& { return g.max_live; },
+      "guards.fan_out.max_live", max_value, [](auto& g) -> auto& { return g.max_live; },
       "Pieces of work in flight in a run."));
   add_common(table, rule_id::repetition);
   table.push_back(limit(
-      "guards.repetition.max_repeats", most, [](auto& g) -> auto& { return g.max_repeats; },
+      "guards.repetition.max_repeats", max_value, [](auto& g) -> auto& { return g.max_repeats; },
       "How often an agent may send the same content to the same recipients among its last outputs."));
   table.push_back(kinds::whole_number(
       "guards.repetition.window", 1, static_cast<std::int64_t>(max_repetition_window), when,

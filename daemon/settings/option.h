@@ -36,8 +36,8 @@ struct option {
   std::string meaning;
   value_kind kind = value_kind::text;
   applies when = applies::at_restart;
-  std::int64_t least = 0, most = 0;       // of a whole number, a share or an amount
-  std::vector<std::string_view> choices;  // of a choice
+  std::int64_t min_value = 0, max_value = 0;  // of a whole number, a share or an amount
+  std::vector<std::string_view> choices;      // of a choice
   // Returns the value's problem in words; empty if it was set.
   std::function<std::string(const toml::node& value, config& into)> set;
   // The value as TOML writes it.

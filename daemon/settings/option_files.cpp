@@ -43,12 +43,12 @@ std::string_view words_for_change(applies when) {
 
 std::string range_of(const option& option) {
   if (option.kind == value_kind::whole_number)
-    return std::to_string(option.least) + " to " + std::to_string(option.most);
+    return std::to_string(option.min_value) + " to " + std::to_string(option.max_value);
   if (option.kind == value_kind::yes_or_no) return "true or false";
   if (option.kind == value_kind::list) return "a list of strings";
   if (option.kind == value_kind::share) return "0 to 1";
   if (option.kind == value_kind::amount)
-    return "a number from " + std::to_string(option.least) + " to " + std::to_string(option.most);
+    return "a number from " + std::to_string(option.min_value) + " to " + std::to_string(option.max_value);
   if (option.kind == value_kind::text) return "a string";
   std::string text;
   for (const std::string_view name : option.choices) text.append(text.empty() ? "" : ", ").append(digd::quoted(name));
@@ -76,14 +76,14 @@ json::object schema_of(const option& option, const config& defaults) {
   switch (option.kind) {
     case value_kind::whole_number:
       o["type"] = "integer";
-      o["minimum"] = option.least;
-      o["maximum"] = option.most;
+      o["minimum"] = option.min_value;
+      o["maximum"] = option.max_value;
       break;
     case value_kind::share:
     case value_kind::amount:
       o["type"] = "number";
-      o["minimum"] = option.least;
-      o["maximum"] = option.most;
+      o["minimum"] = option.min_value;
+      o["maximum"] = option.max_value;
       break;
     case value_kind::choice: o["enum"] = json::array(option.choices.begin(), option.choices.end()); break;
     case value_kind::yes_or_no: o["type"] = "boolean"; break;

@@ -6,10 +6,10 @@
 
 namespace digd::daemon::kinds {
 
-std::string take_number(const toml::node& v, std::int64_t least, std::int64_t most, std::int64_t& out) {
+std::string take_number(const toml::node& v, std::int64_t min_value, std::int64_t max_value, std::int64_t& out) {
   const auto given = v.value_exact<std::int64_t>();
-  if (!given || *given < least || *given > most) {
-    return "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most);
+  if (!given || *given < min_value || *given > max_value) {
+    return "must be a whole number from " + std::to_string(min_value) + " to " + std::to_string(max_value);
   }
   out = *given;
   return {};

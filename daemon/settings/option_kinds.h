@@ -13,7 +13,7 @@
 
 namespace digd::daemon::kinds {
 
-std::string take_number(const toml::node& v, std::int64_t least, std::int64_t most, std::int64_t& out);
+std::string take_number(const toml::node& v, std::int64_t min_value, std::int64_t max_value, std::int64_t& out);
 std::string take_words(const toml::node& v, std::string& out);
 std::string take_choice(const toml::node& v, const std::vector<std::string_view>& choices, std::string& out);
 std::string take_flag(const toml::node& v, bool& out);
@@ -32,14 +32,14 @@ inline option blank(std::string name, value_kind kind, applies when, std::string
 }
 
 template <class Field>
-option whole_number(std::string name, std::int64_t least, std::int64_t most, applies when, Field field,
+option whole_number(std::string name, std::int64_t min_value, std::int64_t max_value, applies when, Field field,
                     std::string meaning) {
   option o = blank(std::move(name), value_kind::whole_number, when, std::move(meaning));
-  o.least = least;
-  o.most = most;
+  o.min_value = min_value;
+  o.max_value = max_value;
   o.set = [=](const toml::node& v, config& c) {
     std::int64_t given = 0;
-    std::string wrong = take_number(v, least, most, given);
+    std::string wrong = take_number(v, min_value, max_value, given);
     if (wrong.empty()) field(c) = static_cast<std::remove_reference_t<decltype(field(c))>>(given);
     return wrong;
   };
@@ -100,8 +100,8 @@ option list(std::string name, applies when, Field field, std::string meaning) {
 template <class Field>
 option share(std::string name, applies when, Field field, std::string meaning) {
   option o = blank(std::move(name), value_kind::share, when, std::move(meaning));
-  o.least = 0;
-  o.most = 1;
+  o.min_value = 0;
+  o.max_value = 1;
   o.set = [=](const toml::node& v, config& c) { return take_share(v, field(c)); };
   o.get = [=](const config& c) { return share_literal(field(c)); };
   return o;

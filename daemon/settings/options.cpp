@@ -204,11 +204,11 @@ void add_hooks(table& table) {
 }
 
 void add_over_limit(table& table) {
-  const std::vector<std::string_view> most = {"refuse", "observe", "gap"}, two = {"refuse", "observe"};
+  const std::vector<std::string_view> all = {"refuse", "observe", "gap"}, two = {"refuse", "observe"};
   for (std::size_t i = 0; i < limit_policies::count; ++i) {
     const auto id = static_cast<limit_id>(i);
     table.push_back(named(
-        "over_limit." + std::string(to_string(id)), limit_policies::allows(id, limit_policy::gap) ? most : two,
+        "over_limit." + std::string(to_string(id)), limit_policies::allows(id, limit_policy::gap) ? all : two,
         applies::to_new_runs, policy_from, [id](auto& c) -> auto& { return c.policy.defaults.over_limit.of(id); },
         "Beyond limits." + std::string(to_string(id)) + '.'));
   }
@@ -247,10 +247,11 @@ void add_overload(table& table) {
 
 void add_otlp(table& table) {
   constexpr std::int64_t day_ms = 24LL * 3600 * 1000, thousand_gibibytes = 1LL << 40;
-  const auto add = [&](const char* name, auto field, std::int64_t least, std::int64_t most, const char* meaning) {
+  const auto add = [&](const char* name, auto field, std::int64_t min_value, std::int64_t max_value,
+                       const char* meaning) {
     table.push_back(whole_number(
-        std::string("otlp.") + name, least, most, applies::at_restart, [=](auto& c) -> auto& { return c.otlp.*field; },
-        meaning));
+        std::string("otlp.") + name, min_value, max_value, applies::at_restart,
+        [=](auto& c) -> auto& { return c.otlp.*field; }, meaning));
   };
   add("body_bytes", &otlp_settings::body_bytes, 4'096, 1 << 28, "Bytes of a request, as sent. Beyond: 413.");
   add("unpacked_bytes", &otlp_settings::unpacked_bytes, 4'096, 1 << 30,
@@ -367,21 +368,22 @@ void each_limit(Add add_one) {
 }
 
 void add_limits(table& table) {
-  each_limit([&](const std::string& name, auto field, std::int64_t least, std::int64_t most, const char* meaning) {
-    table.push_back(whole_number(
-        "limits." + name, least, most, applies::to_new_runs,
-        [=](auto& c) -> auto& { return c.policy.defaults.limits.*field; }, meaning));
-  });
+  each_limit(
+      [&](const std::string& name, auto field, std::int64_t min_value, std::int64_t max_value, const char* meaning) {
+        table.push_back(whole_number(
+            "limits." + name, min_value, max_value, applies::to_new_runs,
+            [=](auto& c) -> auto& { return c.policy.defaults.limits.*field; }, meaning));
+      });
 }
 
 void add_caps(table& table) {
   table.push_back(named(
       "caps.mode", mode_names, applies::to_new_runs, mode_from,
       [](auto& c) -> auto& { return c.policy.strongest_mode; }, "The strongest mode that a hello may ask for."));
-  each_limit([&](const std::string& name, auto field, std::int64_t least, std::int64_t most, const char*) {
+  each_limit([&](const std::string& name, auto field, std::int64_t min_value, std::int64_t max_value, const char*) {
     table.push_back(whole_number(
-        "caps." + name, least, most, applies::to_new_runs, [=](auto& c) -> auto& { return c.policy.caps.*field; },
-        "The most for limits." + name + '.'));
+        "caps." + name, min_value, max_value, applies::to_new_runs,
+        [=](auto& c) -> auto& { return c.policy.caps.*field; }, "The most for limits." + name + '.'));
   });
 }
 

@@ -136,8 +136,9 @@ std::string session::begin_run(const call& of) {
   write_rules(hello, options_.reports_messages);
   if (options_.max_repeats > 0 || options_.max_outputs > 0) {
     hello.key("guards").open_object();
-    const auto add = [&](std::string_view guard, std::string_view limit, std::size_t most) {
-      if (most > 0) hello.key(guard).open_object().key(limit).integer(static_cast<std::int64_t>(most)).close_object();
+    const auto add = [&](std::string_view guard, std::string_view limit, std::size_t max_value) {
+      if (max_value > 0)
+        hello.key(guard).open_object().key(limit).integer(static_cast<std::int64_t>(max_value)).close_object();
     };
     add("repetition", "max_repeats", options_.max_repeats);
     add("fan_out", "max_outputs", options_.max_outputs);

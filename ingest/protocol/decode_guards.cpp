@@ -87,12 +87,12 @@ bool guard_fields::action(item& it) {
 }
 
 // Reads a number in [0, most].
-bool read_number(frame_reader& in, item& it, double most, std::string_view wanted, std::optional<double>& out) {
+bool read_number(frame_reader& in, item& it, double max_value, std::string_view wanted, std::optional<double>& out) {
   if (it.kind != json_kind::number) return in.skip(it, wanted);
   std::string_view text;
   if (!in.number(it, text)) return false;
   const std::optional<double> number = parse_double(text);
-  if (!number || *number < 0 || *number > most) {
+  if (!number || *number < 0 || *number > max_value) {
     in.wrong(it.at, wanted);
   } else {
     out = number;

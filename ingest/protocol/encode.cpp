@@ -158,20 +158,20 @@ void append_guards(std::string& out, const run_settings& settings) {
   fields.end();
 }
 
-void append_limits(std::string& out, const limits& most) {
+void append_limits(std::string& out, const limits& values) {
   object fields(out);
-  fields.number("stalled_ms", most.stalled_ms);
-  fields.number("settled_events", most.settled_events);
-  fields.number("generators", most.generators);
-  fields.number("judging_work", most.judging_work);
-  fields.number("message_bytes", most.message_bytes);
-  fields.number("reorder_ms", most.reorder_ms);
-  fields.number("agents", most.agents);
-  fields.number("recipients", most.recipients);
-  fields.number("inputs", most.inputs);
-  fields.number("live_events", most.live_events);
-  fields.number("open_activations", most.open_activations);
-  fields.number("sessions", most.sessions);
+  fields.number("stalled_ms", values.stalled_ms);
+  fields.number("settled_events", values.settled_events);
+  fields.number("generators", values.generators);
+  fields.number("judging_work", values.judging_work);
+  fields.number("message_bytes", values.message_bytes);
+  fields.number("reorder_ms", values.reorder_ms);
+  fields.number("agents", values.agents);
+  fields.number("recipients", values.recipients);
+  fields.number("inputs", values.inputs);
+  fields.number("live_events", values.live_events);
+  fields.number("open_activations", values.open_activations);
+  fields.number("sessions", values.sessions);
   fields.end();
 }
 

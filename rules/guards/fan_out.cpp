@@ -33,11 +33,12 @@ class fan_out final : public rule {
     const guard_view& v = *b.guards;
     const graph::event_node& e = g.event(b.event);
     finding f{.event = b.event, .agent = v.sender, .sender = v.sender};
-    const auto compare = [&](std::string_view limit, const std::optional<std::uint64_t>& most, std::uint64_t count) {
-      if (!most || count <= *most) return;
+    const auto compare = [&](std::string_view limit, const std::optional<std::uint64_t>& max_count,
+                             std::uint64_t count) {
+      if (!max_count || count <= *max_count) return;
       if (!f.limits.empty()) f.measured += ", ";
       f.limits.push_back(limit);
-      f.measured.append(limit).append(" ").append(std::to_string(*most)).append(" (it is ");
+      f.measured.append(limit).append(" ").append(std::to_string(*max_count)).append(" (it is ");
       f.measured.append(std::to_string(count)).append(")");
     };
     compare("max_depth", v.settings.max_depth, e.depth);

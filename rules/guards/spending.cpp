@@ -7,8 +7,8 @@ namespace digd {
 namespace {
 
 void add_to(std::uint64_t& sum, std::uint64_t amount) {
-  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  sum = sum > most - amount ? most : sum + amount;
+  constexpr std::uint64_t max_sum = std::numeric_limits<std::uint64_t>::max();
+  sum = sum > max_sum - amount ? max_sum : sum + amount;
 }
 
 void add_to(usage_amounts& sum, const usage_amounts& used) {

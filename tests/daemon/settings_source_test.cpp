@@ -76,8 +76,8 @@ TEST_CASE("every_option_is_explained_and_has_a_default_in_its_range") {
     CHECK(option.meaning.back() == '.');
     if (option.kind != value_kind::whole_number) continue;
     const std::int64_t value = std::stoll(option.get(config{}));
-    CHECK(value >= option.least);
-    CHECK(value <= option.most);
+    CHECK(value >= option.min_value);
+    CHECK(value <= option.max_value);
   }
 }
 

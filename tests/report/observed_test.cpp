@@ -144,7 +144,7 @@ TEST_CASE("a_long_run_takes_no_more_than_its_bounds_and_what_is_over_them_is_cou
 }
 
 TEST_CASE("bins_widen_until_a_time_fits_and_keep_what_they_counted") {
-  time_bins bins{.start = 100, .width = 1, .most = 4};
+  time_bins bins{.start = 100, .width = 1, .max_bins = 4};
   CHECK(bins.doublings_for(103) == 0);
   const int times = bins.doublings_for(116);
   CHECK(times == 3);
@@ -154,7 +154,7 @@ TEST_CASE("bins_widen_until_a_time_fits_and_keep_what_they_counted") {
   bins.width <<= times;
   CHECK(bins.of(116) == 2);
   CHECK(bins.of(50) == 0);
-  CHECK(time_bins{.start = 0, .width = 1, .most = 120}.doublings_for(std::numeric_limits<milliseconds>::max() / 4) >
+  CHECK(time_bins{.start = 0, .width = 1, .max_bins = 120}.doublings_for(std::numeric_limits<milliseconds>::max() / 4) >
         40);
 }
 
