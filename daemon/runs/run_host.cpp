@@ -507,8 +507,8 @@ void run_host::send_flow_state() {
 
 // ---- durability
 
-// A client that reconnected first repeats what was not acknowledged, and gets its answers again. Until then they are not
-// acknowledged, even if they are durable: it could take them for done, and never repeat them.
+// A client that reconnected first repeats what was not acknowledged, and gets its answers again. Until then digd does
+// not acknowledge these messages, even if they are durable: a client could take them for done, and never repeat them.
 void run_host::acknowledge(ingest::session_index s) {
   ack_.clear();
   const ingest::session& session = inbox_.sessions()[s];
