@@ -110,8 +110,8 @@ class Tally:
 
 
 class FleetKilling:
-    def __init__(self, folder, nats, traces, seed, lanes=4, lease_ms=LEASE_MS):
-        self.lease_ms = lease_ms
+    def __init__(self, folder, nats, traces, seed, lanes=4, lease_ms=LEASE_MS, rest_ms=0):
+        self.lease_ms, self.rest_ms = lease_ms, rest_ms
         self.nats, self.traces, self.lake = nats, traces, folder / "lake"
         self.dice = random.Random(f"{seed}/kills")
         self.hosts = [
@@ -179,6 +179,7 @@ class FleetKilling:
                 for task in playing:
                     task.cancel()
                 await asyncio.gather(*playing, return_exceptions=True)
+            await asyncio.sleep(self.rest_ms / 1000)
 
     def was_unjudged(self, run):
         """Whether a home reported that it delivers the run unjudged, as its lease ended: NATS was away for too long."""

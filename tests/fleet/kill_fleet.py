@@ -20,6 +20,7 @@ def main():
     options.add_argument("times", nargs="?", type=int, default=300)
     options.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     options.add_argument("--lanes", type=int, default=4, help="concurrent runs")
+    options.add_argument("--rest-ms", type=int, default=200, help="of a lane, between two runs")
     options.add_argument("--lease-ms", type=int, default=LEASE_MS, help="longer than this machine restarts the broker")
     arguments = options.parse_args()
     if arguments.times < 1 or arguments.lanes < 1:
@@ -32,12 +33,14 @@ def main():
         with Daemon(folder / "whole", "threads = 2\n") as whole:
             killing.record_expectations(whole, traces)
         nats.start()
-        experiment = FleetKilling(folder, nats, traces, arguments.seed, arguments.lanes, arguments.lease_ms)
+        experiment = FleetKilling(
+            folder, nats, traces, arguments.seed, arguments.lanes, arguments.lease_ms, arguments.rest_ms
+        )
         tally = experiment.run(arguments.times, progress)
     except AssertionError as error:
         print(
             f"\nBROKEN: {error}\nreproduce: scripts/kill-fleet {arguments.times} --seed {arguments.seed}"
-            f" --lease-ms {arguments.lease_ms}\n"
+            f" --lanes {arguments.lanes} --lease-ms {arguments.lease_ms} --rest-ms {arguments.rest_ms}\n"
             f"kept: {folder}",
             file=sys.stderr,
         )
