@@ -231,8 +231,9 @@ class FleetKilling:
 
     def attribute_on_workers(self, conditions):
         done = self.digctl(conditions, "--on-workers")
-        if "no run is selected" in done.stderr or "no entries of a fleet" in done.stderr:
-            return  # not collected yet
+        not_collected = ("no run is selected", "no entries of a fleet", "of no selected run the files have every entry")
+        if any(words in done.stderr for words in not_collected):
+            return
         must(done.returncode == 0, f"a pass: {done.stderr[-1000:]}")
         by_run = self.by_run(done.stdout)
         for condition in conditions:

@@ -14,12 +14,14 @@ import pytest
 from deletion_test import deletion, finish
 from digctl_fleet_test import digctl, output, play_with_usage
 from digd.fleet.places import parse as parse_fleet
+from digd.fleet.store import Store
 from digd.fleet.tasks import Task
 from digd.fleet.tasks import parse as parse_task
 from digd.fleet.work_queue import WorkQueue
 from fleet_test import all_published, collect, fleet_config, play
 from live import DIGCTL, Daemon, wait_until
 from nats_server import NatsServer, need_stream_client
+from store_test import message
 from worker_process import Asker, Worker
 
 RUNS = [f"r{i}" for i in range(6)]
@@ -104,6 +106,17 @@ def test_a_pass_over_runs_gives_what_each_run_gives(nats, lake):
         table = on_workers(nats, root, "attribute", "chief", "--top", "2", "--where", some)
         assert table.stdout == output("attribute", "chief", "--top", "2", "--fleet", root, "--where", some)
         assert 'Run "r1" of host "h1":' in table.stdout
+
+
+def test_runs_whose_files_lack_entries_are_left_out(nats, lake):
+    data, root = lake
+    Store(root).write([message("other", 5, run_number=9)])  # entries 1 to 4 of run-9 are not collected yet
+    with Worker(nats, root):
+        done = on_workers(nats, root, *CHIEF, "--where", "run IN ('r1', 'run-9')")
+        assert (done.returncode, done.stdout) == (0, one_by_one(data, ["r1"], *CHIEF)), done.stderr
+        assert "left out 1 of 2 runs, whose files lack entries, such as 'run-9' (4 of them)" in done.stderr
+        alone = on_workers(nats, root, *CHIEF, "--where", "run = 'run-9'")
+        assert alone.returncode == 2 and "of no selected run the files have every entry" in alone.stderr
 
 
 @pytest.mark.parametrize("estimator", ["auto", "exact", "leverage", "antithetic", "owen"])

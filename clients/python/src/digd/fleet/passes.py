@@ -316,12 +316,29 @@ async def _merge(asked: Asked, tasks: list[Task], done: AsyncIterator[Done]) -> 
         return (await asyncio.to_thread(subprocess.run, words)).returncode
 
 
+def _complete(runs: list[SelectedRun]) -> list[SelectedRun]:
+    """Those of which the files have every entry. What a killed collector had read comes again after its ack wait."""
+    complete = [run for run in runs if run.missing == 0]
+    if len(complete) < len(runs):
+        lacking = next(run for run in runs if run.missing != 0)
+        print(
+            f"digd.fleet: left out {len(runs) - len(complete)} of {len(runs)} runs, whose files lack entries, such as"
+            f" {lacking.run!r} ({lacking.missing} of them). Collectors have not written these yet, or their days were"
+            " dropped.",
+            file=sys.stderr,
+        )
+    if not complete:
+        raise WrongUse("of no selected run the files have every entry")
+    return complete
+
+
 async def _run(asked: Asked) -> int:
     db = connect_files(asked.fleet.need_root())
     runs = as_it_is_now(db, select(db, Wanted(asked.where, asked.run)))
     db.close()
     if not runs:
         raise WrongUse(f"there is no run {asked.run!r} in the files" if asked.run else "no run is selected")
+    runs = _complete(runs)
     merges = asked.command == "causal explain" or (asked.command == "attribute shapley" and bool(asked.run))
     if asked.command == "causal explain":
         tasks = _factors(asked, runs)

@@ -45,6 +45,8 @@ class SelectedRun(NamedTuple):
     """Its later entries do not count; None: all count."""
     entries: int | None = None
     """How many count; None: not counted."""
+    missing: int = 0
+    """How many of them are not in the files: not collected yet, or in days that were dropped."""
 
 
 def open_fleet(fleet: Fleet) -> duckdb.DuckDBPyConnection:
@@ -78,15 +80,17 @@ def select(db: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[SelectedRun]:
 
 
 def as_it_is_now(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> list[SelectedRun]:
-    """The runs with their last entry and their number of entries. So they read the same when more has come."""
+    """The runs with their last entry, and how many they have and lack. So they read the same when more has come."""
     _select_into(db, runs)
     sql = (
-        "SELECT r.archive, r.run_number, max(r.entry), count(*) FROM entries AS r JOIN selected AS s"
-        " ON r.archive = s.archive AND r.run_number = s.run_number GROUP BY ALL"
+        "SELECT r.archive, r.run_number, max(r.entry), count(*), max(r.n) - count(DISTINCT r.n)"
+        " FROM entries AS r JOIN selected AS s ON r.archive = s.archive AND r.run_number = s.run_number GROUP BY ALL"
     )
     ends = {(archive, number): end for archive, number, *end in db.execute(sql).fetchall()}
-    found = ((run, *ends.get((run.archive, run.run_number), (0, 0))) for run in runs)
-    return [run._replace(last_entry=last, entries=count) for run, last, count in found if count > 0]
+    found = ((run, *ends.get((run.archive, run.run_number), (0, 0, 0))) for run in runs)
+    return [
+        run._replace(last_entry=last, entries=count, missing=missing) for run, last, count, missing in found if count
+    ]
 
 
 def _rows_of(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[dict[str, Any]]:
