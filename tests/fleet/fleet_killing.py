@@ -231,7 +231,7 @@ class FleetKilling:
 
     def attribute_on_workers(self, conditions):
         done = self.digctl(conditions, "--on-workers")
-        not_collected = ("no run is selected", "no entries of a fleet", "of no selected run the files have every entry")
+        not_collected = ("no run is selected", "no entries of a fleet", "no selected run completely")
         if any(words in done.stderr for words in not_collected):
             return
         must(done.returncode == 0, f"a pass: {done.stderr[-1000:]}")

@@ -114,9 +114,9 @@ def test_runs_whose_files_lack_entries_are_left_out(nats, lake):
     with Worker(nats, root):
         done = on_workers(nats, root, *CHIEF, "--where", "run IN ('r1', 'run-9')")
         assert (done.returncode, done.stdout) == (0, one_by_one(data, ["r1"], *CHIEF)), done.stderr
-        assert "left out 1 of 2 runs, whose files lack entries, such as 'run-9' (4 of them)" in done.stderr
+        assert "left out 1 of 2 runs, because the files lack some of their entries: 4 of run 'run-9'" in done.stderr
         alone = on_workers(nats, root, *CHIEF, "--where", "run = 'run-9'")
-        assert alone.returncode == 2 and "of no selected run the files have every entry" in alone.stderr
+        assert alone.returncode == 2 and "the files have no selected run completely" in alone.stderr
 
 
 @pytest.mark.parametrize("estimator", ["auto", "exact", "leverage", "antithetic", "owen"])

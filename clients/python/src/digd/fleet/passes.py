@@ -317,18 +317,18 @@ async def _merge(asked: Asked, tasks: list[Task], done: AsyncIterator[Done]) -> 
 
 
 def _complete(runs: list[SelectedRun]) -> list[SelectedRun]:
-    """Those of which the files have every entry. What a killed collector had read comes again after its ack wait."""
+    """The runs that lack no entry in the files. What a killed collector had read is collected after its ack wait."""
     complete = [run for run in runs if run.missing == 0]
     if len(complete) < len(runs):
         lacking = next(run for run in runs if run.missing != 0)
         print(
-            f"digd.fleet: left out {len(runs) - len(complete)} of {len(runs)} runs, whose files lack entries, such as"
-            f" {lacking.run!r} ({lacking.missing} of them). Collectors have not written these yet, or their days were"
-            " dropped.",
+            f"digd.fleet: left out {len(runs) - len(complete)} of {len(runs)} runs, because the files lack some of"
+            f" their entries: {lacking.missing} of run {lacking.run!r}, for example. Collectors have not written these"
+            " yet, or old days were dropped.",
             file=sys.stderr,
         )
     if not complete:
-        raise WrongUse("of no selected run the files have every entry")
+        raise WrongUse("the files have no selected run completely")
     return complete
 
 

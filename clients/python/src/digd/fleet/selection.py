@@ -46,7 +46,7 @@ class SelectedRun(NamedTuple):
     entries: int | None = None
     """How many count; None: not counted."""
     missing: int = 0
-    """How many of them are not in the files: not collected yet, or in days that were dropped."""
+    """How many entries before the last one the files lack: not collected yet, or in days that were dropped."""
 
 
 def open_fleet(fleet: Fleet) -> duckdb.DuckDBPyConnection:
@@ -80,7 +80,7 @@ def select(db: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[SelectedRun]:
 
 
 def as_it_is_now(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> list[SelectedRun]:
-    """The runs with their last entry, and how many they have and lack. So they read the same when more has come."""
+    """The runs with their last entry, so that they read the same when more has come, and the counts of entries."""
     _select_into(db, runs)
     sql = (
         "SELECT r.archive, r.run_number, max(r.entry), count(*), max(r.n) - count(DISTINCT r.n)"
