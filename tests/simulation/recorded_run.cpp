@@ -147,7 +147,8 @@ recovered_answers recover_entry(ingest::inbox& in, ingest::decoder& decoder, con
   switch (e.kind) {
     case archive::entry_kind::run_opened:
     case archive::entry_kind::run_deleted:
-    case archive::entry_kind::judgement: return {.fits = true, .values = {}};
+    case archive::entry_kind::judgement:
+    case archive::entry_kind::barrier: return {.fits = true, .values = {}};  // a barrier is never stored
     case archive::entry_kind::session_joined: return recover_joining(in, decoder, e);
     case archive::entry_kind::firing: return answers_in(in.advance(e.ts));
     case archive::entry_kind::operator_mode:
