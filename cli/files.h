@@ -20,7 +20,7 @@ std::string unreadable_reason(const std::filesystem::path& path);
 std::string no_folder_reason(const std::filesystem::path& path);
 
 // Reads a whole file; "-" is standard input. nullopt, with `problem` set: it cannot be read, is a folder, or has more
-// than `most` bytes.
+// than `max_bytes` bytes.
 std::optional<std::string> read_file(const std::filesystem::path& path, std::size_t max_bytes, std::string& problem);
 
 // Writes a temporary file beside the target and renames it, so the target is replaced completely or not at all. A pipe

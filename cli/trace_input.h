@@ -57,7 +57,7 @@ class kept_trace {
 
   std::string lines(const trace_input::each_line& each);
   std::uint64_t size() const { return from_->size(); }  // as trace_input's
-  // All of it; nothing if it has more than `most` bytes or cannot be read.
+  // All of it; nothing if it has more than `max_bytes` bytes or cannot be read.
   std::optional<std::string> text(std::size_t max_bytes);
 
  private:

@@ -44,12 +44,12 @@ std::optional<refusal> refusal_from(std::string_view name) {
   return std::nullopt;
 }
 
-void refusal_note::consider(refusal other, std::string_view where, std::string problem, std::optional<limit_id> hit) {
+void refusal_note::consider(refusal other, std::string_view where, std::string words, std::optional<limit_id> hit) {
   if (other == refusal::none) return;
   if (code != refusal::none && code <= other) return;
   code = other;
   field = where;
-  text = std::move(problem);
+  text = std::move(words);
   limit = hit;
 }
 

@@ -318,9 +318,9 @@ void websocket_session::on_broken(const websocket_event& event) {
 
 // Sends and handles nothing more. Input is read and dropped until the client closes too: closing a socket with unread
 // bytes would discard what was just sent.
-void websocket_session::part(std::string problem) {
+void websocket_session::part(std::string reason) {
   closing_ = true;
-  parting_ = std::move(problem);
+  parting_ = std::move(reason);
   close_within();
 }
 
@@ -358,11 +358,11 @@ void websocket_session::watch_idleness() {
   });
 }
 
-void websocket_session::finish(std::string_view problem) {
+void websocket_session::finish(std::string_view reason) {
   if (finished_) return;
   finished_ = true;
   const auto self = shared_from_this();
-  const std::string words(problem);
+  const std::string words(reason);
   paused_.reset();
   closing_timer_.cancel();
   idle_timer_.cancel();

@@ -61,8 +61,8 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     virtual void on_drained() {}  // everything is written; may be called while handling a frame
     // Bytes of a message that is not whole, and of frames that are not written; rounded to `memory_step`. Each change.
     virtual void on_memory(std::size_t, std::size_t) {}
-    virtual void on_too_many_pings() = 0;                  // the session stops reading for up to a second; for counting
-    virtual void on_closed(std::string_view problem) = 0;  // once, after everything else
+    virtual void on_too_many_pings() = 0;                 // the session stops reading for up to a second; for counting
+    virtual void on_closed(std::string_view reason) = 0;  // once, after everything else
   };
 
   websocket_session(batched_stream stream, options options, std::shared_ptr<listener> to);
@@ -98,7 +98,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   bool has_room_for(std::size_t bytes) const;
   void on_peer_close(const websocket_event& event);
   void on_broken(const websocket_event& event);
-  void part(std::string problem);
+  void part(std::string reason);
   void append(websocket_opcode opcode, std::string_view payload);
   void flush_soon();
   void flush();
@@ -108,7 +108,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   void send_close();
   void watch_idleness();
   void close_within();
-  void finish(std::string_view problem);
+  void finish(std::string_view reason);
 
   const options options_;
   std::shared_ptr<listener> listener_;

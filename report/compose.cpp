@@ -60,7 +60,7 @@ std::string about_path(const lit_path& path, const observed& seen) {
   if (path.by == nullptr) return out;
   return out + fmt::format(" Held responsible on it: {}, {}.",
                            short_name(path.by->activation.empty() ? path.by->event : path.by->activation),
-                           path.by->problem);
+                           path.by->reason);
 }
 
 // The graph with the lit path; through the suspect only if the conclusion names one.
@@ -73,7 +73,7 @@ std::vector<block> graph_blocks(const gathered& from, const conclusion& conclude
     suspects.push_back(
         {.activation = concluded.suspect.activation,
          .event = concluded.suspect.event,
-         .problem = "named by " + concluded.method + (concluded.margin.empty() ? "" : " (" + concluded.margin + ")")});
+         .reason = "named by " + concluded.method + (concluded.margin.empty() ? "" : " (" + concluded.margin + ")")});
   }
   const lit_path path = light(from.graph.model, in_order_of_weight(from.seen), suspects);
   if (!path.stops.empty()) out.push_back(block::words(about_path(path, from.seen)));
@@ -146,7 +146,7 @@ bool lists_candidates(const part& p, const conclusion& concluded) {
 }
 
 // Why the first candidate is not the one with the highest probability; empty if it is.
-std::string why_first(const part& p) {
+std::string reason_to_be_first(const part& p) {
   if (p.scale != score_scale::probability || p.suspects.size() < 2) return {};
   const suspicion &first = p.suspects[0], &next = p.suspects[1];
   if (first.proven || first.score >= next.score || first.agent_score <= 0) return {};
@@ -161,7 +161,8 @@ section responsible_section(const observed& seen, const std::vector<part>& parts
   for (const part& p : parts) {
     if (!lists_candidates(p, concluded)) continue;
     out.blocks.push_back(block::of(suspect_table(p)));
-    if (std::string problem = why_first(p); !problem.empty()) out.blocks.push_back(block::words(std::move(problem)));
+    if (std::string reason = reason_to_be_first(p); !reason.empty())
+      out.blocks.push_back(block::words(std::move(reason)));
   }
   out.blocks.push_back(block::of(agent_table(seen)));
   return out;

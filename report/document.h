@@ -79,7 +79,7 @@ struct origin {
 // A place in the run that an attribution method holds responsible.
 struct blamed {
   std::string activation, event;  // either may be empty
-  std::string problem;            // a clause
+  std::string reason;             // a clause
 };
 
 // One candidate for the blame, as a method sees it (report/conclusion.h decides whether it is named).

@@ -12,7 +12,7 @@
 
 namespace digd::report {
 
-// A name in a picture or a sentence: escaped as in base/quote.h, cut to `most` columns.
+// A name in a picture or a sentence: escaped as in base/quote.h, cut to `max_width` columns.
 std::string short_name(const std::string& name, std::size_t max_width = 40);
 // "1,622".
 std::string grouped(std::uint64_t n);

@@ -207,7 +207,7 @@ class work {
     for (const auto& group : {out_.boundary, out_.downstream}) {
       for (const member& m : group) members.push_back(m.factor);
     }
-    out_.problem = explain(out_.graph, target_, members, options_.roots, options_.confirmed);
+    out_.causes = explain(out_.graph, target_, members, options_.roots, options_.confirmed);
     rank_levers();
   }
 

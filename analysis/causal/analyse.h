@@ -72,7 +72,7 @@ struct analysis {
   std::vector<lever> levers;       // most promising first
   graph_average structure;         // over all columns; dropped twins and restating factors have no edges
   pdag graph;                      // undirected below 500 runs, except for edges that are known beforehand
-  explanation problem;
+  explanation causes;
   std::vector<ambiguous_edge> open_edges;
 };
 

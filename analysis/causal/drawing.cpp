@@ -72,7 +72,7 @@ struct line {
 
 class drawing {
  public:
-  explicit drawing(const reported& r) : r_(r), problem_(r.found.problem) {}
+  explicit drawing(const reported& r) : r_(r), causes_(r.found.causes) {}
 
   std::string draw() {
     lay_layers();
@@ -111,15 +111,15 @@ class drawing {
 
   // An edge of open direction at the outcome counts as leading to it.
   void lay_layers() {
-    for (variable v : problem_.nodes) layer_of_[v] = 0;
-    std::vector<std::pair<variable, variable>> edges = problem_.edges;
-    for (const auto& [i, j] : problem_.undirected) {
+    for (variable v : causes_.nodes) layer_of_[v] = 0;
+    std::vector<std::pair<variable, variable>> edges = causes_.edges;
+    for (const auto& [i, j] : causes_.undirected) {
       if (i == r_.target) edges.emplace_back(j, i);
       if (j == r_.target) edges.emplace_back(i, j);
     }
-    for (std::size_t round = 0; round < problem_.nodes.size(); ++round) {
+    for (std::size_t round = 0; round < causes_.nodes.size(); ++round) {
       for (const auto& [from, to] : edges)
-        layer_of_[from] = std::max(layer_of_[from], std::min(layer_of_[to] + 1, problem_.nodes.size() - 1));
+        layer_of_[from] = std::max(layer_of_[from], std::min(layer_of_[to] + 1, causes_.nodes.size() - 1));
     }
     std::size_t last_layer = 0;
     for (const auto& [v, layer] : layer_of_) last_layer = std::max(last_layer, layer);
@@ -128,13 +128,13 @@ class drawing {
   }
 
   void place_spots() {
-    for (variable v : problem_.nodes) {
+    for (variable v : causes_.nodes) {
       at_[v] = add({v, false, layer_of_[v], 0, {}});
       const double wide = 26 + char_px * static_cast<double>(picture::width_of(name_of(v)));
       layer_width_[layer_of_[v]] = std::max(layer_width_[layer_of_[v]], wide);
     }
-    for (const auto& [from, to] : problem_.edges) connect(from, to, true);
-    for (const auto& [from, to] : problem_.undirected) connect(from, to, false);
+    for (const auto& [from, to] : causes_.edges) connect(from, to, true);
+    for (const auto& [from, to] : causes_.undirected) connect(from, to, false);
     layer_x_.push_back(margin);
     for (std::size_t k = 1; k < layer_width_.size(); ++k)
       layer_x_.push_back(layer_x_[k - 1] + layer_width_[k - 1] + gap);
@@ -252,7 +252,7 @@ class drawing {
   }
 
   const reported& r_;
-  const explanation& problem_;
+  const explanation& causes_;
   std::map<variable, std::size_t> layer_of_, at_;
   std::vector<double> layer_width_, layer_x_;
   std::vector<spot> spots_;
@@ -274,6 +274,6 @@ std::string nothing(const reported& r) {
 
 }  // namespace
 
-std::string analysis_svg(const reported& r) { return r.found.problem.nodes.empty() ? nothing(r) : drawing(r).draw(); }
+std::string analysis_svg(const reported& r) { return r.found.causes.nodes.empty() ? nothing(r) : drawing(r).draw(); }
 
 }  // namespace digd::causal

@@ -76,10 +76,10 @@ std::string analysis_text(const reported& r) {
     out += "\nDownstream: influenced by the outcome; changing these does not change it\n";
     for (const member& m : a.downstream) member_line(out, r, m);
   }
-  if (!a.problem.edges.empty() || !a.problem.undirected.empty()) {
+  if (!a.causes.edges.empty() || !a.causes.undirected.empty()) {
     out += "\nHow the outcome comes about\n";
-    for (const auto& [from, to] : a.problem.edges) out += edge_text(r, from, to, " -> ");
-    for (const auto& [i, j] : a.problem.undirected) out += edge_text(r, i, j, " -- ");
+    for (const auto& [from, to] : a.causes.edges) out += edge_text(r, from, to, " -> ");
+    for (const auto& [i, j] : a.causes.undirected) out += edge_text(r, i, j, " -- ");
   }
   if (!a.open_edges.empty()) {
     out += "\nWorth an experiment: directions that runs alone cannot show\n";
@@ -125,12 +125,12 @@ void edge_json(json_writer& w, const reported& r, variable from, variable to, bo
 
 void explanation_json(json_writer& w, const reported& r) {
   w.key("explanation").open_object().key("nodes").open_array();
-  for (variable v : r.found.problem.nodes) w.text(r.data[v].name);
+  for (variable v : r.found.causes.nodes) w.text(r.data[v].name);
   w.close_array().key("roots").open_array();
-  for (variable v : r.found.problem.roots) w.text(r.data[v].name);
+  for (variable v : r.found.causes.roots) w.text(r.data[v].name);
   w.close_array().key("edges").open_array();
-  for (const auto& [from, to] : r.found.problem.edges) edge_json(w, r, from, to, true);
-  for (const auto& [i, j] : r.found.problem.undirected) edge_json(w, r, i, j, false);
+  for (const auto& [from, to] : r.found.causes.edges) edge_json(w, r, from, to, true);
+  for (const auto& [i, j] : r.found.causes.undirected) edge_json(w, r, i, j, false);
   w.close_array().close_object();
 }
 
@@ -226,7 +226,7 @@ std::string analysis_dot(const reported& r) {
   const auto in = [](const std::vector<member>& members, variable v) {
     return std::any_of(members.begin(), members.end(), [v](const member& m) { return m.factor == v; });
   };
-  for (variable v : a.problem.nodes) {
+  for (variable v : a.causes.nodes) {
     std::string look;
     if (v == r.target) look = ", shape=ellipse, style=bold";
     else if (in(a.boundary, v)) look = ", style=filled, fillcolor=lightyellow";
@@ -238,8 +238,8 @@ std::string analysis_dot(const reported& r) {
     out += "  n" + std::to_string(from) + " -> n" + std::to_string(to) + " [label=\"" + shown(support) + "\"" + more +
            "];\n";
   };
-  for (const auto& [from, to] : a.problem.edges) edge(from, to, "");
-  for (const auto& [i, j] : a.problem.undirected) edge(i, j, ", dir=none");
+  for (const auto& [from, to] : a.causes.edges) edge(from, to, "");
+  for (const auto& [i, j] : a.causes.undirected) edge(i, j, ", dir=none");
   return out + "}\n";
 }
 

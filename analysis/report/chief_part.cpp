@@ -139,7 +139,7 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
     out.blamed.push_back(
         {.activation = {},
          .event = log.steps[a.ranking[i].step].event,
-         .problem = fmt::format("number {} of CHIEF's suspects ({})", i + 1, confidence_text(a.ranking[i]))});
+         .reason = fmt::format("number {} of CHIEF's suspects ({})", i + 1, confidence_text(a.ranking[i]))});
   }
   return out;
 }

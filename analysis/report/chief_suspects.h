@@ -6,8 +6,8 @@
 
 namespace digd::report {
 
-// Sets `scale`, `suspects` (at most `most`) and `candidates`. Scores that are not calibrated rank nobody. Only proven
-// findings and evaluators that accuse are evidence.
+// Sets `scale`, `suspects` (at most `max_rows`) and `candidates`. Scores that are not calibrated rank nobody. Only
+// proven findings and evaluators that accuse are evidence.
 void add_suspects(part& into, const chief::flat_log& log, const chief::attribution& a, std::size_t max_rows);
 
 }  // namespace digd::report

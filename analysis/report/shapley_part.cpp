@@ -180,8 +180,8 @@ void blame(part& out, const shapley::report& r) {
     if (shapley::without_rounding(r.result.phi, p) <= 0 || ++rank > max_blamed) return;
     out.blamed.push_back({.activation = r.game.players().name_of(static_cast<shapley::player_index>(p)),
                           .event = {},
-                          .problem = fmt::format("number {} by Shapley value (φ = {})", rank,
-                                                 with_interval(phi[p], r.result.phi.error[p]))});
+                          .reason = fmt::format("number {} by Shapley value (φ = {})", rank,
+                                                with_interval(phi[p], r.result.phi.error[p]))});
   }
 }
 

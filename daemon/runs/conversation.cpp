@@ -372,13 +372,13 @@ void conversation::on_replaced() {
 
 // ---- the end
 
-void conversation::on_closed(std::string_view problem) {
+void conversation::on_closed(std::string_view reason) {
   hello_deadline_.cancel();
   rate_timer_.cancel();
   quiet_timer_.cancel();
-  if (problem.starts_with(net::slow_client_words)) home_.counts().slow_clients.add();
-  if (problem.starts_with(net::idle_words)) home_.counts().idle_connections.add();
-  if (!log_name_.empty()) spdlog::info("session_closed {} reason={}", log_name_, digd::quoted(problem));
+  if (reason.starts_with(net::slow_client_words)) home_.counts().slow_clients.add();
+  if (reason.starts_with(net::idle_words)) home_.counts().idle_connections.add();
+  if (!log_name_.empty()) spdlog::info("session_closed {} reason={}", log_name_, digd::quoted(reason));
   leave();
 }
 

@@ -47,7 +47,7 @@ class conversation final : public net::websocket_session::listener,
   bool on_too_large(std::size_t bytes, time_point read_at) override;
   void on_too_many_pings() override;
   void on_memory(std::size_t partial, std::size_t unwritten) override;
-  void on_closed(std::string_view problem) override;
+  void on_closed(std::string_view reason) override;
   void on_drained() override;
 
   // ---- from the run

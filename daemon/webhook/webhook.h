@@ -96,12 +96,12 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   void finished(std::uint64_t run_number, std::int64_t id, const post_result& result);
   void delivered(std::uint64_t run_number, run_queue& queue);
   void failed(std::uint64_t run_number, run_queue& queue, const post_result& result);
-  void make_dead_letter(std::uint64_t run_number, run_queue& queue, const std::string& error);
+  void make_dead_letter(std::uint64_t run_number, run_queue& queue, const std::string& problem);
   void remove_first(std::uint64_t run_number, run_queue& queue);
   void schedule(std::uint64_t run_number, run_queue& queue, clock::time_point due);
   void wait_for_next();
-  void log_failure(const stored_callback& callback, const std::string& error);
-  void log_if_failed(const archive::failure& error);
+  void log_failure(const stored_callback& callback, const std::string& problem);
+  void log_if_failed(const archive::failure& failed);
   void count_dead();
   bool matches(const archive::callback_row& row, bool& unreadable);
   bool exports_spans() const { return target_->settings.format == "otlp"; }

@@ -119,7 +119,7 @@ class inbox {
 
   // While set, every message except `run_ended` is refused with it. The record then has a line that replaces the
   // message.
-  void refuse_messages(std::optional<refusal_note> problem) { refusal_ = std::move(problem); }
+  void refuse_messages(std::optional<refusal_note> refusal) { refusal_ = std::move(refusal); }
 
   // ---- reading back a trace or an archive
   // Repeats the change that one of digd's own lines records.

@@ -170,8 +170,8 @@ TEST_CASE("the_lit_path_goes_from_the_first_cause_through_the_suspect_to_the_det
   CHECK(plain.stops[2].id == "e4");
   CHECK(plain.by == nullptr);
 
-  const std::vector<blamed> suspects{{.activation = "v9", .event = {}, .problem = "not in the graph"},
-                                     {.activation = "v2", .event = {}, .problem = "number 1"}};
+  const std::vector<blamed> suspects{{.activation = "v9", .event = {}, .reason = "not in the graph"},
+                                     {.activation = "v2", .event = {}, .reason = "number 1"}};
   std::vector<const detection*> detections;
   for (const reported_detection& d : run.seen.detections) detections.push_back(&d.detection);
   const lit_path by = light(run.graph.model, detections, suspects);

@@ -89,7 +89,7 @@ class fleet_view {
   std::string remove_evicted();
   std::string remove(std::int64_t run_number);
   std::string forget_all();
-  void fail_all(const std::string& error);
+  void fail_all(const std::string& problem);
   bool send(std::string_view line);
   std::vector<std::string> command() const;
 
