@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "archive/damage_watch.h"
+#include "archive/entry_pool.h"
 #include "archive/reader.h"
 #include "archive/store.h"
 #include "archive/write_queue.h"
@@ -20,6 +21,7 @@ struct shared_queue {
 
   counters counted;
   write_queue queue;
+  entry_pool used;
 };
 
 }  // namespace
@@ -27,10 +29,20 @@ struct shared_queue {
 struct producer::state {
   std::shared_ptr<shared_queue> at;  // destroyed after `token`, which points into it
   std::unique_ptr<write_queue::push_token> token;
+  std::vector<entry_ptr> empty;  // from the pool
 };
 
 producer::producer(std::unique_ptr<state> s) : state_(std::move(s)) {}
 producer::~producer() = default;
+
+entry_ptr producer::make_entry() {
+  std::vector<entry_ptr>& empty = state_->empty;
+  if (empty.empty()) state_->at->used.take(empty);
+  if (empty.empty()) return std::make_unique<entry>();
+  entry_ptr made = std::move(empty.back());
+  empty.pop_back();
+  return made;
+}
 
 bool producer::try_push(entry_ptr& entry) {
   auto& at = *state_->at;
@@ -72,7 +84,8 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
   made->names = std::move(*names);
   made->next_run = made->file.next_run_number();
   made->at = std::make_shared<shared_queue>(o);
-  made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->file, std::move(on_durable));
+  made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->at->used, made->file,
+                                          std::move(on_durable));
   if (o.look_for_damage_ms > 0) {
     made->watch = std::make_unique<damage_watch>(o.path, o.vfs, std::chrono::milliseconds(o.look_for_damage_ms),
                                                  [on_health = o.on_health](const std::string& words) {

@@ -1,5 +1,7 @@
 #include "archive/entry.h"
 
+#include <utility>
+
 #include "base/json_writer.h"
 
 namespace digd::archive {
@@ -21,6 +23,9 @@ std::size_t held_by(const intervention_row& row) {
 std::size_t held_by(const outcome_row& row) {
   return sizeof row + row.rule.size() + row.outcome.size() + size_of(row.event);
 }
+
+// The texts of most messages.
+constexpr std::string entry::*kept_texts[] = {&entry::session, &entry::type, &entry::frame, &entry::verdicts};
 
 }  // namespace
 
@@ -54,6 +59,21 @@ std::optional<entry_kind> entry_kind_from(std::string_view name) {
 bool is_own_line(entry_kind kind) {
   return kind == entry_kind::operator_mode || kind == entry_kind::limit || kind == entry_kind::semantics ||
          kind == entry_kind::decision;
+}
+
+void entry::reset() {
+  entry fresh;
+  for (const auto text : kept_texts) {
+    (this->*text).clear();
+    (fresh.*text).swap(this->*text);
+  }
+  *this = std::move(fresh);
+}
+
+std::size_t entry::text_capacity() const {
+  std::size_t sum = 0;
+  for (const auto text : kept_texts) sum += (this->*text).capacity();
+  return sum;
 }
 
 bool entry::shrink() {

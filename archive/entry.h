@@ -95,6 +95,10 @@ struct entry {
 
   std::size_t bytes() const;  // approximate size in memory
 
+  // Makes it like a new one, but its texts keep their memory.
+  void reset();
+  std::size_t text_capacity() const;  // the memory that `reset` keeps
+
   // Shrinks an entry that is too large to be stored. It removes texts that a replay can restore: those over
   // `max_shrunk_bytes` among its verdicts, detections and interventions. The frame stays. False: there is nothing to
   // remove.

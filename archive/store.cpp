@@ -8,14 +8,17 @@
 
 #include "archive/detection_text.h"
 #include "archive/files.h"
+#include "archive/log_vfs.h"
 #include "archive/salvage.h"
 #include "archive/verdict_text.h"
+#include "base/thread_yield.h"
 
 namespace digd::archive {
 
 namespace {
 
 constexpr int busy_while_opening_ms = 2'000;
+constexpr std::size_t entries_a_step = 8;
 
 constexpr std::uint64_t max_usage_sum = std::uint64_t{1} << 61;  // twice it is an SQLite integer
 
@@ -56,7 +59,7 @@ open_trouble store::open(const settings& settings) {
     case file_lock::result::failed: return {archive_error::cannot_open, words};
   }
   if (auto found = finish_salvage(settings.path)) return found;
-  if (failure error = db_.open(settings.path, open_mode::create, settings.vfs)) return error;
+  if (failure error = db_.open(settings.path, open_mode::create, log_vfs(settings.vfs))) return error;
   db_.set_busy_timeout(busy_while_opening_ms);
   bool is_new = false;
   if (auto found = recognise(db_, is_new)) return found;
@@ -76,6 +79,15 @@ open_trouble store::open(const settings& settings) {
 }
 
 failure store::prepare() {
+  failure failed = read_next_numbers();
+  if (!failed) failed = prepare_statements();
+  if (!failed) failed = find_unfinished_deletions();
+  if (!failed) failed = count_free_pages();
+  sqlite3_wal_hook(db_.get(), keep_log_pages, &log_pages_);
+  return failed;
+}
+
+failure store::read_next_numbers() {
   std::int64_t highest = 0;
   // AUTOINCREMENT keeps the highest number, so numbers of deleted runs are not reused.
   failure failed = db_.query(
@@ -93,6 +105,10 @@ failure store::prepare() {
   next_row("detections", "id", next_.detection);
   next_row("interventions", "row", next_.intervention);
   next_row("outcomes", "id", next_.outcome);
+  return failed;
+}
+
+failure store::prepare_statements() {
   const std::pair<statement*, const char*> items[] = {
       {&begin_, "BEGIN IMMEDIATE"},
       {&commit_, "COMMIT"},
@@ -152,13 +168,15 @@ failure store::prepare() {
        " WHERE number = ?1"},
   };
   for (const auto& [into, sql] : items) {
-    if (!failed) failed = db_.prepare(sql, *into);
+    if (failure failed = db_.prepare(sql, *into)) return failed;
   }
-  sqlite3_wal_hook(db_.get(), keep_log_pages, &log_pages_);
-  statement unfinished;  // deletions that an earlier daemon did not complete
-  if (!failed) failed = db_.prepare("SELECT number FROM runs WHERE deleting <> 0 ORDER BY number", unfinished);
+  return {};
+}
+
+failure store::find_unfinished_deletions() {
+  statement unfinished;
+  failure failed = db_.prepare("SELECT number FROM runs WHERE deleting <> 0 ORDER BY number", unfinished);
   while (!failed && unfinished.step(failed)) leaving_.push_back(static_cast<std::uint64_t>(unfinished.integer(0)));
-  if (!failed) failed = count_free_pages();
   return failed;
 }
 
@@ -172,6 +190,7 @@ store::result store::write(std::span<const std::unique_ptr<entry>> entries) {
   changes_.clear();
   done.failed = begin_.run();
   for (std::size_t i = 0; i < entries.size() && !done.failed; ++i) {
+    if (i % entries_a_step == 0) background_steps::step();
     done.failed = put(*entries[i]);
     if (done.failed) done.at = i;
   }

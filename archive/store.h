@@ -68,6 +68,9 @@ class store {
 
  private:
   failure prepare();
+  failure read_next_numbers();
+  failure prepare_statements();
+  failure find_unfinished_deletions();  // those that an earlier daemon did not complete
   failure put(const entry& entry);
   failure mark_deleted(std::uint64_t run_number);
   failure put_judgement(const entry& entry);

@@ -12,6 +12,7 @@
 
 #include "base/thread_name.h"
 #include "base/thread_priority.h"
+#include "base/thread_yield.h"
 
 namespace digd::archive {
 
@@ -57,10 +58,12 @@ class writer::disk_work {
   std::atomic<clock::rep>& since_;
 };
 
-writer::writer(const options& options, counters& counted, write_queue& queue, store& into, durable_callback on_durable)
+writer::writer(const options& options, counters& counted, write_queue& queue, entry_pool& used, store& into,
+               durable_callback on_durable)
     : options_(options),
       counted_(counted),
       queue_(queue),
+      used_(used),
       store_(into),
       on_durable_(std::move(on_durable)),
       checkpoint_at_(options.checkpoint_pages) {
@@ -124,6 +127,7 @@ void writer::work() {
 bool writer::write_and_tidy() {
   const disk_work at_disk(disk_work_since_);
   const clock::time_point begun = clock::now();
+  background_steps::begin(microseconds{options_.yield_us});
   if (!write()) return false;
   // Deletes for as long as the batch took, at least one step, so that deletion keeps up with arriving entries.
   const clock::time_point until = clock::now() + (clock::now() - begun);
@@ -162,7 +166,7 @@ bool writer::write() {
   set_trouble(write_trouble_, {});
   report(batch_);
   queue_.settle(batch_);
-  batch_.clear();
+  used_.give_back(batch_);
   keep_log_short();
   return true;
 }

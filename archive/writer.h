@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "archive/archive.h"
+#include "archive/entry_pool.h"
 #include "archive/store.h"
 #include "archive/write_queue.h"
 
@@ -23,7 +24,8 @@ class writer {
   using durable_callback = std::function<void(std::span<const durable>)>;
 
   // All references must outlive the writer. Until `stop` has returned, only the writer uses the store.
-  writer(const options& options, counters& counted, write_queue& queue, store& into, durable_callback on_durable);
+  writer(const options& options, counters& counted, write_queue& queue, entry_pool& used, store& into,
+         durable_callback on_durable);
   ~writer() { stop(); }
 
   void stop();
@@ -57,6 +59,7 @@ class writer {
   const options& options_;
   counters& counted_;
   write_queue& queue_;
+  entry_pool& used_;
   store& store_;
   durable_callback on_durable_;
 

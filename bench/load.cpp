@@ -2,7 +2,7 @@
 // the socket.
 //
 //   digd-load --digd PORT:PID (--echo PORT:PID | --plain PORT:PID) [--connections N] [--in-flight N] [--events N]
-//             [--blocks N] [--rate R] [--bytes N] [--outputs]
+//             [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
 //
 // With --plain the other server is a second digd with other settings. With --outputs the events are outputs of
 // activations that report their usage, which guards judge.
@@ -14,16 +14,22 @@
 // not hide the requests that it delayed (coordinated omission). Without it, each connection keeps `in-flight` events
 // unanswered.
 //
+// --slowest FILE: writes the slowest thousandth of the events of each server, one in a line: the server, then from when
+// to when, in nanoseconds of CLOCK_MONOTONIC. bench/slowest.py finds what they waited for.
+//
 // Prints one JSON line: for both servers, latencies in nanoseconds, events a second, and events a second of CPU time
 // (/proc/PID/task/*/schedstat), both of the threads that serve sockets, which digd names engine-N, and of the whole
 // process.
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -39,6 +45,7 @@ struct load_options {
   std::size_t connections = 1, in_flight = 1, events = 500, blocks = 40, bytes = 600;
   double rate = 0;  // events a second over all connections; 0: as fast as answers arrive
   bool outputs = false;
+  std::string slowest;
 };
 
 // CPU nanoseconds of a process.
@@ -62,7 +69,7 @@ cpu_time cpu_of(int pid) {
 class server {
  public:
   server(std::string name, const std::string& where, const load_options& options)
-      : name_(std::move(name)), options_(options) {
+      : name_(std::move(name)), options_(options), latencies_(!options.slowest.empty()) {
     const server_place at = place_of(where);
     pid_ = at.pid;
     const std::string runs = "load-" + stamp() + "-";
@@ -74,8 +81,8 @@ class server {
 
   // Plays one block. The first, a warm-up, does not count.
   void play(bool counts) {
-    histogram unkept;
-    histogram& to = counts ? latencies_ : unkept;
+    trip_log unkept;
+    trip_log& to = counts ? latencies_ : unkept;
     const cpu_time cpu = cpu_of(pid_);
     const std::uint64_t begun = now_ns();
     const std::size_t total = options_.events * connections_.size();
@@ -103,6 +110,13 @@ class server {
            ",\"per_cpu_second\":" + per(cpu_) + "}";
   }
 
+  void write_slowest(std::ostream& to) const {
+    std::vector<trip> trips = latencies_.trips();
+    const std::size_t slow = std::max<std::size_t>(trips.size() / 1000, 1);
+    std::ranges::sort(trips, std::greater{}, [](const trip& one) { return one.until - one.since; });
+    for (const trip& one : trips | std::views::take(slow)) to << name_ << ' ' << one.since << ' ' << one.until << '\n';
+  }
+
  private:
   std::uint64_t due(std::size_t n, std::uint64_t begun) const {
     return options_.rate > 0 ? begun + static_cast<std::uint64_t>(static_cast<double>(n) / options_.rate * 1e9) : 0;
@@ -126,7 +140,7 @@ class server {
     for (auto& client : connections_) client->write();
   }
 
-  std::size_t wait_and_read(histogram& to, std::uint64_t until) {
+  std::size_t wait_and_read(trip_log& to, std::uint64_t until) {
     fds_.clear();
     for (auto& client : connections_)
       fds_.push_back({client->fd(), static_cast<short>(POLLIN | (client->wants_to_write() ? POLLOUT : 0)), 0});
@@ -151,7 +165,7 @@ class server {
   int pid_ = 0;
   std::vector<std::unique_ptr<connection>> connections_;
   std::vector<pollfd> fds_;
-  histogram latencies_;
+  trip_log latencies_;
   std::uint64_t wall_ = 0, serving_ = 0, cpu_ = 0;
 };
 
@@ -179,6 +193,7 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--rate", options.rate, "events a second, over all connections; 0: as they are answered")
       ->capture_default_str();
+  app.add_option("--slowest", options.slowest, "the file for the slowest thousandth of the events");
   CLI11_PARSE(app, argc, argv);
   const bool is_plain = !plain_at.empty();
   server digd("digd", digd_at, options), other(is_plain ? "plain" : "echo", is_plain ? plain_at : echo_at, options);
@@ -188,6 +203,12 @@ int run(int argc, char** argv) {
     server& second = i % 2 == 0 ? other : digd;
     first.play(i > 0);
     second.play(i > 0);
+  }
+  if (!options.slowest.empty()) {
+    std::ofstream file(options.slowest);
+    digd.write_slowest(file);
+    other.write_slowest(file);
+    if (!file.flush()) fail("cannot write " + options.slowest);
   }
   std::cout << "{" << digd.json() << "," << other.json() << "}\n";
   return 0;

@@ -19,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bench/histogram.h"
 #include "bench/load_story.h"
@@ -30,6 +31,26 @@ using steady = std::chrono::steady_clock;
 inline std::uint64_t now_ns() { return static_cast<std::uint64_t>(steady::now().time_since_epoch().count()); }
 
 [[noreturn]] inline void fail(const std::string& problem) { throw std::runtime_error(problem); }
+
+// From the time that an event's latency counts from to its answer, on the steady clock.
+struct trip {
+  std::uint64_t since, until;
+};
+
+// The latencies of answered events, and the trips themselves if they are kept.
+class trip_log : public histogram {
+ public:
+  explicit trip_log(bool keeps_trips = false) : keeps_trips_(keeps_trips) {}
+  void add(const trip& done) {
+    histogram::add(done.until - done.since);
+    if (keeps_trips_) trips_.push_back(done);
+  }
+  const std::vector<trip>& trips() const { return trips_; }
+
+ private:
+  bool keeps_trips_;
+  std::vector<trip> trips_;
+};
 
 class connection {
  public:
@@ -75,8 +96,8 @@ class connection {
     written_ = 0;
   }
 
-  // Reads the available bytes and adds the latency of each answered event to `to`. Returns their number.
-  std::size_t read(histogram& to) {
+  // Reads the available bytes and adds each answered event to `to`. Returns their number.
+  std::size_t read(trip_log& to) {
     const ssize_t n = ::recv(fd_, in_.get() + had_, in_bytes - had_, 0);
     if (n == 0 || (n < 0 && errno != EAGAIN)) fail("a server closed the connection");
     had_ += static_cast<std::size_t>(std::max<ssize_t>(n, 0));
@@ -113,7 +134,7 @@ class connection {
     if (welcome.find("\"type\":\"error\"") != std::string::npos) fail(welcome);
   }
 
-  std::size_t take_frames(histogram& to) {
+  std::size_t take_frames(trip_log& to) {
     const std::string_view received(in_.get(), had_);
     std::size_t at = 0, answered = 0;
     while (received.size() - at >= 2) {
@@ -135,7 +156,7 @@ class connection {
     return answered;
   }
 
-  std::size_t take_frame(std::string_view text, histogram& to) {
+  std::size_t take_frame(std::string_view text, trip_log& to) {
     if (!echoes_ && text.starts_with(R"({"type":"ack")")) return 0;
     // On a busy machine the load pauses for longer than a rule's window.
     if (!echoes_ && text.starts_with(R"({"type":"intervention")")) return 0;
@@ -145,7 +166,7 @@ class connection {
     const std::uint64_t since = sent_.front().since;
     sent_.pop_front();
     if (since == 0) return 0;
-    to.add(now_ns() - since);
+    to.add({since, now_ns()});
     return 1;
   }
 

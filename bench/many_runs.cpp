@@ -37,7 +37,7 @@ std::uint64_t resident_bytes(int pid) {
 }
 
 // Waits at most until `until` for the connection, then reads. Returns the number of answered events.
-std::size_t serve(connection& client, histogram& to, std::uint64_t until) {
+std::size_t serve(connection& client, trip_log& to, std::uint64_t until) {
   client.write();
   pollfd fd{client.fd(), static_cast<short>(POLLIN | (client.wants_to_write() ? POLLOUT : 0)), 0};
   const std::uint64_t now = now_ns(), left = until > now ? until - now : 0;
@@ -47,7 +47,7 @@ std::size_t serve(connection& client, histogram& to, std::uint64_t until) {
 }
 
 void answer_all(connection& client) {
-  histogram unkept;
+  trip_log unkept;
   for (const std::uint64_t until = now_ns() + 10'000'000'000; client.unanswered() > 0 || client.wants_to_write();) {
     serve(client, unkept, until);
     if (now_ns() > until) fail("a server has not answered for ten seconds");
@@ -68,7 +68,7 @@ class burst {
 
  private:
   void work() {
-    histogram unkept;
+    trip_log unkept;
     while (!stop_) {
       while (on_ && to_.unanswered() < burst_in_flight) to_.add_event(now_ns());
       answered_ += serve(to_, unkept, now_ns() + 5'000'000);
@@ -89,8 +89,8 @@ class probed {
         burst_(at.port, runs + "burst", name_ == "echo") {}
 
   void play(bool with_burst, std::uint64_t ns, bool counts) {
-    histogram unkept;
-    histogram& to = counts ? latencies_[with_burst] : unkept;
+    trip_log unkept;
+    trip_log& to = counts ? latencies_[with_burst] : unkept;
     const std::uint64_t answered = burst_.answered(), begun = now_ns();
     burst_.set_active(with_burst);
     for (std::uint64_t due = begun; due < begun + ns; due += probe_every_ns) {
@@ -121,7 +121,7 @@ class probed {
   std::string name_;
   connection probe_;
   burst burst_;
-  std::array<histogram, 2> latencies_;  // without, with the burst
+  std::array<trip_log, 2> latencies_;  // without, with the burst
   std::uint64_t burst_events_ = 0, burst_ns_ = 0;
 };
 

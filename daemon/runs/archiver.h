@@ -26,6 +26,7 @@ class archiver {
   archiver(boost::asio::io_context& on, std::unique_ptr<archive::producer> to, std::function<void()> on_relieved);
 
   bool is_on() const { return to_ != nullptr; }
+  archive::entry_ptr make_entry() { return to_->make_entry(); }  // empty; only if `is_on`
   void push(archive::entry_ptr entry);
 
   // ---- any thread

@@ -70,9 +70,7 @@ archive::outcome_row row_of(const outcome_report& o) {
 
 }  // namespace
 
-archive::entry_ptr entry_of(const ingest::record& record) {
-  auto made = std::make_unique<archive::entry>();
-  archive::entry& e = *made;
+void fill_entry(archive::entry& e, const ingest::record& record) {
   e.kind = kind_of(record.kind);
   e.session = record.session;
   e.seq = record.seq;
@@ -98,7 +96,6 @@ archive::entry_ptr entry_of(const ingest::record& record) {
                                .json = record.interventions[i]});
   }
   for (const outcome_report& o : record.answer.outcomes) e.outcomes.push_back(row_of(o));
-  return made;
 }
 
 archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group) {

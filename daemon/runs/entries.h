@@ -8,8 +8,8 @@
 
 namespace digd::daemon {
 
-// Fills all but `run_number`, `n` and `arrived_ms`.
-archive::entry_ptr entry_of(const ingest::record& record);
+// Fills an empty entry, except for `run_number`, `n` and `arrived_ms`, which the run's host adds. So in the others.
+void fill_entry(archive::entry& entry, const ingest::record& record);
 archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group);
 archive::entry_ptr joining_entry(const hello& greeting, std::string_view frame);
 

@@ -298,7 +298,10 @@ void run_host::keep(const ingest::record& record) {
     open_run_.reset();
     owner_.runs().ended(*this, *record.ended);
   }
-  if (owner_.records().is_on()) push(entry_of(record));
+  if (!owner_.records().is_on()) return;
+  archive::entry_ptr entry = owner_.records().make_entry();
+  fill_entry(*entry, record);
+  push(std::move(entry));
 }
 
 void run_host::count(const ingest::record& record) {
@@ -424,7 +427,7 @@ std::size_t run_host::graph_size() const {
 std::size_t run_host::memory_bytes() const {
   constexpr std::size_t bytes_of_a_node = 256;  // with its names and its lists
   std::size_t bytes = graph_size() * bytes_of_a_node;
-  for (const ingest::session& s : inbox_.sessions()) bytes += s.unacked_bytes + s.held_bytes;
+  for (const ingest::session& s : inbox_.sessions()) bytes += s.unacked.bytes() + s.held_bytes;
   return bytes;
 }
 

@@ -185,8 +185,7 @@ void inbox::keep_and_answer(session_index s, record& item) {
   if (!item.answered.empty()) note_answered(s, item.answered);
   if (!item.response.empty()) work().effects.send(s, type, item.response, item.answer.refused.code);
   if (options_.keep_replies) {
-    from.unacked.push_back({item.seq, type, item.response, item.answer.refused.code});
-    from.unacked_bytes += item.response.size();
+    from.unacked.add({item.seq, type, item.response, item.answer.refused.code});
   }
   if (!item.answer.unjudged.empty()) keep_unjudged(item.answer.unjudged);
 }
@@ -194,9 +193,9 @@ void inbox::keep_and_answer(session_index s, record& item) {
 // A seq that was used up before: its answer is sent again, as it may have been lost.
 void inbox::repeat(session_index s, std::uint64_t seq) {
   effects& out = work().effects;
-  for (const session::reply& r : sessions_[s].unacked) {
+  sessions_[s].unacked.each([&](const reply_log::reply& r) {
     if (r.seq == seq && !r.frame.empty()) out.send(s, r.type, out.own(std::string(r.frame)), r.code);
-  }
+  });
   forget_replies(sessions_[s]);
   out.acknowledge(s);
 }
@@ -262,11 +261,10 @@ void inbox::durable(session_index s, std::uint64_t seq) {
 void inbox::forget_replies(session& of) {
   const std::uint64_t upto = std::min(of.durable_seq, of.place);
   const auto is_full = [&] {
-    return of.unacked.size() > options_.window || of.unacked_bytes > max_durable_reply_bytes;
+    return of.unacked.size() > options_.window || of.unacked.bytes() > max_durable_reply_bytes;
   };
-  while (!of.unacked.empty() && of.unacked.front().seq <= upto && (!options_.keep_durable_replies || is_full())) {
-    of.unacked_bytes -= of.unacked.front().frame.size();
-    of.unacked.pop_front();
+  while (!of.unacked.empty() && of.unacked.first_seq() <= upto && (!options_.keep_durable_replies || is_full())) {
+    of.unacked.remove_first();
   }
 }
 

@@ -23,6 +23,7 @@
 #include "ingest/protocol/decode.h"
 #include "ingest/protocol/effects.h"
 #include "ingest/protocol/record.h"
+#include "ingest/protocol/reply_log.h"
 #include "model/answer.h"
 #include "model/settings.h"
 
@@ -34,14 +35,7 @@ struct session {
   std::uint64_t taken_seq = 0;    // the last seq used up
   std::uint64_t place = 0;        // the connection's last seq: behind taken_seq while it sends again what it kept
   std::uint64_t durable_seq = 0;  // the last seq that is durable
-  struct reply {
-    std::uint64_t seq;
-    frame_type type;
-    std::string frame;  // empty: the message had no answer
-    refusal code = refusal::none;
-  };
-  boost::container::deque<reply> unacked;  // for a client that reconnects before it got them
-  std::size_t unacked_bytes = 0;
+  reply_log unacked;              // for a client that reconnects before it got them
   struct held_frame {
     std::string frame;
     milliseconds release_at;

@@ -80,10 +80,10 @@ void inbox::send_interventions(const record& item) {
 const effects& inbox::resume(session_index s, std::optional<std::uint64_t> answered_seq) {
   effects& out = begin();
   if (answered_seq && options_.keep_durable_replies) {
-    for (const session::reply& r : sessions_[s].unacked) {
+    sessions_[s].unacked.each([&](const reply_log::reply& r) {
       const bool is_missing = r.seq > *answered_seq && r.seq <= sessions_[s].durable_seq && !r.frame.empty();
       if (is_missing) out.send(s, r.type, out.own(std::string(r.frame)), r.code);
-    }
+    });
   }
   sessions_[s].place = sessions_[s].durable_seq;  // the client sends everything after it again, also held frames
   forget_replies(sessions_[s]);

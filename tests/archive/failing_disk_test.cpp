@@ -24,8 +24,10 @@ TEST_CASE("nothing_is_durable_while_the_disk_fails_and_everything_is_once_it_wor
       {SQLITE_READONLY, false, "cannot be written"},
       {SQLITE_IOERR_FSYNC, true, "disk reports an error"},
   }));
+  const bool is_plain = GENERATE(false, true);  // the archive then gathers no writes
   temporary_folder folder;
   faulty_disk disk;
+  if (is_plain) disk.characteristics = 0;
   reports seen;
   auto a = open_archive(on(disk, folder), seen);
   auto p = a->make_producer();

@@ -60,8 +60,7 @@ struct file_calls {
   static int is_reserved(sqlite3_file* f, int* out) { return real(f).xCheckReservedLock(of(f).real, out); }
   static int control(sqlite3_file* f, int value, void* arg) { return real(f).xFileControl(of(f).real, value, arg); }
   static int sector_size(sqlite3_file* f) { return real(f).xSectorSize(of(f).real); }
-  // It claims no special properties of the disk, so the tests hold for a plain disk.
-  static int characteristics(sqlite3_file*) { return 0; }
+  static int characteristics(sqlite3_file* f) { return of(f).disk->characteristics; }
   static int shm_map(sqlite3_file* f, int page, int bytes, int extend, void volatile** out) {
     return real(f).xShmMap(of(f).real, page, bytes, extend, out);
   }
@@ -140,6 +139,7 @@ bool faulty_disk::should_fail(int code, const std::string& only, const std::stri
 }
 
 int faulty_disk::next_write_result(const std::string& path) {
+  if (path.ends_with("-wal")) ++log_writes;
   if (die_after_writes >= 0 && die_after_writes-- == 0) ::raise(SIGKILL);
   std::lock_guard guard(mutex_);
   return should_fail(write_code_, write_only_, path) ? write_code_ : SQLITE_OK;

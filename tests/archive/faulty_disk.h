@@ -28,6 +28,9 @@ class faulty_disk {
   void fail_syncs(int code, const std::string& only = {});
   void work_again();
 
+  // What it claims to be. Set it before a file is opened.
+  std::atomic<int> characteristics{SQLITE_IOCAP_POWERSAFE_OVERWRITE};
+
   // While true, a sync does not return.
   std::atomic<bool> syncs_hang{false};
 
@@ -37,7 +40,8 @@ class faulty_disk {
   // The process kills itself in place of a write, after so many further writes; below 0: never.
   std::atomic<int> die_after_writes{-1};
 
-  std::atomic<std::uint64_t> failed{0};  // operations that were made to fail
+  std::atomic<std::uint64_t> failed{0};      // operations that were made to fail
+  std::atomic<std::uint64_t> log_writes{0};  // calls that wrote to a log
 
  private:
   struct undo {

@@ -1,0 +1,35 @@
+// Entries that the writer is done with, for the engine threads to fill again: their texts keep their memory. Freeing
+// them on the writer's thread would cost the engine's thread a fifth of its time, in the allocator
+// (docs/performance.md).
+//
+// Thread: any; a lock, for `entries_at_once` entries at a time. Bounds: `max_entries`, each with at most
+// `max_kept_bytes` of texts; further entries are freed.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+#include <vector>
+
+#include "archive/entry.h"
+
+namespace digd::archive {
+
+class entry_pool {
+ public:
+  static constexpr std::size_t max_entries = 4'096;
+  static constexpr std::size_t max_kept_bytes = 4'096;
+  static constexpr std::size_t entries_at_once = 64;
+
+  // Moves up to `entries_at_once` empty entries to `into`; none if there are none.
+  void take(std::vector<entry_ptr>& into);
+  // Empties the entries and keeps them, as far as the bounds allow. `done` is empty afterwards.
+  void give_back(std::vector<entry_ptr>& done);
+
+  std::size_t size() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<entry_ptr> kept_;
+};
+
+}  // namespace digd::archive

@@ -1,0 +1,213 @@
+"""Finds what the slowest thousandth of the round trips waited for. Called by scripts/measure-slowest.
+
+Loads digd and the echo server in turn, as scripts/bench does, while the kernel records which thread each processor runs
+and the slow system calls. Then splits each of the slowest round trips by what ran while it lasted. Needs root and
+tracefs. Recording makes every round trip slower by a few microseconds.
+"""
+
+import argparse
+import collections
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from measure import BIN, ROOT, Daemon, Echo, client_and_server_processors, keep_on, machine, say  # noqa: E402
+
+TRACING = Path("/sys/kernel/tracing")
+# Calls that can wait for the disk, for memory or for a lock. Those of the socket are left out: they would slow down
+# every round trip.
+CALLS = ["fdatasync", "fsync", "pwrite64", "pwritev", "pread64", "ftruncate", "fallocate", "sync_file_range"]
+CALLS += ["madvise", "mmap", "munmap", "brk", "futex", "clock_nanosleep"]
+LINE = re.compile(r"^\s*(?P<comm>.{1,16})-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+\S+\s+(?P<at>\d+\.\d+): (?P<what>.*)$")
+SWITCH = re.compile(r"prev_pid=(\d+) .*prev_state=(\S+) ==> next_comm=(.*) next_pid=(\d+)")
+WAKEUP = re.compile(r"comm=(.*) pid=(\d+) prio")
+CALL = re.compile(r"sys_(\w+?)(\(| -> )")
+
+
+class Recording:
+    """The kernel's record of the scheduler, in an instance of its own, inside a `with` block."""
+
+    def __init__(self):
+        self.folder = TRACING / f"instances/digd-{os.getpid()}"
+
+    def __enter__(self):
+        try:
+            self.folder.mkdir()
+        except OSError as error:
+            sys.exit(f"needs root and tracefs (mount -t tracefs nodev {TRACING}): {error}")
+        self.write("trace_clock", "mono")
+        self.write("buffer_size_kb", 160_000)
+        wanted = ["sched/sched_switch", "sched/sched_wakeup", "exceptions/page_fault_user"]
+        wanted += [f"syscalls/sys_{side}_{call}" for call in CALLS for side in ("enter", "exit")]
+        for event in wanted:
+            self.write(f"events/{event}/enable", 1)
+        return self
+
+    def write(self, file, value):
+        (self.folder / file).write_text(str(value))
+
+    def lines(self):
+        self.write("tracing_on", 0)
+        with (self.folder / "trace").open(errors="replace") as file:
+            yield from file
+        lost = sum(
+            int(re.search(r"overrun: (\d+)", stats.read_text())[1]) for stats in self.folder.glob("per_cpu/cpu*/stats")
+        )
+        if lost:
+            sys.exit(f"the kernel's buffer lost {lost} events: measure less at a time")
+
+    def __exit__(self, *_):
+        self.folder.rmdir()
+
+
+class Machine:
+    """Which thread each processor runs, which threads wait to run, and in which system call each thread is."""
+
+    def __init__(self):
+        self.running, self.runnable, self.calls, self.names = {}, set(), {}, {}
+        self.faults = collections.Counter()
+
+    def follow(self, pid, cpu, what):
+        name, _, rest = what.partition(": ")
+        if name == "sched_switch":
+            before, state, comm, after = SWITCH.search(rest).groups()
+            self.names[int(after)] = comm
+            self.running[cpu] = int(after)
+            self.runnable.discard(int(after))
+            if state.startswith("R"):
+                self.runnable.add(int(before))
+        elif name == "sched_wakeup":
+            comm, woken = WAKEUP.search(rest).groups()
+            self.names[int(woken)] = comm
+            if int(woken) not in self.running.values():
+                self.runnable.add(int(woken))
+        elif name == "page_fault_user":
+            self.faults[pid] += 1
+        elif call := CALL.match(what):
+            self.calls[pid] = call[1] if call[2] == "(" else None
+
+    def thread_on(self, cpu):
+        """Its name without numbers, and its system call."""
+        pid = self.running.get(cpu, 0)
+        name = self.names.get(pid, "idle") if pid else "idle"
+        name = re.sub(r"[-/:]?[uH\d:]*\d.*$", "", name)
+        return f"{name}, {self.calls[pid]}" if self.calls.get(pid) else name
+
+    def cause(self, client, server, client_cpu, serving_cpu):
+        """What a round trip waits for now."""
+        if self.running.get(serving_cpu) == server:
+            return f"the server runs{', ' + self.calls[server] if self.calls.get(server) else ''}"
+        if server in self.runnable:
+            return f"the server's processor runs {self.thread_on(serving_cpu)}"
+        if self.calls.get(server) == "futex":
+            return "the server waits for a lock"
+        if self.running.get(client_cpu) == client:
+            return "the client runs"
+        if client in self.runnable:
+            return f"the client's processor runs {self.thread_on(client_cpu)}"
+        return "both wait for the kernel to wake them"
+
+
+def parsed(lines):
+    for line in lines:
+        if found := LINE.match(line):
+            yield int(float(found["at"]) * 1e9), int(found["pid"]), int(found["cpu"]), found["what"]
+
+
+def split_trips(lines, trips, servers, client, cpus):
+    """For each of the trips, a Counter of the nanoseconds that each cause took."""
+    client_cpu, serving_cpu = cpus
+    trips = sorted(trips, key=lambda trip: trip[1])
+    parts = [collections.Counter() for _ in trips]
+    state, first, before = Machine(), 0, 0
+    for at, pid, cpu, what in parsed(lines):
+        while first < len(trips) and trips[first][2] <= before:
+            first += 1
+        for i in range(first, len(trips)):
+            name, since, until = trips[i]
+            if since >= at:
+                break
+            lasted = min(at, until) - max(before, since)
+            if lasted > 0:
+                parts[i][state.cause(client, servers[name], client_cpu, serving_cpu)] += lasted
+        state.follow(pid, cpu, what)
+        before = at
+    return list(zip(trips, parts))
+
+
+def thread_named(pid, prefix):
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().startswith(prefix):
+            return int(task.name)
+    sys.exit(f"process {pid} has no thread {prefix}")
+
+
+def record(folder, arguments):
+    """Returns the slowest trips of both servers with their parts."""
+    client_cpu, serving_cpu = client_and_server_processors()
+    slowest = folder / "slowest"
+    with Daemon(folder / "data", "threads = 1\narchive = true\n") as daemon, Echo() as echo:
+        port = daemon.address.rsplit(":", 1)[1]
+        keep_on(serving_cpu, daemon.process.pid, "engine-")
+        keep_on(serving_cpu, echo.process.pid, "digd-bench-echo")
+        servers = {"digd": thread_named(daemon.process.pid, "engine-"), "echo": echo.process.pid}
+        command = [BIN / "digd-load", "--digd", f"{port}:{daemon.process.pid}", "--echo", echo.at]
+        command += ["--slowest", slowest, *arguments]
+        with Recording() as recording:
+            client = subprocess.Popen(
+                list(map(str, command)),
+                stdout=subprocess.DEVNULL,
+                preexec_fn=lambda: os.sched_setaffinity(0, {client_cpu}),
+            )
+            if client.wait() != 0:
+                sys.exit("digd-load failed")
+            trips = [
+                (name, int(since), int(until))
+                for name, since, until in map(str.split, slowest.read_text().splitlines())
+            ]
+            done = split_trips(recording.lines(), trips, servers, client.pid, (client_cpu, serving_cpu))
+        daemon.stop()
+    return done
+
+
+def rows_of(trips, server):
+    """For each cause: in how many trips it took longest, and its share of the time of all."""
+    mine = [(until - since, parts) for (name, since, until), parts in trips if name == server]
+    total = sum((parts for _, parts in mine), collections.Counter())
+    longest = collections.Counter(max(parts, key=parts.get) for _, parts in mine if parts)
+    everything = sum(total.values()) or 1
+    rows = [
+        (cause, f"{longest[cause]} of {len(mine)}", f"{ns / everything:.0%}", f"{ns / len(mine) / 1000:.0f} µs")
+        for cause, ns in total.most_common(12)
+    ]
+    return rows, statistics.median(ns for ns, _ in mine) / 1000
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--blocks", type=int, default=40)
+    arguments = options.parse_args()
+    print(machine())
+    loads = [
+        ("One event in flight", ["--blocks", arguments.blocks, "--events", 500]),
+        ("4,000 events a second at fixed times", ["--blocks", arguments.blocks // 10, "--events", 4000, "--rate", 4000]),
+    ]
+    for title, load in loads:
+        say(f"{title} …")
+        with tempfile.TemporaryDirectory(prefix="digd-slowest-", dir=ROOT / "build") as name:
+            trips = record(Path(name), load)
+        for server in ("digd", "echo"):
+            rows, median = rows_of(trips, server)
+            print(f"\n## {title}: the slowest thousandth at {server}, {median:.0f} µs in the median\n")
+            print("| waits while | longest cause of | share of the time | a trip |\n|---|---|---|---|")
+            print("\n".join("| " + " | ".join(row) + " |" for row in rows))
+
+
+if __name__ == "__main__":
+    main()

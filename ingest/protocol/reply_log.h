@@ -1,0 +1,71 @@
+// The answers of a session that its client may ask for again, oldest first.
+//
+// Memory: the frames stand in one text, because a text for each would be allocated and freed for every message. It
+// grows to at most about twice what is kept; a session without kept answers keeps `max_spare_bytes`. Whoever adds
+// answers bounds their number (`credits`). Thread: one at a time.
+#pragma once
+
+#include <boost/container/deque.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ingest/protocol/effects.h"
+#include "model/error.h"
+
+namespace digd::ingest {
+
+class reply_log {
+ public:
+  struct reply {
+    std::uint64_t seq = 0;
+    frame_type type{};
+    std::string_view frame;  // empty: the message had no answer. Valid until the next change of the log
+    refusal code = refusal::none;
+  };
+  static constexpr std::size_t max_spare_bytes = 4'096;
+
+  bool empty() const { return replies_.empty(); }
+  std::size_t size() const { return replies_.size(); }
+  std::size_t bytes() const { return text_.size() - begin_; }  // of frames
+  std::uint64_t first_seq() const { return replies_.front().seq; }
+
+  void add(const reply& added) {
+    replies_.push_back({added.seq, added.type, added.code, added.frame.size()});
+    text_ += added.frame;
+  }
+
+  void remove_first() {
+    begin_ += replies_.front().bytes;
+    replies_.pop_front();
+    if (begin_ < max_spare_bytes && !replies_.empty()) return;
+    if (begin_ * 2 < text_.size()) return;
+    text_.erase(0, begin_);
+    begin_ = 0;
+    if (text_.empty() && text_.capacity() > max_spare_bytes) text_.shrink_to_fit();
+  }
+
+  template <class Visit>
+  void each(Visit&& visit) const {
+    std::size_t at = begin_;
+    for (const kept& one : replies_) {
+      visit(reply{one.seq, one.type, std::string_view(text_).substr(at, one.bytes), one.code});
+      at += one.bytes;
+    }
+  }
+
+ private:
+  struct kept {
+    std::uint64_t seq;
+    frame_type type;
+    refusal code;
+    std::size_t bytes;
+  };
+
+  boost::container::deque<kept> replies_;
+  std::string text_;
+  std::size_t begin_ = 0;  // of the first reply in `text_`
+};
+
+}  // namespace digd::ingest
