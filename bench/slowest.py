@@ -24,7 +24,7 @@ TRACING = Path("/sys/kernel/tracing")
 # every round trip.
 CALLS = ["fdatasync", "fsync", "pwrite64", "pwritev", "pread64", "ftruncate", "fallocate", "sync_file_range"]
 CALLS += ["madvise", "mmap", "munmap", "brk", "futex", "clock_nanosleep"]
-LINE = re.compile(r"^\s*(?P<comm>.{1,16})-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+\S+\s+(?P<at>\d+\.\d+): (?P<what>.*)$")
+LINE = re.compile(r"^\s*(?P<comm>.{1,16})-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+\S+\s+(?P<at>\d+\.\d+): (?P<step>.*)$")
 SWITCH = re.compile(r"prev_pid=(\d+) .*prev_state=(\S+) ==> next_comm=(.*) next_pid=(\d+)")
 WAKEUP = re.compile(r"comm=(.*) pid=(\d+) prio")
 CALL = re.compile(r"sys_(\w+?)(\(| -> )")
@@ -73,8 +73,8 @@ class Machine:
         self.running, self.runnable, self.calls, self.names = {}, set(), {}, {}
         self.faults = collections.Counter()
 
-    def follow(self, pid, cpu, what):
-        name, _, rest = what.partition(": ")
+    def follow(self, pid, cpu, step):
+        name, _, rest = step.partition(": ")
         if name == "sched_switch":
             before, state, comm, after = SWITCH.search(rest).groups()
             self.names[int(after)] = comm
@@ -83,13 +83,13 @@ class Machine:
             if state.startswith("R"):
                 self.runnable.add(int(before))
         elif name == "sched_wakeup":
-            comm, woken = WAKEUP.search(rest).groups()
-            self.names[int(woken)] = comm
-            if int(woken) not in self.running.values():
-                self.runnable.add(int(woken))
+            comm, thread = WAKEUP.search(rest).groups()
+            self.names[int(thread)] = comm
+            if int(thread) not in self.running.values():
+                self.runnable.add(int(thread))
         elif name == "page_fault_user":
             self.faults[pid] += 1
-        elif call := CALL.match(what):
+        elif call := CALL.match(step):
             self.calls[pid] = call[1] if call[2] == "(" else None
 
     def thread_on(self, cpu):
@@ -117,7 +117,7 @@ class Machine:
 def parsed(lines):
     for line in lines:
         if found := LINE.match(line):
-            yield int(float(found["at"]) * 1e9), int(found["pid"]), int(found["cpu"]), found["what"]
+            yield int(float(found["at"]) * 1e9), int(found["pid"]), int(found["cpu"]), found["step"]
 
 
 def split_trips(lines, trips, servers, client, cpus):
@@ -126,7 +126,7 @@ def split_trips(lines, trips, servers, client, cpus):
     trips = sorted(trips, key=lambda trip: trip[1])
     parts = [collections.Counter() for _ in trips]
     state, first, before = Machine(), 0, 0
-    for at, pid, cpu, what in parsed(lines):
+    for at, pid, cpu, step in parsed(lines):
         while first < len(trips) and trips[first][2] <= before:
             first += 1
         for i in range(first, len(trips)):
@@ -136,7 +136,7 @@ def split_trips(lines, trips, servers, client, cpus):
             lasted = min(at, until) - max(before, since)
             if lasted > 0:
                 parts[i][state.cause(client, servers[name], client_cpu, serving_cpu)] += lasted
-        state.follow(pid, cpu, what)
+        state.follow(pid, cpu, step)
         before = at
     return list(zip(trips, parts))
 
@@ -196,7 +196,10 @@ def main():
     print(machine())
     loads = [
         ("One event in flight", ["--blocks", arguments.blocks, "--events", 500]),
-        ("4,000 events a second at fixed times", ["--blocks", arguments.blocks // 10, "--events", 4000, "--rate", 4000]),
+        (
+            "4,000 events a second at fixed times",
+            ["--blocks", max(2, arguments.blocks // 10), "--events", 4000, "--rate", 4000],
+        ),
     ]
     for title, load in loads:
         say(f"{title} …")

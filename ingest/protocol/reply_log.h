@@ -1,8 +1,8 @@
 // The answers of a session that its client may ask for again, oldest first.
 //
 // Memory: the frames stand in one text, because a text for each would be allocated and freed for every message. It
-// grows to at most about twice what is kept; a session without kept answers keeps `max_spare_bytes`. Whoever adds
-// answers bounds their number (`credits`). Thread: one at a time.
+// grows to at most about twice what is kept; a session without kept answers keeps `max_spare_bytes`. The caller bounds
+// the number of answers (`credits`). Thread: one at a time.
 #pragma once
 
 #include <boost/container/deque.hpp>
