@@ -21,7 +21,7 @@ struct shared_queue {
 
   counters counted;
   write_queue queue;
-  entry_pool used;
+  entry_pool used_entries;
 };
 
 }  // namespace
@@ -37,7 +37,7 @@ producer::~producer() = default;
 
 entry_ptr producer::make_entry() {
   std::vector<entry_ptr>& empty = state_->empty;
-  if (empty.empty()) state_->at->used.take(empty);
+  if (empty.empty()) state_->at->used_entries.take(empty);
   if (empty.empty()) return std::make_unique<entry>();
   entry_ptr made = std::move(empty.back());
   empty.pop_back();
@@ -84,7 +84,7 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
   made->names = std::move(*names);
   made->next_run = made->file.next_run_number();
   made->at = std::make_shared<shared_queue>(o);
-  made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->at->used, made->file,
+  made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->at->used_entries, made->file,
                                           std::move(on_durable));
   if (o.look_for_damage_ms > 0) {
     made->watch = std::make_unique<damage_watch>(o.path, o.vfs, std::chrono::milliseconds(o.look_for_damage_ms),

@@ -42,7 +42,7 @@ struct options {
   unsigned max_poll_us = 1'000;          // the interval doubles up to this
   unsigned gather_us = 10'000;           // between two commits at least, to share one sync, unless
   std::size_t gather_entries = 256;      // this many entries wait
-  unsigned yield_us = 20'000;            // how long a batch lets waiting threads run between its steps
+  unsigned yield_us = 20'000;            // how long a batch offers its processor to other threads
   unsigned retry_ms = 50;                // after a failed write; doubles with each failure
   unsigned max_retry_ms = 5'000;
   unsigned max_disk_ms = 4'000;         // how long entries may wait for the disk before `health` reports it

@@ -1,6 +1,5 @@
-// Entries that the writer is done with, for the engine threads to fill again: their texts keep their memory. Freeing
-// them on the writer's thread would cost the engine's thread a fifth of its time, in the allocator
-// (docs/performance.md).
+// Entries that the writer is done with, for the engine threads to fill again: their texts keep their memory. An
+// allocation on one thread that another frees is slow for both (docs/performance.md).
 //
 // Thread: any; a lock, for `entries_at_once` entries at a time. Bounds: `max_entries`, each with at most
 // `max_kept_bytes` of texts; further entries are freed.

@@ -8,7 +8,7 @@
 
 namespace digd::daemon {
 
-// Fills an empty entry, except for `run_number`, `n` and `arrived_ms`, which the run's host adds. So in the others.
+// None of these sets `run_number`, `n` or `arrived_ms`; the run's host adds them. `fill_entry` expects an empty entry.
 void fill_entry(archive::entry& entry, const ingest::record& record);
 archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group);
 archive::entry_ptr joining_entry(const hello& greeting, std::string_view frame);

@@ -1,8 +1,8 @@
 // The answers of a session that its client may ask for again, oldest first.
 //
-// Memory: the frames stand in one text, because a text for each would be allocated and freed for every message. It
-// grows to at most about twice what is kept; a session without kept answers keeps `max_spare_bytes`. The caller bounds
-// the number of answers (`credits`). Thread: one at a time.
+// Memory: all frames share one text, because a text for each would be allocated and freed for every message. The text
+// is at most about twice as long as the kept frames, and a session without kept answers has `max_spare_bytes` for it.
+// The caller bounds the number of answers (`credits`). Thread: one at a time.
 #pragma once
 
 #include <boost/container/deque.hpp>
@@ -24,7 +24,8 @@ class reply_log {
     std::string_view frame;  // empty: the message had no answer. Valid until the next change of the log
     refusal code = refusal::none;
   };
-  static constexpr std::size_t max_spare_bytes = 4'096;
+  static constexpr std::size_t max_spare_bytes = 256;      // of the text when there are no answers
+  static constexpr std::size_t max_removed_bytes = 4'096;  // at the front of the text, unless most of it is kept
 
   bool empty() const { return replies_.empty(); }
   std::size_t size() const { return replies_.size(); }
@@ -39,8 +40,8 @@ class reply_log {
   void remove_first() {
     begin_ += replies_.front().bytes;
     replies_.pop_front();
-    if (begin_ < max_spare_bytes && !replies_.empty()) return;
-    if (begin_ * 2 < text_.size()) return;
+    const bool few_removed = begin_ < max_removed_bytes || begin_ * 2 < text_.size();
+    if (few_removed && !replies_.empty()) return;
     text_.erase(0, begin_);
     begin_ = 0;
     if (text_.empty() && text_.capacity() > max_spare_bytes) text_.shrink_to_fit();

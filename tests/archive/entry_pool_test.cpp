@@ -9,8 +9,7 @@
 #include "archive/store.h"
 #include "tests/archive/support.h"
 
-using namespace digd::archive;
-using namespace digd::archive::testing;
+namespace digd::archive::testing {
 
 namespace {
 
@@ -101,3 +100,5 @@ TEST_CASE("what_was_archived_before_leaves_no_trace_in_an_entry_that_is_filled_a
   REQUIRE(second->frame.capacity() >= 20);  // it was used before
   check_is_empty(*second);
 }
+
+}  // namespace digd::archive::testing

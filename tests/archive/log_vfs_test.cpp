@@ -7,10 +7,22 @@
 #include "tests/archive/faulty_disk.h"
 #include "tests/archive/support.h"
 
-using namespace digd::archive;
-using namespace digd::archive::testing;
+namespace digd::archive::testing {
 
 namespace {
+
+// A disk and a connection that writes to it through the layer.
+struct layered_file {
+  explicit layered_file(int characteristics = SQLITE_IOCAP_POWERSAFE_OVERWRITE) {
+    disk.characteristics = characteristics;
+    REQUIRE_FALSE(db.open(path, open_mode::create, log_vfs(disk.name())));
+  }
+
+  temporary_folder folder;
+  faulty_disk disk;
+  const std::string path = folder.file();
+  connection db;
+};
 
 constexpr int rows = 500;
 constexpr std::size_t row_bytes = 4'000;  // one row a page
@@ -43,11 +55,8 @@ std::int64_t rows_seen(const std::string& path, faulty_disk& disk) {
 }  // namespace
 
 TEST_CASE("a_transaction_reaches_the_log_in_few_writes_and_others_see_it_once_it_is_synced", "[archive]") {
-  temporary_folder folder;
-  faulty_disk disk;
-  const std::string path = folder.file("gathered.db");
-  connection db;
-  REQUIRE_FALSE(db.open(path, open_mode::create, log_vfs(disk.name())));
+  layered_file file;
+  auto& [folder, disk, path, db] = file;
 
   const std::uint64_t writes = writes_of_a_transaction(disk, db);
   CHECK(writes >= rows * row_bytes / gathered_bytes);
@@ -62,22 +71,15 @@ TEST_CASE("a_transaction_reaches_the_log_in_few_writes_and_others_see_it_once_it
 }
 
 TEST_CASE("a_disk_that_tears_neighbouring_bytes_gets_each_write_at_once", "[archive]") {
-  temporary_folder folder;
-  faulty_disk disk;
-  disk.characteristics = 0;
-  const std::string path = folder.file("plain.db");
-  connection db;
-  REQUIRE_FALSE(db.open(path, open_mode::create, log_vfs(disk.name())));
+  layered_file file(0);
+  auto& [folder, disk, path, db] = file;
   CHECK(writes_of_a_transaction(disk, db) >= 2 * rows);  // a frame's header and its page
   CHECK(rows_seen(path, disk) == rows);
 }
 
 TEST_CASE("a_gathered_write_that_fails_fails_the_commit_and_damages_nothing", "[archive]") {
-  temporary_folder folder;
-  faulty_disk disk;
-  const std::string path = folder.file("failing.db");
-  connection db;
-  REQUIRE_FALSE(db.open(path, open_mode::create, log_vfs(disk.name())));
+  layered_file file;
+  auto& [folder, disk, path, db] = file;
   REQUIRE(writes_of_a_transaction(disk, db) > 0);
 
   disk.fail_writes(SQLITE_FULL, "-wal");
@@ -99,3 +101,5 @@ TEST_CASE("an_unknown_layer_is_an_error_in_sqlites_words", "[archive]") {
   const failure failed = db.open(folder.file("none.db"), open_mode::create, log_vfs("no-such-layer"));
   CHECK(failed);
 }
+
+}  // namespace digd::archive::testing

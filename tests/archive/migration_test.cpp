@@ -271,6 +271,7 @@ TEST_CASE("a_disk_that_fails_in_the_middle_of_a_migration_leaves_the_earlier_fil
   temporary_folder folder;
   const std::string before = copy_of(1, folder);
   faulty_disk disk;
+  disk.characteristics = GENERATE(SQLITE_IOCAP_POWERSAFE_OVERWRITE, 0);
   options options;
   options.path = folder.file();
   options.vfs = disk.name();
@@ -291,6 +292,7 @@ TEST_CASE("a_disk_that_fails_in_the_middle_of_a_migration_leaves_the_earlier_fil
 
 // Killed by its disk at the write that is `after` the first of the migration.
 TEST_CASE("a_kill_during_a_migration_leaves_a_file_of_one_version", "[archive]") {
+  const int characteristics = GENERATE(SQLITE_IOCAP_POWERSAFE_OVERWRITE, 0);
   bool was_earlier = false, was_done = false;
   for (int after = 0; after < 1'000 && !was_done; after += after < 8 ? 1 : 5) {
     temporary_folder folder;
@@ -298,6 +300,7 @@ TEST_CASE("a_kill_during_a_migration_leaves_a_file_of_one_version", "[archive]")
     const pid_t child = ::fork();
     if (child == 0) {
       faulty_disk disk;
+      disk.characteristics = characteristics;
       disk.die_after_writes = -1;
       options options;
       options.path = folder.file();
