@@ -122,6 +122,8 @@ const options& archive::settings() const { return state_->options; }
 
 std::size_t archive::queued() const { return state_->at->queue.held(); }
 
+std::size_t archive::spare_bytes() const { return state_->at->used_entries.bytes(); }
+
 boost::system::result<std::vector<stored_run>> archive::runs() const { return state_->reads->runs(); }
 
 boost::system::result<std::vector<stored_run>> archive::open_runs() const { return state_->reads->open_runs(); }

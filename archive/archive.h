@@ -133,8 +133,9 @@ class archive {
   std::uint64_t next_run_number();            // never given out twice, not even after a restart
   void stop();                                // writes the queue, then joins the writer; reads still work
   const counters& counted() const;
-  std::string health() const;  // empty, or a sentence about what is wrong
-  std::size_t queued() const;  // accepted and not yet durable
+  std::string health() const;       // empty, or a sentence about what is wrong
+  std::size_t queued() const;       // accepted and not yet durable
+  std::size_t spare_bytes() const;  // of entries that wait to be filled again
   const options& settings() const;
 
   // Reading: each call sees the committed entries.

@@ -1,15 +1,23 @@
 #include "archive/entry_pool.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace digd::archive {
 
+namespace {
+
+std::size_t memory_of(const entry& kept) { return sizeof kept + kept.text_capacity(); }
+
+}  // namespace
+
 void entry_pool::take(std::vector<entry_ptr>& into) {
   const std::lock_guard guard(mutex_);
-  const auto count = static_cast<std::ptrdiff_t>(std::min(kept_.size(), entries_at_once));
-  into.insert(into.end(), std::make_move_iterator(kept_.end() - count), std::make_move_iterator(kept_.end()));
-  kept_.erase(kept_.end() - count, kept_.end());
+  for (std::size_t left = std::min(kept_.size(), entries_at_once); left > 0; --left) {
+    bytes_ -= memory_of(*kept_.back());
+    into.push_back(std::move(kept_.back()));
+    kept_.pop_back();
+  }
 }
 
 void entry_pool::give_back(std::vector<entry_ptr>& done) {
@@ -17,8 +25,12 @@ void entry_pool::give_back(std::vector<entry_ptr>& done) {
   for (const entry_ptr& entry : done) entry->reset();
   {
     const std::lock_guard guard(mutex_);
-    const auto count = static_cast<std::ptrdiff_t>(std::min(done.size(), max_entries - kept_.size()));
-    kept_.insert(kept_.end(), std::make_move_iterator(done.begin()), std::make_move_iterator(done.begin() + count));
+    for (entry_ptr& entry : done) {
+      const std::size_t added = memory_of(*entry);
+      if (bytes_ + added > max_bytes) break;
+      bytes_ += added;
+      kept_.push_back(std::move(entry));
+    }
   }
   done.clear();  // frees the rest, without the lock
 }
@@ -26,6 +38,11 @@ void entry_pool::give_back(std::vector<entry_ptr>& done) {
 std::size_t entry_pool::size() const {
   const std::lock_guard guard(mutex_);
   return kept_.size();
+}
+
+std::size_t entry_pool::bytes() const {
+  const std::lock_guard guard(mutex_);
+  return bytes_;
 }
 
 }  // namespace digd::archive

@@ -42,6 +42,7 @@ void add_archive(process_facts& now, const archive::archive& archive) {
   now.archive_on = true;
   const archive::counters& c = archive.counted();
   now.archive_queue = archive.queued();
+  now.archive_spare = archive.spare_bytes();
   now.archive_entries = c.entries.load();
   now.archive_bytes = c.bytes.load();
   now.archive_commits = c.commits.load();

@@ -54,7 +54,7 @@ struct process_facts {
   std::uint64_t runs_open = 0, runs_recovering = 0;
   std::uint64_t backlog = 0, delayed_entries = 0, congested_threads = 0;
   bool archive_on = false;
-  std::uint64_t archive_queue = 0, archive_entries = 0, archive_bytes = 0, archive_commits = 0;
+  std::uint64_t archive_queue = 0, archive_spare = 0, archive_entries = 0, archive_bytes = 0, archive_commits = 0;
   std::uint64_t archive_failed_commits = 0, archive_failed_checkpoints = 0, archive_queue_full = 0;
   std::uint64_t archive_shrunk = 0, archive_set_aside = 0, archive_deleted_runs = 0;
   std::uint64_t archive_file_bytes = 0, archive_log_bytes = 0;

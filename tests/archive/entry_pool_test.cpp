@@ -62,20 +62,30 @@ TEST_CASE("an_entry_comes_back_empty_with_the_memory_of_its_texts", "[archive]")
   CHECK(pool.size() == 0);
 }
 
-TEST_CASE("the_pool_keeps_a_bounded_number_of_small_entries", "[archive]") {
+TEST_CASE("the_pool_keeps_small_entries_up_to_a_number_of_bytes", "[archive]") {
   entry_pool pool;
   batch large;
   large.push_back(full_entry(entry_pool::max_kept_bytes + 1));
   pool.give_back(large);
   CHECK(pool.size() == 0);
 
-  for (std::size_t i = 0; i < entry_pool::max_entries / 1'000 + 2; ++i) {
+  const auto give_back = [&](std::size_t frame_bytes) {
     batch done;
-    for (int n = 0; n < 1'000; ++n) done.push_back(full_entry(10));
+    for (int n = 0; n < 1'000; ++n) done.push_back(full_entry(frame_bytes));
     pool.give_back(done);
     CHECK(done.empty());
-  }
-  CHECK(pool.size() == entry_pool::max_entries);
+  };
+  for (int i = 0; i < 10; ++i) give_back(10);
+  const std::size_t small_entries = pool.size();
+  CHECK(pool.bytes() <= entry_pool::max_bytes);
+  CHECK(pool.bytes() > entry_pool::max_bytes - 1'000);
+
+  batch all;
+  while (pool.size() > 0) pool.take(all);
+  CHECK(pool.bytes() == 0);
+  for (int i = 0; i < 10; ++i) give_back(3'000);
+  CHECK(pool.bytes() <= entry_pool::max_bytes);
+  CHECK(pool.size() < small_entries / 2);
 
   batch taken;
   pool.take(taken);

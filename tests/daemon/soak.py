@@ -236,7 +236,11 @@ class Soak:
         """What digd has allocated and not freed, and what its allocator keeps for later."""
         with urlopen(f"http://{self.daemon.address}/metrics", timeout=TIMEOUT_S) as answer:
             metrics = answer.read()
-        names = {"heap_mb": b"digd_heap_bytes", "heap_free_mb": b"digd_heap_free_bytes"}
+        names = {
+            "heap_mb": b"digd_heap_bytes",
+            "heap_free_mb": b"digd_heap_free_bytes",
+            "spare_mb": b"digd_archive_spare_bytes",
+        }
         return {
             name: int(re.search(rb"^%s (\d+)$" % metric, metrics, re.MULTILINE)[1]) / 1e6
             for name, metric in names.items()
