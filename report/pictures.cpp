@@ -41,6 +41,7 @@ std::vector<index> busiest_ends(const observed& seen) {
     given[f.to] += f.given;
   }
   std::vector<index> ends;
+  ends.reserve(given.size());
   for (const auto& [end, n] : given) ends.push_back(end);
   std::stable_sort(ends.begin(), ends.end(), [&](index a, index b) { return given[a] > given[b]; });
   if (ends.size() > max_nodes) ends.resize(max_nodes);
@@ -244,7 +245,7 @@ class timeline {
 // Draws a witness in layers: a node is to the right of all nodes that lead to it.
 class witness_picture {
  public:
-  explicit witness_picture(const witness& of) : of_(of) {
+  explicit witness_picture(const witness& of) {
     for (const witness::node& e : of.events) add('e', e.id, e.agent);
     for (const witness::node& a : of.activations) add('a', a.id, a.agent);
     for (const witness::edge& e : of.edges) {
@@ -336,7 +337,6 @@ class witness_picture {
     to.text((x0 + x1) / 2 - 3, (y0 + y1) / 2 - 5, "middle", "tiny", label == "none" ? "taken" : label);
   }
 
-  const witness& of_;
   std::vector<node> nodes_;
   std::map<std::pair<char, std::string>, std::size_t> places_;
   std::vector<edge> edges_;

@@ -171,6 +171,7 @@ std::string detections_by_rule(const observed& seen) {
   }
   std::stable_sort(rules.begin(), rules.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::vector<std::string> names;
+  names.reserve(rules.size());
   for (auto& [n, name] : rules) names.push_back(std::move(name));
   return listed(names);
 }

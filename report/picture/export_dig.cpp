@@ -255,6 +255,7 @@ class dig_writer {
   void write_activation(json_writer& to, const std::string& out, index v) const {
     const activation& a = m_.activations[v];
     std::vector<index> inputs;
+    inputs.reserve(a.inputs.size());
     for (const input& in : a.inputs) inputs.push_back(in.event);
     to.key(a.id).open_object().key("id").text(a.id).key("agent_id").text(agent_name(a.lane)).key("inputs");
     write_events(to, out, inputs);

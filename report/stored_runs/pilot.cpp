@@ -235,6 +235,7 @@ class pilot {
 
   trouble write_places(json_writer& to) {
     std::vector<const std::pair<const place_key, place_sum>*> sorted;
+    sorted.reserve(places_.size());
     for (const auto& item : places_) sorted.push_back(&item);
     std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
       return std::pair(a->second.runs, a->second.would + a->second.did) >
