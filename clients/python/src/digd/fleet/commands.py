@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import places
+from .interrupts import run_until_interrupted
 from .query import rows
 from .rows import RunKey
 from .store import Store
@@ -78,7 +79,7 @@ def _rows(given: argparse.Namespace) -> int:
 def _tail(given: argparse.Namespace) -> int:
     from .live import follow
 
-    asyncio.run(follow(places.parse(given.fleet, given.credentials, given.ca), given.run))
+    run_until_interrupted(follow(places.parse(given.fleet, given.credentials, given.ca), given.run))
     return 0
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import nats.errors
 
+from .interrupts import run_until_interrupted
 from .places import Fleet, Lost, WrongUse
 from .query import connect as connect_files
 from .selection import SelectedRun, Wanted, as_it_is_now, select
@@ -363,4 +364,4 @@ async def _run(asked: Asked) -> int:
 def run_pass(asked: Asked) -> int:
     if asked.on_workers:
         asked.fleet.need_servers()
-    return asyncio.run(_run(asked))
+    return run_until_interrupted(_run(asked))

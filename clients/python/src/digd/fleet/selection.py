@@ -7,13 +7,13 @@ from several archives, the numbers of runs, entries and detections are moved so 
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import duckdb
 
+from .interrupts import run_until_interrupted
 from .places import Fleet, WrongUse
 from .query import connect
 from .rows import TABLES, Rows
@@ -55,7 +55,8 @@ def open_fleet(fleet: Fleet) -> duckdb.DuckDBPyConnection:
     if fleet.servers:
         from .live import uncollected  # only this needs NATS
 
-        live = asyncio.run(uncollected(fleet))  # before the files: what is collected meanwhile is in one of them
+        # Before the files: rows that are collected meanwhile are then in one of the two.
+        live = run_until_interrupted(uncollected(fleet))
     return connect(fleet.need_root(), live)
 
 
