@@ -344,7 +344,7 @@ def growing(quick):
             None,
             "0: flat",
         ),
-        ("slowest step, in both of two passes", f"{got['slowest_step_ns'] / 1e6:.2f} ms", None, "≤ 5 ms"),
+        ("slowest message, in both of two passes", f"{got['slowest_step_ns'] / 1e6:.2f} ms", None, "≤ 5 ms"),
     ]
     if last["events"] > 1_000_000:
         grown = (last["resident_bytes"] - million["resident_bytes"]) / (last["events"] - 1_000_000)

@@ -8,6 +8,7 @@ import pytest
 from chdb.session import Session
 from digd.fleet.query import rows
 from digd.fleet.rows import decode
+from digd.fleet.selection import ORIGIN
 from digd.fleet.store import Store
 
 PAGE = (Path(__file__).parents[2] / "docs/fleet.md").read_text()
@@ -17,11 +18,12 @@ def fenced(language):
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S)
 
 
-def entry(number, run, kind, type, frame, code=None, host="h1", **beside):
-    body = {"format": 1, "entry": number, "run": f"r{run}", "run_number": run, "n": number, "kind": kind}
+def entry(number, run, kind, type, frame, code=None, host="h1", of=None, **beside):
+    body = {"format": 1, "entry": number, "run": of or f"r{run}", "run_number": run, "n": number, "kind": kind}
     body |= {"session": "main", "seq": number, "ts": number, "arrived_ms": 1_700_000_000_000 + number, "type": type}
     body |= {"code": code, "verdicts": None, "frame": json.dumps(frame)}
     body |= {table: beside.get(table, []) for table in ("detections", "interventions", "outcomes")}
+    body |= {name: beside[name] for name in ORIGIN if name in beside}
     return decode(f"digd.archive.t1.{host}", f"{host}:{number}", json.dumps(body).encode())
 
 
@@ -34,7 +36,8 @@ def lake(tmp_path_factory):
     folder = tmp_path_factory.mktemp("lake")
     outcome = {"rule": "deadlock", "detected_ts": 1, "ts": 2, "outcome": "cleared"}
     batch = []
-    for run, (ended, team) in enumerate([("success", "x"), ("failure", "x"), ("failure", "y"), (None, "z")], 1):
+    runs = [("success", "x"), ("failure", "x"), ("failure", "y"), (None, "z"), (None, "z")]
+    for run, (ended, team) in enumerate(runs, 1):
         first = run * 10
         batch.append(entry(first, run, "run_opened", "hello", {"labels": {"team": team}}))
         found = [detection(run, "deadlock", "a", run == 2)] if run in (2, 3) else []
@@ -49,6 +52,12 @@ def lake(tmp_path_factory):
     Store(folder).write(batch)
     created = {"id": "sys:1", "action": "create", "event": None, "ts": 1, "intervention": "{}"}
     Store(folder).write([entry(4, 1, "message", "run_ended", {}, host="h2", interventions=[created])])
+    # h2 was the second home of run 4 of h1.
+    origin = {"epoch": 2, "origin_archive": "h1", "origin_run_number": 4}
+    found = [detection(1, "deadlock", "b", False)]
+    moved = [entry(5, 2, "message", "event", {"usage": {"cost": 2.0}}, host="h2", of="r4", detections=found, **origin)]
+    moved.append(entry(6, 2, "message", "run_ended", {"outcome": "success"}, host="h2", of="r4", **origin))
+    Store(folder).write(moved)
     return folder
 
 
