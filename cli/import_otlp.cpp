@@ -32,22 +32,22 @@ bool read_all(const otlp_options& options, std::vector<otlp::span>& spans, progr
   bool well = true;
   progress.begin({.name = "reading", .total = options.files.size() > 1 ? options.files.size() : 0, .unit = "files"});
   for (const std::string& file : options.files) {
-    std::string error;
-    const std::optional<std::string> text = read_file(file, options.options.max_bytes, error);
+    std::string problem;
+    const std::optional<std::string> text = read_file(file, options.options.max_bytes, problem);
     if (text) {
       const otlp::read_file_result result = otlp::read_spans(*text, options.options, spans);
-      error = result.problem;
+      problem = result.problem;
       if (result.rejected > 0) {
         const auto held = progress.pause();
         std::cerr << "digctl import otlp: " << shown(file) << ": " << result.rejected
-                  << " spans are not valid; the first: " << result.error << '\n';
+                  << " spans are not valid; the first: " << result.first_rejection << '\n';
       }
     }
     progress.add();
-    well = well && error.empty();
-    if (error.empty()) continue;
+    well = well && problem.empty();
+    if (problem.empty()) continue;
     const auto held = progress.pause();
-    complain(shown(file) + ": " + error);
+    complain(shown(file) + ": " + problem);
   }
   return well;
 }

@@ -133,8 +133,8 @@ class evaluator {
     return sets_.empty() ? fail("no NAME.adj here") : true;
   }
 
-  bool fail(std::string error) {
-    out_.problem = std::move(error);
+  bool fail(std::string problem) {
+    out_.problem = std::move(problem);
     return false;
   }
 

@@ -42,7 +42,7 @@ bool take_one(encoding encoding, std::string_view text, const std::string& where
     result.problem = where + decoded.error().message;
     return false;
   }
-  if (result.rejected == 0 && decoded->rejected > 0) result.problem = where + decoded->problem;
+  if (result.rejected == 0 && decoded->rejected > 0) result.first_rejection = where + decoded->problem;
   result.rejected += decoded->rejected;
   std::move(decoded->spans.begin(), decoded->spans.end(), std::back_inserter(into));
   return true;

@@ -18,9 +18,9 @@ struct import_options {
 // Reads a file of an exporter or the collector: an ExportTraceServiceRequest as JSON, several as lines of JSON, or one
 // in protobuf, each packed with gzip or not. Adds its spans; `rejected` counts invalid ones.
 struct read_file_result {
-  std::string problem;  // the file's first fault and its place; empty: none
+  std::string problem;  // the fault that ended the reading, and its place; empty: none
   std::size_t rejected = 0;
-  std::string error;  // of the first rejected
+  std::string first_rejection;  // its place, the field, the expected value; empty if none
 };
 read_file_result read_spans(std::string_view file, const import_options& options, std::vector<span>& into);
 

@@ -159,9 +159,9 @@ class message_builder {
     if (act.end_moved) inferred.push_back("ts");
     if (act.failed) {
       members["failed"] = true;
-      std::string problem = t->of->error;
-      importers::cut_to_fit(problem, importers::max_name_bytes);
-      if (!problem.empty()) members["error"] = problem;
+      std::string error = t->of->error;
+      importers::cut_to_fit(error, importers::max_name_bytes);
+      if (!error.empty()) members["error"] = error;
     } else {
       json::object reactions;
       for (const act_input& input : act.inputs) reactions[input.event] = "consume";

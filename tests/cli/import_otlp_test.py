@@ -50,6 +50,16 @@ def test_several_runs_become_one_file_each_in_a_folder(digctl, tmp_path):
     assert digctl("import", "otlp", *files, "--run", "mine").returncode == 2
 
 
+def test_spans_that_are_not_valid_are_left_out_and_the_first_is_named(digctl, tmp_path):
+    document = json.loads((RECORDED / "langgraph_fan_out_join.json").read_text())
+    document["resourceSpans"][0]["scopeSpans"][0]["spans"][:0] = [{"traceId": "7"}, {"traceId": "8"}]
+    (tmp_path / "some.json").write_text(json.dumps(document))
+    got = digctl("import", "otlp", tmp_path / "some.json")
+    assert got.returncode == 0, got.stderr
+    assert "some.json: 2 spans are not valid; the first: resourceSpans[0].scopeSpans[0].spans[0]" in got.stderr
+    assert got.stdout == digctl("import", "otlp", RECORDED / "langgraph_fan_out_join.json").stdout != ""
+
+
 def test_a_problem_is_reported_with_its_file_and_position(digctl, tmp_path):
     (tmp_path / "bad.json").write_text('{"resourceSpans":[{"scopeSpans":7}]}')
     got = digctl("import", "otlp", tmp_path / "bad.json")

@@ -300,7 +300,7 @@ def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "args, why",
+    "args, reason",
     [
         (["explain"], "name archives, traces or folders"),
         (["explain", "NOWHERE"], "there is no such file or folder"),
@@ -328,12 +328,13 @@ def test_eval_measures_a_folder_of_tables(digctl, tmp_path):
         (["verify", "RUNS", "RUNS"], "--do"),
         (["verify", "--do", "wait_ratio", "RUNS"], "A-B"),
         (["verify", "--do", "nothing", "RUNS", "RUNS"], "not known"),
+        (["verify", "--do", "nothing", "--target", "events", "RUNS", "RUNS"], "not known"),
         (["verify", "--do", "wait_ratio", "--pair-by", "nothing", "RUNS", "RUNS"], "only 0 pairs"),
         (["eval", "NOWHERE"], "there is no such folder"),
         (["eval", "EMPTY"], "no NAME.adj"),
     ],
 )
-def test_bad_input_is_refused_with_the_reason(digctl, few, tmp_path, args, why):
+def test_bad_input_is_refused_with_the_reason(digctl, few, tmp_path, args, reason):
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.yaml").write_text("{")
     (tmp_path / "t.csv").write_text(table(50, 1))
@@ -352,5 +353,5 @@ def test_bad_input_is_refused_with_the_reason(digctl, few, tmp_path, args, why):
     }
     got = causal(digctl, *[paths.get(a, a) for a in args])
     assert got.returncode == 2, (got.stdout, got.stderr)
-    assert why in got.stderr, got.stderr
+    assert reason in got.stderr, got.stderr
     assert got.stdout == ""

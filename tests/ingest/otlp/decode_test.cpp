@@ -18,7 +18,7 @@ std::string with_span(const std::string& members) {
 }
 const std::string times = R"("startTimeUnixNano":"1000","endTimeUnixNano":2000)";
 
-std::string why_not(encoding encoding, const std::string& body) {
+std::string decode_problem(encoding encoding, const std::string& body) {
   const auto outcome = decode(encoding, body);
   REQUIRE(outcome.has_error());
   return outcome.error().message;
@@ -79,13 +79,13 @@ TEST_CASE("a_failed_span_without_words_has_those_of_its_exception") {
 }
 
 TEST_CASE("bad_json_is_refused_with_its_place") {
-  REQUIRE(why_not(encoding::json, "{").find("byte 1: expected one JSON document") == 0);
-  REQUIRE(why_not(encoding::json, "[]") == "expected an object at the top, found an array");
-  REQUIRE(why_not(encoding::json, R"({"resourceSpans":[7]})") == "resourceSpans[0]: expected an object");
-  REQUIRE(why_not(encoding::json, with_span(R"("name":7)")) ==
+  REQUIRE(decode_problem(encoding::json, "{").find("byte 1: expected one JSON document") == 0);
+  REQUIRE(decode_problem(encoding::json, "[]") == "expected an object at the top, found an array");
+  REQUIRE(decode_problem(encoding::json, R"({"resourceSpans":[7]})") == "resourceSpans[0]: expected an object");
+  REQUIRE(decode_problem(encoding::json, with_span(R"("name":7)")) ==
           "resourceSpans[0].scopeSpans[0].spans[0].name: expected a string, found a number");
   REQUIRE(
-      why_not(encoding::json, with_span(R"("startTimeUnixNano":"soon")")) ==
+      decode_problem(encoding::json, with_span(R"("startTimeUnixNano":"soon")")) ==
       "resourceSpans[0].scopeSpans[0].spans[0].startTimeUnixNano: expected a whole number, as a string or a number");
 }
 
@@ -110,15 +110,16 @@ TEST_CASE("protobuf_says_the_same_as_json") {
 }
 
 TEST_CASE("bad_protobuf_is_refused_with_its_byte_and_its_place") {
-  REQUIRE(why_not(encoding::protobuf, "hello") == "byte 3: an unknown field, number 13, is broken");
+  REQUIRE(decode_problem(encoding::protobuf, "hello") == "byte 3: an unknown field, number 13, is broken");
   const std::string whole = in_request(good_span() + field(5, "name"));
-  REQUIRE(why_not(encoding::protobuf, whole.substr(0, whole.size() - 2)).find("resource_spans[0]: its length is") !=
-          std::string::npos);
-  REQUIRE(why_not(encoding::protobuf, in_request(field(5, "\xff")))
+  REQUIRE(
+      decode_problem(encoding::protobuf, whole.substr(0, whole.size() - 2)).find("resource_spans[0]: its length is") !=
+      std::string::npos);
+  REQUIRE(decode_problem(encoding::protobuf, in_request(field(5, "\xff")))
               .find("resource_spans[0].scope_spans[0].spans[0].name: expected UTF-8") != std::string::npos);
-  REQUIRE(why_not(encoding::protobuf, in_request(fixed(5, 1)))
+  REQUIRE(decode_problem(encoding::protobuf, in_request(fixed(5, 1)))
               .find("spans[0].name: its wire type is 1, expected 2 (string)") != std::string::npos);
-  REQUIRE(why_not(encoding::protobuf, in_request(std::string("\x39\x01", 2)))
+  REQUIRE(decode_problem(encoding::protobuf, in_request(std::string("\x39\x01", 2)))
               .find("spans[0].start_time_unix_nano: expected a fixed64") != std::string::npos);
 }
 
@@ -130,8 +131,9 @@ TEST_CASE("a_body_that_would_expand_beyond_its_limit_is_refused_before_it_is_bui
   REQUIRE(outcome.error().too_large);
   std::string deep = R"({"stringValue":"x"})";
   for (int i = 0; i < 40; ++i) deep = R"({"arrayValue":{"values":[)" + deep + "]}}";
-  REQUIRE(why_not(encoding::json, with_span(R"("attributes":[{"key":"k","value":)" + deep + "}]")).find("levels") !=
-          std::string::npos);
+  REQUIRE(
+      decode_problem(encoding::json, with_span(R"("attributes":[{"key":"k","value":)" + deep + "}]")).find("levels") !=
+      std::string::npos);
 }
 
 TEST_CASE("answers_are_in_the_encoding_of_the_question") {
