@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <charconv>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -98,10 +99,10 @@ opened open_game(const shapley_options& o) {
     external_result made = make_external_game(options);
     return {made.problem, std::move(made.game), {}, {}};
   }
-  std::string error;
+  std::string problem;
   const std::optional<run_text> found =
-      read_run_text("attribute shapley", o.source, o.daemon, max_bytes, error, o.quiet);
-  if (!found) return {shown(o.source) + ": " + error, nullptr, {}, {}};
+      read_run_text("attribute shapley", o.source, o.daemon, max_bytes, problem, o.quiet);
+  if (!found) return {shown(o.source) + ": " + problem, nullptr, {}, {}};
   opened out;
   if (found->is_file && is_trajectory(found->text)) {
     trajectory_result made = read_trajectory(found->text);
@@ -158,17 +159,19 @@ std::string verdict_json(const verdicts::conclusion& c) {
 // Writes the parts of `--chunk I/N` instead of a result.
 int write_chunk(shapley_options& o, const digd::shapley::game& game, const std::string& key) {
   std::size_t index = 0, count = 0;
-  char rest = 0;
-  if (std::sscanf(o.chunk.c_str(), "%zu/%zu%c", &index, &count, &rest) != 2 || index < 1 || index > count ||
-      count > max_shares)
+  const char* const end = o.chunk.data() + o.chunk.size();
+  const auto [slash, no_index] = std::from_chars(o.chunk.data(), end, index);
+  const bool is_pair = no_index == std::errc{} && slash != end && *slash == '/';
+  const auto [rest, no_count] = std::from_chars(is_pair ? slash + 1 : end, end, count);
+  if (no_count != std::errc{} || rest != end || index < 1 || index > count || count > max_shares)
     return complain(fmt::format("--chunk: I/N is expected, with 1 <= I <= N <= {}", max_shares));
   part_output output(key, index - 1, count);
   o.options.control.output = &output;
   const estimate_result result = estimate(game, o.options);
   if (!result) return complain(result.problem);
   if (stop_asked) return complain("stopped before the chunk was done");
-  const std::string error = write_file(o.out, output.file());
-  return error.empty() ? done : complain(shown(o.out) + ": " + error);
+  const std::string problem = write_file(o.out, output.file());
+  return problem.empty() ? done : complain(shown(o.out) + ": " + problem);
 }
 
 std::string read_parts(const std::vector<std::string>& files, part_input& into) {
@@ -195,7 +198,7 @@ int attribute(shapley_options& o) {
   const std::string key = cache::key_of(*game.game, o.options);
   if (!o.chunk.empty()) return write_chunk(o, *game.game, key);
   part_input parts(key);
-  if (std::string error = read_parts(o.merge, parts); !error.empty()) return complain(error);
+  if (std::string problem = read_parts(o.merge, parts); !problem.empty()) return complain(problem);
   if (!o.merge.empty()) o.options.control.input = &parts;
   std::optional<estimate_result> result;
   if (o.merge.empty()) result = kept.find(key, *game.game);
@@ -225,7 +228,7 @@ int attribute(shapley_options& o) {
   if (!o.plots.empty() && !ranked)
     std::cerr << "digctl attribute shapley: made no plots, because there is nothing to attribute\n";
   if (!o.plots.empty() && ranked) {
-    if (std::string error = write_plots(r, o.plots); !error.empty()) return complain(error);
+    if (std::string problem = write_plots(r, o.plots); !problem.empty()) return complain(problem);
   }
   const verdicts::conclusion conclusion = conclude(game, r);
   r.verdict = verdict_json(conclusion);
@@ -236,7 +239,7 @@ int attribute(shapley_options& o) {
                                : printable(conclusion.words) +
                                      (succeeded ? " The values below divide the risk of its detections.\n\n" : "\n\n") +
                                      to_table(r, o.max_rows);
-  if (std::string error = write_file(o.out, text); !error.empty()) return complain(shown(o.out) + ": " + error);
+  if (std::string problem = write_file(o.out, text); !problem.empty()) return complain(shown(o.out) + ": " + problem);
   if (!o.quiet) {
     std::cerr << (found_it ? std::string("from the cache\n")
                            : fmt::format("{:.2f} s, {} threads\n", r.result.seconds, o.options.control.threads));
@@ -247,7 +250,8 @@ int attribute(shapley_options& o) {
 int generate_file(const shapley_options& o) {
   const generated made = generate(o.scenario, true);
   if (!made.problem.empty()) return complain(made.problem);
-  if (std::string error = write_file(o.out, made.json); !error.empty()) return complain(shown(o.out) + ": " + error);
+  if (std::string problem = write_file(o.out, made.json); !problem.empty())
+    return complain(shown(o.out) + ": " + problem);
   return done;
 }
 
@@ -255,9 +259,9 @@ int generate_file(const shapley_options& o) {
 std::string cases_of(const shapley_options& o, std::vector<study_case>& to) {
   if (o.traces.empty()) to = o.paper_sizes ? paper_cases() : small_cases();
   for (const std::string& name : o.traces) {
-    std::string error;
-    std::optional<std::string> text = read_file(name, max_bytes, error);
-    if (!text) return shown(name) + ": " + error;
+    std::string problem;
+    std::optional<std::string> text = read_file(name, max_bytes, problem);
+    if (!text) return shown(name) + ": " + problem;
     opened game =
         is_trajectory(*text) ? opened{read_trajectory(*text).problem, nullptr, {}, {}} : open_trace(*text, o.structure);
     if (!game.problem.empty()) return shown(name) + ": " + game.problem;
@@ -344,64 +348,61 @@ void add_studies(CLI::App& app, const options& o, int& status) {
   });
 }
 
-}  // namespace
-
-void add_attribute_shapley(CLI::App& app, int& status) {
-  const options o = std::make_shared<shapley_options>();
-  CLI::App* sub =
-      attribute_methods(app).add_subcommand("shapley", "Divides a run's risk among its actions, by Shapley values");
-  sub->require_subcommand(0, 1);
-  sub->footer(
-      "Examples:\n  digctl attribute shapley my-run --data-dir /var/lib/digd --plots plots\n  digctl attribute shapley "
-      "run.jsonl\n"
-      "  digctl attribute shapley generate twinmarket -o t.json && digctl attribute shapley t.json --faithfulness\n"
-      "  digctl attribute shapley --simulator 'python3 examples/shapley_simulator.py'");
-  sub->add_option(
+// Where the game comes from: a run, a trace, a trajectory or a simulator.
+void add_game_options(CLI::App& app, const options& o) {
+  app.add_option(
       "SOURCE", o->source,
       "a run of a daemon or archive, a trace (JSON lines), or a scenario's trajectory; - for standard input");
-  sub->add_option("--simulator", o->simulator, "a command that answers sets with risks, instead of a file");
-  sub->add_option("--timeout-ms", o->external.timeout_ms, "time limit of one answer of the simulator")
+  app.add_option("--simulator", o->simulator, "a command that answers sets with risks, instead of a file");
+  app.add_option("--timeout-ms", o->external.timeout_ms, "time limit of one answer of the simulator")
       ->check(CLI::Range(1, 86'400'000))
       ->capture_default_str();
-  sub->add_option("--batch", o->external.batch, "the maximum number of sets in one question to the simulator")
+  app.add_option("--batch", o->external.batch, "the maximum number of sets in one question to the simulator")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
-  sub->add_option("--estimator", o->estimator, "auto: exact if that is cheap, otherwise the best for the game")
+}
+
+void add_estimate_options(CLI::App& app, const options& o) {
+  app.add_option("--estimator", o->estimator, "auto: exact if that is cheap, otherwise the best for the game")
       ->check(CLI::IsMember({"auto", "exact", "permutation", "antithetic", "owen", "leverage"}))
       ->capture_default_str();
-  sub->add_option("-M,--samples", o->options.samples, "permutations, or samples of the same cost")
+  app.add_option("-M,--samples", o->options.samples, "permutations, or samples of the same cost")
       ->check(CLI::Range(1, 1'000'000'000))
       ->capture_default_str();
-  sub->add_option("--seed", o->options.seed, "seed of the sampling")->capture_default_str();
-  sub->add_option("-Q,--share", o->q, "q: the event counts as formed when the running sum exceeds this share of ρ")
+  app.add_option("--seed", o->options.seed, "seed of the sampling")->capture_default_str();
+  app.add_option("-Q,--share", o->q, "q: the event counts as formed when the running sum exceeds this share of ρ")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  sub->add_option("--threshold", o->threshold, "ρ, instead of the trajectory's; a trace has none, so its risk is used");
-  sub->add_option("--steps", o->structure.steps, "the number of steps into which a trace's time is divided")
+  app.add_option("--threshold", o->threshold, "ρ, instead of the trajectory's; a trace has none, so its risk is used");
+  app.add_option("--steps", o->structure.steps, "the number of steps into which a trace's time is divided")
       ->check(CLI::Range(1, 10'000))
       ->capture_default_str();
-  sub->add_flag("--faithfulness", o->faithful, "the risk drop after deleting the top actions");
-  sub->add_option("--format", o->format, "table for people, json for machines")
+}
+
+void add_output_options(CLI::App& app, const options& o) {
+  app.add_flag("--faithfulness", o->faithful, "the risk drop after deleting the top actions");
+  app.add_option("--format", o->format, "table for people, json for machines")
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
-  sub->add_option("--top", o->max_rows, "the number of rows in each table")
+  app.add_option("--top", o->max_rows, "the number of rows in each table")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  sub->add_option("-o,--output", o->out, "file; - for standard output")->capture_default_str();
-  sub->add_option("--plots", o->plots, "a folder for when.svg, who.svg, what.svg");
-  sub->add_option("--cache", o->cache_folder, "the folder that keeps results; default: the user's cache folder");
-  sub->add_flag("--no-cache", o->no_cache, "compute again, and keep nothing");
-  add_daemon_options(*sub, o->daemon);
-  add_data_dir_option(*sub, o->daemon);
-  add_common(*sub, o);
-  add_pass_options(*sub, o->pass);
-  sub->add_option("--chunk", o->chunk, "I/N: compute only this share of the estimate, and write its parts for --merge")
+  app.add_option("-o,--output", o->out, "file; - for standard output")->capture_default_str();
+  app.add_option("--plots", o->plots, "a folder for when.svg, who.svg, what.svg");
+  app.add_option("--cache", o->cache_folder, "the folder that keeps results; default: the user's cache folder");
+  app.add_flag("--no-cache", o->no_cache, "compute again, and keep nothing");
+}
+
+void add_share_options(CLI::App& app, const options& o) {
+  app.add_option("--chunk", o->chunk, "I/N: compute only this share of the estimate, and write its parts for --merge")
       ->group("A fleet");
-  sub->add_option("--merge", o->merge, "the files of all shares, instead of computing; may be repeated")
+  app.add_option("--merge", o->merge, "the files of all shares, instead of computing; may be repeated")
       ->allow_extra_args(false)
       ->group("A fleet");
+}
 
-  CLI::App* make = sub->add_subcommand("generate", "Writes a SYNTHETIC trajectory that reaches an extreme event");
+void add_generate(CLI::App& app, const options& o, int& status) {
+  CLI::App* make = app.add_subcommand("generate", "Writes a SYNTHETIC trajectory that reaches an extreme event");
   make->add_option("SCENARIO", o->scenario.scenario)
       ->required()
       ->check(CLI::IsMember({"econagent", "twinmarket", "socialnetwork"}));
@@ -419,6 +420,29 @@ void add_attribute_shapley(CLI::App& app, int& status) {
     if (steps->count() == 0) o->scenario.steps = social ? 21 : o->scenario.scenario == "econagent" ? 34 : 27;
     status = generate_file(*o);
   });
+}
+
+}  // namespace
+
+void add_attribute_shapley(CLI::App& app, int& status) {
+  const options o = std::make_shared<shapley_options>();
+  CLI::App* sub =
+      attribute_methods(app).add_subcommand("shapley", "Divides a run's risk among its actions, by Shapley values");
+  sub->require_subcommand(0, 1);
+  sub->footer(
+      "Examples:\n  digctl attribute shapley my-run --data-dir /var/lib/digd --plots plots\n  digctl attribute shapley "
+      "run.jsonl\n"
+      "  digctl attribute shapley generate twinmarket -o t.json && digctl attribute shapley t.json --faithfulness\n"
+      "  digctl attribute shapley --simulator 'python3 examples/shapley_simulator.py'");
+  add_game_options(*sub, o);
+  add_estimate_options(*sub, o);
+  add_output_options(*sub, o);
+  add_daemon_options(*sub, o->daemon);
+  add_data_dir_option(*sub, o->daemon);
+  add_common(*sub, o);
+  add_pass_options(*sub, o->pass);
+  add_share_options(*sub, o);
+  add_generate(*sub, o, status);
   add_studies(*sub, o, status);
   sub->callback([sub, o, &status] {
     if (!sub->get_subcommands().empty()) return;

@@ -68,7 +68,7 @@ std::string find_browser() {
   for (const char* name : {"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"}) {
     std::istringstream folders(path != nullptr ? path : "");
     for (std::string folder; std::getline(folders, folder, ':');) {
-      const std::string file = folder + '/' + name;
+      std::string file = folder + '/' + name;
       if (::access(file.c_str(), X_OK) == 0) return file;
     }
   }

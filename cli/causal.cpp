@@ -1,4 +1,6 @@
 // digctl causal: which factors of many runs influence an outcome (docs/causal.md).
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -94,9 +96,9 @@ class loader {
 
   std::string views(const std::vector<std::string>& files, beliefs& into) {
     for (const std::string& file : files) {
-      std::string error;
-      const auto text = read_file(file, max_bytes, error);
-      if (!text) return shown(file) + ": " + error;
+      std::string problem;
+      const auto text = read_file(file, max_bytes, problem);
+      if (!text) return shown(file) + ": " + problem;
       worldviews read = read_worldviews(*text);
       if (!read.problem.empty()) return shown(file) + ": " + read.problem;
       for (const worldview_variable& v : read.worldviews.front().variables) {
@@ -109,11 +111,11 @@ class loader {
     return {};
   }
 
-  // Returns an error sentence; empty on success.
+  // Returns the reason of a failure, or an empty text.
   std::string load(factor_rows& out, const std::string& outcome = {}) {
     std::vector<std::string> paths = from_.paths;
     std::unique_ptr<fleet_archive> archive;
-    if (std::string error = name_fleet(from_, paths, archive); !error.empty()) return error;
+    if (std::string problem = name_fleet(from_, paths, archive); !problem.empty()) return problem;
     if (!from_.csv.empty()) {
       if (!paths.empty()) return "name either runs or --csv";
       return load_csv(from_.csv, out);
@@ -121,12 +123,12 @@ class loader {
     if (paths.size() == 1 && is_csv(paths[0])) return load_csv(paths[0], out);
     if (paths.empty() && from_.lines.empty()) return "name archives, traces or folders of them, or a table with --csv";
     factor_request request;
-    if (std::string error = make_request(request, outcome); !error.empty()) return error;
+    if (std::string problem = make_request(request, outcome); !problem.empty()) return problem;
     if (!from_.lines.empty()) {
       if (!paths.empty()) return "name either runs or --lines";
-      std::string error;
-      const auto text = read_file(from_.lines, max_bytes, error);
-      if (!text) return shown(from_.lines) + ": " + error;
+      std::string problem;
+      const auto text = read_file(from_.lines, max_bytes, problem);
+      if (!text) return shown(from_.lines) + ": " + problem;
       out = factor_table_of_lines(*text, request);
       return check(out);
     }
@@ -138,9 +140,9 @@ class loader {
   std::string load_lines(std::string& out, const std::string& outcome) {
     std::vector<std::string> paths = from_.paths;
     std::unique_ptr<fleet_archive> archive;
-    if (std::string error = name_fleet(from_, paths, archive); !error.empty()) return error;
+    if (std::string problem = name_fleet(from_, paths, archive); !problem.empty()) return problem;
     factor_request request;
-    if (std::string error = make_request(request, outcome); !error.empty()) return error;
+    if (std::string problem = make_request(request, outcome); !problem.empty()) return problem;
     return factor_lines_of(paths, request, out);
   }
 
@@ -152,14 +154,14 @@ class loader {
     request.outcome = outcome;
     if (outcome.starts_with("metric.")) request.metrics.push_back(outcome.substr(7));
     for (const std::string& text : from_.factors) {
-      if (std::string error = read_user_factors(text, request.user); !error.empty())
-        return "--factor " + plain(text) + ": " + error;
+      if (std::string problem = read_user_factors(text, request.user); !problem.empty())
+        return "--factor " + plain(text) + ": " + problem;
     }
     for (const std::string& file : from_.factor_files) {
-      std::string error;
-      const auto text = read_file(file, max_bytes, error);
-      if (text) error = read_user_factors(*text, request.user);
-      if (!error.empty()) return shown(file) + ": " + error;
+      std::string problem;
+      const auto text = read_file(file, max_bytes, problem);
+      if (text) problem = read_user_factors(*text, request.user);
+      if (!problem.empty()) return shown(file) + ": " + problem;
     }
     return {};
   }
@@ -170,9 +172,9 @@ class loader {
     const bool computes = !from_.factors.empty() || !from_.factor_files.empty() || from_.rates || from_.first_ms > 0 ||
                           from_.first_messages > 0;
     if (computes) return "factors and windows are computed from runs; " + shown(path) + " is a table already";
-    std::string error;
-    const auto text = read_file(path, max_bytes, error);
-    if (!text) return shown(path) + ": " + error;
+    std::string problem;
+    const auto text = read_file(path, max_bytes, problem);
+    if (!text) return shown(path) + ": " + problem;
     csv_result read = read_csv(*text, from_.discrete);
     if (!read.problem.empty()) return shown(path) + ": " + read.problem;
     variables kept;
@@ -230,9 +232,9 @@ std::optional<learner> learner_named(const std::string& name) {
 std::string read_findings(const std::string& file, std::vector<experiment>& into, bool may_miss) {
   std::error_code none;
   if (file.empty() || (may_miss && !std::filesystem::exists(file, none))) return {};
-  std::string error;
-  const auto text = read_file(file, max_bytes, error);
-  if (!text) return shown(file) + ": " + error;
+  std::string problem;
+  const auto text = read_file(file, max_bytes, problem);
+  if (!text) return shown(file) + ": " + problem;
   experiments read = read_experiments(*text);
   into = std::move(read.experiments);
   return read.problem.empty() ? "" : shown(file) + ": " + read.problem;
@@ -307,8 +309,9 @@ int explain_on_workers(const causal_options& chosen, const loader& from, const C
   factor_request request;
   if (std::string problem = from.make_request(request, chosen.target); !problem.empty()) return complain("", problem);
   std::vector<std::string> factors;
+  factors.reserve(request.user.size());
   for (const auto& [name, expression] : request.user) {
-    factors.push_back("--factor-for-workers=" + name + '=' + expression);
+    factors.push_back(fmt::format("--factor-for-workers={}={}", name, expression));
   }
   return exec_pass("causal explain", app, chosen.from.fleet, chosen.pass, {}, factors);
 }
@@ -375,8 +378,8 @@ int run_eval(const causal_options& chosen) {
   eval_options options;
   options.seed = chosen.seed;
   options.compare = chosen.compare;
-  if (const std::string error = no_folder_reason(chosen.from.paths.front()); !error.empty())
-    return complain(shown(chosen.from.paths.front()), error);
+  if (const std::string problem = no_folder_reason(chosen.from.paths.front()); !problem.empty())
+    return complain(shown(chosen.from.paths.front()), problem);
   const evaluation e = show_while({.name = "measuring"}, [&] { return evaluate(chosen.from.paths.front(), options); });
   if (!e.problem.empty()) return complain(shown(chosen.from.paths.front()), e.problem);
   return write(chosen.out, chosen.format == "json" ? evaluation_json(e) : evaluation_text(e));
@@ -391,14 +394,14 @@ std::string side(const std::string& path, const causal_options& options, std::st
   request.rates = from.rates;
   request.window = {from.first_ms, from.first_messages};
   for (const std::string& text : from.factors) {
-    if (std::string error = read_user_factors(text, request.user); !error.empty())
-      return "--factor " + plain(text) + ": " + error;
+    if (std::string problem = read_user_factors(text, request.user); !problem.empty())
+      return "--factor " + plain(text) + ": " + problem;
   }
   for (const std::string& file : from.factor_files) {
-    std::string error;
-    const auto text = read_file(file, max_bytes, error);
-    if (text) error = read_user_factors(*text, request.user);
-    if (!error.empty()) return shown(file) + ": " + error;
+    std::string problem;
+    const auto text = read_file(file, max_bytes, problem);
+    if (text) problem = read_user_factors(*text, request.user);
+    if (!problem.empty()) return shown(file) + ": " + problem;
   }
   paired_runs read = show_while({.name = "reading the runs"},
                                 [&] { return paired_runs_of(path, request, options.factor, options.target); });
@@ -426,8 +429,8 @@ int run_verify(const causal_options& chosen) {
   paired_values a, b;
   std::string pair_by = chosen.pair_by;
   for (std::size_t i = 0; i < 2; ++i) {
-    if (std::string error = side(chosen.from.paths[i], chosen, pair_by, i == 0 ? a : b); !error.empty()) {
-      return complain(shown(chosen.from.paths[i]), error);
+    if (std::string problem = side(chosen.from.paths[i], chosen, pair_by, i == 0 ? a : b); !problem.empty()) {
+      return complain(shown(chosen.from.paths[i]), problem);
     }
   }
   verify_options options;
@@ -438,8 +441,8 @@ int run_verify(const causal_options& chosen) {
   if (!v.problem.empty()) return complain("", v.problem);
   if (!chosen.experiments.empty()) {
     std::vector<experiment> experiments;
-    if (std::string error = read_findings(chosen.experiments, experiments, true); !error.empty())
-      return complain("", error);
+    if (std::string problem = read_findings(chosen.experiments, experiments, true); !problem.empty())
+      return complain("", problem);
     std::erase_if(experiments, [&](const experiment& e) { return e.from == v.result.from && e.to == v.result.to; });
     experiments.push_back(v.result);
     if (const int status = write(chosen.experiments, write_experiments(experiments)); status != done) return status;

@@ -33,7 +33,7 @@ struct checked_run {
   std::optional<milliseconds> first_ts;
   milliseconds last_ts = 0;
   std::vector<std::string> failures;  // sentences; empty: as expected
-  std::string error;                  // it could not be checked
+  std::string problem;                // why it could not be checked
 };
 
 constexpr std::string_view none = "none";
@@ -58,13 +58,13 @@ void compare(checked_run& run, const std::vector<std::string>& expect) {
 }
 
 checked_run check_run(const std::string& name, const check_options& options, progress& progress) {
-  checked_run run{.name = name, .fired = {}, .first_ts = {}, .failures = {}, .error = {}};
+  checked_run run{.name = name, .fired = {}, .first_ts = {}, .failures = {}, .problem = {}};
   const auto input = [&] {
     const auto held = progress.pause();  // it may complain
     return trace_input::open("check", name, options.daemon);
   }();
   if (!input) {
-    run.error = "there is no such trace or run";
+    run.problem = "there is no such trace or run";
     return run;
   }
   ingest::replay::listener to;
@@ -75,17 +75,17 @@ checked_run check_run(const std::string& name, const check_options& options, pro
     for (const detection& d : record.answer.detections) run.fired.try_emplace(d.rule, d);
   };
   to.refused = [&](std::uint64_t line, const ingest::record& record) {
-    if (!run.error.empty()) return;
+    if (!run.problem.empty()) return;
     const refusal_note& note = record.answer.refused;
-    run.error =
+    run.problem =
         "line " + std::to_string(line) + " was refused: " + std::string(to_string(note.code)) + ": " + note.text;
   };
   ingest::replay through(run_policy{}, to);
   std::string problem = input->lines([&](std::string_view line) { return through.line(line); });
   if (problem.empty()) problem = through.problem();
   if (problem.empty() && through.run() == nullptr) problem = "not a trace: the file is empty";
-  if (run.error.empty()) run.error = problem;
-  if (run.error.empty()) compare(run, options.expect);
+  if (run.problem.empty()) run.problem = problem;
+  if (run.problem.empty()) compare(run, options.expect);
   return run;
 }
 
@@ -111,13 +111,13 @@ std::string junit_of(const std::vector<checked_run>& runs) {
   for (const checked_run& run : runs) {
     cases += "  <testcase classname=\"digctl check\" name=\"" + xml_text(run.name) + "\"";
     failures += !run.failures.empty();
-    errors += !run.error.empty();
-    if (run.failures.empty() && run.error.empty()) {
+    errors += !run.problem.empty();
+    if (run.failures.empty() && run.problem.empty()) {
       cases += "/>\n";
       continue;
     }
     cases += ">\n";
-    if (!run.error.empty()) cases += "    <error message=\"" + xml_text(run.error) + "\"/>\n";
+    if (!run.problem.empty()) cases += "    <error message=\"" + xml_text(run.problem) + "\"/>\n";
     for (const std::string& sentence : run.failures) cases += "    <failure message=\"" + xml_text(sentence) + "\"/>\n";
     cases += "  </testcase>\n";
   }
@@ -128,8 +128,8 @@ std::string junit_of(const std::vector<checked_run>& runs) {
 
 void print(const checked_run& run) {
   const std::string name = shown(run.name);
-  if (!run.error.empty()) {
-    complain("check", name + ": " + run.error);
+  if (!run.problem.empty()) {
+    complain("check", name + ": " + run.problem);
     return;
   }
   if (run.failures.empty()) std::cout << "ok      " << name << '\n';
@@ -149,7 +149,7 @@ int check(const check_options& options) {
     const auto held = shown_progress.pause();
     print(runs.back());
     failed = failed || !runs.back().failures.empty();
-    unreadable = unreadable || !runs.back().error.empty();
+    unreadable = unreadable || !runs.back().problem.empty();
   }
   if (!options.junit.empty()) {
     if (const std::string problem = write_file(options.junit, junit_of(runs)); !problem.empty())

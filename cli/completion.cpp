@@ -1,5 +1,7 @@
 // digctl completion bash|zsh|fish|man: what completes the command line, and the commands' part of the manual page. Both
 // come from the commands themselves, so that neither can lack one. Not shown by --help: packages call it.
+#include <fmt/format.h>
+
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -87,7 +89,7 @@ void print_bash(const CLI::App& root) {
       const names choices = choices_of(*option);
       const std::string reply = choices.empty() ? "return" : "offer " + shell_quoted(joined(choices)) + "; return";
       for (const std::string& flag : its)
-        values << "    " << shell_quoted(path + ' ' + flag) << ") " << reply << " ;;\n";
+        values << "    " << shell_quoted(fmt::format("{} {}", path, flag)) << ") " << reply << " ;;\n";
     }
     for (const CLI::App* sub : commands_of(app)) subcommands.push_back(sub->get_name());
     words << "    " << shell_quoted(path) << ")\n      if [[ $cur == -* ]]; then offer " << shell_quoted(joined(flags))
@@ -127,7 +129,7 @@ void print_zsh_options(const CLI::App& app) {
     std::string value;
     if (takes_value(*option)) value = choices.empty() ? ":value:_files" : ":value:(" + joined(choices) + ")";
     for (const std::string& flag : flags_of(*option)) {
-      std::cout << "    " << shell_quoted('*' + flag + '[' + zsh_text(option->get_description()) + ']' + value)
+      std::cout << "    " << shell_quoted(fmt::format("*{}[{}]{}", flag, zsh_text(option->get_description()), value))
                 << " \\\n";
     }
   }

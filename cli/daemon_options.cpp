@@ -74,7 +74,7 @@ std::optional<net::http_client> http_to(const std::string& command, const daemon
 }
 
 std::string complaint_of(const net::http_client& asked, const net::http_answer& answer) {
-  const std::string message = printable(net::error_message(answer.body));
+  std::string message = printable(net::error_message(answer.body));
   if (answer.status == 401) return asked.to().shown() + " requires a token; pass it with --token-file or DIGD_TOKEN";
   if (!message.empty()) return message;
   return asked.to().shown() + " answered " + std::to_string(answer.status) + "; is that digd?";

@@ -46,10 +46,10 @@ int show(const dashboard_options& options) {
   }
   private_daemon daemon("dashboard");  // ends before its folder is removed
   stop_signals signals;
-  const std::string error =
+  const std::string problem =
       daemon.start({.listen = options.listen, .config = options.config, .variables = variables_of(fleet)}, signals);
   if (signals.arrived()) return done;
-  if (!error.empty()) return complain("dashboard", error);
+  if (!problem.empty()) return complain("dashboard", problem);
   std::cerr << "The fleet is at " << daemon.url() << " until you press Ctrl-C.\n";
   if (!options.no_open) open_page(daemon.url());
   while (!signals.arrived()) {

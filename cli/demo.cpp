@@ -35,9 +35,9 @@ class demonstration {
   explicit demonstration(const demo_options& options) : options_(options) {}
 
   int run() {
-    const std::string error = daemon_.start({.listen = options_.listen}, signals_);
+    const std::string problem = daemon_.start({.listen = options_.listen}, signals_);
     if (stopped_ = signals_.arrived(); stopped_) return done;
-    if (!error.empty()) return complain("demo", error);
+    if (!problem.empty()) return complain("demo", problem);
     std::cerr << "A private digd runs at " << page() << "\n";
     if (!options_.no_open) open_page(page());
     const int status = options_.attach.empty() ? play_team() : run_example();
@@ -68,7 +68,7 @@ class demonstration {
 
   int play_team() {
     const fs::path trace = daemon_.folder() / "demo.jsonl";
-    if (const std::string error = write_file(trace, demo_trace()); !error.empty()) return complain("demo", error);
+    if (const std::string problem = write_file(trace, demo_trace()); !problem.empty()) return complain("demo", problem);
     std::cerr << "Four scripted agents prepare a release and make each of seven mistakes once. digd judges every\n"
                  "message before delivery, and heals. No language model is involved.\n\n";
     std::ostringstream speed;

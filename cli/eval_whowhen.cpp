@@ -266,8 +266,8 @@ constexpr std::size_t simulated_runs = 60, folds = 5;
 
 int chief_train(const std::string& folder, const std::string& out) {
   std::vector<labelled_log> logs;
-  std::string error;
-  if (!read_logs(folder, logs, error)) return complain("chief-train", shown(folder) + ": " + error);
+  std::string problem;
+  if (!read_logs(folder, logs, problem)) return complain("chief-train", shown(folder) + ": " + problem);
   const std::size_t given = logs.size();
   progress shown_progress;
   shown_progress.begin({.name = "training"});
@@ -298,7 +298,7 @@ int chief_train(const std::string& folder, const std::string& out) {
        fmt::format("Temperatures: chat {}, orchestrated {}, agents {}, generic {}.", training.chat_temperature,
                    training.orchestrated_temperature, training.agents_temperature, training.generic_temperature)});
   const auto held = shown_progress.pause();
-  const std::string problem = write_file(out, source);
+  problem = write_file(out, source);
   return problem.empty() ? done : complain("chief-train", shown(out) + ": " + problem);
 }
 
@@ -309,14 +309,8 @@ void add_output(CLI::App& app, eval_options& options) {
   app.add_option("--svg", options.svg, "also write a bar chart to this file");
 }
 
-}  // namespace
-
-void add_eval(CLI::App& app, int& status) {
-  auto options = std::make_shared<eval_options>();
-  CLI::App* eval = app.add_subcommand("eval", "Measures attribution on logs with known answers");
-  eval->require_subcommand(1);
-
-  CLI::App* logs = eval->add_subcommand("whowhen", "Measures on Who&When logs, or others of that form");
+void add_whowhen(CLI::App& eval, const std::shared_ptr<eval_options>& options, int& status) {
+  CLI::App* logs = eval.add_subcommand("whowhen", "Measures on Who&When logs, or others of that form");
   logs->add_option("DIR", options->folder, "folder of subsets (folders of *.json)")->required();
   std::vector<std::string> methods{"chief"};
   methods.insert(methods.end(), llm_methods.begin(), llm_methods.end());
@@ -336,8 +330,10 @@ void add_eval(CLI::App& app, int& status) {
   add_output(*logs, *options);
   add_llm_options(*logs, options->llm);
   logs->callback([options, &status] { status = eval_whowhen(*options); });
+}
 
-  CLI::App* frameworks = eval->add_subcommand(
+void add_frameworks(CLI::App& eval, const std::shared_ptr<eval_options>& options, int& status) {
+  CLI::App* frameworks = eval.add_subcommand(
       "frameworks",
       "Measures chief on frameworks that were left out of training: those in DIR, and three simulated ones");
   frameworks
@@ -360,8 +356,10 @@ void add_eval(CLI::App& app, int& status) {
       ->check(CLI::IsMember({"table", "json"}))
       ->capture_default_str();
   frameworks->callback([options, &status] { status = eval_frameworks(*options); });
+}
 
-  CLI::App* planted = eval->add_subcommand(
+void add_planted(CLI::App& eval, const std::shared_ptr<eval_options>& options, int& status) {
+  CLI::App* planted = eval.add_subcommand(
       "planted", "Measures on simulated runs with one planted fault each: chief at a desk, the structure game");
   planted->add_option("--runs", options->runs, "the number of simulated runs")
       ->check(CLI::Range(1, 1'000'000))
@@ -375,7 +373,9 @@ void add_eval(CLI::App& app, int& status) {
       ->capture_default_str();
   add_output(*planted, *options);
   planted->callback([options, &status] { status = eval_planted(*options); });
+}
 
+void add_chief_train(CLI::App& app, int& status) {
   auto data = std::make_shared<std::string>();
   auto out = std::make_shared<std::string>("-");
   CLI::App* train =
@@ -383,6 +383,18 @@ void add_eval(CLI::App& app, int& status) {
   train->add_option("--data", *data, "folder of labelled Who&When logs")->required();
   train->add_option("-o,--output", *out, "the file; - for standard output")->capture_default_str();
   train->callback([data, out, &status] { status = chief_train(*data, *out); });
+}
+
+}  // namespace
+
+void add_eval(CLI::App& app, int& status) {
+  auto options = std::make_shared<eval_options>();
+  CLI::App* eval = app.add_subcommand("eval", "Measures attribution on logs with known answers");
+  eval->require_subcommand(1);
+  add_whowhen(*eval, options, status);
+  add_frameworks(*eval, options, status);
+  add_planted(*eval, options, status);
+  add_chief_train(app, status);
 }
 
 }  // namespace digd::cli

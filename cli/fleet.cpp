@@ -1,6 +1,7 @@
 #include "cli/fleet.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -157,6 +158,7 @@ int exec_fleet_program(const std::string& command, std::vector<std::string> word
   const std::string python = fleet_interpreter();
   words.insert(words.begin(), {python, "-m", "digd.fleet"});
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::execvp(arguments.front(), arguments.data());
@@ -187,7 +189,7 @@ std::vector<std::string> given_words(const CLI::App& app) {
     if (std::find(own.begin(), own.end(), name) != own.end()) continue;
     if (option->get_items_expected_max() == 0) words.push_back(name);
     else
-      for (const std::string& value : option->results()) words.push_back(name + '=' + value);
+      for (const std::string& value : option->results()) words.push_back(fmt::format("{}={}", name, value));
   }
   return words;
 }

@@ -49,7 +49,7 @@ json::object usage_json(const hooks::usage_totals& usage) {
 fs::path repository_of(fs::path folder) {
   std::error_code none;
   for (std::size_t up = 0; up < max_folders_up && folder.is_absolute(); ++up, folder = folder.parent_path()) {
-    const fs::path git = folder / ".git";
+    fs::path git = folder / ".git";
     if (fs::is_directory(git, none)) return git;
     // A working tree beside the repository, and a submodule, have a file: "gitdir: FOLDER".
     std::string problem;

@@ -57,10 +57,10 @@ class log_import {
   }
 
  private:
-  void complain(const std::string& error) {
+  void complain(const std::string& problem) {
     const std::lock_guard lock(mutex_);
     const auto held = progress_.pause();
-    std::cerr << "digctl import " << program_.name << ": " << error << '\n';
+    std::cerr << "digctl import " << program_.name << ": " << problem << '\n';
     ++failed_;
   }
 
@@ -69,9 +69,9 @@ class log_import {
   }
 
   void import(const session_files& session) {
-    std::string error;
-    const std::vector<hooks::log_file> files = load_session(program_.name, session, error);
-    if (!error.empty()) return complain(error);
+    std::string problem;
+    const std::vector<hooks::log_file> files = load_session(program_.name, session, problem);
+    if (!problem.empty()) return complain(problem);
     const hooks::imported_session made = program_.import(session.id, files, options_.guards);
     for (const hooks::damaged_line& each : made.damaged) {
       complain(each.file + ": line " + std::to_string(each.line) + ": " + each.reason);
@@ -80,8 +80,8 @@ class log_import {
       std::string name = run.run, text;
       std::replace(name.begin(), name.end(), '/', '.');
       for (const std::string& line : run.lines) (text += line) += '\n';
-      error = write_file(fs::path(options_.out) / (name + ".jsonl"), text);
-      if (!error.empty()) return complain(error);
+      problem = write_file(fs::path(options_.out) / (name + ".jsonl"), text);
+      if (!problem.empty()) return complain(problem);
     }
     const std::lock_guard lock(mutex_);
     ++imported_;

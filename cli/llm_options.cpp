@@ -73,15 +73,15 @@ std::string key_from_environment() {
 
 }  // namespace
 
-std::unique_ptr<llm::endpoint> open_endpoint(const llm_options& options, std::string& error) {
+std::unique_ptr<llm::endpoint> open_endpoint(const llm_options& options, std::string& problem) {
   llm::endpoint_options to;
-  if (options.url.empty() && !options.dry_run) error = "--llm URL is needed for this method";
-  else if (options.model.empty() && !options.dry_run) error = "--model NAME is needed with --llm";
-  if (!error.empty()) return nullptr;
+  if (options.url.empty() && !options.dry_run) problem = "--llm URL is needed for this method";
+  else if (options.model.empty() && !options.dry_run) problem = "--model NAME is needed with --llm";
+  if (!problem.empty()) return nullptr;
   if (!options.key_file.empty()) {
-    const auto text = read_file(options.key_file, 64u << 10, error);
+    const auto text = read_file(options.key_file, 64u << 10, problem);
     if (!text) {
-      error = shown(options.key_file) + ": " + error;
+      problem = shown(options.key_file) + ": " + problem;
       return nullptr;
     }
     to.key = text->substr(0, text->find_first_of("\r\n"));
@@ -90,14 +90,14 @@ std::unique_ptr<llm::endpoint> open_endpoint(const llm_options& options, std::st
   }
   net::http_url url;
   if (!options.dry_run) {
-    if (const std::string problem = net::parse_http_url(options.url, url); !problem.empty()) {
-      error = "--llm " + problem;
+    if (const std::string url_problem = net::parse_http_url(options.url, url); !url_problem.empty()) {
+      problem = "--llm " + url_problem;
       return nullptr;
     }
   }
   // Only the endpoint may see the key. Without TLS, others can read it on the way to another machine.
   if (!options.dry_run && !to.key.empty() && !url.tls && !url.is_loopback()) {
-    error = "--llm: http:// would send the key unencrypted; use https://, or give no key";
+    problem = "--llm: http:// would send the key unencrypted; use https://, or give no key";
     return nullptr;
   }
   to.url = options.url;

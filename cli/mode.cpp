@@ -106,8 +106,8 @@ struct shadow_summary {
 
 int show(const net::http_client& daemon, const mode_options& options) {
   net::http_answer answer;
-  const std::string error = daemon.get("/v1/mode", answer);
-  const auto object = answer_of(daemon, error, answer);
+  std::string problem = daemon.get("/v1/mode", answer);
+  const auto object = answer_of(daemon, problem, answer);
   if (!object) return wrong_use;
   const auto now = mode_in(*object);
   if (!now) return complain("mode", "the answer names no mode; is that digd?");
@@ -116,7 +116,7 @@ int show(const net::http_client& daemon, const mode_options& options) {
   const auto source = options.runs > 0 ? open_source("mode", options.daemon) : nullptr;
   if (!source) return done;
   std::vector<std::string> names;
-  std::string problem = source->runs([&](const json::object& run) {
+  problem = source->runs([&](const json::object& run) {
     const json::value* name = run.if_contains("run");
     if (name && name->is_string()) names.emplace_back(name->get_string().data(), name->get_string().size());
     return names.size() < options.runs;

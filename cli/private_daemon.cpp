@@ -66,12 +66,12 @@ std::string private_daemon::start(const settings& with, stop_signals& signals) {
   program_ = find_digd();
   std::vector<std::string> words{program_, "--listen", with.listen, "--data-dir", folder_ / "data"};
   if (!with.config.empty()) words.insert(words.end(), {"--config", with.config});
-  std::string error = process_.start(
+  const std::string start_problem = process_.start(
       {.words = words, .variables = with.variables, .inherits_digd_variables = false, .log = folder_ / "digd.log"});
-  if (!error.empty()) return error + "; install digd beside digctl, or name it in DIGD_BIN";
+  if (!start_problem.empty()) return start_problem + "; install digd beside digctl, or name it in DIGD_BIN";
   const auto deadline = std::chrono::steady_clock::now() + max_start_time;
   while (!signals.arrived() && std::chrono::steady_clock::now() < deadline) {
-    if (error = problem(); !error.empty()) return error;
+    if (std::string ended = problem(); !ended.empty()) return ended;
     if (std::ifstream file(folder_ / "data" / "digd.address"); std::getline(file, address_)) {
       return address_.starts_with("unix:") ? "--listen needs an address that a browser can open: HOST:PORT"
                                            : std::string();

@@ -122,8 +122,8 @@ class printer {
 int replay(const replay_options& options) {
   printer print(options);
   std::optional<progress> shown_progress(std::in_place);
-  if (const std::string error = unreadable_reason(options.trace); !error.empty())
-    return complain("replay", shown(options.trace) + ": " + error);
+  if (const std::string problem = unreadable_reason(options.trace); !problem.empty())
+    return complain("replay", shown(options.trace) + ": " + problem);
   ingest::replay through(run_policy{}, print.listener(*shown_progress));
   shown_progress->begin({.name = "replaying", .unit = "messages"});
   const ingest::replayed result = ingest::replay_file(options.trace, through);

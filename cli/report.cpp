@@ -132,10 +132,10 @@ int write(report_options& options) {
   shown_progress->begin({.name = options.format == "pdf" ? "printing" : "drawing"});
   const report::document document = report::compose(from, *parts, report::on_command_line(options.source));
   if (options.format != "pdf") shown_progress.reset();
-  const std::string error = write_as(options.format, options.out, from, *parts, document);
+  const std::string problem = write_as(options.format, options.out, from, *parts, document);
   shown_progress.reset();
-  if (!error.empty()) {
-    return complain(options, (options.out == "-" ? "" : shown(options.out) + ": ") + error);
+  if (!problem.empty()) {
+    return complain(options, (options.out == "-" ? "" : shown(options.out) + ": ") + problem);
   }
   return done;
 }

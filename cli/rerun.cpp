@@ -41,6 +41,7 @@ int rerun(const rerun_options& options) {
   if (!options.hint.empty()) words.push_back("--hint=" + options.hint);
   words.insert(words.end(), {"--", options.run});
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::execvp(arguments.front(), arguments.data());

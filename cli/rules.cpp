@@ -24,12 +24,18 @@ std::string_view to_string(scope s) {
   return "none";
 }
 
+// Rules have a fixed way of healing. For a guard, an option decides.
+std::string healing_of(const rule& r) {
+  if (is_guard(r.id)) return "acts as its option `action` says";
+  return "heals by " + std::string(to_string(r.healing));
+}
+
 void print_text(const rule& r) {
   const rule_settings s = r.defaults();
-  std::cout << to_string(r.id) << " (" << r.doc.code << "), " << to_string(r.severity) << ", heals by "
-            << to_string(r.healing) << "\n  finds    " << r.doc.summary << "\n  why      " << r.doc.problem
-            << "\n  example  " << r.doc.example << "\n  misfires " << r.doc.false_positives << "\n  cleared  "
-            << r.doc.cleared << "\n  source   " << r.doc.source << "\n  options  mode=" << to_string(s.mode);
+  std::cout << to_string(r.id) << " (" << r.doc.code << "), " << to_string(r.severity) << ", " << healing_of(r)
+            << "\n  finds    " << r.doc.summary << "\n  why      " << r.doc.problem << "\n  example  " << r.doc.example
+            << "\n  misfires " << r.doc.false_positives << "\n  cleared  " << r.doc.cleared << "\n  source   "
+            << r.doc.source << "\n  options  mode=" << to_string(s.mode);
   if (r.traits.kinds) std::cout << " kinds=[]";
   if (r.traits.has_window()) std::cout << " window_ms=" << s.window_ms;
   if (r.traits.has_attempts()) std::cout << " max_attempts=" << s.max_attempts;

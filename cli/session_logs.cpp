@@ -133,6 +133,7 @@ std::vector<session_files> codex_sessions(const std::vector<fs::path>& logs) {
     of.files.insert(each.thread == root ? of.files.begin() : of.files.end(), each.path);
   }
   std::vector<session_files> made;
+  made.reserve(sessions.size());
   for (auto& [id, session] : sessions) made.push_back(std::move(session));
   return made;
 }
@@ -214,7 +215,7 @@ std::vector<hooks::log_file> load_session(std::string_view program, const sessio
   for (const fs::path& path : session.files) {
     auto text = read_file(path, left, problem);
     if (!text) {
-      problem = shown(path) + ": " + problem;
+      problem.insert(0, shown(path) + ": ");
       return {};
     }
     left -= text->size();

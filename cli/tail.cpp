@@ -179,7 +179,7 @@ class follower {
     while (is_wanted()) {
       while (const auto frame = socket->take()) show(*frame);
       std::cout.flush();
-      if (!socket->is_open()) return "the feed was lost (" + socket->why_closed() + ")";
+      if (!socket->is_open()) return "the feed was lost (" + socket->close_reason() + ")";
       io.restart();
       io.run_one_for(signal_check);
     }

@@ -68,8 +68,8 @@ class argument_reader {
   const std::string& error() const { return error_; }
 
  private:
-  void fail(std::string_view name, const std::string& problem) {
-    if (error_.empty()) error_ = "argument `" + std::string(name) + "` " + problem;
+  void fail(std::string_view name, const std::string& complaint) {
+    if (error_.empty()) error_ = "argument `" + std::string(name) + "` " + complaint;
   }
   const json::object& from_;
   std::string error_;

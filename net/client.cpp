@@ -109,7 +109,7 @@ class client final : public websocket_client {
   bool is_open() const override { return open_; }
   std::size_t unwritten() const override { return out_bytes_; }
   std::uint16_t close_code() const override { return code_; }
-  const std::string& why_closed() const override { return problem_; }
+  const std::string& close_reason() const override { return problem_; }
   const std::string& feed_seq() const override { return feed_seq_; }
 
   std::optional<std::string> take() override {

@@ -66,7 +66,7 @@ class websocket_client : public std::enable_shared_from_this<websocket_client> {
   virtual std::optional<std::string> take() = 0;  // the next frame received, even after the connection was closed
   // Why the connection is no longer open: the peer's close code (0: none received), and a text.
   virtual std::uint16_t close_code() const = 0;
-  virtual const std::string& why_closed() const = 0;
+  virtual const std::string& close_reason() const = 0;
   // For the feed: the entry after which it begins, from the daemon's answer to the upgrade; empty: none.
   virtual const std::string& feed_seq() const = 0;
   virtual void close() = 0;  // sends a close frame, without waiting for the answer

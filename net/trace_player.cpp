@@ -268,7 +268,7 @@ bool trace_player::recover() {
   }
   for (session_state& s : sessions_) {
     if (s.socket && !s.socket->is_open() && to_.notice) {
-      to_.notice(called(s) + "the connection is lost (" + s.socket->why_closed() + "); reconnecting");
+      to_.notice(called(s) + "the connection is lost (" + s.socket->close_reason() + "); reconnecting");
     }
   }
   for (unsigned attempt = 1;; ++attempt) {
@@ -315,7 +315,7 @@ trace_player::step_result trace_player::wait(session_state& s, const Ready& read
     if (ready()) return step_result::answered;
     if (!s.socket->is_open()) {
       if (s.socket->close_code() != 4400 && s.socket->close_code() != 4409) return step_result::lost;
-      fail_permanently(called(s) + s.socket->why_closed());
+      fail_permanently(called(s) + s.socket->close_reason());
       return step_result::failed;
     }
     if (clock::now() >= patience) {

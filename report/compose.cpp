@@ -175,7 +175,7 @@ std::string quote_of(const gathered& from, const reported_detection& d) {
   return at == picture::none ? std::string() : from.graph.model.events[at].text;
 }
 
-section why_section(const gathered& from) {
+section detections_section(const gathered& from) {
   const observed& seen = from.seen;
   section out{.id = "why", .title = "Why: the detections", .blocks = {}};
   if (seen.found == 0) {
@@ -248,7 +248,7 @@ block part_block(const part& p, const conclusion& concluded) {
   block out = folded(p.title + (p.ran ? "" : " (not run)"), p.blocks);
   if (lists_candidates(p, concluded)) std::erase_if(out.inside, [](const block& b) { return b.ranks; });
   if (!p.ran) {
-    out.inside.insert(out.inside.begin(), block::remark("Not run: " + p.why_not));
+    out.inside.insert(out.inside.begin(), block::remark("Not run: " + p.not_run_reason));
     if (!p.command.empty()) out.inside.push_back(block::typed(p.command));
   }
   return out;
@@ -355,7 +355,7 @@ document compose(const gathered& from, const std::vector<part>& parts, const std
     out.sections.push_back({.id = "used", .title = "What it used", .blocks = std::move(used)});
   }
   out.sections.push_back(responsible_section(seen, parts, concluded));
-  out.sections.push_back(why_section(from));
+  out.sections.push_back(detections_section(from));
   out.sections.push_back(done_section(seen));
   out.sections.push_back(sure_section(seen, parts, concluded));
   out.sections.push_back(method_section(parts, concluded));
@@ -367,17 +367,17 @@ std::vector<part> not_run(const std::string& subject, const std::string& problem
   return {{.id = "responsibility",
            .name = "Shapley values",
            .title = "Shapley values: who, when and what",
-           .why_not = problem,
+           .not_run_reason = problem,
            .command = command},
           {.id = "decisive-error",
            .name = "CHIEF",
            .title = "CHIEF: the decisive error",
-           .why_not = problem,
+           .not_run_reason = problem,
            .command = command},
           {.id = "causes",
            .name = "CAMO",
            .title = "CAMO: causes over many runs",
-           .why_not = "it needs many runs.",
+           .not_run_reason = "it needs many runs.",
            .command = "digctl causal explain --help"}};
 }
 

@@ -109,7 +109,7 @@ conclusion of_success(const run_facts& run) {
   return out;
 }
 
-std::string why_nobody(const run_facts& run, const std::vector<part>& parts) {
+std::string no_suspect_reason(const run_facts& run, const std::vector<part>& parts) {
   const bool ranked = std::any_of(parts.begin(), parts.end(), [](const part& p) {
     return p.ran && p.scale != score_scale::none && !p.suspects.empty();
   });
@@ -182,7 +182,7 @@ conclusion conclude(const run_facts& run, const std::vector<part>& parts) {
   }
   if (best == nullptr) {
     out.verdict = conclusion::kind::nobody;
-    out.words = "Nobody stands out" + why_nobody(run, parts) + ".";
+    out.words = "Nobody stands out" + no_suspect_reason(run, parts) + ".";
     return out;
   }
   out.verdict = conclusion::kind::suspect;

@@ -108,9 +108,9 @@ enum class score_scale {
 struct part {
   std::string id, name, title;  // name: "CHIEF"
   bool ran = false;
-  std::string why_not;  // why it did not run; empty: it ran
-  std::string command;  // the command that runs it
-  std::string answer;   // a clause for the verdict; empty: none
+  std::string not_run_reason;  // why it did not run; empty: it ran
+  std::string command;         // the command that runs it
+  std::string answer;          // a clause for the verdict; empty: none
   std::vector<block> blocks;
   std::vector<origin> origins;
   std::vector<report::blamed> blamed;  // the most responsible first

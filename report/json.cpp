@@ -153,7 +153,7 @@ json::object conclusion_in(const conclusion& concluded) {
 // Contains the pass's own JSON unchanged, so that its numbers stay as they are.
 std::string part_of(const part& p) {
   json::object own{{"ran", p.ran}};
-  if (!p.ran) own["why_not"] = p.why_not;
+  if (!p.ran) own["why_not"] = p.not_run_reason;
   own["command"] = or_null(p.command);
   own["says"] = or_null(p.answer);
   std::string out;

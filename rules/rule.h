@@ -134,7 +134,7 @@ class rule {
 
   const rule_id id;
   const digd::severity severity;
-  const action healing;  // inject, reroute or create
+  const action healing;  // inject, reroute or create; none: a guard, whose option `action` decides
   const rule_traits traits;
   const rule_doc& doc;
 

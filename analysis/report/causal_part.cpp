@@ -53,7 +53,7 @@ part causal_part(std::string_view analysis) {
       .title = "CAMO: causes over many runs",
       .command = "digctl causal explain RUNS… --format json > causes.json && digctl report RUN --causes causes.json"};
   if (analysis.empty()) {
-    out.why_not = "it needs many runs; --causes adds a result of digctl causal explain.";
+    out.not_run_reason = "it needs many runs; --causes adds a result of digctl causal explain.";
     return out;
   }
   json::error_code ec;
@@ -61,7 +61,7 @@ part causal_part(std::string_view analysis) {
   const json::object* whole = ec ? nullptr : read.if_object();
   const json::array* levers = whole == nullptr ? nullptr : list_of(*whole, "levers");
   if (levers == nullptr) {
-    out.why_not = "--causes: the file is not a result of digctl causal explain --format json.";
+    out.not_run_reason = "--causes: the file is not a result of digctl causal explain --format json.";
     return out;
   }
   out.ran = true;

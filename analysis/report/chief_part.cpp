@@ -97,24 +97,24 @@ part chief_part(const trace_text& trace, const observed& seen, const std::string
            .name = "CHIEF",
            .title = "CHIEF: the decisive error",
            .command = "digctl attribute chief " + subject};
-  if (options.budget_seconds <= 0) out.why_not = "it was not requested (--budget 0).";
+  if (options.budget_seconds <= 0) out.not_run_reason = "it was not requested (--budget 0).";
   else if (seen.events > options.max_steps)
-    out.why_not = fmt::format("the run has {} events, and a report goes to {}.", grouped(seen.events),
-                              grouped(options.max_steps));
-  if (!out.why_not.empty()) return out;
+    out.not_run_reason = fmt::format("the run has {} events, and a report goes to {}.", grouped(seen.events),
+                                     grouped(options.max_steps));
+  if (!out.not_run_reason.empty()) return out;
   const std::string_view text = trace();
   if (text.empty()) {
-    out.why_not = "the run is too long to be held in memory.";
+    out.not_run_reason = "the run is too long to be held in memory.";
     return out;
   }
   chief::flat_log log;
   if (std::string problem; !chief::read_trace(text, log, problem)) {
-    out.why_not = problem + ".";
+    out.not_run_reason = problem + ".";
     return out;
   }
   const chief::attribution a = chief::attribute(log);
   if (a.ranking.empty()) {
-    out.why_not = "there is nobody to blame, because no agent acts in it.";
+    out.not_run_reason = "there is nobody to blame, because no agent acts in it.";
     return out;
   }
   out.ran = true;

@@ -194,24 +194,24 @@ part shapley_part(const trace_text& trace, const observed& seen, const std::stri
            .title = "Shapley values: who, when and what",
            .command = "digctl attribute shapley " + subject};
   const double min_seconds = 2.0 * static_cast<double>(seen.activations) * seen.replay_seconds / options.threads;
-  if (options.budget_seconds <= 0) out.why_not = "it was not requested (--budget 0).";
-  else if (seen.activations == 0) out.why_not = "the run has no activations.";
+  if (options.budget_seconds <= 0) out.not_run_reason = "it was not requested (--budget 0).";
+  else if (seen.activations == 0) out.not_run_reason = "the run has no activations.";
   else if (min_seconds > options.budget_seconds) {
-    out.why_not = fmt::format(
+    out.not_run_reason = fmt::format(
         "the run is replayed twice for each of its {} activations at least, some {} s, and the budget is {:g} s "
         "(--budget).",
         grouped(seen.activations), grouped(static_cast<std::uint64_t>(std::ceil(min_seconds))), options.budget_seconds);
   }
-  if (!out.why_not.empty()) return out;
+  if (!out.not_run_reason.empty()) return out;
   const std::string_view text = trace();
   if (text.empty()) {
-    out.why_not = "the run is too long to be held in memory.";
+    out.not_run_reason = "the run is too long to be held in memory.";
     return out;
   }
   const shapley::structure_options risk;
   shapley::structure_result made = shapley::make_structure_game(text, risk);
   if (!made.problem.empty()) {
-    out.why_not = made.problem + ".";
+    out.not_run_reason = made.problem + ".";
     return out;
   }
   const deadline time(options.budget_seconds, options.stop);
@@ -219,7 +219,7 @@ part shapley_part(const trace_text& trace, const observed& seen, const std::stri
   asked.control = {.threads = options.threads, .stop = &time.up(), .progress = options.progress};
   shapley::estimate_result result = shapley::estimate(*made.game, asked);
   if (!result) {
-    out.why_not = fmt::format("{} (budget: {:g} s, --budget).", result.problem, options.budget_seconds);
+    out.not_run_reason = fmt::format("{} (budget: {:g} s, --budget).", result.problem, options.budget_seconds);
     return out;
   }
   shapley::report r = shapley::make_report(*made.game, std::move(result), shapley::usual_share, options.seed);

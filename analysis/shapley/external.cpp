@@ -20,7 +20,7 @@ using simdjson::dom::object;
 
 constexpr std::string_view hello_line = R"({"type":"hello","protocol":1})";
 
-// The players that a simulator declares. `read` returns an empty text or the error.
+// The players that a simulator declares. `read` returns an empty text or the reason of a failure.
 class declaration {
  public:
   std::string read(const std::string& line) {
@@ -143,11 +143,11 @@ class external_evaluator final : public evaluator {
   }
 
   bool ask(double* out) {
-    std::string error;
+    std::string problem;
     writer_->close_array();
     for (int attempt = 0; attempt <= options_.restarts; ++attempt) {
-      error = ready();
-      if (error.empty()) {
+      problem = ready();
+      if (problem.empty()) {
         std::string line;
         json_writer(line)
             .open_object()
@@ -158,25 +158,26 @@ class external_evaluator final : public evaluator {
             .key("sets")
             .raw(sets_)
             .close_object();
-        error = child_.converse(line, answer_, options_.timeout_ms, options_.stop);
+        problem = child_.converse(line, answer_, options_.timeout_ms, options_.stop);
       }
-      if (error.empty()) error = read(out);
-      if (error.empty()) return true;
+      if (problem.empty()) problem = read(out);
+      if (problem.empty()) return true;
       child_.end();
       if (options_.stop != nullptr && options_.stop->load()) break;
     }
-    problem_ = fmt::format("the simulator failed {} times: {}", options_.restarts + 1, error);
+    problem_ = fmt::format("the simulator failed {} times: {}", options_.restarts + 1, problem);
     return false;
   }
 
   // Starts the process if it is not running. A restart has to declare as many players as before.
   std::string ready() {
     if (child_.running()) return {};
-    if (std::string error = child_.start(options_.command); !error.empty()) return error;
-    if (std::string error = child_.converse(hello_line, answer_, options_.timeout_ms, options_.stop); !error.empty())
-      return error;
+    if (std::string problem = child_.start(options_.command); !problem.empty()) return problem;
+    if (std::string problem = child_.converse(hello_line, answer_, options_.timeout_ms, options_.stop);
+        !problem.empty())
+      return problem;
     declaration d;
-    if (std::string error = d.read(answer_); !error.empty()) return error;
+    if (std::string problem = d.read(answer_); !problem.empty()) return problem;
     return d.players.size() == players_ ? std::string() : "it declares another number of players than before";
   }
 

@@ -66,18 +66,18 @@ std::size_t in_order(const game& game, std::size_t count, const run_control& run
       }
       auto part = std::make_unique<Part>();
       shape(mine, *part);
-      std::string error;
+      std::string part_problem;
       if (run_control.input != nullptr) {
         part_reader from(run_control.input->part(mine));
         part->each_number(from);
-        if (!from.is_complete()) error = "the part of chunk " + std::to_string(mine) + " has another size";
+        if (!from.is_complete()) part_problem = "the part of chunk " + std::to_string(mine) + " has another size";
       } else if (!make(*ask, mine, *part)) {
-        error = ask->problem().empty() ? "it stopped without a reason" : ask->problem();
+        part_problem = ask->problem().empty() ? "it stopped without a reason" : ask->problem();
       }
       const std::lock_guard lock(guard);
-      if (!error.empty()) {
+      if (!part_problem.empty()) {
         halt = true;
-        if (problem.empty() && !run_control.stopped()) problem = error;
+        if (problem.empty() && !run_control.stopped()) problem = part_problem;
         room.notify_all();
         return;
       }

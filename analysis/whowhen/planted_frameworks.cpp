@@ -1,5 +1,7 @@
 #include "analysis/whowhen/planted_frameworks.h"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -106,9 +108,9 @@ labelled_log metagpt(std::uint64_t seed) {
     const bool last = round + 1 == rounds;
     wrong = round == 0 && corrupt(engineer);
     run.act(wrong, "Alex (Engineer)",
-            (round == 0 ? "## Code: " : "## Revised code: ") + object + ".py\n```python\nclass " + object +
-                ":\n    width = " + (width_now.empty() ? "80" : width_now) +
-                "\n    limit = " + (limit_now.empty() ? "None" : limit_now) + "\n```\n" + run.hedge());
+            fmt::format("## {}: {}.py\n```python\nclass {}:\n    width = {}\n    limit = {}\n```\n{}",
+                        round == 0 ? "Code" : "Revised code", object, object, width_now.empty() ? "80" : width_now,
+                        limit_now.empty() ? "None" : limit_now, run.hedge()));
     if (!last) {
       run.act(false, "Edward (QA Engineer)",
               "## Code review\n" +
@@ -223,21 +225,22 @@ labelled_log langgraph(std::uint64_t seed) {
     text value = std::to_string(stock[i]);
     if (culprit == wrong_place && here) value = run.other(stock[i]);
     run.act(culprit == wrong_place && here, "researcher",
-            "tool_call: stock_of(city=\"" + looked + "\", item=\"" + good + "\")");
+            fmt::format(R"(tool_call: stock_of(city="{}", item="{}"))", looked, good));
     if ((culprit == ignores_error && here) || run.chance(15)) {
       run.add("tools", R"(failed: {"error": "503 service unavailable"})");
       if (culprit == ignores_error && here) {
         known.push_back(run.other(stock[i]));
-        run.act(true, "researcher", "There are about " + known.back() + " " + good + " in " + place + ".");
+        run.act(true, "researcher", fmt::format("There are about {} {} in {}.", known.back(), good, place));
         continue;
       }
-      run.act(false, "researcher", "tool_call: stock_of(city=\"" + looked + "\", item=\"" + good + "\", retry=true)");
+      run.act(false, "researcher",
+              fmt::format(R"(tool_call: stock_of(city="{}", item="{}", retry=true))", looked, good));
     }
-    run.add("tools",
-            "exitcode: 0 (execution succeeded)\nCode output: {\"city\": \"" + looked + "\", \"stock\": " + value + "}");
+    run.add("tools", fmt::format("exitcode: 0 (execution succeeded)\nCode output: {{\"city\": \"{}\", \"stock\": {}}}",
+                                 looked, value));
     known.push_back(culprit == misreads && here ? run.other(stock[i]) : value);
     run.act(culprit == misreads && here, "researcher",
-            "There are " + known.back() + " " + good + " in " + looked + ". " + run.hedge());
+            fmt::format("There are {} {} in {}. {}", known.back(), good, looked, run.hedge()));
   }
   for (const text& value : known) total += std::stoul(value);
   const bool early = culprit == finishes_early;

@@ -76,7 +76,7 @@ class structure_writer {
   // `reactions`: by input, as JSON; an input without one is consumed. Returns the activation.
   std::string act(const std::string& agent, const std::vector<std::string>& inputs,
                   const std::vector<std::string>& reactions, std::vector<sent> outputs, bool failed = false) {
-    const std::string id = "a" + std::to_string(++activations_);
+    std::string id = "a" + std::to_string(++activations_);
     message("activation_started",
             fmt::format(R"("activation":"{}","agent":"{}","inputs":{})", id, agent, list(inputs)));
     now_ += 200 + static_cast<long>(random_.below(800));

@@ -36,7 +36,7 @@ std::string add_run(results& into, std::optional<rule_id> rule, std::uint64_t se
   truth.agent = planted.agent;
   answer given;
   const auto from = std::chrono::steady_clock::now();
-  if (std::string error = rank(*made.game, given, seed); !error.empty()) return error;
+  if (std::string problem = rank(*made.game, given, seed); !problem.empty()) return problem;
   given.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - from).count();
   if (rule) {
     const std::vector<std::string>& names = made.game->players().names;

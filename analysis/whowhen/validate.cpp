@@ -127,6 +127,7 @@ training calibrate_generic(const std::vector<const lesson*>& lessons, const std:
 
 std::vector<lesson> lessons_of(const std::vector<labelled_log>& logs) {
   std::vector<lesson> lessons;
+  lessons.reserve(logs.size());
   for (const labelled_log& l : logs) lessons.push_back(chief::lesson_of({&l.log, l.agent, l.step}));
   return lessons;
 }

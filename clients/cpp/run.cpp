@@ -267,7 +267,7 @@ void run::connection::run_socket() {
     }
     socket->abort();
     if (!stopping_ && follow_move()) continue;
-    lose(refused.empty() ? socket->why_closed() : refused, socket->close_code());
+    lose(refused.empty() ? socket->close_reason() : refused, socket->close_code());
     if (!pause()) break;
   }
   io_.restart();

@@ -30,6 +30,7 @@ uid_t user_named(const std::string& name) {
 
 std::vector<uid_t> users_named(const std::vector<std::string>& names) {
   std::vector<uid_t> ids;
+  ids.reserve(names.size());
   for (const std::string& name : names) ids.push_back(user_named(name));
   return ids;
 }

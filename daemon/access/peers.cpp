@@ -43,7 +43,7 @@ peer_ptr peers::find(std::string name, bool is_local, bool is_user) {
   const std::lock_guard lock(guard_);
   if (const auto known = by_name_.find(name); known != by_name_.end()) return known->second;
   if (by_name_.size() >= forget_at_) forget_idle();
-  const auto made = std::make_shared<peer>(name, is_local, is_user);
+  auto made = std::make_shared<peer>(name, is_local, is_user);
   by_name_.emplace(std::move(name), made);
   return made;
 }

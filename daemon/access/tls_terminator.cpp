@@ -59,14 +59,14 @@ void tls_terminator::admit(net::tls_pipe::socket socket, connection_ticket ticke
       });
     });
   }
-  pipe->accept(
-      [this, key = pipe.get(), ticket, on_plain = std::move(on_plain)](boost::system::error_code ec, int plain) {
-        in_handshake_.erase(key);
-        if (!ec) return on_plain(plain, ticket);
-        // Port scanners cause many of these, so they are logged at the debug level only.
-        refused_.fetch_add(1);
-        spdlog::debug("tls_refused reason={}", digd::quoted(ec.message()));
-      });
+  pipe->accept([this, key = pipe.get(), ticket = std::move(ticket), on_plain = std::move(on_plain)](
+                   boost::system::error_code ec, int plain) {
+    in_handshake_.erase(key);
+    if (!ec) return on_plain(plain, ticket);
+    // Port scanners cause many of these, so they are logged at the debug level only.
+    refused_.fetch_add(1);
+    spdlog::debug("tls_refused reason={}", digd::quoted(ec.message()));
+  });
 }
 
 }  // namespace digd::daemon

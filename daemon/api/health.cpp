@@ -126,7 +126,7 @@ void write_notes(json_writer& to, const readiness_sources& from) {
 
 }  // namespace
 
-std::vector<reason> why_not_ready(const readiness_sources& from) {
+std::vector<reason> readiness_problems(const readiness_sources& from) {
   std::vector<reason> reasons;
   const phase now = from.phase.load();
   if (now == phase::starting) reasons.push_back({"starting", "the daemon starts"});
@@ -151,24 +151,24 @@ std::vector<reason> why_not_ready(const readiness_sources& from) {
 }
 
 http_response readiness(const readiness_sources& from) {
-  const std::vector<reason> why_not = why_not_ready(from);
+  const std::vector<reason> problems = readiness_problems(from);
   std::string body;
   json_writer to(body);
-  to.open_object().key("ready").boolean(why_not.empty()).key("reasons").open_array();
-  for (const reason& r : why_not) {
+  to.open_object().key("ready").boolean(problems.empty()).key("reasons").open_array();
+  for (const reason& r : problems) {
     to.open_object().key("code").text(r.code).key("message").text(r.message).close_object();
   }
   to.close_array();
   write_notes(to, from);
   to.close_object();
-  return respond(why_not.empty() ? status::ok : status::service_unavailable, "application/json", body + '\n');
+  return respond(problems.empty() ? status::ok : status::service_unavailable, "application/json", body + '\n');
 }
 
 http_response metrics(const metrics_sources& from) {
   process_facts now;
   now.version = DIGD_VERSION;
   now.started_s = from.started_s;
-  now.ready = why_not_ready(from.readiness).empty();
+  now.ready = readiness_problems(from.readiness).empty();
   now.operator_mode = from.operator_mode.load();
   now.connections = from.connections.open.load() + from.operator_connections.open.load();
   now.connections_refused = from.connections.refused.load();

@@ -78,7 +78,7 @@ struct reason {
 };
 
 // The reasons why the daemon should not get work now; empty if it is ready.
-std::vector<reason> why_not_ready(const readiness_sources& from);
+std::vector<reason> readiness_problems(const readiness_sources& from);
 http_response readiness(const readiness_sources& from);
 http_response metrics(const metrics_sources& from);
 

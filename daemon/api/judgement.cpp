@@ -105,7 +105,7 @@ std::variant<judgement_request, http_response> read_judgement(std::string_view r
 }
 
 void judge(const client_reads& reads, const run_control& runs, judgement_request request,
-           std::function<void(http_response&&)> answer) {
+           const std::function<void(http_response&&)>& answer) {
   const auto pending = std::make_shared<pending_judgement>();
   pending->request = std::move(request);
   const auto look = [pending](archive::browser& from) { return find(from, *pending); };

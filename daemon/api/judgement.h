@@ -33,6 +33,6 @@ std::variant<judgement_request, http_response> read_judgement(std::string_view r
 
 // 200 with what is stored then; 404 if there is no such detection; 503 if too many requests wait.
 void judge(const client_reads& reads, const run_control& runs, judgement_request request,
-           std::function<void(http_response&&)> answer);
+           const std::function<void(http_response&&)>& answer);
 
 }  // namespace digd::daemon

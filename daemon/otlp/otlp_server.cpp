@@ -149,7 +149,7 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
                                            .late = taken.late,
                                            .over = taken.over,
                                            .foreign = foreign,
-                                           .why_invalid = batch.problem});
+                                           .invalid_reason = batch.problem});
 }
 
 // Drops the spans of runs that the token does not cover. The remaining spans count towards the token's rate.

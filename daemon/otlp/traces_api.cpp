@@ -40,7 +40,7 @@ void add_reason(std::string& message, std::size_t spans, std::string_view reason
 
 http_response respond_traces(otlp::encoding encoding, const rejections& rejected) {
   std::string message;
-  add_reason(message, rejected.invalid, "without usable ids or times, the first: " + rejected.why_invalid);
+  add_reason(message, rejected.invalid, "without usable ids or times, the first: " + rejected.invalid_reason);
   add_reason(message, rejected.late, "of runs that have ended (otlp.late_ms)");
   add_reason(message, rejected.over, "over the limit of spans for each run (otlp.run_spans)");
   add_reason(message, rejected.foreign, "of runs that the token does not cover (their ids begin with otlp-)");

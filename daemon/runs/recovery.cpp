@@ -61,8 +61,8 @@ class replayer {
     if (const auto adopted = homes->store().adopted(run.number)) kept_ = adopted->kept;
   }
 
-  bool fail(std::string error) {
-    problem_ = std::move(error);
+  bool fail(std::string problem) {
+    problem_ = std::move(problem);
     return false;
   }
 

@@ -138,6 +138,13 @@ def test_one_rule_is_explained_by_name_and_by_code(digctl):
     assert got.returncode == 2 and 'did you mean "deadlock"' in got.stderr
 
 
+def test_rules_say_how_they_heal_and_guards_name_the_option_that_decides(digctl):
+    first_lines = [part.split("\n")[0] for part in digctl("rules").stdout.split("\n\n") if part.strip()]
+    assert "deadlock (DL), failure, heals by create" in first_lines
+    assert "budget (BU), failure, acts as its option `action` says" in first_lines
+    assert not [line for line in first_lines if "none" in line]
+
+
 def test_commands_are_grouped_in_the_help(digctl):
     text = digctl("--help").stdout
     for heading in ("Begin:", "Look at runs:", "Operate a daemon:", "Work with traces:"):

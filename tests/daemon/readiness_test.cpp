@@ -18,7 +18,7 @@ using archive::testing::temporary_folder;
 
 std::vector<std::string> codes(const readiness_sources& from) {
   std::vector<std::string> texts;
-  for (const reason& reason : why_not_ready(from)) {
+  for (const reason& reason : readiness_problems(from)) {
     CHECK_FALSE(reason.message.empty());
     texts.push_back(reason.code);
   }
@@ -93,7 +93,7 @@ TEST_CASE("it_is_not_ready_while_the_archive_cannot_be_written", "[daemon]") {
   daemon.disk.fail_writes(SQLITE_FULL);
   daemon.thread().records().push(archive::testing::boxed(archive::testing::opening(1)));
   daemon.wait_until([&] { return codes(daemon.sources) == expected{"archive"}; });
-  CHECK(why_not_ready(daemon.sources)[0].message.find("the disk is full") != std::string::npos);
+  CHECK(readiness_problems(daemon.sources)[0].message.find("the disk is full") != std::string::npos);
   daemon.disk.work_again();
   daemon.wait_until([&] { return codes(daemon.sources).empty(); });
 }

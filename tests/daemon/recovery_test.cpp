@@ -69,7 +69,7 @@ struct restarted_daemon {
 
   std::string readiness_text() {
     std::string text;
-    for (const reason& r : why_not_ready(sources)) text += r.code + ": " + r.message + "\n";
+    for (const reason& r : readiness_problems(sources)) text += r.code + ": " + r.message + "\n";
     return text;
   }
   std::shared_ptr<joining_client> greet(const std::string& run) { return daemon::greet(thread(), run); }

@@ -254,7 +254,7 @@ TEST_CASE("a_detection_quotes_what_its_event_says_where_the_payload_was_kept") {
 
 TEST_CASE("a_failed_run_names_the_suspect_of_a_pass_and_lists_it_first_in_the_table_below") {
   const part not_done{
-      .id = "decisive-error", .name = "CHIEF", .why_not = "too long.", .command = "digctl attribute chief r1"};
+      .id = "decisive-error", .name = "CHIEF", .not_run_reason = "too long.", .command = "digctl attribute chief r1"};
   const whole r = report_of({greeting, lost_task, end_of("failure")}, {naming_the_coder(), not_done});
   CHECK(has(answer_to(r, "Who?"), "Most likely coder, activation c1"));
   CHECK(has(answer_to(r, "Who?"), "Done. All tests pass."));

@@ -128,18 +128,18 @@ def test_a_passed_unix_socket_is_not_removed(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind, where, count, why",
+    "kind, where, count, reason",
     [
         ("tcp", "0.0.0.0", 1, "other machines"),
         ("tcp", "127.0.0.1", 2, "one socket"),
         ("deaf", "127.0.0.1", 1, "does not listen"),
     ],
 )
-def test_an_unusable_passed_socket_is_refused(tmp_path, kind, where, count, why):
+def test_an_unusable_passed_socket_is_refused(tmp_path, kind, where, count, reason):
     daemon = Activated(tmp_path)
     daemon.kind, daemon.where, daemon.count = kind, where, count
     done = subprocess.run(daemon.command(), capture_output=True, text=True, timeout=TIMEOUT_S)
-    assert done.returncode == 2 and why in done.stderr
+    assert done.returncode == 2 and reason in done.stderr
 
 
 # ---- reload

@@ -384,13 +384,10 @@ std::function<std::optional<double>(const run_facts&)> value_named(const std::st
 paired_runs paired_runs_of(const std::string& path, const factor_request& request, const std::string& factor,
                            const std::string& outcome) {
   paired_runs out;
-  std::string error;
-  const auto x = value_named(factor, request, error);
-  const auto y = value_named(outcome, request, error);
-  if (!x || !y) {
-    out.problem = error;
-    return out;
-  }
+  const auto x = value_named(factor, request, out.problem);
+  if (!x) return out;
+  const auto y = value_named(outcome, request, out.problem);
+  if (!y) return out;
   std::size_t lacking = 0;
   out.problem = each_run(path, request.window, out.notes, [&](run_facts&& f) {
     const auto a = x(f), b = y(f.in_full());

@@ -116,7 +116,7 @@ TEST_CASE("the_Shapley_part_is_left_out_if_it_would_take_too_long_and_states_its
       },
       seen, "demo.jsonl", {.budget_seconds = 20});
   CHECK_FALSE(p.ran);
-  CHECK(p.why_not.find("200,000 s") != std::string::npos);
+  CHECK(p.not_run_reason.find("200,000 s") != std::string::npos);
   CHECK(p.command == "digctl attribute shapley demo.jsonl");
 }
 

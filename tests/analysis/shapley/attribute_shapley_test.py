@@ -161,7 +161,7 @@ def test_bad_input_is_refused_with_the_reason(digctl, trace, tmp_path):
     broken.write_text('{"format":"digd.trajectory","version":1,"scenario":"econagent"}')
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
-    for args, why in [
+    for args, reason in [
         ((), "name either a run, trace or trajectory file, or --simulator"),
         ((trace, "--simulator", SIMULATOR), "name either a run"),
         ((nowhere, "--data-dir", tmp_path), "there is no archive"),
@@ -175,7 +175,7 @@ def test_bad_input_is_refused_with_the_reason(digctl, trace, tmp_path):
     ]:
         got = shapley(digctl, *args)
         assert got.returncode == 2, args
-        assert why in got.stderr, (args, got.stderr)
+        assert reason in got.stderr, (args, got.stderr)
         assert got.stdout == ""
 
 

@@ -18,9 +18,9 @@ UNDELIVERED_TEXT = (
 
 def cancelled_text(agent: str, intervention: Intervention) -> str:
     """Why an agent was cancelled, for its caller: the program, or the model of the agent that called it."""
-    why = " ".join(d.reason for d in intervention.detections) or intervention.inject or ""
+    reasons = " ".join(d.reason for d in intervention.detections) or intervention.inject or ""
     advice = "It gives no answer: go on without it, or say what is missing."
-    return " ".join(part for part in (f"The monitor cancelled agent {agent!r}.", why, advice) if part)
+    return " ".join(part for part in (f"The monitor cancelled agent {agent!r}.", reasons, advice) if part)
 
 
 class Cancelled(RuntimeError):

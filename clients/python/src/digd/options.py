@@ -1,4 +1,4 @@
-"""The options that a run takes from its caller or the environment: the daemon's address and the mode.
+"""The options that a run takes from its caller or the environment: the daemon's address, the token and the mode.
 
 Bad values raise ValueError when the run is constructed, so that a typo cannot leave a run unwatched.
 """
@@ -61,6 +61,18 @@ def daemon_address(url: str | None) -> Address:
     if url is not None:
         return parse_address(url)
     return parse_address(os.environ.get("DIGD_URL") or DEFAULT_ADDRESS, "DIGD_URL")
+
+
+def bearer_token(token: str | None) -> str | None:
+    """The token for the daemon: `token`, else DIGD_TOKEN; None if neither is set."""
+    return token if token is not None else os.environ.get("DIGD_TOKEN") or None
+
+
+def refuse_negative(**limits: float | None) -> None:
+    """Raises ValueError for the first limit below 0. None stands for no limit."""
+    for name, limit in limits.items():
+        if limit is not None and limit < 0:
+            raise ValueError(f"{name}: expected a number from 0, got {limit!r}")
 
 
 def requested_mode(mode: str | None) -> Mode | None:

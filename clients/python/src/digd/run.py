@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import dataclasses
 import itertools
-import os
 import ssl as tls
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,12 +40,19 @@ from .messages import (
     started_message,
     usage_message,
 )
-from .options import daemon_address, requested_mode
+from .options import bearer_token, daemon_address, refuse_negative, requested_mode
 from .run_state import RunState
 from .session import Session, Target
 from .version import __version__
 
+THIS_CLIENT: Mapping[str, Json] = {"name": "digd-python", "version": __version__}
 MAX_UNANNOUNCED = 4096  # activations whose start did not fit into the window; it is reported later
+
+
+def _hello(names: Mapping[str, Json], **settings: Json) -> dict[str, Json]:
+    """The hello of a session. It leaves out each setting that is None; the daemon decides these."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    return {"type": "hello", "protocol": 1, **names, **given}
 
 
 class Run(RunState):
@@ -106,9 +112,7 @@ class Run(RunState):
     ) -> None:
         self._mode = requested_mode(mode)
         address = daemon_address(url)
-        for name, bound in (("max_returns_per_agent", max_returns_per_agent), ("max_added_ms", max_added_ms)):
-            if bound is not None and bound < 0:
-                raise ValueError(f"{name}: expected a number from 0, got {bound!r}")
+        refuse_negative(max_returns_per_agent=max_returns_per_agent, max_added_ms=max_added_ms)
         if max_returns_per_agent is not None:
             healing = {**(healing or {}), "max_returns_per_agent": max_returns_per_agent}
         self.id = run_id or f"run-{uuid.uuid4().hex[:12]}"
@@ -127,25 +131,17 @@ class Run(RunState):
         self._is_ended = False
         self._id_numbers = {"e": itertools.count(1), "v": itertools.count(1)}
         self._unannounced: dict[str, Message] = {}  # starts that are not reported yet, by activation
-        optional = {
-            "agents": None if self.agents is None else list(self.agents),
-            "mode": self._mode,
-            "rules": rules,
-            "healing": healing,
-            "guards": guards,
-            "limits": limits,
-            "labels": labels,
-            "witness": witness or None,
-        }
-        hello = {
-            "type": "hello",
-            "protocol": 1,
-            "run": self.id,
-            "session": session,
-            "clock": clock,
-            "client": dict(client or {"name": "digd-python", "version": __version__}),
-            **{name: value for name, value in optional.items() if value is not None},
-        }
+        hello = _hello(
+            {"run": self.id, "session": session, "clock": clock, "client": dict(client or THIS_CLIENT)},
+            agents=None if self.agents is None else list(self.agents),
+            mode=self._mode,
+            rules=rules,
+            healing=healing,
+            guards=guards,
+            limits=limits,
+            labels=labels,
+            witness=witness or None,
+        )
         self._conversation = Conversation(
             hello,
             hold=hold,
@@ -153,9 +149,7 @@ class Run(RunState):
             max_buffer_bytes=max_buffer_bytes,
             max_added_s=None if max_added_ms is None else max_added_ms / 1000,
         )
-        target = Target(
-            address, self.id, token if token is not None else os.environ.get("DIGD_TOKEN") or None, tls_context
-        )
+        target = Target(address, self.id, bearer_token(token), tls_context)
         self._session = Session(target, self._conversation, self._intervene)
         if self._mode == "off":
             self._conversation.close("off")
