@@ -21,7 +21,7 @@ namespace {
 struct token_options {
   std::string name, file;
   std::vector<std::string> rights, runs;
-  std::uint64_t rate = 0, byte_rate = 0, max_connections = 0, max_runs = 0;  // 0: no limit
+  std::uint64_t rate = 0, byte_rate = 0, max_connections = 0, max_runs = 0, max_bytes = 0;  // 0: no limit
 };
 
 std::string list_of(const std::vector<std::string>& texts) {
@@ -40,7 +40,8 @@ std::string entry_of(const token_options& asked, const net::new_token& token) {
   const std::pair<std::string_view, std::uint64_t> limits[] = {{"rate", asked.rate},
                                                                {"byte_rate", asked.byte_rate},
                                                                {"max_connections", asked.max_connections},
-                                                               {"max_runs", asked.max_runs}};
+                                                               {"max_runs", asked.max_runs},
+                                                               {"max_bytes", asked.max_bytes}};
   for (const auto& [name, limit] : limits) {
     if (limit > 0) out.append(name).append(" = ").append(std::to_string(limit)).append("\n");
   }
@@ -100,6 +101,9 @@ void add_token(CLI::App& app, int& status) {
   sub->add_option("--max-runs", asked->max_runs,
                   "maximum number of runs that it opened and that have not ended. Default: no limit")
       ->check(CLI::Range(1, 10'000'000));
+  sub->add_option("--max-bytes", asked->max_bytes,
+                  "maximum bytes in the archive of the runs that it opened. Default: no limit")
+      ->check(CLI::Range(std::int64_t{1'000}, std::int64_t{1'000'000'000'000'000}));
   sub->add_option("--append", asked->file, "add the token to this file");
   sub->callback([&status, asked] { status = make_token(*asked); });
 }

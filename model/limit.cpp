@@ -5,8 +5,8 @@ namespace digd {
 namespace {
 
 constexpr std::array<std::string_view, limit_count> limit_names{
-    "message_bytes",  "agents",     "recipients",   "inputs",    "live_events", "open_activations", "sessions",
-    "settled_events", "generators", "judging_work", "run_bytes", "overload",    "fleet_lease",
+    "message_bytes",  "agents",     "recipients",   "inputs",    "live_events",    "open_activations", "sessions",
+    "settled_events", "generators", "judging_work", "run_bytes", "bytes_of_token", "overload",         "fleet_lease",
 };
 static_assert(limit_names.back() == "fleet_lease" &&
               static_cast<std::size_t>(limit_id::fleet_lease) + 1 == limit_count);

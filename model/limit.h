@@ -9,8 +9,8 @@
 namespace digd {
 
 // The engine enforces the limits up to `judging_work`, so a replay hits them at the same message. The daemon enforces
-// `run_bytes`, `overload` and `fleet_lease`. The record has a `limit` line for each hit of these, which a replay
-// applies.
+// `run_bytes`, `bytes_of_token`, `overload` and `fleet_lease`. The record has a `limit` line for each policy other than
+// refuse that took effect, which a replay applies.
 enum class limit_id : std::uint8_t {
   message_bytes,
   agents,
@@ -23,10 +23,11 @@ enum class limit_id : std::uint8_t {
   generators,
   judging_work,
   run_bytes,
+  bytes_of_token,
   overload,
   fleet_lease,
 };
-inline constexpr std::size_t limit_count = 13;
+inline constexpr std::size_t limit_count = 14;
 
 // refuse: refuse the message with an error. observe: stop judging the run; deliver its events unchanged and record
 // them. gap: forget what is pending, as if the client had sent `gap`.

@@ -52,6 +52,11 @@ std::shared_ptr<const token_table> authorizer::current() const {
   return table_;
 }
 
+byte_limits authorizer::byte_limits_of_tokens() const {
+  const auto table = current();
+  return table ? table->byte_limits_of_tokens() : byte_limits();
+}
+
 void authorizer::set_tokens(token_table tokens) {
   const std::lock_guard lock(guard_);
   if (table_) tokens.succeed(*table_);

@@ -20,6 +20,7 @@ class authorizer {
  public:
   // Without tokens every request is allowed.
   bool has_tokens() const { return current() != nullptr; }
+  byte_limits byte_limits_of_tokens() const;
   // Replaces the tokens. Ends the connections of removed tokens.
   void set_tokens(token_table tokens);
 

@@ -40,7 +40,7 @@ std::string take_texts(const toml::table& token, std::string_view name, std::vec
   const toml::node* given = token.get(name);
   if (given == nullptr) return {};
   const toml::array* list = given->as_array();
-  const std::string wrong = std::string(name) + ": expected a list of strings";
+  std::string wrong = std::string(name) + ": expected a list of strings";
   if (list == nullptr) return wrong;
   for (const toml::node& node : *list) {
     const auto text = node.value<std::string>();
@@ -80,12 +80,13 @@ std::string take_limits(const toml::table& token, token_limits& limits) {
   if (wrong.empty()) wrong = take_limit(token, "byte_rate", 1'000, 10'000'000'000, limits.byte_rate);
   if (wrong.empty()) wrong = take_limit(token, "max_connections", 1, 1'000'000, limits.max_connections);
   if (wrong.empty()) wrong = take_limit(token, "max_runs", 1, 10'000'000, limits.max_runs);
+  if (wrong.empty()) wrong = take_limit(token, "max_bytes", 1'000, 1'000'000'000'000'000, limits.max_bytes);
   return wrong;
 }
 
 std::string unknown_member(const toml::table& token) {
-  constexpr std::string_view known[] = {"name", "sha256",    "rights",          "runs",
-                                        "rate", "byte_rate", "max_connections", "max_runs"};
+  constexpr std::string_view known[] = {"name",      "sha256",          "rights",   "runs",     "rate",
+                                        "byte_rate", "max_connections", "max_runs", "max_bytes"};
   for (const auto& [key, value] : token) {
     if (std::find(std::begin(known), std::end(known), key.str()) != std::end(known)) continue;
     std::string wrong = "there is no " + digd::quoted(key.str()) + "; a token has ";
@@ -205,6 +206,14 @@ grant_ptr token_table::find(std::string_view token) const {
     if (CRYPTO_memcmp(each.hash.data(), hash.data(), hash.size()) == 0) found = &each;
   }
   return found == nullptr ? nullptr : found->granted;
+}
+
+byte_limits token_table::byte_limits_of_tokens() const {
+  byte_limits limits;
+  for (const entry& each : entries_) {
+    if (const std::uint64_t bytes = each.granted->max_bytes(); bytes > 0) limits[each.granted->name()] = bytes;
+  }
+  return limits;
 }
 
 void token_table::succeed(const token_table& before) {

@@ -12,6 +12,7 @@
 //   byte_rate       = 1000000    # bytes of them a second
 //   max_connections = 10         # WebSockets open at once: sessions, and readers of the feed
 //   max_runs        = 100        # runs that it opened since digd started and that have not ended
+//   max_bytes       = 1000000000 # bytes in the archive of all runs that it opened, approximately
 //
 // digd reads the file at the start and on SIGHUP. The connections of a removed token end with their next frame.
 // Ownership: connections share a token's grant with the table. Threads: a table is constant; a grant's rates, counts
@@ -24,6 +25,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,9 +67,12 @@ class even_rate {
 
 // 0: no limit.
 struct token_limits {
-  std::uint64_t rate = 0, byte_rate = 0, max_connections = 0, max_runs = 0;
+  std::uint64_t rate = 0, byte_rate = 0, max_connections = 0, max_runs = 0, max_bytes = 0;
   bool operator==(const token_limits&) const = default;
 };
+
+// The `max_bytes` of the tokens that have one, by their names.
+using byte_limits = std::map<std::string, std::uint64_t>;
 
 // The rights, runs and limits of one token, and what counts towards the limits.
 class grant {
@@ -85,6 +90,7 @@ class grant {
   bool may(right right) const;
   bool covers(std::string_view run) const;
   bool covers_all_runs() const { return runs_.empty(); }
+  std::uint64_t max_bytes() const { return limits_.max_bytes; }  // `overload` enforces it; 0: no limit
   bool is_revoked() const { return revoked_.load(std::memory_order_relaxed); }
   // Counts a message of so many bytes. Returns how long to wait before reading the next one.
   std::chrono::nanoseconds take(std::chrono::steady_clock::time_point now, std::size_t bytes) const;
@@ -124,6 +130,7 @@ class token_table {
   // Null for an unknown token. Compares in constant time: the time does not depend on the token.
   grant_ptr find(std::string_view token) const;
   std::size_t size() const { return entries_.size(); }
+  byte_limits byte_limits_of_tokens() const;
   // Called after a reload: keeps the unchanged grants of `before` with their counts, and revokes its other grants.
   void succeed(const token_table& before);
 

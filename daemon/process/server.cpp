@@ -327,7 +327,7 @@ void server::start() {
   hooks_ = std::make_unique<hook_server>(threads_, live_, live_.now()->transcript_roots);
   audit_ = std::make_unique<audit_log>(folder_of(archive_path));
   make_http_services();
-  overload_ = std::make_unique<overload>(live_, archive_path, threads_, overload_state_, memory_budget_);
+  overload_ = std::make_unique<overload>(live_, archive_path, threads_, authorizer_, overload_state_, memory_budget_);
   phase_ = phase::serving;
   overload_->check();
   for (const auto& thread : threads_) thread->start();

@@ -13,6 +13,7 @@
 
 #include "archive/reader.h"
 #include "base/quote.h"
+#include "daemon/access/authorizer.h"
 #include "daemon/access/memory_budget.h"
 #include "daemon/runs/engine_threads.h"
 
@@ -111,9 +112,23 @@ overload_settings settings_for_all(const overload_settings& settings) {
   return all;
 }
 
+std::set<std::string> tokens_over(const byte_limits& limits, const archive_weights& weights) {
+  std::set<std::string> over;
+  for (const auto& [token, limit] : limits) {
+    const auto found = weights.find(token);
+    if (found != weights.end() && found->second > limit) over.insert(token);
+  }
+  return over;
+}
+
 overload::overload(const live_settings& settings, std::string archive_path, const engine_threads& threads,
-                   overload_state& state, memory_budget& budget)
-    : settings_(settings), archive_path_(std::move(archive_path)), threads_(threads), state_(state), budget_(budget) {}
+                   const authorizer& tokens, overload_state& state, memory_budget& budget)
+    : settings_(settings),
+      archive_path_(std::move(archive_path)),
+      threads_(threads),
+      tokens_(tokens),
+      state_(state),
+      budget_(budget) {}
 
 overload::~overload() { stop(); }
 
@@ -147,11 +162,13 @@ void overload::check() {
     }
     return false;
   };
-  if (is_short(overload_resource::archive)) {
-    weigh_tokens_in_archive();
-  } else {
-    is_archive_weighed_ = false;
-  }
+  const bool is_archive_short = is_short(overload_resource::archive);
+  const byte_limits token_limits = archive_path_.empty() ? byte_limits() : tokens_.byte_limits_of_tokens();
+  const bool needs_weights = is_archive_short || !token_limits.empty();
+  if (needs_weights) weigh_tokens_in_archive();
+  limit_bytes_of_tokens(token_limits);
+  if (!needs_weights) archive_weights_.reset();
+  if (is_archive_short && archive_weights_) set_heavy(overload_resource::archive, *archive_weights_);
   for (std::size_t i = 0; i < overload_action_count; ++i) {
     const auto action = static_cast<overload_action>(i);
     bool on = false;
@@ -161,7 +178,7 @@ void overload::check() {
       state_.causes_[i] = static_cast<std::uint8_t>(r);
     }
     const std::size_t cause = state_.causes_[i];
-    const bool is_weighed = cause == static_cast<std::size_t>(overload_resource::memory) || is_archive_weighed_;
+    const bool is_weighed = cause == static_cast<std::size_t>(overload_resource::memory) || archive_weights_;
     state_.for_all_[i] = !is_weighed || steps_for_all_[cause].requests(action);
     set(action, on);
   }
@@ -211,18 +228,41 @@ void overload::weigh_tokens() {
 
 // If the archive cannot be read, the actions are on for all tokens.
 void overload::weigh_tokens_in_archive() {
-  const auto now = std::chrono::steady_clock::now();
-  if (is_archive_weighed_ && now - archive_weighed_at_ < weighing_interval) return;
-  archive_weighed_at_ = now;
+  using clock = std::chrono::steady_clock;
+  const auto begun = clock::now();
+  if (archive_weights_ && begun < weighs_archive_at_) return;
+  archive_weights_.reset();
   if (!archive_reads_) {
     if (auto opened = archive::reader::open(archive_path_)) archive_reads_ = std::move(*opened);
   }
-  is_archive_weighed_ = false;
   if (!archive_reads_) return;
   const auto bytes = archive_reads_->bytes_by_opener();
   if (!bytes) return;
-  set_heavy(overload_resource::archive, *bytes);
-  is_archive_weighed_ = true;
+  archive_weights_ = *bytes;
+  const auto ended = clock::now();
+  weighs_archive_at_ = ended + std::max<clock::duration>(weighing_interval, (ended - begun) * weighing_pause);
+}
+
+void overload::limit_bytes_of_tokens(const byte_limits& limits) {
+  if (!archive_weights_ && !limits.empty()) return;
+  const archive_weights weights = archive_weights_.value_or(archive_weights());
+  std::set<std::string> full = tokens_over(limits, weights);
+  if (full == state_.full_) return;
+  const auto log = [&](const char* change, const std::string& token) {
+    const auto bytes = weights.find(token);
+    const auto limit = limits.find(token);
+    spdlog::warn("{} token={} bytes={} limit={}", change, digd::quoted(token),
+                 bytes == weights.end() ? 0 : bytes->second, limit == limits.end() ? 0 : limit->second);
+  };
+  for (const std::string& token : full) {
+    if (!state_.full_.contains(token)) log("token_full", token);
+  }
+  for (const std::string& token : state_.full_) {
+    if (!full.contains(token)) log("token_has_room", token);
+  }
+  const std::lock_guard lock(state_.full_guard_);
+  state_.full_ = std::move(full);
+  state_.full_changes_.fetch_add(1, std::memory_order_release);
 }
 
 void overload::set_heavy(overload_resource resource, const std::map<std::string, std::uint64_t>& bytes) {

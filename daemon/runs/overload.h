@@ -22,6 +22,10 @@
 // tokens alone: those that hold at least half as much of the resource as the heaviest one. They apply to all tokens
 // when the next action begins, and `refuse` at the limit itself.
 //
+// It also enforces `max_bytes` of tokens, with or without an overload. A token is full while the runs that it opened
+// have more bytes in the archive. digd then refuses new runs of the token, and messages in its runs, with over_limit,
+// except run_ended. If the archive cannot be read, full tokens stay full, and no others become full.
+//
 // Threads: a thread of its own checks; `check_soon` any. Lifetime: stopped before the engine threads end.
 #pragma once
 
@@ -34,9 +38,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
+#include "daemon/access/tokens.h"
 #include "daemon/runs/overload_state.h"
 #include "daemon/settings/config.h"
 #include "daemon/settings/live_settings.h"
@@ -47,6 +54,7 @@ class reader;
 
 namespace digd::daemon {
 
+class authorizer;
 class engine_threads;
 class memory_budget;
 
@@ -74,17 +82,25 @@ using token_weights = std::map<std::string, token_weight>;
 // When each action begins for all: with the next one.
 overload_settings settings_for_all(const overload_settings& settings);
 
+// Stored bytes of the runs that each token opened.
+using archive_weights = std::map<std::string, std::uint64_t>;
+// The tokens that have more bytes than their limits.
+std::set<std::string> tokens_over(const byte_limits& limits, const archive_weights& weights);
+
 class overload {
  public:
   static constexpr std::chrono::milliseconds check_interval{500};
-  static constexpr std::chrono::seconds weighing_interval{5};  // of tokens in the archive, which has many runs
+  // Between two weighings of the tokens in the archive, which reads the row of every run: this interval, or
+  // `weighing_pause` times the duration of the last weighing if that is longer.
+  static constexpr std::chrono::seconds weighing_interval{5};
+  static constexpr int weighing_pause = 20;
   // For the input that connections hold, unless connections.memory_bytes is set: this part of the memory limit, and not
   // less than this.
   static constexpr std::uint64_t connection_share = 4, min_connection_bytes = 64 << 20;
 
   // `archive_path`: empty where nothing is archived.
   overload(const live_settings& settings, std::string archive_path, const engine_threads& threads,
-           overload_state& state, memory_budget& budget);
+           const authorizer& tokens, overload_state& state, memory_budget& budget);
   ~overload();
 
   // Measures once. Only before `start`: afterwards the thread does it.
@@ -100,6 +116,7 @@ class overload {
   void set(overload_action action, bool on);
   void weigh_tokens();
   void weigh_tokens_in_archive();
+  void limit_bytes_of_tokens(const byte_limits& limits);
   void set_heavy(overload_resource resource, const std::map<std::string, std::uint64_t>& bytes);
   void decide(const token_weights& weights);
   void shed(const std::string& token, const token_weight& weight);
@@ -108,12 +125,13 @@ class overload {
   const live_settings& settings_;
   const std::string archive_path_;
   const engine_threads& threads_;
+  const authorizer& tokens_;
   overload_state& state_;
   memory_budget& budget_;
   std::array<overload_steps, overload_resource_count> steps_, steps_for_all_;
   std::unique_ptr<archive::reader> archive_reads_;
-  std::chrono::steady_clock::time_point archive_weighed_at_{};
-  bool is_archive_weighed_ = false;        // its heavy tokens are known
+  std::optional<archive_weights> archive_weights_;  // none: not needed, or the archive cannot be read
+  std::chrono::steady_clock::time_point weighs_archive_at_{};
   std::atomic<std::uint64_t> to_free_{0};  // bytes, so that `observe` ends
   std::mutex mutex_;
   std::condition_variable wake_;

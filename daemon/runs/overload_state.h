@@ -39,6 +39,13 @@ class overload_state {
     const std::size_t cause = causes_[index(action)].load(std::memory_order_relaxed);
     return for_all_[index(action)].load(std::memory_order_relaxed) || is_heavy(cause, token);
   }
+  // Whether the runs that this token opened have more bytes in the archive than its `max_bytes`.
+  bool is_full(const std::string& token) const {
+    const std::lock_guard lock(full_guard_);
+    return full_.contains(token);
+  }
+  // How often `is_full` has changed for some token: its answer holds until this number changes.
+  std::uint64_t full_changes() const { return full_changes_.load(std::memory_order_acquire); }
   // The resource that an action is on for; nothing if it is off.
   std::optional<overload_resource> cause_of(overload_action action) const {
     if (!is_on(action)) return std::nullopt;
@@ -63,6 +70,9 @@ class overload_state {
   mutable std::mutex heavy_guard_;
   // The tokens that use most of a resource, if an action is on for it.
   std::array<std::set<std::string>, overload_resource_count> heavy_;
+  mutable std::mutex full_guard_;
+  std::set<std::string> full_;
+  std::atomic<std::uint64_t> full_changes_{0};
   std::array<std::atomic<std::uint8_t>, overload_action_count> causes_{};
   std::array<std::atomic<std::uint64_t>, overload_action_count> begun_{};
 };

@@ -56,6 +56,10 @@ void registry::open(join_request&& request, const home_answer* home) {
     owner_.counts().runs_refused.add();
     return refuse(request, "run", "the daemon has " + std::to_string(settings->runs) + " open runs, its limit");
   }
+  if (services.overload.is_full(token)) {
+    owner_.counts().limits[limit_id::bytes_of_token].add();
+    return refuse(request, "run", "the token's runs have more bytes in the archive than its max_bytes");
+  }
   ticket_ptr counted;
   if (request.grant && !(counted = request.grant->take_run())) {
     owner_.counts().runs_of_token_refused.add();

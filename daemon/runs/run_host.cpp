@@ -374,9 +374,18 @@ void run_host::note_degradation(const ingest::record& record) {
                digd::quoted(inbox_.name()), number_, to_string(*record.limit), suppressed);
 }
 
+// The token that opened the run is over its max_bytes. For each message, so it asks again only after a change.
+bool run_host::is_opener_full() {
+  const overload_state& overload = owner_.services().overload;
+  const std::uint64_t changes = overload.full_changes();
+  if (std::exchange(seen_full_changes_, changes) != changes) is_opener_full_ = overload.is_full(opener_);
+  return is_opener_full_;
+}
+
 // The limit for which the run refuses all messages now, if any.
-std::optional<limit_id> run_host::refusing_limit() const {
+std::optional<limit_id> run_host::refusing_limit() {
   if (owner_.services().overload.is_on_for(overload_action::refuse, opener_)) return limit_id::overload;
+  if (is_opener_full()) return limit_id::bytes_of_token;
   const bool is_over = granted_->run_bytes > 0 && bytes_ > granted_->run_bytes;
   if (is_over && granted_->over_run_bytes == limit_policy::refuse) return limit_id::run_bytes;
   return std::nullopt;
@@ -387,12 +396,14 @@ void run_host::update_refusals() {
   if (limit == last_refusing_limit_) return;
   last_refusing_limit_ = limit;
   if (!limit) return inbox_.refuse_messages(std::nullopt);
+  std::string text =
+      "the run has more than " + std::to_string(granted_->run_bytes) + " bytes in the archive (run_bytes)";
+  if (*limit == limit_id::overload) text = "the daemon is short of memory or disk; deliver as it is";
+  if (*limit == limit_id::bytes_of_token) {
+    text = "the runs of the token that opened this run have more bytes in the archive than its max_bytes";
+  }
   refusal_note note;
-  note.consider(refusal::over_limit, "",
-                *limit == limit_id::overload ? "the daemon is short of memory or disk; deliver as it is"
-                                             : "the run has more than " + std::to_string(granted_->run_bytes) +
-                                                   " bytes in the archive (run_bytes)",
-                *limit);
+  note.consider(refusal::over_limit, "", std::move(text), *limit);
   inbox_.refuse_messages(std::move(note));
 }
 

@@ -159,7 +159,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void update_refusals();
   void limit_run_bytes();
   void count_graph_limits();
-  std::optional<limit_id> refusing_limit() const;
+  std::optional<limit_id> refusing_limit();
+  bool is_opener_full();
   milliseconds now();
   void acknowledge_streamed();
   void close(const std::function<void(run_client&)>& notify);
@@ -179,6 +180,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   std::uint64_t bytes_ = 0;    // of their JSON
   milliseconds last_heard_ms_ = 0;
   std::optional<limit_id> last_refusing_limit_;
+  std::uint64_t seen_full_changes_ = 0;  // overload_state::full_changes when `is_opener_full_` was set
+  bool is_opener_full_ = false;
   graph::graph_counters counted_graph_limits_;  // the graph's counters as already added to the thread's counts
   // A run that was read back may be ahead of the thread's clock, if the clock was set back while digd was stopped.
   milliseconds ahead_ms_ = 0;

@@ -16,7 +16,13 @@ namespace {
 
 // Whether it is a limit of the run, which a client's gap lifts. The daemon lifts its own limits.
 bool is_own_limit(std::optional<limit_id> limit) {
-  return limit && *limit != limit_id::overload && *limit != limit_id::run_bytes && *limit != limit_id::fleet_lease;
+  switch (limit.value_or(limit_id::overload)) {
+    case limit_id::run_bytes:
+    case limit_id::bytes_of_token:
+    case limit_id::overload:
+    case limit_id::fleet_lease: return false;
+    default: return true;
+  }
 }
 
 }  // namespace

@@ -61,6 +61,31 @@ TEST_CASE("a_reload_keeps_unchanged_grants_and_revokes_the_others") {
   CHECK_FALSE(after.find("two")->is_revoked());
 }
 
+TEST_CASE("the_bytes_of_a_token_in_the_archive_are_limited_if_it_says_so") {
+  const std::string rights = "rights = [\"ingest\"]\n";
+  const token_table table =
+      table_of(entry("one", one_hash, rights + "max_bytes = 1_000_000_000_000") + entry("two", two_hash, rights));
+  CHECK(table.find("one")->max_bytes() == 1'000'000'000'000);
+  CHECK(table.find("two")->max_bytes() == 0);
+  CHECK(table.byte_limits_of_tokens() == byte_limits{{"one", 1'000'000'000'000}});
+  for (const char* wrong : {"999", "-1", "1e6", "\"1 GB\"", "1_000_000_000_000_001"}) {
+    token_table made;
+    const std::string problem =
+        token_table::parse(entry("one", one_hash, rights + "max_bytes = " + wrong), "tokens.toml", made);
+    CHECK(problem.find("max_bytes: expected a whole number from 1000 to 1000000000000000") != std::string::npos);
+  }
+}
+
+TEST_CASE("a_reload_with_another_limit_on_bytes_revokes_the_grant") {
+  const std::string rights = "rights = [\"ingest\"]\n";
+  token_table before = table_of(entry("one", one_hash, rights + "max_bytes = 1000"));
+  const grant_ptr changed = before.find("one");
+  token_table after = table_of(entry("one", one_hash, rights + "max_bytes = 2000"));
+  after.succeed(before);
+  CHECK(changed->is_revoked());
+  CHECK(after.byte_limits_of_tokens() == byte_limits{{"one", 2'000}});
+}
+
 TEST_CASE("a_rate_allows_a_burst_of_one_second") {
   even_rate ten(10);
   const time_point start{std::chrono::hours(1)};

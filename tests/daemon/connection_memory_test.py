@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 from attack import joined, upgraded
-from limits_test import toml
+from limits_table import toml
 from live import Daemon, wait_until
 from watching import metric
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from limits_test import handshaken
+from limits_table import handshaken
 from live import Daemon
 from watching import metric
 

@@ -1,38 +1,22 @@
 """Hits every limit of docs/limits.md on a running digd and checks its policy and its counter.
 
-A row of that table without a test here fails, and so does a test without a row. The effect of a limit on a run
-replays exactly and survives a kill.
+A row of that table without a test here fails, and so does a test without a row. `limit_policies_test.py` tests what a
+policy does to a run.
 """
 
 import json
 import re
 import subprocess
 from hashlib import sha256
-from pathlib import Path
 
 import pytest
 
-from live import DIGCTL, DIGD, TIMEOUT_S, Client, Daemon, wait_until
-from watching import Feed, ask, get, metric, work
+from limits_table import TABLE, handshaken, masked, toml
+from live import DIGD, Client, Daemon, wait_until
+from watching import ask, get, metric, work
 from websockets.exceptions import InvalidStatus
 
-ROOT = Path(__file__).parents[2]
-
-
-def table():
-    """{limit: its row} of the first table of docs/limits.md."""
-    text = (ROOT / "docs/limits.md").read_text()
-    rows = {}
-    for line in text.split("| limit |", 1)[1].splitlines()[2:]:
-        if not line.startswith("|"):
-            break
-        limit, default, unit, counter, policies, beyond = (cell.strip() for cell in line.strip("|").split("|"))
-        rows[limit.strip("`")] = {"default": default, "counter": counter.strip("`"), "policies": policies.split(", ")}
-    return rows
-
-
-TABLE = table()
-TOKEN_LIMITS = {"rate": 20, "byte_rate": 1000, "max_connections": 1, "max_runs": 1}
+TOKEN_LIMITS = {"rate": 20, "byte_rate": 1000, "max_connections": 1, "max_runs": 1, "max_bytes": 1000}
 TOKENS = 'tokens = "{folder}/tokens.toml"\n'  # one token, with the limit that is tested
 FORCED = {}
 
@@ -46,11 +30,6 @@ def forces(*limits, config=""):
         return hit
 
     return mark
-
-
-def toml(limit, value):
-    section, _, key = limit.rpartition(".")
-    return (f"[{section}]\n" if section else "") + f"{key} = {value}\n"
 
 
 def refused(c, limit, code="over_limit"):
@@ -207,6 +186,28 @@ def hit_max_runs(daemon):
     assert token_hits(daemon, "runs_of_token") == 1
 
 
+@forces("max_bytes", config=TOKENS)
+def hit_max_bytes(daemon):
+    """digd weighs the tokens every 5 s, so the events before that are accepted."""
+    with Client(daemon, token=TOKEN) as c, slow_token(daemon) as another:
+        c.event("e1", ["a"], event={"payload": "x" * 4000})
+
+        def is_refused():
+            c.event(f"e{c.seq + 1}", ["a"])
+            c.wait_acked()
+            return any(frame["type"] == "error" for frame in c.kept)
+
+        wait_until(is_refused, "the refusal")
+        assert c.error()["code"] == "over_limit"
+        assert token_hits(daemon, "bytes_of_token") == 1
+        another.send_raw({**another.hello, "run": "another"})
+        assert another.error()["code"] == "over_limit"
+        c.tell("run_ended", outcome="success")
+        c.wait_acked()
+        assert "error" not in [frame["type"] for frame in c.kept]
+    assert token_hits(daemon, "bytes_of_token") == 2
+
+
 @forces("connections.max_per_peer", config=toml("connections.max_per_peer", 2))
 @forces("connections.most", config=toml("connections.most", 2))
 def hit_connections(daemon):
@@ -294,26 +295,6 @@ def hit_archive(daemon):
 # ---- helpers
 
 
-def handshaken(daemon, run):
-    s = daemon.raw()
-    s.sendall(
-        (
-            f"GET /v1/ingest?run={run} HTTP/1.1\r\nHost: {daemon.address}\r\n"
-            "Upgrade: websocket\r\nConnection: Upgrade\r\n"
-            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-            "Sec-WebSocket-Protocol: digd.v1\r\n\r\n"
-        ).encode()
-    )
-    s.sendall(masked(json.dumps({"type": "hello", "protocol": 1, "run": run, "clock": "trace"})))
-    return s
-
-
-def masked(text):
-    body = text.encode()
-    head = bytes([0x81, 0x80 | len(body)]) if len(body) < 126 else bytes([0x81, 0xFE]) + len(body).to_bytes(2, "big")
-    return head + b"\0\0\0\0" + body
-
-
 def never_reads(daemon):
     """A client with a small buffer that sends and never reads, until digd drops it."""
     with handshaken(daemon, "r1") as s:
@@ -397,115 +378,3 @@ def test_the_table_has_the_defaults_of_the_configuration(limit):
     section, _, key = limit.rpartition(".")
     part = text.split(f"[{section}]\n", 1)[1] if section else text.split("\n[", 1)[0]
     assert re.search(rf"^#?\s*{key} = (\S+)", part, re.MULTILINE)[1].replace("_", "") == TABLE[limit]["default"]
-
-
-# ---- policies
-
-
-def export(daemon, run="r1"):
-    status, body, _ = ask(daemon, "GET", f"/v1/runs/{run}/trace")
-    assert status == 200
-    return body.decode()
-
-
-def replayed(trace, *, status=0):
-    """Everything that a client would be sent. `status` is 2 if the trace has refused messages."""
-    done = subprocess.run(
-        [DIGCTL, "replay", "-", "--output", "messages", "--format", "jsonl"],
-        input=trace,
-        text=True,
-        capture_output=True,
-    )
-    assert done.returncode == status, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-class RecordingClient(Client):
-    """Keeps all frames that it receives, except welcomes and acks."""
-
-    def __init__(self, *args, **more):
-        self.frames = []
-        super().__init__(*args, **more)
-
-    def receive(self, within=TIMEOUT_S):
-        frame = super().receive(within)
-        if frame["type"] not in ("welcome", "ack"):
-            self.frames.append(frame)
-        return frame
-
-
-def exceed(c, limit):
-    """Exceeds a limit of the configuration below, then continues."""
-    c.event("e1", ["a"])
-    c.start("v1", "a", ["e1"])
-    {
-        "message_bytes": lambda: c.event("big", ["a"], event={"payload": "x" * 3000}),
-        "agents": lambda: [c.tell("agent_joined", agent=f"a{i}") for i in range(9)],
-        "recipients": lambda: c.event("wide", ["a", "b", "c", "d", "e", "f"]),
-        "inputs": lambda: c.start("v9", "a", ["e1", "x2", "x3", "x4", "x5"]),
-        "live_events": lambda: [c.event(f"l{i}", ["a"]) for i in range(6)],
-        "open_activations": lambda: [c.start(f"w{i}", "b") for i in range(4)],
-        "run_bytes": lambda: [c.event(f"b{i}", ["a"], event={"payload": "y" * 1500}) for i in range(4)],
-    }[limit]()
-    c.event("last", ["nobody there"])
-    c.tell("not a message")  # refused, in the replay too
-    c.wait_acked()
-
-
-SMALL = """run_bytes = 4500
-[limits]
-message_bytes = 2000
-agents = 8
-recipients = 5
-inputs = 4
-live_events = 4
-open_activations = 3
-[over_limit]
-"""
-CHOICES = [
-    (limit.rpartition(".")[2], policy)
-    for limit, row in TABLE.items()
-    for policy in row["policies"]
-    if policy in ("refuse", "observe", "gap") and row["policies"] != ["refuse"]
-]
-
-
-@pytest.mark.parametrize("clock", ["wall", "trace"])
-@pytest.mark.parametrize("limit,policy", CHOICES)
-def test_the_effect_of_a_policy_replays_exactly_and_survives_a_kill(tmp_path, limit, policy, clock):
-    with Daemon(tmp_path, SMALL + f'{limit} = "{policy}"\n') as daemon:
-        with RecordingClient(daemon, clock=clock, agents=["a", "b"]) as c:
-            exceed(c, limit)
-        assert get(daemon, "/v1/runs/r1")["unjudged"] == (limit if policy == "observe" else None)
-        assert metric(daemon, 'digd_limits_hit_total{limit="%s"}' % limit) > 0
-        assert replayed(export(daemon), status=2) == c.frames
-        daemon.kill()
-        daemon.start()
-        with RecordingClient(daemon, clock=clock, agents=["a", "b"]) as again:
-            assert again.welcome["acked_seq"] == c.seq
-            assert again.welcome["mode"] == ("off" if policy == "observe" else "enforce")
-            assert again.welcome.get("unjudged") == (limit if policy == "observe" else None)
-            again.event("after", ["nobody there"])
-            again.wait_acked()
-        assert replayed(export(daemon), status=2) == c.frames + again.frames
-
-
-def test_the_end_of_judging_is_reported_once(tmp_path):
-    with Daemon(tmp_path, SMALL + 'live_events = "observe"\n') as daemon:
-        feed = Feed(daemon)
-        with daemon.client() as c:
-            exceed(c, "live_events")
-        frames = feed.until(lambda f: f["type"] == "message" and f["message"].get("event", {}).get("id") == "last")
-        limits = [f["limit"] for f in frames if f["type"] == "limit"]
-        assert [(f["limit"], f["policy"]) for f in limits] == [("live_events", "observe")]
-        assert daemon.log_text().count("judging_stopped") == 1
-
-
-def test_payloads_beyond_run_bytes_are_not_kept(tmp_path):
-    with Daemon(tmp_path, SMALL + 'run_bytes = "observe"\n') as daemon:
-        with daemon.client() as c:
-            exceed(c, "run_bytes")
-            c.event("after", ["a"], event={"payload": "not to be kept"})
-            c.wait_acked()
-        trace = export(daemon)
-        assert '"after"' in trace and "not to be kept" not in trace

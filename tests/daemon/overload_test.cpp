@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "base/unix_time.h"
+#include "daemon/access/authorizer.h"
 #include "daemon/access/memory_budget.h"
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/overload.h"
@@ -113,7 +114,8 @@ namespace {
 struct overloaded_daemon {
   one_engine_thread engine{nullptr, 2};
   memory_budget memory;
-  overload watches{engine.live, "", engine.threads, engine.overload, memory};
+  authorizer tokens;
+  overload watches{engine.live, "", engine.threads, tokens, engine.overload, memory};
 
   overloaded_daemon() {
     engine.settings.overload.memory_bytes = 1;
@@ -179,4 +181,71 @@ TEST_CASE("an_action_begins_for_the_heavy_tokens_and_for_all_when_the_next_one_d
   settings.observe = settings.refuse = 0;
   all = settings_for_all(settings);
   CHECK((all.no_new_runs == 100 && all.refuse == 0));
+}
+
+// ---- bytes of tokens in the archive
+
+TEST_CASE("a_token_is_full_beyond_its_limit_and_not_at_it") {
+  const byte_limits limits{{"at", 1'000}, {"beyond", 1'000}, {"without_runs", 1'000}};
+  const archive_weights weights{{"", 5'000}, {"at", 1'000}, {"beyond", 1'001}, {"unlimited", 5'000}};
+  CHECK(tokens_over(limits, weights) == std::set<std::string>{"beyond"});
+  CHECK(tokens_over({}, weights).empty());
+  CHECK(tokens_over(limits, {}).empty());
+}
+
+namespace {
+
+void store_run_of(archive::producer& to, std::uint64_t number, const std::string& token) {
+  archive::entry opening = archive::testing::opening(number, "r" + std::to_string(number));
+  opening.token = token;
+  archive::testing::push(to, std::move(opening));
+  archive::entry message = archive::testing::message(number, 1);
+  message.frame.append(2'000, ' ');
+  archive::testing::push(to, std::move(message));
+}
+
+// Two tokens with a run each in the archive; one may have `max_bytes` there.
+token_table two_tokens(const std::string& max_bytes) {
+  const auto entry = [](const std::string& name, char digit, const std::string& more) {
+    return "[[token]]\nname = \"" + name + "\"\nsha256 = \"" + std::string(64, digit) + "\"\nrights = [\"ingest\"]\n" +
+           more + "\n";
+  };
+  token_table made;
+  REQUIRE(token_table::parse(entry("limited", '1', max_bytes) + entry("other", '2', ""), "tokens.toml", made).empty());
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("the_archive_tells_at_the_start_which_token_is_full_and_a_changed_limit_holds_at_the_next_check") {
+  const archive::testing::temporary_folder folder;
+  archive::testing::reports durable;
+  const auto store = archive::testing::open_archive(archive::options{.path = folder.file()}, durable);
+  const auto to = store->make_producer();
+  store_run_of(*to, 1, "limited");
+  store_run_of(*to, 2, "other");
+  REQUIRE((durable.wait_for_durable(1, 1) && durable.wait_for_durable(2, 1)));
+  one_engine_thread engine;
+  memory_budget memory;
+  authorizer tokens;
+  tokens.set_tokens(two_tokens("max_bytes = 1000"));
+  overload watches(engine.live, folder.file(), engine.threads, tokens, engine.overload, memory);
+  CHECK_FALSE(engine.overload.is_full("limited"));
+  watches.check();
+  CHECK(engine.overload.is_full("limited"));
+  CHECK_FALSE(engine.overload.is_full("other"));
+  CHECK_FALSE(engine.overload.is_full(""));
+  CHECK(engine.overload.full_changes() == 1);
+  watches.check();
+  CHECK(engine.overload.full_changes() == 1);
+  tokens.set_tokens(two_tokens("max_bytes = 1000000"));
+  watches.check();
+  CHECK_FALSE(engine.overload.is_full("limited"));
+  tokens.set_tokens(two_tokens("max_bytes = 1000"));
+  watches.check();
+  CHECK(engine.overload.is_full("limited"));
+  tokens.set_tokens(two_tokens(""));
+  watches.check();
+  CHECK_FALSE(engine.overload.is_full("limited"));
+  CHECK(engine.overload.full_changes() == 4);
 }

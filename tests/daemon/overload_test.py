@@ -3,7 +3,7 @@
 import os
 import signal
 
-from limits_test import RecordingClient, export, replayed, toml
+from limits_table import RecordingClient, export, replayed, toml
 from live import Client, Daemon, wait_until
 from watching import get, metric, work
 

@@ -1,7 +1,8 @@
-"""What one token or one peer may use: connections, runs, bytes, guesses; and whose a session is."""
+"""What one token or one peer may use: connections, runs, bytes, rates, guesses; and whose a session is."""
 
 import json
 import re
+import signal
 import socket
 
 import pytest
@@ -70,6 +71,80 @@ def test_a_token_has_so_many_open_runs_until_one_ends(tmp_path):
                 pass
         with ingest(daemon, LIMITED) as next_one:
             assert greeted(next_one, "r4")["type"] == "welcome"
+
+
+def fill(daemon, run):
+    """Sends events of the limited token until digd refuses one. Returns how many it took, and the error."""
+    with daemon.client(run, token=LIMITED) as c:
+
+        def refusal():
+            c.event(f"{run}-{c.seq + 1}", ["a"], event={"payload": "x" * 2000})
+            c.wait_acked()
+            return next((frame for frame in c.kept if frame["type"] == "error"), None)
+
+        error = wait_until(refusal, "the refusal")
+        return error["seq"] - 1, error
+
+
+def takes_messages(daemon, run, token):
+    session = f"of-{token[0]}"
+    with daemon.client(run, session, token=token) as c:
+        c.event(f"{session}-{c.seq + 1}", ["a"])
+        c.wait_acked()
+        return "error" not in [frame["type"] for frame in c.kept]
+
+
+def opens_run(daemon, run, token=LIMITED):
+    with ingest(daemon, token) as client:
+        frame = greeted(client, run)
+        assert frame["type"] == "welcome" or (frame["code"] == "over_limit" and "max_bytes" in frame["message"]), frame
+        return frame["type"] == "welcome"
+
+
+def events_of_token(daemon):
+    """What the log says about the limited token, in order."""
+    return re.findall(r'(token_full|token_has_room) token="limited"', daemon.log_text())
+
+
+def test_a_token_with_too_many_bytes_in_the_archive_is_refused_until_runs_are_deleted(tmp_path):
+    with limited(tmp_path, "max_bytes = 10000") as daemon:
+        taken, error = fill(daemon, "r1")
+        assert taken >= 5 and error["code"] == "over_limit" and "max_bytes" in error["message"]
+        assert hits(daemon, "bytes_of_token") == 1
+        assert not takes_messages(daemon, "r1", OTHER)  # the run counts for the token that opened it
+        assert not opens_run(daemon, "r2")
+        assert hits(daemon, "bytes_of_token") == 3
+        assert opens_run(daemon, "r3", OTHER) and takes_messages(daemon, "r3", OTHER)
+        assert takes_messages(daemon, "r3", LIMITED)
+        with daemon.client("r1", token=LIMITED) as c:
+            c.tell("run_ended", outcome="success")
+            c.wait_acked()
+            assert "error" not in [frame["type"] for frame in c.kept]
+        assert events_of_token(daemon) == ["token_full"]
+        daemon.kill()
+        daemon.start()
+        assert not opens_run(daemon, "r2")  # also what an ended run takes counts
+        assert takes_messages(daemon, "r3", OTHER)
+        assert status_of(daemon, "/v1/runs/r1", ALL, "DELETE")[0] == 204
+        wait_until(lambda: opens_run(daemon, "r2"), "room for a new run")
+        assert takes_messages(daemon, "r2", LIMITED)
+        assert events_of_token(daemon)[-1] == "token_has_room"
+        assert hits(daemon, "bytes_of_token") > 0
+
+
+def test_a_reload_changes_what_a_token_may_have_in_the_archive(tmp_path):
+    with limited(tmp_path, "") as daemon:
+        with daemon.client("r1", token=LIMITED) as c:
+            c.event("e1", ["a"], event={"payload": "x" * 5000})
+            c.wait_acked()
+        assert opens_run(daemon, "r2")
+        for limit, is_full in (("max_bytes = 1000", True), ("max_bytes = 1000000", False), ("", False)):
+            reloads = daemon.log_text().count("tokens count=")
+            limited(tmp_path, limit)  # writes the file again
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_until(lambda n=reloads: daemon.log_text().count("tokens count=") > n, "the reload")
+            wait_until(lambda full=is_full: takes_messages(daemon, "r1", LIMITED) != full, f"the effect of {limit!r}")
+        assert events_of_token(daemon) == ["token_full", "token_has_room"]
 
 
 def test_a_token_over_its_byte_rate_waits_and_loses_nothing(tmp_path):
