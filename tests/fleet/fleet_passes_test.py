@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections import Counter
 from contextlib import ExitStack, contextmanager
@@ -210,7 +211,8 @@ echo "$*" >>{log}
     assert [starts.count(run) for run in ("r0", "r1", "r2", "r3")] == [1, 2, 1, 3]
 
 
-def test_a_stopped_pass_goes_on_where_it_was(nats, lake, tmp_path):
+@pytest.mark.parametrize("number, expected_status", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_pass_goes_on_where_it_was(nats, lake, tmp_path, number, expected_status):
     data, root = lake
     log = tmp_path / "log"
     held = wrapper(
@@ -220,15 +222,43 @@ def test_a_stopped_pass_goes_on_where_it_was(nats, lake, tmp_path):
     with Worker(nats, root, program=held):
         with Asker(tmp_path, *command) as asker:
             wait_until(lambda: asker.output().count("\n") == 4, "the results before the held one", 60)
-            asker.process.send_signal(signal.SIGINT)
+            asker.process.send_signal(number)
             status, out, err = asker.finish()
         assert out == one_by_one(data, RUNS[:4], *CHIEF), err
-        assert status == 130 and "4 of 6 tasks are done" in err
+        assert status == expected_status and "4 of 6 tasks are done" in err
         (tmp_path / "go").touch()
         done = digctl(*command)
     assert (done.returncode, done.stdout) == (0, one_by_one(data, RUNS, *CHIEF)), done.stderr
     starts = [line.split()[-1] for line in log.read_text().splitlines()]
     assert sorted(starts) == RUNS, "each run was worked on once"
+
+
+def is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("command", ["attribute chief", "causal explain"])
+def test_a_stopped_pass_ends_its_digctl(lake, tmp_path, command):
+    """The second command is held where it merges the results of its tasks."""
+    _, root = lake
+    begun = tmp_path / "begun"
+    hold = f'[ "$1 $2" = "{command}" ] && {{ echo $$ >{begun}.new; mv {begun}.new {begun}; exec sleep 60; }}'
+    held = wrapper(tmp_path / "held", hold)
+    words = [sys.executable, "-m", "digd.fleet", "pass", "--fleet", root, "--digctl", held, "--where", "run = 'r1'"]
+    running = subprocess.Popen([*words, command], stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: begun.exists() or running.poll() is not None, "the held digctl", within=60)
+        pid = int(begun.read_text())
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(30) == 143
+        wait_until(lambda: not is_running(pid), "the end of its digctl", within=10)
+    finally:
+        running.kill()
+        running.wait()
 
 
 def test_a_worker_without_a_server_goes_on_when_it_is_back_and_else_ends_and_says_so(nats, lake):

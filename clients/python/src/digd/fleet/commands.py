@@ -138,7 +138,7 @@ def _work(given: argparse.Namespace) -> int:
     fleet = places.parse(given.fleet, given.credentials, given.ca)
     fleet.need_root()
     names = ("digctl", "tasks", "tries", "task_seconds", "ack_wait", "lost_seconds", "until_empty")
-    return asyncio.run(work(fleet, Options(**{name: getattr(given, name) for name in names})))
+    return work(fleet, Options(**{name: getattr(given, name) for name in names}))
 
 
 def _add_trust(command: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Ends a command on Ctrl-C, also where a cancellation is lost.
+"""Ends a command on Ctrl-C or SIGTERM, also where a cancellation is lost.
 
 `asyncio.wait_for` before Python 3.12 loses a cancellation that comes together with its result, and nats-py calls it for
 each request. So one cancellation, as `asyncio.run` sends it, does not always end a command.
@@ -9,56 +9,77 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+Handlers = dict[signal.Signals, Any]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 AGAIN_SECONDS = 1.0  # long enough to close a connection that answers
 
 
-async def _cancel_until_done(work: Coroutine[Any, Any, T]) -> tuple[T | None, bool]:
-    """Its result, and whether Ctrl-C cancelled it."""
+def _install(handlers: Handlers) -> None:
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+async def _cancel_until_done(
+    work: Coroutine[Any, Any, T], stops: Sequence[Callable[[], None]], before: Handlers
+) -> tuple[T | None, int]:
+    """Its result, and the signal that cancelled it; 0: none did. `before`: the handlers of the signals to handle."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
-    interrupted = False
+    waiting_stops = list(stops)
+    cancelled_by = 0
 
     def cancel() -> None:
         if not task.done():
             task.cancel()
             loop.call_later(AGAIN_SECONDS, cancel)
 
-    def interrupt() -> None:
-        nonlocal interrupted
-        interrupted = True
-        loop.remove_signal_handler(signal.SIGINT)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        cancel()
+    def interrupt(number: int, _: FrameType | None) -> None:
+        # Not a handler of the loop: while `work` blocks the loop, the second signal must still find SIG_DFL.
+        nonlocal cancelled_by
+        if waiting_stops:
+            loop.call_soon_threadsafe(waiting_stops.pop(0))
+            return
+        cancelled_by = number
+        _install(dict.fromkeys(before, signal.SIG_DFL))
+        loop.call_soon_threadsafe(cancel)
 
-    loop.add_signal_handler(signal.SIGINT, interrupt)
+    _install(dict.fromkeys(before, interrupt))
     try:
-        return await task, False
+        return await task, 0
     except asyncio.CancelledError:
-        if not interrupted:
+        if not cancelled_by:
             raise
-        return None, True
+        return None, cancelled_by
     finally:
-        loop.remove_signal_handler(signal.SIGINT)
+        if not cancelled_by:  # otherwise a signal still ends the process at once, until the loop is closed
+            _install(before)
 
 
-def run_until_interrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Runs `work` as `asyncio.run` does. On Ctrl-C it cancels `work` each AGAIN_SECONDS until that has ended.
+def run_until_interrupted(work: Coroutine[Any, Any, T], stops: Sequence[Callable[[], None]] = ()) -> T:
+    """Runs `work` as `asyncio.run` does. Ctrl-C or SIGTERM cancels `work` each AGAIN_SECONDS until that has ended.
 
-    A second Ctrl-C ends the process at once. Raises KeyboardInterrupt if `work` ended because of the cancellation.
-    Other threads than the main thread get no signals; there it is `asyncio.run`.
+    The next signal ends the process at once. `stops`: what the first signals call instead, one call for each, on the
+    thread of the loop. If `work` ended because of the cancellation, raises KeyboardInterrupt after Ctrl-C, and
+    SystemExit with 143 after SIGTERM. A signal that the process ignores stays ignored. Other threads than the main
+    thread get no signals; there it is `asyncio.run`.
     """
     if threading.current_thread() is not threading.main_thread():
         return asyncio.run(work)
-    before = signal.getsignal(signal.SIGINT)
+    found = {number: signal.getsignal(number) for number in SIGNALS}
+    before = {number: handler for number, handler in found.items() if handler not in (signal.SIG_IGN, None)}
     try:
-        result, cancelled = asyncio.run(_cancel_until_done(work))
+        result, cancelled_by = asyncio.run(_cancel_until_done(work, stops, before))
     finally:
-        signal.signal(signal.SIGINT, before)
-    if cancelled:
+        _install(before)
+    if cancelled_by == signal.SIGINT:
         raise KeyboardInterrupt
+    if cancelled_by:
+        raise SystemExit(128 + cancelled_by)  # what a shell reports for a process that the signal ended
     return result  # type: ignore[return-value]

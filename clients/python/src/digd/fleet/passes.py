@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -294,6 +293,17 @@ async def _files(done: AsyncIterator[Done], folder: Path) -> list[Path] | None:
     return None if failed else files
 
 
+async def _exit_status(words: list[str]) -> int:
+    """Runs a program with this one's output. A cancellation ends the program too."""
+    program = await asyncio.create_subprocess_exec(*words)
+    try:
+        return await program.wait()
+    finally:
+        if program.returncode is None:
+            program.terminate()
+            await program.wait()
+
+
 async def _merge(asked: Asked, tasks: list[Task], done: AsyncIterator[Done]) -> int:
     """Gives all results to the command that was asked for, which reads them in the place of runs."""
     with tempfile.TemporaryDirectory(prefix="digd-pass-") as name:
@@ -314,7 +324,7 @@ async def _merge(asked: Asked, tasks: list[Task], done: AsyncIterator[Done]) -> 
             await asyncio.to_thread(doer.write_rows, tasks[0].runs, folder / "rows")
             words += [f"--fleet=rows:{folder}/rows", "--no-cache", *(f"--merge={file}" for file in files)]
             words += ["--", tasks[0].runs[0].run]
-        return (await asyncio.to_thread(subprocess.run, words)).returncode
+        return await _exit_status(words)
 
 
 def _complete(runs: list[SelectedRun]) -> list[SelectedRun]:

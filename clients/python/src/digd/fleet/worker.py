@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,6 +14,7 @@ import nats.errors
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
+from .interrupts import run_until_interrupted
 from .live import LOST_SECONDS, TROUBLES, Patience, connect_unless
 from .places import Fleet, Lost
 from .tasks import BadTask, Doer, Failed, Refused, Task, parse, version_of
@@ -171,14 +171,14 @@ class Worker:
                 pass  # the next one may arrive
 
 
-async def work(fleet: Fleet, options: Options) -> int:
-    """Runs a worker until SIGINT or SIGTERM, or until the queue is empty, or until no server answers."""
+def work(fleet: Fleet, options: Options) -> int:
+    """Runs a worker until SIGINT or SIGTERM, or until the queue is empty, or until no server answers.
+
+    The first signal lets it finish its tasks, the second drops them, the third cancels everything.
+    """
     worker = Worker(fleet, options)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, worker.stop)
     try:
-        await worker.run()
+        run_until_interrupted(worker.run(), stops=(worker.stop, worker.stop))
     except Lost as error:
         print(f"digd.fleet: {error}; stopped", file=sys.stderr)
         return LOST_STATUS
