@@ -37,6 +37,9 @@ from live import DIGCTL, wait_until
 MAX_MOVES = 5
 WORKERS = 2
 RUNS_IN_PASS = 8
+RUNS_IN_CHECK = 50
+REPORT_SECONDS = 2.0
+REPEAT_SECONDS = 15.0
 CHIEF = [DIGCTL, "attribute", "chief", "--format", "json", "--brief"]
 LEASE_MS = 6_000  # longer than the broker is away: without a lease, homes rightly deliver unjudged
 
@@ -110,7 +113,8 @@ class Tally:
 
 
 class FleetKilling:
-    def __init__(self, folder, nats, traces, seed, lanes=4, lease_ms=LEASE_MS, rest_ms=0):
+    def __init__(self, folder, nats, traces, seed, lanes=4, lease_ms=LEASE_MS, rest_ms=0, report=lambda text: None):
+        """`report` takes a line about the checks at the end, which may take minutes."""
         self.lease_ms, self.rest_ms = lease_ms, rest_ms
         self.nats, self.traces, self.lake = nats, traces, folder / "lake"
         self.dice = random.Random(f"{seed}/kills")
@@ -122,6 +126,7 @@ class FleetKilling:
         self.complete = []  # (run, trace)
         self.tally = Tally()
         self.stopping = False
+        self.report, self.reported = report, {}
 
     # ---- the parts
 
@@ -253,8 +258,8 @@ class FleetKilling:
     def check_passes(self):
         """One process gives what workers gave, for the runs that moved to no other home since."""
         conditions = list(self.attributed)
-        for at in range(0, len(conditions), 50):
-            part = conditions[at : at + 50]
+        for at in range(0, len(conditions), RUNS_IN_CHECK):
+            part = conditions[at : at + RUNS_IN_CHECK]
             done = self.digctl(part)
             must(done.returncode == 0, f"the pass of one process: {done.stderr[-1000:]}")
             by_run = self.by_run(done.stdout)
@@ -262,6 +267,7 @@ class FleetKilling:
                 if (run := condition.split("'")[1]) in by_run:
                     must(by_run[run] == self.attributed[condition], f"run {run}: workers gave other bytes")
                     self.tally.attributed += 1
+            self.report_checked("attribution", at + len(part), len(conditions))
         must(2 * self.tally.attributed > len(conditions), f"{len(conditions)} runs attributed, most of them not again")
 
     # ---- the kills
@@ -324,7 +330,19 @@ class FleetKilling:
 
     # ---- the end
 
+    def report_rarely(self, kind, text, seconds=REPEAT_SECONDS):
+        """Reports only one text of a kind in so many seconds."""
+        now = time.monotonic()
+        if now - self.reported.get(kind, -seconds) >= seconds:
+            self.report(text)
+            self.reported[kind] = now
+
+    def report_checked(self, name, checked, total):
+        seconds = 0 if checked == total else REPORT_SECONDS
+        self.report_rarely(name, f"{name}: checked {checked} of {total} runs", seconds)
+
     def check_parquet(self):
+        self.report("waiting until the homes have published everything")
         wait_until(lambda: all(is_published(host) for host in self.hosts), "the publication", within=120)
         self.collector.send_signal(signal.SIGTERM)
         self.collector.wait(60)
@@ -332,40 +350,48 @@ class FleetKilling:
         deadline = time.monotonic() + 200
         wrong = "nothing was collected"
         while wrong and time.monotonic() < deadline:
+            self.report_rarely("collecting", "collecting what is left in the stream")
             command = [sys.executable, "-m", "digd.fleet", "collect", str(self.lake), "--nats", self.nats.url]
             done = subprocess.run([*command, "--until-empty", "--batch-seconds", "1"], capture_output=True, text=True)
             must(done.returncode == 0, f"the collector: {done.stderr[-1000:]}")
             wrong = self.difference()
+            if wrong:
+                left = deadline - time.monotonic()
+                self.report_rarely("waiting", f"not in Parquet yet, {left:.0f} s left: {wrong}")
         must(not wrong, f"Parquet: {wrong}")
 
     def difference(self):
         files = sorted(str(path) for path in self.lake.glob("v1/entries/tenant=*/day=*/*.parquet"))
         if not files:
             return "there are no files"
+        self.report_rarely("entries", f"reading {len(files)} files of entries")
         rows = duckdb.sql(
-            f"SELECT run, session, seq, count(*), any_value(frame) FROM read_parquet({files}, union_by_name = true)"
+            f"SELECT run, session, seq, count(*) FROM read_parquet({files}, union_by_name = true)"
             " WHERE kind IN ('message', 'refused') GROUP BY ALL ORDER BY ALL"
         ).fetchall()
-        doubled = [row[:4] for row in rows if row[3] != 1]
+        doubled = [row for row in rows if row[3] != 1]
         if doubled:
             return f"doubled: {doubled[:3]}"
         found = Counter((run, session) for run, session, *_ in rows)
-        for run, trace in self.complete:
+        detections = self.collected_detections()
+        for checked, (run, trace) in enumerate(self.complete, 1):
             for session, messages in trace.sessions.items():
                 if found[run, session] != len(messages):
                     return f"{run}/{session}: {found[run, session]} of {len(messages)} messages"
-        return self.difference_of_detections()
+            if in_any_order(detections.get(run, [])) != trace.detections:
+                return f"{run}: other detections than the undisturbed run"
+            self.report_checked("Parquet", checked, len(self.complete))
+        return None
 
-    def difference_of_detections(self):
+    def collected_detections(self):
+        """By run."""
         files = sorted(str(path) for path in self.lake.glob("v1/detections/tenant=*/day=*/*.parquet"))
-        rows = duckdb.sql(f"SELECT run, detection FROM read_parquet({files}, union_by_name = true)").fetchall()
+        self.report_rarely("detections", f"reading {len(files)} files of detections")
         by_run = {}
+        rows = duckdb.sql(f"SELECT run, detection FROM read_parquet({files}, union_by_name = true)").fetchall()
         for run, detection in rows:
             by_run.setdefault(run, []).append(json.loads(detection))
-        for run, trace in self.complete:
-            if in_any_order(by_run.get(run, [])) != trace.detections:
-                return f"{run}: other detections than the undisturbed run"
-        return None
+        return by_run
 
 
 def is_published(host):

@@ -34,7 +34,7 @@ def main():
             killing.record_expectations(whole, traces)
         nats.start()
         experiment = FleetKilling(
-            folder, nats, traces, arguments.seed, arguments.lanes, arguments.lease_ms, arguments.rest_ms
+            folder, nats, traces, arguments.seed, arguments.lanes, arguments.lease_ms, arguments.rest_ms, report
         )
         tally = experiment.run(arguments.times, progress)
     except AssertionError as error:
@@ -58,6 +58,10 @@ def main():
 def progress(tally):
     if tally.kills.total() % 10 == 0:
         print(f"{tally.kills.total()} kills, {tally.runs} completed runs", file=sys.stderr)
+
+
+def report(text):
+    print(text, file=sys.stderr)
 
 
 def table(tally, seed):
