@@ -20,6 +20,7 @@ struct lookup_result {
 class lookup_fixture {
  public:
   lookup_fixture() : lookup_(std::make_shared<host_lookup>(context_)), work_(context_.get_executor()) {}
+  ~lookup_fixture() { lookup_->close(); }  // a look-up may still post to the context
 
   void request(const std::string& host, std::uint16_t port, lookup_result& into) {
     lookup_->request({.host = host, .port = port}, requester_,
