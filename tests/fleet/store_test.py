@@ -9,6 +9,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 from digd.fleet import store as module
+from digd.fleet.files import LocalFiles
 from digd.fleet.query import rows
 from digd.fleet.rows import BadMessage, RunKey, decode
 from digd.fleet.store import Store
@@ -237,3 +238,18 @@ def test_rows_from_before_runs_had_homes_are_read_with_the_new_ones(tmp_path):
     assert store.compact() == 1
     assert rows(str(tmp_path), "SELECT archive, messages FROM runs ORDER BY 1")[1] == [("a", 2), ("b", 1)]
     assert store.delete_run(RunKey("t1", "b", 1)) == 1
+
+
+def test_a_listing_has_complete_files_of_all_folders_below(tmp_path):
+    files = LocalFiles(str(tmp_path))
+    paths = ["entries/tenant=b/day=2/x.parquet", "entries/tenant=a/day=1/y.parquet", "entries/z.parquet", "other/w"]
+    for path in [*paths, "entries/.lock", "entries/tenant=a/.v.unfinished"]:
+        files.put(path, b"12345")
+    (tmp_path / "entries/loop").symlink_to(tmp_path / "entries", target_is_directory=True)
+    (tmp_path / "entries/gone").symlink_to(tmp_path / "nowhere")
+    assert [file.path for file in files.list("entries")] == sorted(paths[:3])
+    assert [file.path for file in files.list("")] == sorted(paths) and files.list("nothing") == []
+    before = files.list("other")
+    files.put("other/w", b"54321")
+    after = files.list("other")
+    assert before != after and before[0].size == after[0].size == 5

@@ -20,6 +20,7 @@ from digctl_fleet_test import environment, play_with_usage
 from fleet_test import all_published, collect, fleet_config, metric, play, readiness
 from homes import Host, join
 from live import DIGCTL, Daemon, wait_until
+from nats_server import NatsServer, need_stream_client
 
 
 @pytest.fixture(autouse=True)
@@ -401,10 +402,59 @@ def test_files_that_cannot_be_read_are_a_note_and_not_an_end(tmp_path):
         wait_until(lambda: status_of(viewer, "GET", "/v1/fleet")[0] == 200, "an answer")
         fleet = json.loads(text_of(viewer, "/v1/fleet"))
         assert (fleet["totals"]["runs"], fleet["files"]["total"], fleet["hosts"]) == (0, 0, [])
-    with Daemon(tmp_path / "w", '[fleet]\nview = ["nats://127.0.0.1:1"]\n') as viewer:
-        wait_until(lambda: "fleet_view" in json.dumps(readiness(viewer)), "the note")
-        code, words = status_of(viewer, "GET", "/v1/fleet")
-        assert code == 503 and "the fleet cannot be read" in words
+
+
+def test_without_a_server_the_page_names_it_and_the_reason(tmp_path):
+    for urls in (["nats://me:secret@127.0.0.1:1"], ["nats://me:secret@127.0.0.1:1", str(tmp_path / "lake")]):
+        with Viewer(tmp_path / "v", *urls) as viewer:
+            wait_until(lambda: "Connect call failed" in viewer.fleet()["stream"]["problem"], "the reason")
+            stream = viewer.fleet()["stream"]
+            assert not stream["connected"] and stream["problem"].startswith("nats://127.0.0.1:1: ")
+            assert viewer.runs()["runs"] == [] and "secret" not in viewer.log_text()
+
+
+def test_without_the_right_to_read_the_page_says_so(tmp_path):
+    need_stream_client()
+    rights = '{publish: ["$JS.API.STREAM.INFO.>", "$JS.API.CONSUMER.INFO.>"]}'
+    reader = f"{{user: reader, password: pw, permissions: {rights}}}"
+    users = f"authorization {{ users: [{{user: all, password: pw}}, {reader}] }}\n"
+    with NatsServer(tmp_path / "nats", more=users) as server:
+        everything = server.url.replace("//", "//all:pw@")
+        config = fleet_config(server).replace(server.url, everything)
+        with Daemon(tmp_path / "d", config) as daemon, Viewer(tmp_path / "v", everything) as viewer:
+            play(daemon, "r")
+            wait_until(lambda: viewer.fleet()["totals"]["runs"] == 1, "the run")
+        with Viewer(tmp_path / "w", server.url.replace("//", "//reader:pw@")) as viewer:
+            wait_until(lambda: "permissions violation" in viewer.fleet()["stream"]["problem"], "the reason")
+            stream = viewer.fleet()["stream"]
+            assert not stream["connected"] and "consumer.create.digd." in stream["problem"]
+
+
+def test_the_stream_alone_shows_what_it_holds(nats, tmp_path):
+    lake = tmp_path / "lake"
+    with Daemon(tmp_path / "d", fleet_config(nats)) as daemon:
+        play_fleet(daemon)
+        collect(nats, lake)  # without its files, a viewer shows also what is collected
+        play(daemon, "late")
+        wait_until(lambda: all_published(daemon), "the publication")
+        with Viewer(tmp_path / "v", nats.url) as viewer:
+            wait_until(lambda: viewer.fleet()["totals"]["runs"] == 7, "the stream's runs")
+            fleet = viewer.fleet(by="label:team")
+            assert fleet["stream"]["connected"] and fleet["stream"]["problem"] == ""
+            own = json.loads(text_of(daemon, "/v1/runs?limit=100"))["runs"]
+            assert fleet["totals"]["messages"] == sum(run["counts"]["messages"] for run in own)
+            assert {group["value"]: group["runs"] for group in fleet["groups"]} == {None: 4, "x": 2, "y": 1}
+            assert [run["run"] for run in viewer.runs()["runs"]] == [run["run"] for run in own]
+            assert viewer.get("/v1/runs/paid")["counts"] == json.loads(text_of(daemon, "/v1/runs/paid"))["counts"]
+            assert [hit["run"] for hit in viewer.search("wool")["hits"]] == ["open"]
+            play(daemon, "live")
+            wait_until(lambda: viewer.fleet()["totals"]["runs"] == 8, "a new run")
+            assert finish(deletion(daemon, "paid", lake, nats), nats, lake)[0] == 0
+            wait_until(lambda: viewer.fleet()["totals"]["runs"] == 7, "the run's removal")
+            nats.kill()
+            wait_until(lambda: not viewer.fleet()["stream"]["connected"], "the lost server")
+            wait_until(lambda: "Connect call failed" in viewer.fleet()["stream"]["problem"], "the reason")
+            assert nats.url in viewer.fleet()["stream"]["problem"] and viewer.fleet()["totals"]["runs"] == 7
 
 
 def test_at_most_32_runs_are_in_the_temporary_archive(nats, tmp_path):

@@ -96,16 +96,11 @@ class LocalFiles:
         self._root = pathlib.Path(root)
 
     def list(self, prefix: str) -> list[File]:
-        found = []
-        for folder, _, names in os.walk(self._root / prefix):
-            for name in names:
-                if name.startswith("."):
-                    continue
-                path = pathlib.Path(folder, name)
-                with contextlib.suppress(FileNotFoundError):  # removed meanwhile
-                    state = path.stat()
-                    version = f"{state.st_mtime_ns}-{state.st_size}-{state.st_ino}"
-                    found.append(File(path.relative_to(self._root).as_posix(), version, state.st_size))
+        found: list[File] = []
+        folders = [prefix.rstrip("/")]
+        while folders:
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):  # removed meanwhile
+                folders += _scan(self.root, folders.pop(), found)
         return sorted(found)
 
     def read(self, path: str) -> bytes | None:
@@ -167,6 +162,22 @@ class LocalFiles:
             file.flush()
             os.fsync(file.fileno())
         return written
+
+
+def _scan(root: str, folder: str, found: list[File]) -> list[str]:
+    """Adds the files of a folder, and returns the folders in it."""
+    below = []
+    with os.scandir(os.path.join(root, folder)) as items:
+        for item in items:
+            path = f"{folder}/{item.name}" if folder else item.name
+            if item.is_dir(follow_symlinks=False):
+                below.append(path)
+            elif item.is_file() and not item.name.startswith("."):
+                with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                    state = item.stat()
+                    version = f"{state.st_mtime_ns}-{state.st_size}-{state.st_ino}"
+                    found.append(File(path, version, state.st_size))
+    return below
 
 
 def _sync_folder(folder: pathlib.Path) -> None:

@@ -2,32 +2,48 @@
 
 A file has one content for each version, so it is read once, the newest day first. What a file says about a run, a rule
 and a host is kept; what several files say is added up. Deleted runs are left out as soon as their note is there.
-Threads: `refresh` and `take_live` one; `cursor` any. Bounds: `MAX_PARTS` rows, beyond which the oldest files are left
-out; `PIECE_BYTES` of files are read at a time. Errors: OSError.
+A listing makes a list of pieces: files of one table that one query reads.
+Threads: `list_files`, `read_pieces` and `take_live` one; the rest any, also while that one reads.
+Bounds: `MAX_PARTS` pairs of a run and a file, beyond which the oldest files are left out. A piece has at most
+`PIECE_FILES` files and `PIECE_BYTES`, or one file. DuckDB has `MEMORY`, and writes the rest to the folder. Of each
+of `MAX_OPEN` files, the reader holds a few row groups. Errors: OSError.
 """
 
 from __future__ import annotations
 
 import bisect
+import contextlib
+import itertools
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from .files import File, Files, LocalFiles, open_files
+from .files import File, Files, open_files
 from .query import PARTITIONS, live_table
 from .rows import SCHEMA_VERSION, TABLES, Rows, RunKey
 
 MAX_PARTS = 4_000_000
-PIECE_BYTES = 32 << 20
-PIECE_FILES = 256
+PIECE_BYTES = 16 << 20
+PIECE_FILES = 512
+FIRST_FILES = 16
+"""Files of the first piece. Each piece may have twice as many as the one before, so the first runs are there early."""
 MAX_PIECES = 1 << 30
+BATCH_ROWS = 1 << 14
+MAX_BATCHES = 4
+"""Batches that the reader has ready."""
+MAX_OPEN = 4
+"""Files that it opens ahead."""
+LISTING_SECONDS = 30.0
+"""While pieces wait, files are listed again so often: what is new meanwhile is read first."""
 MEMORY = "1GB"
+Place = tuple[Any, ...]
+TABLE_ORDER = {table: i for i, table in enumerate(TABLES)}
 LIVE = 0
 """The number of the file that stands for rows of the stream."""
 
@@ -51,7 +67,7 @@ _USAGE = """
 CASE WHEN kind = 'message' AND contains(frame, '"usage"') THEN TRY_CAST(frame ->> '$.usage.{}' AS DOUBLE) END
 """
 ENTRIES = f"""
-SELECT __filename AS name, tenant, host, archive AS publisher, coalesce(origin_archive, archive) AS archive,
+SELECT file, tenant, host, archive AS publisher, coalesce(origin_archive, archive) AS archive,
   coalesce(origin_run_number, run_number) AS run_number, run, coalesce(epoch, 1) AS epoch, entry, n, ts, arrived_ms,
   kind, strlen(frame) AS bytes,
   CASE WHEN kind = 'message' AND type = 'run_ended' THEN coalesce(frame ->> '$.outcome', 'unknown') END AS ended,
@@ -62,30 +78,30 @@ SELECT __filename AS name, tenant, host, archive AS publisher, coalesce(origin_a
 FROM arrived
 """
 OTHERS = """
-SELECT __filename AS name, tenant, coalesce(origin_archive, archive) AS archive,
+SELECT file, tenant, coalesce(origin_archive, archive) AS archive,
   coalesce(origin_run_number, run_number) AS run_number, {} FROM arrived
 """
 ADD_RUNS = """
 INSERT INTO run_parts
-SELECT f.id, tenant, archive, run_number, any_value(run), max(epoch), arg_max(host, epoch), min(arrived_ms),
+SELECT file, tenant, archive, run_number, any_value(run), max(epoch), arg_max(host, epoch), min(arrived_ms),
   max(arrived_ms), max(n), max(ts), count(*) FILTER (kind = 'message'), count(*) FILTER (kind = 'refused'), max(ended),
   max(arrived_ms) FILTER (ended IS NOT NULL), max(labels), max(mode), sum(bytes), sum(input_tokens),
   sum(output_tokens), sum(cost)
-FROM piece AS p JOIN files AS f ON f.path = p.name GROUP BY f.id, tenant, archive, run_number
+FROM piece GROUP BY file, tenant, archive, run_number
 """
 ADD_HOSTS = """
 INSERT INTO host_parts
-SELECT f.id, tenant, host, max(arrived_ms), count(*) FILTER (kind = 'message'), count(*)
-FROM piece AS p JOIN files AS f ON f.path = p.name GROUP BY f.id, tenant, host
+SELECT file, tenant, host, max(arrived_ms), count(*) FILTER (kind = 'message'), count(*)
+FROM piece GROUP BY file, tenant, host
 """
 ADD_RULES = """
 INSERT INTO rule_parts
-SELECT f.id, tenant, archive, run_number, rule, count(*), count(*) FILTER (healed)
-FROM piece AS p JOIN files AS f ON f.path = p.name GROUP BY f.id, tenant, archive, run_number, rule
+SELECT file, tenant, archive, run_number, rule, count(*), count(*) FILTER (healed)
+FROM piece GROUP BY file, tenant, archive, run_number, rule
 """
 ADD_OTHERS = """
 INSERT INTO other_parts
-SELECT DISTINCT f.id, tenant, archive, run_number FROM piece AS p JOIN files AS f ON f.path = p.name
+SELECT DISTINCT file, tenant, archive, run_number FROM piece
 """
 RANGES = """
 SELECT publisher, min(entry), max(entry)
@@ -146,20 +162,28 @@ class Ranges:
 
 class FleetIndex:
     def __init__(self, root: str | None, folder: str) -> None:
-        """`folder`: for what does not fit into memory."""
+        """`root`: None: only rows of the stream. `folder`: for what does not fit into memory."""
         place = root if root is None or "://" in root else os.path.abspath(root)
         self.files: Files | None = open_files(place, f"v{SCHEMA_VERSION}") if place is not None else None
-        self._db = duckdb.connect(
+        self._database = duckdb.connect(
             config={"memory_limit": MEMORY, "threads": 2, "temp_directory": os.path.join(folder, "duckdb")}
         )
-        self._db.execute("SET python_enable_replacements = false")  # names mean tables alone
+        self._lock = threading.Lock()
+        """Never held while rows are read, so that the page has its answers then too."""
+        self._db = self.cursor()
         self._db.execute(TABLES_OF_PARTS)
         self._db.execute("INSERT INTO files VALUES (?, 'live')", [LIVE])
         self._db.execute(MERGE)
         self._ids: dict[str, tuple[int, File]] = {}
         """The files that were read, by path."""
         self._next_id = LIVE + 1
-        self._lock = threading.Lock()
+        self._waiting: list[list[File]] = []
+        self._pieces_read = 0
+        self.is_listed = False
+        """False: files were not listed yet, or one went while it was read."""
+        self._next_listing = 0.0
+        self._oldest: Place = ()
+        """Files before this place are left out."""
         self.known = Ranges()
         self.deleted: set[RunKey] = set()
         self.total_files = self.left_out_files = 0
@@ -178,82 +202,125 @@ class FleetIndex:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """For one thread."""
         with self._lock:
-            return self._db.cursor()
+            found = self._database.cursor()
+        found.execute("SET python_enable_replacements = false")  # names mean tables alone
+        return found
 
     # ---- reading files
 
-    def refresh(self, max_pieces: int = MAX_PIECES, adds_up: bool = True) -> bool:
-        """Reads what is new, at most so many pieces. Returns whether there is more.
+    @property
+    def needs_listing(self) -> bool:
+        """Whether to call `list_files` before `read_pieces`."""
+        return not self.is_listed or not self._waiting or time.monotonic() >= self._next_listing
+
+    def list_files(self) -> None:
+        """Finds what is new, and drops what is gone."""
+        if self.files is None:
+            return
+        # Entries first: a collector writes them last, so all that came with them is listed too.
+        listed = [file for table in TABLES for file in self.files.list(table) if file.name.endswith(".parquet")]
+        there = {file.path: file for file in listed}
+        gone = {id_ for path, (id_, file) in self._ids.items() if there.get(path) != file}
+        self._must_merge = self._drop(gone) or self._must_merge
+        if self._count_parts() < MAX_PARTS // 2:
+            self._oldest = ()
+        fresh = [file for path, file in there.items() if path not in self._ids]
+        kept = [file for file in fresh if _place(file) >= self._oldest]
+        self.total_files, self.left_out_files = len(there), len(fresh) - len(kept)
+        self._waiting = _pieces(kept, self._pieces_read)
+        self.is_listed = True
+        self._next_listing = time.monotonic() + LISTING_SECONDS
+
+    def read_pieces(self, max_pieces: int = MAX_PIECES, adds_up: bool = True) -> bool:
+        """Reads of what is listed. Returns whether there is more, or a file went, so that another listing is needed.
 
         Without `adds_up` the totals wait for `take_live`, because rows of the stream are in the files now.
         """
         if self.files is None:
             return False
-        with self._lock:
-            fresh, gone = self._difference(self.files)
-            changed = self._drop(gone)
-            pieces = _pieces(fresh)
-            for piece in pieces[:max_pieces]:
-                changed = self._read(self.files, piece) or changed
-            more = len(pieces) > max_pieces
-            self._must_merge = self._find_deleted(self.files) or changed or self._must_merge
-            # While there is more to read, adding up takes at most a quarter of the time.
-            if adds_up and self._must_merge and (not more or time.monotonic() >= self._next_merge):
-                self._merge()
-            return more
+        for _ in range(min(max_pieces, len(self._waiting))):
+            if not self._read(self.files, self._waiting[0]):
+                self.is_listed = False
+                break
+            self._waiting.pop(0)
+            self._pieces_read += 1
+            self._must_merge = True
+            self._keep_bound()
+        more = bool(self._waiting)
+        self._must_merge = self._find_deleted(self.files) or self._must_merge
+        # While there is more to read, adding up takes at most a quarter of the time.
+        if adds_up and self._must_merge and (not more or time.monotonic() >= self._next_merge):
+            self._merge()
+        return more
 
-    def _difference(self, files: Files) -> tuple[list[File], list[int]]:
-        there = {
-            file.path: file for table in TABLES for file in files.list(table) if file.name.endswith(".parquet")
-        }
-        gone = [id_ for path, (id_, file) in self._ids.items() if there.get(path) != file]
-        fresh = [file for path, file in there.items() if path not in self._ids or self._ids[path][1] != file]
-        fresh.sort(key=lambda file: (_day_of(file), file.name), reverse=True)
-        self.total_files = len(there)
+    def _count_parts(self) -> int:
         ((parts,),) = self._db.execute("SELECT count(*) FROM run_parts").fetchall()
-        self.left_out_files = len(fresh) if parts >= MAX_PARTS else 0
-        return (fresh if parts < MAX_PARTS else []), gone
+        return int(parts)
 
-    def _drop(self, gone: Sequence[int]) -> bool:
+    def _keep_bound(self) -> None:
+        """Beyond `MAX_PARTS` the oldest files go, and those that wait and are older are not read."""
+        surplus = self._count_parts() - MAX_PARTS
+        if surplus <= 0:
+            return
+        parts = dict(self._db.execute("SELECT file, count(*) FROM run_parts GROUP BY file").fetchall())
+        dropped: set[int] = set()
+        oldest: Place = ()
+        for id_, file in sorted(self._ids.values(), key=lambda known: _place(known[1])):
+            oldest = _place(file)
+            if surplus <= 0:
+                break
+            surplus -= parts.get(id_, 0)
+            dropped.add(id_)
+        self._drop(dropped)
+        waiting = [[file for file in piece if _place(file) >= oldest] for piece in self._waiting]
+        self.left_out_files += len(dropped) + sum(map(len, self._waiting)) - sum(map(len, waiting))
+        self._waiting = [piece for piece in waiting if piece]
+        self._oldest = oldest
+
+    def _drop(self, gone: set[int]) -> bool:
         if not gone:
             return False
-        for table in PARTS:
-            self._db.execute(f"DELETE FROM {table} WHERE file IN (SELECT unnest(?))", [list(gone)])
-        self._db.execute("DELETE FROM files WHERE id IN (SELECT unnest(?))", [list(gone)])
-        self._ids = {path: (id_, file) for path, (id_, file) in self._ids.items() if id_ not in set(gone)}
+        with self._transaction():
+            for table in PARTS:
+                self._db.execute(f"DELETE FROM {table} WHERE file IN (SELECT unnest(?))", [list(gone)])
+            self._db.execute("DELETE FROM files WHERE id IN (SELECT unnest(?))", [list(gone)])
+        with self._lock:
+            self._ids = {path: known for path, known in self._ids.items() if known[0] not in gone}
         return True
 
     def _read(self, files: Files, piece: list[File]) -> bool:
         """All of one table. False: a file went meanwhile, so nothing was read."""
         table = _table_of(piece[0])
-        names = {file.path: (self._next_id + i, file) for i, file in enumerate(piece)}
+        ids = {file.path: self._next_id + i for i, file in enumerate(piece)}
         try:
             reader = read(files, table, [file.path for file in piece], COLUMNS[table])
-            self._db.register("arrived", reader)
+            self._db.register("arrived", _numbered(reader, files, ids))
             self._db.execute(f"CREATE OR REPLACE TEMP TABLE piece AS {_selection(table)}")
         except (FileNotFoundError, duckdb.Error, pa.ArrowException) as error:
-            if any(files.read(file.path) is None for file in piece[:1]) or isinstance(error, FileNotFoundError):
+            if isinstance(error, FileNotFoundError) or not _are_there(files, piece):
                 return False
             raise OSError(f"{files.root}: {error}") from None
         finally:
             self._db.unregister("arrived")
-        _, base = files.dataset()
-        self._db.executemany(
-            "INSERT INTO files VALUES (?, ?)", [(id_, f"{base}/{path}") for path, (id_, _) in names.items()]
-        )
-        self._next_id += len(piece)
-        self._ids |= names
+        with self._transaction():
+            named = pa.table({"id": pa.array(list(ids.values()), pa.int32()), "path": list(ids)})
+            self._db.register("named", named)
+            self._db.execute("INSERT INTO files SELECT id, path FROM named")
+            self._db.unregister("named")
+            self._add(table)
         if table == "entries":
             for archive, low, high in self._db.execute(RANGES).fetchall():
                 self.known.add(archive, low, high)
-        self._add(table)
+        self._db.execute("DROP TABLE piece")
+        self._next_id += len(piece)
+        with self._lock:
+            self._ids |= {file.path: (ids[file.path], file) for file in piece}
         return True
 
     def _add(self, table: str) -> None:
         adding = {"entries": [ADD_RUNS, ADD_HOSTS], "detections": [ADD_RULES]}
         for sql in adding.get(table, [ADD_OTHERS]):
             self._db.execute(sql)
-        self._db.execute("DROP TABLE piece")
 
     def _find_deleted(self, files: Files) -> bool:
         noted = {key for file in files.list("deleted") if (key := _deleted_run(file)) is not None}
@@ -269,33 +336,43 @@ class FleetIndex:
 
     def _merge(self) -> None:
         began = time.monotonic()
-        self._db.execute("BEGIN")
-        self._db.execute(MERGE)
-        self._db.execute("COMMIT")
+        with self._transaction():
+            self._db.execute(MERGE)
         self._must_merge = False
         self._next_merge = time.monotonic() + 3 * (time.monotonic() - began)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
 
     # ---- rows of the stream
 
     def take_live(self, rows: Sequence[Rows], deleted: Iterable[RunKey]) -> None:
         """Replaces the rows that only the stream has."""
-        with self._lock:
-            self._note_deleted(set(deleted))
+        self._note_deleted(set(deleted))
+        with self._transaction():
             for table in PARTS:
                 self._db.execute(f"DELETE FROM {table} WHERE file = ?", [LIVE])
             for table in TABLES if rows else ():
                 arrived = live_table(table, rows)
-                self._db.register("arrived", arrived.append_column("__filename", pa.array(["live"] * arrived.num_rows)))
+                file = pa.repeat(pa.scalar(LIVE, pa.int32()), arrived.num_rows)
+                self._db.register("arrived", arrived.append_column("file", file))
                 self._db.execute(f"CREATE OR REPLACE TEMP TABLE piece AS {_selection(table)}")
                 self._db.unregister("arrived")
                 self._add(table)
-            self._merge()
+                self._db.execute("DROP TABLE piece")
+        self._merge()
 
     # ---- the files of one run, or of all
 
     def paths_of(self, run: RunKey) -> dict[str, list[str]]:
         """By table: the files with rows of the run."""
-        db = self.cursor()
         sql = """
             SELECT DISTINCT f.path FROM (
               SELECT file, tenant, archive, run_number FROM run_parts
@@ -305,11 +382,7 @@ class FleetIndex:
             WHERE tenant = ? AND archive = ? AND run_number = ? AND f.id <> ?
         """
         found: dict[str, list[str]] = {table: [] for table in TABLES}
-        if self.files is None:
-            return found
-        start = len(self.files.dataset()[1]) + 1
-        for (path,) in db.execute(sql, [*run, LIVE]).fetchall():
-            path = path[start:]
+        for (path,) in self.cursor().execute(sql, [*run, LIVE]).fetchall():
             found[path.partition("/")[0]].append(path)
         return found
 
@@ -342,7 +415,36 @@ def read(files: Files, table: str, paths: Iterable[str], columns: Sequence[str],
         format="parquet",
         partitioning=ds.partitioning(pa.schema(PARTITIONS), flavor="hive"),
     )
-    return dataset.scanner(columns=[*columns, "__filename"], filter=where).to_reader()
+    scanner = dataset.scanner(
+        columns=[*columns, "__filename"],
+        filter=where,
+        batch_size=BATCH_ROWS,
+        batch_readahead=MAX_BATCHES,
+        fragment_readahead=MAX_OPEN,
+    )
+    return scanner.to_reader()
+
+
+def _numbered(reader: Any, files: Files, ids: dict[str, int]) -> Any:
+    """The batches with the number `file` in the place of `__filename`: a batch comes from one file."""
+    at = reader.schema.get_field_index("__filename")
+    schema = reader.schema.set(at, pa.field("file", pa.int32()))
+    start = len(files.dataset()[1]) + 1
+
+    def batches() -> Iterator[Any]:
+        for batch in reader:
+            if batch.num_rows > 0:
+                columns = batch.columns
+                id_ = ids[columns[at][0].as_py()[start:]]
+                columns[at] = pa.repeat(pa.scalar(id_, pa.int32()), batch.num_rows)
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _are_there(files: Files, piece: list[File]) -> bool:
+    there = {file.path for folder in {file.folder for file in piece} for file in files.list(folder)}
+    return all(file.path in there for file in piece)
 
 
 def place_of_file(file: File) -> tuple[str, str]:
@@ -354,14 +456,37 @@ def _selection(table: str) -> str:
     return ENTRIES if table == "entries" else OTHERS.format("rule, healed" if table == "detections" else "1 AS one")
 
 
-def _pieces(fresh: list[File]) -> list[list[File]]:
-    """Entries before the rest of the same day, which names only runs that have entries."""
+def _place(file: File) -> Place:
+    """Orders files by their age: by their day, and those of a day by number. The rest of a day follows its entries."""
+    return _day_of(file), _table_of(file) != "entries", file.name, file.path
+
+
+def _pieces(fresh: list[File], pieces_read: int) -> list[list[File]]:
+    """Files of one table each, the newest first. Small days share pieces.
+
+    Of the days that share them, entries come before the rest, which names only runs that have entries.
+    """
+    pieces: list[list[File]] = []
+    span: list[File] = []
+    for _, of_day in itertools.groupby(sorted(fresh, key=_place, reverse=True), key=_day_of):
+        span += of_day
+        if sum(_table_of(file) == "entries" for file in span) >= _max_files(pieces_read + len(pieces)):
+            pieces += _cut(span, pieces_read + len(pieces))
+            span = []
+    return pieces + _cut(span, pieces_read + len(pieces))
+
+
+def _max_files(pieces_before: int) -> int:
+    return min(FIRST_FILES << min(pieces_before, 16), PIECE_FILES)
+
+
+def _cut(span: list[File], pieces_before: int) -> list[list[File]]:
     pieces: list[list[File]] = []
     size = 0
-    for file in sorted(fresh, key=lambda file: (_day_of(file), _table_of(file) == "entries"), reverse=True):
-        last = pieces[-1] if pieces else None
-        is_full = last is None or len(last) >= PIECE_FILES or size + file.size > PIECE_BYTES
-        if last is None or is_full or _table_of(last[0]) != _table_of(file):
+    for file in sorted(span, key=lambda file: TABLE_ORDER[_table_of(file)]):
+        last = pieces[-1] if pieces else []
+        is_full = len(last) >= _max_files(pieces_before + max(len(pieces) - 1, 0)) or size + file.size > PIECE_BYTES
+        if not last or is_full or _table_of(last[0]) != _table_of(file):
             last, size = [], 0
             pieces.append(last)
         last.append(file)
@@ -382,6 +507,3 @@ def _deleted_run(file: File) -> RunKey | None:
     archive, _, number = file.name.removesuffix(".json").rpartition("-")
     tenant = file.folder.rpartition("tenant=")[2]
     return RunKey(tenant, archive, int(number)) if archive and number.isdigit() else None
-
-
-__all__ = ["FleetIndex", "LocalFiles", "Ranges", "read"]

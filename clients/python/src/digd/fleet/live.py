@@ -68,7 +68,7 @@ class Patience:
     """How long a program goes on while no request to the servers succeeds."""
 
     def __init__(self, fleet: Fleet, seconds: float = LOST_SECONDS, say: Callable[[str], None] = _say) -> None:
-        self._servers = ", ".join(fleet.servers)
+        self._servers = fleet.shown_servers
         self._seconds = seconds
         self._say = say
         self._heard = time.monotonic()
@@ -81,17 +81,22 @@ class Patience:
         """Says why a request failed, and waits before the next one. Raises Lost."""
         if time.monotonic() - self._heard > self._seconds:
             raise Lost(f"{self._servers}: {error or type(error).__name__}, for {self._seconds:g} seconds")
-        self._say(f"{error or type(error).__name__}; trying again")
+        self.report(error)
         await asyncio.sleep(RETRY_SECONDS)
+
+    def report(self, error: BaseException) -> None:
+        """Says why something failed that is tried again."""
+        self._say(f"{error or type(error).__name__}; trying again")
 
 
 async def connect(fleet: Fleet, reconnects: int = 3, patience: Patience | None = None) -> Client:
     """`reconnects`: how often it tries a server again, also at first; -1: always, or as long as `patience` lasts."""
+    patience = patience or Patience(fleet, math.inf)
 
     async def on_error(error: Exception) -> None:
         if isinstance(error, ssl.SSLError) and error.reason == "APPLICATION_DATA_AFTER_CLOSE_NOTIFY":
             return  # the connection was closed
-        print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
+        patience.report(error)
 
     reason: Exception | None = None
 
@@ -101,7 +106,6 @@ async def connect(fleet: Fleet, reconnects: int = 3, patience: Patience | None =
         reason = error
 
     options = fleet.connect_options()
-    patience = patience or Patience(fleet, math.inf)
     tries = 0
     while True:
         try:
@@ -115,7 +119,7 @@ async def connect(fleet: Fleet, reconnects: int = 3, patience: Patience | None =
             error = reason if reason is not None and isinstance(raised, nats.errors.NoServersError) else raised
             tries += 1
             if 0 <= reconnects < tries:
-                raise WrongUse(f"{', '.join(fleet.servers)}: {error or type(error).__name__}") from None
+                raise WrongUse(f"{fleet.shown_servers}: {error or type(error).__name__}") from None
             await patience.wait(error)
 
 
@@ -230,6 +234,9 @@ async def uncollected(fleet: Fleet) -> list[Rows]:
         await connection.close()
 
 
+Start = Callable[[JetStreamContext], Awaitable[dict[str, Any]]]
+
+
 async def _messages_from_now(js: JetStreamContext) -> dict[str, Any]:
     return {"deliver_policy": DeliverPolicy.NEW}
 
@@ -239,19 +246,32 @@ async def uncollected_first(js: JetStreamContext) -> dict[str, Any]:
     return {"deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": await collected(js) + 1}
 
 
+def latest_messages(count: int) -> Start:
+    """For `tail`: begins with the latest `count` messages."""
+
+    async def begin(js: JetStreamContext) -> dict[str, Any]:
+        state = (await js.stream_info(STREAM)).state
+        first = max(state.first_seq, state.last_seq - count + 1, 1)
+        return {"deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": first}
+
+    return begin
+
+
 async def latest_of_each(js: JetStreamContext) -> dict[str, Any]:
     """For `tail`: the latest message of each subject, and then the new ones."""
     return {"deliver_policy": DeliverPolicy.LAST_PER_SUBJECT}
 
 
-Start = Callable[[JetStreamContext], Awaitable[dict[str, Any]]]
-
-
 async def tail(
-    fleet: Fleet, begin: Start = _messages_from_now, subject: str = SUBJECTS, stream: str = STREAM
+    fleet: Fleet,
+    begin: Start = _messages_from_now,
+    subject: str = SUBJECTS,
+    stream: str = STREAM,
+    patience: Patience | None = None,
 ) -> AsyncIterator[Msg | None]:
     """None once it listens, then messages in order. Waits for a stream that does not exist yet, and for the server."""
-    connection = await connect(fleet, reconnects=-1)
+    patience = patience or Patience(fleet, math.inf)
+    connection = await connect(fleet, reconnects=-1, patience=patience)
     try:
         js = connection.jetstream()
         start: dict[str, Any] | None = None
@@ -274,7 +294,7 @@ async def tail(
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             except nats.errors.Error as error:
-                print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
+                patience.report(error)
                 subscription = None  # the server may have lost the consumer with its memory
                 await asyncio.sleep(RETRY_SECONDS)
                 continue

@@ -1,27 +1,33 @@
 """What only the stream has: rows that the files do not have yet, runs deleted meanwhile, and the records of hosts.
 
+Without a place of files, it has all rows that the stream holds, also those that a collector has stored somewhere.
 A thread follows the stream with consumers of its own; it takes nothing from the collectors. Threads: any. Bounds:
-`MAX_ROWS` entries, beyond which the oldest are dropped and counted; `MAX_HOSTS` records. Failure: `state` has the
-reason, and the thread tries again.
+`MAX_ROWS` entries of `MAX_BYTES` of messages, beyond which the oldest are dropped and counted; `MAX_HOSTS` records.
+Failure: `state` names the servers and the reason, and the thread tries again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
+import sys
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 import nats.errors
 import nats.js.errors
+from nats.js import JetStreamContext
 
 from . import live
 from .index import Ranges
 from .places import Fleet
-from .rows import Rows, RunKey
+from .rows import Moved, Rows, RunKey
 
 MAX_ROWS = 200_000
+MAX_BYTES = 256 << 20
+TOO_MANY = "the oldest messages are not shown; name the place of the Parquet files too"
 MAX_HOSTS = 10_000
 POLL_SECONDS = 5.0
 MAX_RECORD_BYTES = 4096
@@ -30,14 +36,24 @@ MAX_RECORD_BYTES = 4096
 class Known(NamedTuple):
     sequence: int
     rows: Rows
+    size: int
+    """Bytes of the message."""
 
 
 class LiveRows:
     def __init__(self, fleet: Fleet, changed: Callable[[], None]) -> None:
         """`changed` is called on the thread of this object."""
         self._fleet, self._changed = fleet, changed
+        self._is_alone = fleet.root is None
+        self._patience = live.Patience(fleet, math.inf, self._report)
+        self._trouble = ""
+        """Of connecting, since the last answer of a server."""
+        self._denied = ""
+        """The right that this user lacks, until a message comes."""
+        self._logged = ""
         self._lock = threading.Lock()
         self._rows: dict[tuple[str, int], Known] = {}
+        self._bytes = 0
         self._by_run: dict[RunKey, dict[tuple[str, int], Rows]] = {}
         self._deleted: set[RunKey] = set()
         self._hosts: dict[tuple[str, str], dict[str, Any]] = {}
@@ -45,7 +61,8 @@ class LiveRows:
         self.dropped = 0
         self.changes = 0
         """Increases with each message."""
-        self._state: dict[str, Any] = {"connected": False, "waiting": None, "problem": "not connected yet"}
+        problem = f"{fleet.shown_servers}: not connected yet"
+        self._state: dict[str, Any] = {"connected": False, "waiting": None, "problem": problem}
 
     def start(self) -> None:
         threading.Thread(target=lambda: asyncio.run(self._follow()), name="stream", daemon=True).start()
@@ -70,11 +87,12 @@ class LiveRows:
             return list(self._hosts.values())
 
     def state(self) -> dict[str, Any]:
+        """`dropped`: how many entries wait for collectors and are not in `rows`."""
         with self._lock:
-            return {**self._state, "rows": len(self._rows), "dropped": self.dropped}
+            return {**self._state, "rows": len(self._rows), "dropped": 0 if self._is_alone else self.dropped}
 
     def collected(self) -> int:
-        """The sequence up to which everything is in files that are older than this call."""
+        """The sequence up to which everything is in files that are older than this call; 0 without files."""
         with self._lock:
             return self._collected
 
@@ -89,21 +107,24 @@ class LiveRows:
     # ---- its thread
 
     def _remove(self, key: tuple[str, int]) -> None:
-        run = self._rows.pop(key).rows.run
+        known = self._rows.pop(key)
+        self._bytes -= known.size
+        run = known.rows.run
         of_run = self._by_run.get(run, {})
         of_run.pop(key, None)
         if not of_run:
             self._by_run.pop(run, None)
 
-    def _add(self, sequence: int, rows: Rows) -> None:
+    def _add(self, sequence: int, rows: Rows, size: int) -> None:
         entry = rows.tables["entries"][0]
         key = (entry["archive"], entry["entry"])
         with self._lock:
             if rows.run in self._deleted or key in self._rows:
                 return
-            self._rows[key] = Known(sequence, rows)
+            self._rows[key] = Known(sequence, rows, size)
+            self._bytes += size
             self._by_run.setdefault(rows.run, {})[key] = rows
-            if len(self._rows) > MAX_ROWS:
+            while len(self._rows) > MAX_ROWS or self._bytes > MAX_BYTES:
                 self._remove(next(iter(self._rows)))
                 self.dropped += 1
             self.changes += 1
@@ -115,6 +136,24 @@ class LiveRows:
                 self._remove(key)
             self.changes += 1
 
+    def _keep(self, moved: Moved) -> None:
+        """Removes what earlier homes published beyond what the new home kept."""
+        with self._lock:
+            for key, rows in list(self._by_run.get(moved.run, {}).items()):
+                if moved.entries is not None and rows.epoch < moved.epoch and rows.n > moved.entries:
+                    self._remove(key)
+            self.changes += 1
+
+    def _forget_before(self, sequence: int) -> None:
+        """Removes what the stream holds no more."""
+        with self._lock:
+            gone = [key for key, known in self._rows.items() if known.sequence < sequence]
+            for key in gone:
+                self._remove(key)
+            self.changes += len(gone)
+        if gone:
+            self._changed()
+
     async def _follow(self) -> None:
         await asyncio.gather(*(self._forever(work) for work in (self._rows_of_stream, self._records, self._poll)))
 
@@ -123,49 +162,80 @@ class LiveRows:
             try:
                 await work()
             except Exception as error:  # the reader sees the problem; only a new try can end it
-                self._note(False, problem=str(error) or type(error).__name__)
+                self._report(str(error) or type(error).__name__)
             await asyncio.sleep(live.RETRY_SECONDS)
 
-    def _note(self, connected: bool, **more: Any) -> None:
+    def _report(self, trouble: str) -> None:
+        """Nothing of the stream can be read."""
+        self._trouble = trouble
+        if "permissions violation" in trouble.lower():
+            self._denied = trouble
+        self._note(False, problem=trouble)
+
+    def _note(self, connected: bool, problem: str = "", **more: Any) -> None:
+        if problem != "":
+            problem = f"{self._fleet.shown_servers}: {problem}"
+            self._log(problem)
         with self._lock:
-            self._state = {"connected": connected, "waiting": None, "problem": "", **more}
+            self._state = {"connected": connected, "waiting": None, "problem": problem, **more}
+
+    def _log(self, text: str) -> None:
+        if text != self._logged:
+            print(f"digd.fleet: {text}", file=sys.stderr, flush=True)
+        self._logged = text
 
     async def _rows_of_stream(self) -> None:
-        async for message in live.tail(self._fleet, live.uncollected_first):
+        begin = live.latest_messages(MAX_ROWS) if self._is_alone else live.uncollected_first
+        async for message in live.tail(self._fleet, begin, patience=self._patience):
             if message is None:
                 continue
+            self._denied = ""
             decoded = live.decoded_message(message)
             if isinstance(decoded, Rows):
-                self._add(message.metadata.sequence.stream, decoded)
+                self._add(message.metadata.sequence.stream, decoded, len(message.data))
             elif isinstance(decoded, RunKey):
                 self._delete(decoded)
+            elif isinstance(decoded, Moved):
+                self._keep(decoded)
             self._changed()
 
     async def _records(self) -> None:
-        async for message in live.tail(self._fleet, live.latest_of_each, live.HOST_SUBJECTS, live.HOSTS):
+        """A user without rights to these sees the runs all the same."""
+        stream = (live.HOST_SUBJECTS, live.HOSTS, live.Patience(self._fleet, math.inf, self._log))
+        async for message in live.tail(self._fleet, live.latest_of_each, *stream):
             if message is not None and (record := host_record(message.subject, message.data)) is not None:
                 with self._lock:
                     if len(self._hosts) < MAX_HOSTS:
                         self._hosts[record["tenant"], record["host"]] = record
 
     async def _poll(self) -> None:
-        connection = await live.connect(self._fleet, reconnects=-1)
+        connection = await live.connect(self._fleet, -1, self._patience)
         try:
             js = connection.jetstream()
             while True:
                 try:
-                    upto = await live.collected(js)
-                    last = (await js.stream_info(live.STREAM)).state.last_seq
-                    with self._lock:
-                        self._collected = upto
-                    self._note(True, waiting=max(last - upto, 0))
+                    await self._ask(js)
                 except nats.js.errors.NotFoundError:
+                    self._trouble = ""
                     self._note(True, problem="no daemon has created the stream yet")
                 except (nats.errors.Error, asyncio.TimeoutError) as error:
-                    self._note(False, problem=str(error) or type(error).__name__)
+                    self._report(self._trouble or str(error) or type(error).__name__)
                 await asyncio.sleep(POLL_SECONDS)
         finally:
             await connection.close()
+
+    async def _ask(self, js: JetStreamContext) -> None:
+        upto = 0 if self._is_alone else await live.collected(js)
+        state = (await js.stream_info(live.STREAM)).state
+        self._trouble = ""
+        waiting = None if self._is_alone else max(state.last_seq - upto, 0)
+        problem = ""
+        if self._is_alone:
+            self._forget_before(state.first_seq)
+            problem = TOO_MANY if state.messages > MAX_ROWS or self.dropped > 0 else ""
+        with self._lock:
+            self._collected = upto
+        self._note(self._denied == "", self._denied or problem, waiting=waiting)
 
 
 def host_record(subject: str, data: bytes) -> dict[str, Any] | None:

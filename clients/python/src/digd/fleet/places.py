@@ -39,6 +39,15 @@ class Fleet(NamedTuple):
             raise WrongUse(f"{self.credentials}: the credentials file cannot be read")
         return options
 
+    @property
+    def shown_servers(self) -> str:
+        """For messages: without user names and passwords."""
+        shown = []
+        for url in self.servers:
+            scheme, mark, rest = url.partition("://")
+            shown.append(scheme + mark + rest.rpartition("@")[2])
+        return ", ".join(shown)
+
     def need_root(self) -> str:
         if self.root is None:
             raise WrongUse("--fleet: name the Parquet files too: a folder, or s3://BUCKET/PATH")

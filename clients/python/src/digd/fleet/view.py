@@ -29,6 +29,8 @@ from .search import Search
 REFRESH_SECONDS = 2.0
 MIN_GAP_SECONDS = 0.2
 """Between two looks at the stream."""
+PROGRESS_SECONDS = 5.0
+"""Between two lines about files that are read."""
 
 
 class View:
@@ -37,12 +39,16 @@ class View:
         self._writing = threading.Lock()
         self._news = threading.Event()
         self._stopping = False
-        self._index = FleetIndex(fleet.need_root(), folder)
+        self._index = FleetIndex(fleet.root, folder)
         self._live = LiveRows(fleet, self._news.set) if fleet.servers else None
         self._opened = OpenedRuns(self._index, self._live, self._write, first)
         self._opening = threading.Lock()
         self._problem = ""
         self._is_complete = False
+        self._collected = 0
+        """What the stream's collectors had stored before the files were listed."""
+        self._shows_progress = False
+        self._next_progress = time.monotonic() + PROGRESS_SECONDS
         self._live_changes = -1
         self._list_seconds = self._index.files.list_seconds if self._index.files is not None else REFRESH_SECONDS
         self._next_look = 0.0
@@ -161,20 +167,38 @@ class View:
     def _look_for_files(self) -> bool:
         began = time.monotonic()
         live = self._live
-        collected = live.collected() if live is not None else 0
+        if self._index.needs_listing:
+            self._collected = live.collected() if live is not None else 0
+            self._index.list_files()
         if not self._is_complete:
-            more = self._index.refresh(max_pieces=1)
+            more = self._index.read_pieces(max_pieces=1)
         else:  # an entry leaves the stream's rows only when all that came with it is read
-            more = self._index.refresh(adds_up=live is None)
+            more = self._index.read_pieces(adds_up=live is None)
         if live is not None:
-            removed = live.remove_collected(self._index.known, 0 if more else collected)
+            removed = live.remove_collected(self._index.known, 0 if more else self._collected)
             if removed or self._index.has_news:
                 self._live_changes = -1
                 self._next_take = 0.0
+        self._show_progress(more)
         self._is_complete = self._is_complete or not more
         if not more:
             self._next_look = time.monotonic() + max(self._list_seconds, 3 * (time.monotonic() - began))
+        elif not self._index.is_listed:  # a file went while it was read
+            self._next_look = time.monotonic() + REFRESH_SECONDS
         return more
+
+    def _show_progress(self, more: bool) -> None:
+        """In the log, until the first listing is read; the page has the same numbers."""
+        is_due = time.monotonic() >= self._next_progress if more else self._shows_progress
+        if self._is_complete or not is_due:
+            return
+        print(
+            f"digd.fleet: read {self._index.read_files:,} of {self._index.total_files:,} files",
+            file=sys.stderr,
+            flush=True,
+        )
+        self._shows_progress = True
+        self._next_progress = time.monotonic() + PROGRESS_SECONDS
 
     def _take_live(self, live: LiveRows) -> None:
         began = time.monotonic()
