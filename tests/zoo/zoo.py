@@ -318,4 +318,4 @@ def assert_suggested_limits_fit(names: list[str], folder: Path) -> None:
                 assert have[part] == want[part], f"{name}: {part} differs from the plain run under the limits"
             assert runs_of(daemon.address, probe), f"{name}: digd saw no run"
             fired = detections_of(daemon.address, probe)
-            assert fired == [], f"{name}: a guard fired under {suggested.stdout}"
+            assert fired == [], f"{name}: {fired} under {suggested.stdout}"
