@@ -47,6 +47,14 @@ def test_limits_suggested_by_half_of_the_systems_fit_the_others(tmp_path):
     zoo.assert_suggested_limits_fit(HEALTHY, tmp_path)
 
 
+def test_a_background_run_whose_request_is_still_held_holds_no_answer_back(zoo_daemon):
+    """The program answers while digd judges the request, in about one of twenty plays."""
+    case = zoo.HEALTHY["openai_agents_background_run_that_is_cancelled_at_the_end"]
+    for _ in range(100):
+        _, probe = zoo.execute(case, "enforce", f"ws://{zoo_daemon.address}")
+        assert zoo.detections_of(zoo_daemon.address, probe) == []
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_an_unhealthy_system_is_unchanged_in_shadow(seed, zoo_daemon):
     case = zoo.Case(f"openai_agents_rough_{seed}", lambda probe: run_rough(probe, seed), ordered=False)

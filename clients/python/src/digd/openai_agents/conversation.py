@@ -66,6 +66,7 @@ class Conversation(RunHooks[Any]):
         self.work: Cancellable[Any] | None = None
         steps.running.add(self)
         self._request_text = ""
+        self._held_request: str | None = None  # the event of the request while its verdict is awaited
         self._has_worked = False  # the open activation did more than hand off
         self._task_holders: set[str] = set()  # agents that had the task since an agent last worked on it
         self._handoff_arguments = ""
@@ -87,8 +88,17 @@ class Conversation(RunHooks[Any]):
         else:
             self.steps.nested.add(self)
             await self.caller._ensure_activation(self.caller.turns.agent)
-            verdict = await self.caller.turns.emit([name_of(agent)], payload(self._request_text), "request")
+            self._held_request = self.steps.feed.next_id("e")
+            verdict = await self.caller.turns.emit([name_of(agent)], payload(self._request_text), "request",
+                                                   id=self._held_request)
+            self._held_request = None
         self._take_request(verdict)
+
+    def take_held_request(self) -> None:
+        """At the end of the digd run: the request counts as delivered, though its verdict has not arrived."""
+        if self._held_request is not None:
+            self.turns.add_input(InputEvent(self._held_request))
+            self._held_request = None
 
     async def start_with(self, agent: Agent[Any], given: list[InputEvent], text: str) -> None:
         """As `start`, for a run whose input is the output of other runs."""

@@ -39,6 +39,8 @@ class Step(Protocol):
 
     async def settle_handled(self) -> None: ...
 
+    def take_held_request(self) -> None: ...
+
     def take_failed_requests(self) -> Sequence[Step]: ...
 
     def paused_below(self) -> Iterable[Step]: ...
@@ -133,6 +135,7 @@ class Steps(Generic[S]):
             run_to_first_wait(step.settle_handled())
         self.nested.update(paused for step in steps for paused in step.paused_below())
         for conversation in self.nested:
+            conversation.take_held_request()
             run_to_first_wait(conversation.turns.settle("discard"))  # no agent of this run waits for the answer
         ended = [step for step in steps if step.state in ("answered", "failed")]
         if outcome in ("failure", "aborted") and (not ended or ended[-1].state == "failed"):
