@@ -72,13 +72,15 @@ export class Daemon {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** GET of a JSON document; null if it does not exist. */
+  /** GET of a JSON document; null if it does not exist, or not yet. */
   async get(path: string, token?: string): Promise<any> {
     const answer = await fetch(
       `http://${this.address}${path}`,
       token ? { headers: { authorization: `Bearer ${token}` } } : {},
     );
     if (answer.status === 404) return null; // not durable yet
+    const busy = answer.status === 503 && (await answer.clone().json()).error?.code === "busy";
+    if (busy) return null; // the run is being opened
     if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
     return answer.json();
   }
