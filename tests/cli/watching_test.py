@@ -235,9 +235,7 @@ def test_a_stored_archive_is_migrated_and_its_runs_continue(digctl, tmp_path):
     daemon.data.mkdir()
     (daemon.data / "digd.sqlite").write_bytes(stored.read_bytes())
     with daemon:
-        assert "archive_migrating from=1 to=2" in daemon.log_text()
-        wait_until(lambda: "recovered runs=2 failed=0" in daemon.log_text(), "the log of the recovery")
-        assert "recovering runs=2 ended=2" in daemon.log_text()
+        daemon.wait_logged("archive_migrating from=1 to=2", "recovering runs=2 ended=2", "recovered runs=2 failed=0")
         got = lines(digctl("runs", "--format", "jsonl", "--to", daemon.address).stdout)
         assert [(r["run"], r["state"], r["counts"]["messages"]) for r in got] == [
             ("failed", "ended", 4),
@@ -307,7 +305,7 @@ def test_a_signal_ends_tail_and_its_array(daemon, number):
 def test_tail_starts_with_the_next_message(daemon):
     a_run(daemon, "before")
     with Tail(daemon, "--jsonl") as tail:
-        wait_until(lambda: "feed_open" in daemon.log_text(), "the feed reader to connect")
+        daemon.wait_logged("feed_open")
         a_run(daemon, "after", n=1)
         got = [json.loads(line) for line in tail.take(4)]
     assert {f["run"] for f in got} == {"after"} and got[0]["message"]["event"]["id"] == "e1"
@@ -317,7 +315,7 @@ def test_tail_misses_nothing_and_repeats_nothing_over_restarts(tmp_path):
     port = unused_port()
     with Daemon(tmp_path, "threads = 2\n", listen=f"127.0.0.1:{port}") as daemon:
         with Tail(daemon, "--jsonl") as tail:
-            wait_until(lambda: "feed_open" in daemon.log_text(), "the feed reader to connect")
+            daemon.wait_logged("feed_open")
             # The first restart happens before tail received anything.
             daemon.kill()
             daemon.start()
@@ -344,7 +342,7 @@ def test_tail_misses_nothing_and_repeats_nothing_over_restarts(tmp_path):
 
 def test_tail_gives_up_if_the_daemon_does_not_come_back(daemon):
     with Tail(daemon, "--tries", 2) as tail:
-        wait_until(lambda: "feed_open" in daemon.log_text(), "the feed reader to connect")
+        daemon.wait_logged("feed_open")
         daemon.stop()
         assert tail.process.wait(TIMEOUT_S) == 2
         assert "is still unreachable" in tail.process.stderr.read()

@@ -130,14 +130,14 @@ def test_a_reload_adds_and_revokes_tokens(tmp_path):
         send_and_wait(gone, hello("prod-1"), event(1, "e1"), seq=1)
         (tmp_path / "tokens.toml").write_text(entry("all", *TOKENS["all"]) + entry("watcher", *TOKENS["watcher"]))
         daemon.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+        daemon.wait_logged("reloaded")
         assert send_and_wait(gone, event(2, "e2"), until="error")["code"] == "unauthorized"
         send_and_wait(kept, event(2, "e2"), seq=2)
         assert status_of(daemon, "/v1/runs", TOKENS["watcher"][0])[0] == 200
         assert status_of(daemon, "/v1/runs", TOKENS["fleet"][0])[0] == 401
         (tmp_path / "tokens.toml").write_text("[[token]]\nname = 3\n")
         daemon.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "reload_refused" in daemon.log_text(), "the refusal")
+        daemon.wait_logged("reload_refused")
         assert status_of(daemon, "/v1/runs", TOKENS["watcher"][0])[0] == 200
         for ws in (kept, gone):
             ws.close()
@@ -154,7 +154,7 @@ def test_a_revoked_session_gets_nothing_more_of_its_run(tmp_path):
         wait_until(lambda: metric_of(daemon, "digd_held_messages_total") > 0, "the message to be held")
         (tmp_path / "tokens.toml").write_text(entry("all", *TOKENS["all"]))
         daemon.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+        daemon.wait_logged("reloaded")
         send_and_wait(kept, event(1, "e1"), seq=1)  # releases it
         first = json.loads(gone.recv(TIMEOUT_S))
         assert (first["type"], first["code"]) == ("error", "unauthorized")

@@ -41,4 +41,4 @@ def test_a_file_that_is_overwritten_under_way_is_reported_within_seconds(tmp_pat
         wait_until(lambda: '"archive"' in reasons(daemon), "the report")
         assert time.monotonic() - begun < MAX_S
         assert "a check of the file found damage" in reasons(daemon)
-        wait_until(lambda: "archive_failing a check of the file found damage" in daemon.log_text(), "the log")
+        daemon.wait_logged("archive_failing a check of the file found damage")

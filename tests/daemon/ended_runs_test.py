@@ -64,7 +64,7 @@ def daemon(tmp_path):
 
 
 def test_they_take_no_memory(daemon):
-    assert f"recovering runs=0 ended={RUNS + 1}" in daemon.log_text()
+    daemon.wait_logged(f"recovering runs=0 ended={RUNS + 1}")
     assert metric(daemon, "digd_runs_in_memory") == 0
     assert metric(daemon, "digd_heap_bytes") - daemon.heap_before < MAX_HEAP_BYTES
 

@@ -75,7 +75,7 @@ def test_files_are_private_in_a_folder_that_others_can_read(tmp_path):
         (data / "otlp.db").chmod(0o644)  # as an older digd left it
         daemon.start()
         assert modes(data)["otlp.db"] == 0o600
-        assert "made_private" in daemon.log_text()
+        daemon.wait_logged("made_private")
 
 
 @pytest.mark.parametrize(

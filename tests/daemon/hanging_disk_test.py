@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from live import TIMEOUT_S, wait_until
+from live import TIMEOUT_S
 from preloaded import PreloadedDaemon
 
 # Loaded before libc: a sync waits as long as the file named by HANG_FILE exists.
@@ -51,12 +51,12 @@ def test_a_hanging_disk_is_logged_and_digd_continues_when_it_answers(daemon):
         daemon.steered.touch()
         client.event("e2", ["a"])
         assert client.verdicts() == [{"event": "e2", "action": "deliver"}]  # verdicts do not wait for the disk
-        wait_until(lambda: "archive_stalled entries=" in daemon.log_text(), "the line in the log")
+        daemon.wait_logged("archive_stalled entries=")
         assert "archive" in daemon.readiness()
         assert client.acked == 1
         daemon.steered.unlink()
         client.wait_acked()
-        wait_until(lambda: "archive_moves_again" in daemon.log_text(), "the line in the log")
+        daemon.wait_logged("archive_moves_again")
         assert daemon.readiness() == []
         assert daemon.log_text().count("archive_stalled") == 1
 

@@ -325,7 +325,7 @@ def test_a_damaged_archive_is_set_aside_and_intact_runs_continue(tmp_path):
         content[middle : middle + 4096] = b"\xa5" * 4096
         file.write_bytes(content)
         daemon.start()
-        assert "archive_damaged" in daemon.log_text()
+        daemon.wait_logged("archive_damaged")
         metrics = daemon.http(f"GET /metrics HTTP/1.1\r\nHost: {daemon.address}\r\nConnection: close\r\n\r\n".encode())[
             1
         ]

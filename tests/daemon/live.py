@@ -73,7 +73,13 @@ class Daemon:
             return False
 
     def log_text(self):
+        """What digd has logged. A running digd writes its log in the background: wait for a line with `wait_logged`."""
         return (self.folder / "log").read_text()
+
+    def wait_logged(self, *texts):
+        """Waits until the log has each of the texts."""
+        for text in texts:
+            wait_until(lambda: text in self.log_text(), f"{text!r} in the log")
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)

@@ -88,7 +88,7 @@ def test_a_connection_that_holds_more_than_any_run_is_closed_and_the_runs_are_ju
         wait_until(lambda: value(daemon, "digd_connection_memory_bytes") > 1_000_000, "the partial message")
         change(daemon, "memory_bytes = 1\nno_new_runs = 0\nshrink_credits = 0\nrefuse = 0\n")
         assert greedy.closed_with() == 4411
-        wait_until(lambda: "overload_closed" in daemon.log_text(), "the line in the log")
+        daemon.wait_logged("overload_closed")
         before, closed = daemon.log_text().split("overload_closed", 1)
         assert closed.startswith(' token="heavy" connections=1') and "judging_stopped" not in before
         light.event("after", ["a"])

@@ -79,7 +79,7 @@ def test_a_run_with_a_connected_client_is_kept(tmp_path):
             assert c.welcome["acked_seq"] == 3
             a_run(daemon, "mark")
             reload(daemon, "[retention]\ndays = 7\n")
-            wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+            daemon.wait_logged("reloaded")
             daemon.process.send_signal(signal.SIGHUP)
             c.send_raw(
                 {"type": "event", "seq": 2, "event": {"id": "e1", "recipients": []}}
@@ -131,7 +131,7 @@ def test_the_earliest_ended_runs_are_deleted_until_the_archive_fits(tmp_path):
         reload(daemon, "[retention]\nbytes = 10000\n")
         wait_until(lambda: names(daemon) == ["open"], "the deletion of all ended runs")
         wait_until(lambda: metric(daemon, "digd_retention_over_bytes") > 500_000, "the excess to be reported")
-        assert "retention_cannot_free" in daemon.log_text()
+        daemon.wait_logged("retention_cannot_free")
         reload(daemon, "")
         wait_until(lambda: metric(daemon, "digd_retention_over_bytes") == 0, "the limit to be lifted")
 
@@ -219,7 +219,7 @@ def test_without_configured_retention_no_run_is_deleted(tmp_path):
         daemon.start()
         a_run(daemon, "mark")
         reload(daemon, '[log]\nlevel = "debug"\n')
-        wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+        daemon.wait_logged("reloaded")
         assert names(daemon) == ["mark", "old"]
 
 

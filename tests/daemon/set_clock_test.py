@@ -2,7 +2,6 @@
 
 import sqlite3
 
-from live import wait_until
 from preloaded import PreloadedDaemon
 from watching import get
 
@@ -44,7 +43,7 @@ def test_windows_end_and_stamps_never_decrease_when_the_clock_is_set_back(tmp_pa
             assert found["rule"] == "deadlock"
             client.event("e2", ["a"])
             client.wait_acked()
-            wait_until(lambda: "clock_set_back by_ms=" in daemon.log_text(), "the line in the log")
+            daemon.wait_logged("clock_set_back by_ms=")
             stamps = daemon.stamps()
             assert stamps == sorted(stamps) and stamps[-1] - stamps[0] < 60_000
             daemon.kill()

@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from live import DIGCTL, TIMEOUT_S, wait_until
+from live import DIGCTL, TIMEOUT_S
 from token_access import TOKENS, event, guarded, hello, ingest, send_and_wait, status_of
 
 TRACE = Path(__file__).parents[1] / "traces/demo.jsonl"
@@ -183,12 +183,12 @@ def test_a_new_certificate_is_used_after_a_reload(tmp_path):
             certificate(tmp_path, "one")
             assert cert.read_bytes() != old
             daemon.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+            daemon.wait_logged("reloaded")
             assert https(daemon, trusting(cert))[0] == 200
             send_and_wait(ws, event(2, "e2"), seq=2)
         cert.write_text("no certificate")
         daemon.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: "reload_refused" in daemon.log_text(), "the refusal")
+        daemon.wait_logged("reload_refused")
 
 
 def test_client_certificates_are_required_if_configured(tmp_path):

@@ -191,7 +191,7 @@ def test_one_peer_has_so_many_connections(tmp_path):
             assert first.recv(100).startswith(b"HTTP/1.1 200")
             with daemon.raw() as third:
                 assert third.recv(1) == b""
-        wait_until(lambda: "too_many_connections" in daemon.log_text(), "the log to name the peer")
+        daemon.wait_logged("too_many_connections")
         wait_until(lambda: answers(daemon), "the two connections to close")
         assert metric(daemon, 'digd_limits_hit_total{limit="connections_of_peer"}') >= 1
 

@@ -44,7 +44,7 @@ def test_a_failed_post_is_retried_with_the_same_id(tmp_path, failure):
             "timeout": "no answer within 200 ms",
             "hang up": "no answer: ",
         }[failure]
-        assert 'webhook_failed name="pager"' in daemon.log_text() and words in daemon.log_text()
+        daemon.wait_logged('webhook_failed name="pager"', words)
         stamps = [int(p["headers"]["Digd-Timestamp"]) for p in r.posts]
         assert stamps == sorted(stamps)
 
@@ -210,7 +210,7 @@ def test_a_replaced_archive_is_noticed(tmp_path):
         with daemon, daemon.client(agents=["a", "b"]) as c:
             orphans(c, 1)
             assert r.wait_for(4)[3]["id"] not in before
-            assert "webhooks_restarted" in daemon.log_text()
+            daemon.wait_logged("webhooks_restarted")
 
 
 def test_a_damaged_webhooks_db_stops_the_start_and_is_kept(tmp_path):
@@ -255,7 +255,7 @@ def test_dead_letters_are_kept_paged_and_resent(tmp_path):
             assert [b["id"] for b in r.wait_for(4)] == [l["id"] for l in letters]
             assert dead(daemon) == {"webhook": "pager", "dead": [], "next": None}
             assert ask(daemon, "POST", "/v1/webhooks/pager/retry") == {"retried": 0, "dead": 0}
-        assert "webhook_dead" in daemon.log_text()
+            daemon.wait_logged("webhook_dead")
 
 
 def test_dead_letters_survive_a_kill(tmp_path):

@@ -274,7 +274,7 @@ def test_secrets_appear_in_no_output(tmp_path):
                 wait_until(lambda: state(daemon)["dead"] == 1, "the dead letter")
             daemon.config.write_text(hook(tmp_path, r.url(path), attempts=3))
             daemon.process.send_signal(signal.SIGHUP)
-            wait_until(lambda: "reloaded" in daemon.log_text(), "the reload")
+            daemon.wait_logged("reloaded")
             texts = [
                 check.stdout,
                 check.stderr,
@@ -319,7 +319,7 @@ def test_a_reload_adds_changes_and_removes_webhooks(tmp_path):
             reload(daemon, hook(tmp_path, r.url("/mended")), "reloaded")  # starts again, without the earlier callbacks
             orphans(c, 1, first=5)
             assert events_of(r.wait_for(4, "/mended"), "r1")[3] == "o5"
-        assert "webhook.pager: added" in daemon.log_text() and "webhook_removed" in daemon.log_text()
+            daemon.wait_logged("webhook.pager: added", "webhook_removed")
 
 
 def test_a_secret_that_is_missing_stops_the_start(tmp_path):

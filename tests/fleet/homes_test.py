@@ -220,7 +220,7 @@ def test_a_home_that_is_cut_off_stops_judging_and_is_fenced_when_it_returns(nats
         wait_until(lambda: not cut_off.has_lease(), "the end of the lease", within=LEASE_MS / 1000)
         client.event("lost", ["nobody"], ts=1)  # an orphan, which nobody judges
         assert client.verdicts() == [{"event": "lost", "action": "deliver"}]
-        assert "judging_stopped" in cut_off.log_text() and "fleet_lease" in cut_off.log_text()
+        cut_off.wait_logged("judging_stopped", "fleet_lease")
         with urllib.request.urlopen(f"http://{cut_off.address}/readyz") as answer:
             assert "fleet_lease" in [note["code"] for note in json.load(answer)["notes"]]
         client.kept.clear()

@@ -148,7 +148,7 @@ def test_an_unusable_passed_socket_is_refused(tmp_path, kind, where, count, reas
 def reload(daemon, text, until):
     daemon.config.write_text(text)
     daemon.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: until in daemon.log_text(), until)
+    daemon.wait_logged(until)
 
 
 def test_a_reload_affects_only_new_runs(tmp_path, notifications):
@@ -162,8 +162,7 @@ def test_a_reload_affects_only_new_runs(tmp_path, notifications):
             '[caps]\nmode = "shadow"\n[rules.deadlock]\nwindow_ms = 5\n',
             "reloaded changed=6 need_a_restart=1",
         )
-        assert "credits: 100 -> 7 (to new runs)" in daemon.log_text()
-        assert "needs_a_restart option=threads" in daemon.log_text()
+        daemon.wait_logged("credits: 100 -> 7 (to new runs)", "needs_a_restart option=threads")
         with daemon.client("new") as c:
             assert (c.welcome["credits"], c.welcome["verdict_deadline_ms"], c.welcome["mode"]) == (7, 9, "observe")
             assert c.welcome["rules"]["deadlock"]["window_ms"] == 5
@@ -183,7 +182,7 @@ def test_a_reload_affects_only_new_runs(tmp_path, notifications):
 def test_a_bad_file_is_refused_with_its_position_and_changes_nothing(tmp_path):
     with Daemon(tmp_path, "credits = 100\n") as daemon:
         reload(daemon, "threads = 0\ncredits = 0\n", "reload_refused")
-        assert f"{daemon.config}:2:11" in daemon.log_text() and "from 1 to 65536" in daemon.log_text()
+        daemon.wait_logged(f"{daemon.config}:2:11", "from 1 to 65536")
         with daemon.client() as c:
             assert c.welcome["credits"] == 100
         reload(daemon, "credits = 5\n", "reloaded changed=1")
@@ -199,7 +198,7 @@ def test_the_log_level_changes_at_once(tmp_path):
         reload(daemon, '[log]\nlevel = "info"\n', "reloaded changed=1")
         with daemon.client("loud"):
             pass
-        wait_until(lambda: 'run_open run="loud"' in daemon.log_text(), "the log")
+        daemon.wait_logged('run_open run="loud"')
         assert "quiet" not in daemon.log_text()
 
 
@@ -232,7 +231,7 @@ def test_a_second_sigterm_ends_it_at_once_but_sighup_does_not(tmp_path):
         )
         assert b" 101 " in mute.recv(4096)
         daemon.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: "stopping signal=15" in daemon.log_text(), "the stop to begin")
+        daemon.wait_logged("stopping signal=15")
         wait_until(lambda: mute.recv(4096) != b"", "the close frame")
         daemon.process.send_signal(signal.SIGHUP)
         assert daemon.process.poll() is None
