@@ -29,11 +29,19 @@ export interface InputEvent {
   holders?: ReadonlySet<string>;
 }
 
+/** A request to another agent whose run has not ended. No conversation: digd still judges the request. */
+export interface OpenRequest {
+  agent: AnyAgent;
+  conversation?: Conversation;
+}
+
 /** The run of digd for one outermost `Runner.run`, and for the resumption of its state. */
 export class WatchedRun {
   readonly inbox = new Inbox();
   readonly agents = new Map<string, AnyAgent>();
+  readonly openRequests = new Map<string, OpenRequest>(); // by event
   run!: Run;
+  isOver = false;
   private readonly roster = new Set<string>();
   private requestCount = 0;
   constructor(readonly options: OpenAIAgentsOptions) {}
@@ -55,6 +63,15 @@ export class WatchedRun {
   /** Whether a run without an answer waits for healing. */
   get waitsForHealing(): boolean {
     return this.run.heals && (this.options.waitForHealingMs ?? 0) > 0;
+  }
+
+  /** Before the answer or the end: drops requests that run in the background. No agent waits for their responses. */
+  abandonRequests(): void {
+    for (const [event, request] of this.openRequests) {
+      request.conversation ??= new Conversation(this, request.agent, [{ event }]);
+      request.conversation.abandon();
+    }
+    this.openRequests.clear();
   }
 
   /** Waits for verdicts only if they can change something. */
@@ -90,6 +107,7 @@ export class Conversation {
   failedRequests: Activation[] = []; // runs of other agents that threw; the current agent has not reacted yet
   responses: InputEvent[] = [];
   runContext: any; // of the SDK; undefined: no model was called yet
+  isAbandoned = false; // it continues in the background; no agent waits for it
   private countedUsage: SdkUsage = { requests: 0, inputTokens: 0, outputTokens: 0 };
   private readonly unresolved: Activation[] = [];
 
@@ -143,6 +161,19 @@ export class Conversation {
         this.unresolved.push(activation); // until the agent, which reads the error, acts again
       }
     }
+  }
+
+  /** Whether it continues after the answer. Then nothing of it is reported or changed. */
+  get isUnwatched(): boolean {
+    return this.isAbandoned || this.watched.isOver;
+  }
+
+  /** Drops the work of a run that continues in the background. */
+  abandon(): void {
+    this.settleFailed(false);
+    this.reportTexts();
+    if (this.activation.isOpen) this.discard(this.activation);
+    this.isAbandoned = true;
   }
 
   /** Reports whether a model was given the texts of this turn. */

@@ -14,7 +14,7 @@ export function watchedHandoff(handoff: AnyHandoff, agent: AnyAgent): AnyHandoff
   const onInvokeHandoff = async (runContext: any, args: string): Promise<AnyAgent> => {
     const target = (await handoff.onInvokeHandoff(runContext, args)) as AnyAgent;
     const conversation = conversations.getStore();
-    if (conversation?.agent.name !== agent.name) return target;
+    if (conversation?.agent.name !== agent.name || conversation.isUnwatched) return target;
     return handOff(conversation, target, args, modelCalls(runContext));
   };
   const watched = Object.create(handoff, {

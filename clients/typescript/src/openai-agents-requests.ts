@@ -7,7 +7,7 @@ import {
 } from "@openai/agents";
 import { snapshot } from "./adapter.js";
 import { Conversation, conversations, inputOf, NotDelivered, unjudged } from "./openai-agents-conversation.js";
-import type { AnyResult, RunCall } from "./openai-agents-conversation.js";
+import type { AnyResult, OpenRequest, RunCall } from "./openai-agents-conversation.js";
 import { filteredOptions } from "./openai-agents-handoffs.js";
 import type { Verdict } from "./verdict.js";
 
@@ -21,33 +21,42 @@ export const isDeclaredEnd = (error: unknown): boolean =>
 export async function runRequest(caller: Conversation, call: RunCall): Promise<AnyResult> {
   const { original, runner, agent, input, options } = call;
   const { watched } = caller;
-  if (input instanceof RunState) return original.call(runner, agent, input, options);
+  if (input instanceof RunState || caller.isAbandoned) return original.call(runner, agent, input, options);
   watched.addReachable(agent, true);
   caller.settleFailed(false);
   caller.requestCount += 1;
   const id = watched.nextRequest();
   const event = { id, payload: snapshot(input) };
+  const request: OpenRequest = { agent };
+  watched.openRequests.set(id, request);
   const pending = caller.activation.isOpen
     ? caller.activation.emit([agent.name], event)
     : watched.run.emit([agent.name], event);
   const verdict = (await watched.ifHealing(pending)) ?? unjudged(id, [agent.name]);
-  if (verdict.action === "reroute") refuse(caller, verdict);
-  const conversation = new Conversation(watched, agent, [inputOf(verdict)]);
+  if (verdict.action === "reroute" && !request.conversation) {
+    watched.openRequests.delete(id);
+    refuse(caller, verdict);
+  }
+  const conversation = (request.conversation ??= new Conversation(watched, agent, [inputOf(verdict)]));
+  const failed = (error: unknown): void => {
+    watched.openRequests.delete(id);
+    failRequest(caller, conversation, error);
+  };
+  const answered = (answer: AnyResult): Promise<void> => {
+    watched.openRequests.delete(id);
+    return respond(caller, conversation, answer);
+  };
   let result: AnyResult;
   try {
     result = await conversations.run(conversation, () =>
       original.call(runner, agent, input, filteredOptions(watched, call)),
     );
   } catch (error) {
-    failRequest(caller, conversation, error);
+    failed(error);
     throw error;
   }
-  if (!options?.stream) await respond(caller, conversation, result);
-  else
-    void Promise.resolve(result.completed).then(
-      () => respond(caller, conversation, result),
-      (error) => failRequest(caller, conversation, error),
-    );
+  if (!options?.stream) await answered(result);
+  else void Promise.resolve(result.completed).then(() => answered(result), failed);
   return result;
 }
 
@@ -67,6 +76,7 @@ function refuse(caller: Conversation, verdict: Verdict): void {
 }
 
 function failRequest(caller: Conversation, conversation: Conversation, error: unknown): void {
+  if (conversation.isUnwatched) return;
   conversation.settleFailed(false);
   conversation.reportTexts();
   caller.failedRequests.push(conversation.activation);
@@ -76,6 +86,7 @@ function failRequest(caller: Conversation, conversation: Conversation, error: un
 async function respond(caller: Conversation, conversation: Conversation, result: AnyResult): Promise<void> {
   const { watched } = conversation;
   const recipient = caller.agent.name;
+  if (conversation.isUnwatched) return;
   if (result.interruptions?.length > 0) {
     conversation.activation.wait(...conversation.activation.inputs);
     await watched.ifHealing(conversation.activation.end());

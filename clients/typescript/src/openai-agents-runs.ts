@@ -112,8 +112,11 @@ async function pause({ activation, watched }: Conversation, result: AnyResult): 
 
 async function endRun(conversation: Conversation, outcome: Outcome): Promise<void> {
   conversation.reportTexts();
-  conversation.watched.inbox.close();
-  await conversation.watched.run.end(outcome);
+  const { watched } = conversation;
+  watched.abandonRequests();
+  watched.isOver = true;
+  watched.inbox.close();
+  await watched.run.end(outcome);
 }
 
 // ---- rounds
@@ -174,6 +177,7 @@ function ignoredError(result: AnyResult): boolean {
 async function submitAnswer(conversation: Conversation, result: AnyResult): Promise<NextRound | null> {
   const { watched } = conversation;
   await conversation.takeResponses();
+  watched.abandonRequests();
   conversation.settleFailed(ignoredError(result));
   conversation.activation.output([], { submit: true, payload: snapshot(result.finalOutput) });
   const [verdict] = (await watched.ifHealing(conversation.activation.end())) ?? [];
@@ -231,6 +235,7 @@ async function runStreamed(conversation: Conversation, call: RunCall): Promise<A
     conversation.countUsage();
     if (result.interruptions?.length > 0) return pause(conversation, result);
     await conversation.takeResponses();
+    watched.abandonRequests();
     conversation.settleFailed(ignoredError(result));
     const answer = conversation.activation.output([], { submit: true, payload: snapshot(result.finalOutput) });
     await conversation.activation.end();

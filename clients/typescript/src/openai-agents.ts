@@ -53,7 +53,8 @@ function patch(): void {
   const run = function (this: Runner, agent: AnyAgent, input: any, options?: any): Promise<AnyResult> {
     const call: RunCall = { original, runner: this, agent, input, options };
     const caller = conversations.getStore();
-    if (caller) return runRequest(caller, call);
+    // A run that a tool has left behind may begin only after the answer. Then it is an outermost run.
+    if (caller && (caller.isAbandoned || !caller.watched.isOver)) return runRequest(caller, call);
     const watchedRunner = watchedRunners.get(this);
     return watchedRunner ? runWatched(watchedRunner, call) : original.call(this, agent, input, options);
   };
@@ -62,7 +63,7 @@ function patch(): void {
   const getEnabledHandoffs = async function (this: AnyAgent, runContext: any): Promise<Handoff<any, any>[]> {
     const handoffs = await originalHandoffs.call(this, runContext);
     const conversation = conversations.getStore();
-    if (conversation?.agent.name !== this.name) return handoffs;
+    if (conversation?.agent.name !== this.name || conversation.isUnwatched) return handoffs;
     conversation.runContext = runContext;
     if (conversation.modelCallsBefore < 0) conversation.modelCallsBefore = modelCalls(runContext);
     await conversation.takeResponses();

@@ -220,4 +220,35 @@ zoo.healthy(
   parallel,
 );
 
+zoo.healthy(
+  "langgraph graph that a node starts in the background",
+  async (p) => {
+    let isAnswered = (): void => {};
+    const answered = new Promise<void>((resolve) => (isAnswered = resolve));
+    const logger = (watched(p, new StateGraph(State)) as any)
+      .addNode("waits", async (s: any) => {
+        await answered;
+        return node(p, "waits")(s);
+      })
+      .addNode("late", node(p, "late"))
+      .addEdge(START, "waits")
+      .addEdge("waits", "late")
+      .compile();
+    const started: Promise<unknown>[] = [];
+    const graph = (watched(p, new StateGraph(State)) as any)
+      .addNode("starts", (s: any) => {
+        started.push(logger.invoke(question));
+        return node(p, "starts")(s);
+      })
+      .addNode("answers", node(p, "answers"))
+      .addEdge(START, "starts")
+      .addEdge("starts", "answers")
+      .compile();
+    const result = await graph.invoke(question);
+    isAnswered();
+    return [result, ...(await Promise.all(started))];
+  },
+  parallel,
+);
+
 zoo.register();

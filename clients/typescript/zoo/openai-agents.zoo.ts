@@ -7,6 +7,7 @@ import {
   ScriptedModel,
   type ScriptedModelInput,
 } from "@openai/agents/testing";
+import { setTimeout } from "node:timers/promises";
 import { z } from "zod";
 import { expect } from "vitest";
 import { instrument, type OpenAIAgentsOptions } from "../src/openai-agents.js";
@@ -254,6 +255,73 @@ healthy("a helper that fails and is asked again", async (t) => {
     ),
   );
 });
+/** A tool that starts a run and does not wait for it. */
+const startsRun = (start: () => Promise<unknown>, started: Promise<unknown>[]): any =>
+  tool({
+    name: "start",
+    description: "starts",
+    parameters: z.object({}),
+    execute: () => (started.push(start()), "started"),
+  });
+healthy(
+  "a run in the background that ends after the answer",
+  async (t) => {
+    const runner = t.runner();
+    const started: Promise<any>[] = [];
+    const clerk = t.agent("clerk", [answers("filed")]);
+    const logger = t.agent("logger", [callsTools(request("ask_clerk", "file")), answers("logged")], {
+      tools: [asTool(clerk)],
+    });
+    const boss = t.agent("boss", [callsTools("start"), answers("done")], {
+      tools: [startsRun(() => setTimeout(30).then(() => runner.run(logger, "log it")), started)],
+    });
+    const answer = await runner.run(boss, "go");
+    for (const result of await Promise.all(started)) t.probe.record(result.finalOutput);
+    return t.record(answer);
+  },
+  { ordered: false },
+);
+for (const handsOff of [false, true]) {
+  healthy(
+    `a run in the background that ${handsOff ? "hands off" : "answers"} after the answer`,
+    async (t) => {
+      const runner = t.runner();
+      const started: Promise<any>[] = [];
+      let isAnswered = (): void => {};
+      const wait = new Promise<void>((resolve) => (isAnswered = resolve));
+      const pause = tool({
+        name: "pause",
+        description: "waits",
+        parameters: z.object({}),
+        execute: () => wait.then(() => "waited"),
+      });
+      const other = t.agent("other", [answers("late")]);
+      const end = handsOff ? [callsTools("transfer_to_other")] : [callsTools("ask_other"), answers("late")];
+      const watcher = t.agent("watcher", [callsTools("pause"), ...end], {
+        handoffs: handsOff ? [other] : [],
+        tools: handsOff
+          ? [pause]
+          : [
+              pause,
+              tool({
+                name: "ask_other",
+                description: "asks",
+                parameters: z.object({}),
+                execute: async () => String((await runner.run(other, "?")).finalOutput),
+              }),
+            ],
+      });
+      const boss = t.agent("boss", [callsTools("start"), ...(handsOff ? [callsTools("look")] : []), answers("done")], {
+        tools: [startsRun(() => runner.run(watcher, "watch it"), started), lookTool(t.probe)],
+      });
+      const answer = await runner.run(boss, "go");
+      isAnswered();
+      for (const result of await Promise.all(started)) t.probe.record(result.finalOutput);
+      return t.record(answer);
+    },
+    { ordered: false },
+  );
+}
 healthy("a tool that throws", async (t) =>
   t.record(
     await t.runner().run(

@@ -303,6 +303,37 @@ async def cancelled(probe):
     return await asyncio.gather(task, return_exceptions=True)
 
 
+@healthy("langgraph graph that a node starts in the background", ordered=False)
+async def background_graph(probe):
+    tasks, answered = [], asyncio.Event()
+    inner = StateGraph(Log)
+
+    async def waits(state):
+        probe.call("waits")
+        await answered.wait()
+        return {"log": ["waited"]}
+
+    inner.add_node("waits", waits)
+    inner.add_node("late", lambda state: {"log": [f"late {probe.call('late')}"]})
+    inner.add_edge(START, "waits")
+    inner.add_edge("waits", "late")
+    logger = attach(probe, inner).compile()
+
+    async def starts(state):
+        tasks.append(asyncio.create_task(logger.ainvoke({"log": []})))
+        await asyncio.sleep(0)
+        return {"log": ["started"]}
+
+    builder = StateGraph(Log)
+    builder.add_node("starts", starts)
+    builder.add_node("answers", lambda state: {"log": ["answered"]})
+    builder.add_edge(START, "starts")
+    builder.add_edge("starts", "answers")
+    result = await attach(probe, builder).compile().ainvoke({"log": []})
+    answered.set()
+    return [result, *await asyncio.gather(*tasks)]
+
+
 @healthy("langgraph durability modes")
 def durability(probe):
     results = []
