@@ -29,10 +29,14 @@ export interface InputEvent {
   holders?: ReadonlySet<string>;
 }
 
-/** A request to another agent whose run has not ended. No conversation: digd still judges the request. */
+/** A request to another agent that its caller has not got back. */
 export interface OpenRequest {
+  caller: Conversation;
   agent: AnyAgent;
+  /** Undefined while digd judges the request. */
   conversation?: Conversation;
+  /** The event of the response while digd judges it. */
+  response?: string;
 }
 
 /** The run of digd for one outermost `Runner.run`, and for the resumption of its state. */
@@ -65,13 +69,19 @@ export class WatchedRun {
     return this.run.heals && (this.options.waitForHealingMs ?? 0) > 0;
   }
 
-  /** Before the answer or the end: drops requests that run in the background. No agent waits for their responses. */
+  /**
+   * Before the answer or the end: drops requests that run in the background. No agent waits for their responses. A
+   * response that digd still judges goes to its caller.
+   */
   abandonRequests(): void {
-    for (const [event, request] of this.openRequests) {
+    const requests = [...this.openRequests];
+    this.openRequests.clear();
+    for (const [, { caller, response }] of requests)
+      if (response !== undefined) caller.responses.push({ event: response });
+    for (const [event, request] of requests) {
       request.conversation ??= new Conversation(this, request.agent, [{ event }]);
       request.conversation.abandon();
     }
-    this.openRequests.clear();
   }
 
   /** Waits for verdicts only if they can change something. */
@@ -129,11 +139,11 @@ export class Conversation {
   /** If there are responses, the agent takes them up in a new activation. */
   async takeResponses(): Promise<void> {
     if (this.responses.length === 0) return;
-    const inputs = this.responses.splice(0);
     const texts = this.texts;
     this.countUsage();
     await this.watched.ifHealing(this.activation.end());
-    this.activation = this.begin(this.agent, inputs);
+    if (this.isUnwatched) return; // the responses have been dropped meanwhile
+    this.activation = this.begin(this.agent, this.responses.splice(0));
     this.texts = [...texts, ...this.texts];
   }
 
@@ -172,8 +182,19 @@ export class Conversation {
   abandon(): void {
     this.settleFailed(false);
     this.reportTexts();
+    this.texts = [];
     if (this.activation.isOpen) this.discard(this.activation);
+    const responses = this.responses.splice(0).map(({ event }) => event);
+    if (responses.length > 0) this.discard(this.watched.run.begin(this.agent.name, responses));
     this.isAbandoned = true;
+  }
+
+  /** The agent is about to answer: takes up what arrived, and drops what continues in the background. */
+  async finish(): Promise<void> {
+    do {
+      this.watched.abandonRequests();
+      await this.takeResponses();
+    } while (this.responses.length > 0 || this.watched.openRequests.size > 0); // they came meanwhile
   }
 
   /** Reports whether a model was given the texts of this turn. */

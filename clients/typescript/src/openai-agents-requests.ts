@@ -27,7 +27,7 @@ export async function runRequest(caller: Conversation, call: RunCall): Promise<A
   caller.requestCount += 1;
   const id = watched.nextRequest();
   const event = { id, payload: snapshot(input) };
-  const request: OpenRequest = { agent };
+  const request: OpenRequest = { caller, agent };
   watched.openRequests.set(id, request);
   const pending = caller.activation.isOpen
     ? caller.activation.emit([agent.name], event)
@@ -42,9 +42,9 @@ export async function runRequest(caller: Conversation, call: RunCall): Promise<A
     watched.openRequests.delete(id);
     failRequest(caller, conversation, error);
   };
-  const answered = (answer: AnyResult): Promise<void> => {
+  const answered = async (answer: AnyResult): Promise<void> => {
+    await respond(request, conversation, answer);
     watched.openRequests.delete(id);
-    return respond(caller, conversation, answer);
   };
   let result: AnyResult;
   try {
@@ -83,8 +83,9 @@ function failRequest(caller: Conversation, conversation: Conversation, error: un
   if (isDeclaredEnd(error)) caller.settleFailed(false);
 }
 
-async function respond(caller: Conversation, conversation: Conversation, result: AnyResult): Promise<void> {
+async function respond(request: OpenRequest, conversation: Conversation, result: AnyResult): Promise<void> {
   const { watched } = conversation;
+  const { caller } = request;
   const recipient = caller.agent.name;
   if (conversation.isUnwatched) return;
   if (result.interruptions?.length > 0) {
@@ -93,9 +94,12 @@ async function respond(caller: Conversation, conversation: Conversation, result:
     return;
   }
   await conversation.takeResponses();
+  if (conversation.isUnwatched) return;
   conversation.settleFailed(false);
   const response = conversation.activation.output([recipient], { payload: snapshot(result.finalOutput) });
+  request.response = response.id;
   const verdicts = await watched.ifHealing(conversation.activation.end());
+  if (conversation.isUnwatched) return; // the caller has the response already
   const [verdict] = verdicts ?? [unjudged(response.id, [recipient])];
   conversation.reportTexts();
   if (!verdict) return;

@@ -176,8 +176,7 @@ function ignoredError(result: AnyResult): boolean {
 /** Submits the final answer. Returns null if it is accepted, else the round of the agent that gets it back. */
 async function submitAnswer(conversation: Conversation, result: AnyResult): Promise<NextRound | null> {
   const { watched } = conversation;
-  await conversation.takeResponses();
-  watched.abandonRequests();
+  await conversation.finish();
   conversation.settleFailed(ignoredError(result));
   conversation.activation.output([], { submit: true, payload: snapshot(result.finalOutput) });
   const [verdict] = (await watched.ifHealing(conversation.activation.end())) ?? [];
@@ -234,8 +233,7 @@ async function runStreamed(conversation: Conversation, call: RunCall): Promise<A
     await result.completed;
     conversation.countUsage();
     if (result.interruptions?.length > 0) return pause(conversation, result);
-    await conversation.takeResponses();
-    watched.abandonRequests();
+    await conversation.finish();
     conversation.settleFailed(ignoredError(result));
     const answer = conversation.activation.output([], { submit: true, payload: snapshot(result.finalOutput) });
     await conversation.activation.end();

@@ -263,24 +263,30 @@ const startsRun = (start: () => Promise<unknown>, started: Promise<unknown>[]): 
     parameters: z.object({}),
     execute: () => (started.push(start()), "started"),
   });
-healthy(
-  "a run in the background that ends after the answer",
-  async (t) => {
-    const runner = t.runner();
-    const started: Promise<any>[] = [];
-    const clerk = t.agent("clerk", [answers("filed")]);
-    const logger = t.agent("logger", [callsTools(request("ask_clerk", "file")), answers("logged")], {
-      tools: [asTool(clerk)],
-    });
-    const boss = t.agent("boss", [callsTools("start"), answers("done")], {
-      tools: [startsRun(() => setTimeout(30).then(() => runner.run(logger, "log it")), started)],
-    });
-    const answer = await runner.run(boss, "go");
-    for (const result of await Promise.all(started)) t.probe.record(result.finalOutput);
-    return t.record(answer);
-  },
-  { ordered: false },
-);
+for (const [when, delayMs] of [
+  ["begins after the answer", 30],
+  ["ends at the time of the answer", 0],
+] as const) {
+  healthy(
+    `a run in the background that ${when}`,
+    async (t) => {
+      const runner = t.runner();
+      const started: Promise<any>[] = [];
+      const clerk = t.agent("clerk", [answers("filed")]);
+      const logger = t.agent("logger", [callsTools(request("ask_clerk", "file")), answers("logged")], {
+        tools: [asTool(clerk)],
+      });
+      const log = (): Promise<any> => runner.run(logger, "log it");
+      const boss = t.agent("boss", [callsTools("start"), callsTools("look"), callsTools("look"), answers("done")], {
+        tools: [startsRun(delayMs > 0 ? () => setTimeout(delayMs).then(log) : log, started), lookTool(t.probe)],
+      });
+      const answer = await runner.run(boss, "go");
+      for (const result of await Promise.all(started)) t.probe.record(result.finalOutput);
+      return t.record(answer);
+    },
+    { ordered: false },
+  );
+}
 for (const handsOff of [false, true]) {
   healthy(
     `a run in the background that ${handsOff ? "hands off" : "answers"} after the answer`,
