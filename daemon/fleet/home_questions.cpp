@@ -25,18 +25,16 @@ home_answer unavailable(std::string problem) {
 }  // namespace
 
 void home_keeper::ask(const std::string& run, std::uint64_t number, answer_handler answer) {
-  bool waits = false;
-  {
-    const std::lock_guard lock(mutex_);
-    waits = !stopping_ && questions_.size() < max_questions;
-    if (waits) {
-      questions_.push_back({.run = run, .number = number, .answer = std::move(answer), .asked_at = now()});
-      ++counts_.waiting;
-    }
+  std::unique_lock lock(mutex_);
+  if (stopping_ || questions_.size() >= max_questions) {
+    lock.unlock();
+    ++counts_.refused;
+    return answer(unavailable("too many runs ask for their homes"));
   }
-  if (waits) return wake_.notify_all();
-  ++counts_.refused;
-  answer(unavailable("too many runs ask for their homes"));
+  questions_.push_back({.run = run, .number = number, .answer = std::move(answer), .asked_at = now()});
+  ++counts_.waiting;
+  lock.unlock();
+  wake_.notify_all();
 }
 
 std::optional<home_place> home_keeper::look_up(const std::string& run) const {

@@ -257,12 +257,12 @@ void conversation::read_missed_answers() {
     if (!frames) spdlog::error("answers_unreadable run={} reason={}", range.run_number, frames.error().message());
     if (!frames) frames = std::vector<std::string>();
     boost::asio::post(home->context(), [me, range = std::move(range), frames = std::move(*frames)]() mutable {
-      if (const auto self = me.lock()) self->on_missed_answers(std::move(range), std::move(frames));
+      if (const auto self = me.lock()) self->on_missed_answers(std::move(range), frames);
     });
   });
 }
 
-void conversation::on_missed_answers(archive::answer_range read, std::vector<std::string> frames) {
+void conversation::on_missed_answers(archive::answer_range read, const std::vector<std::string>& frames) {
   reading_missed_ = false;
   const auto session = session_.lock();
   if (state_ != state::joined || !missed_ || !session) return;

@@ -72,7 +72,7 @@ class conversation final : public net::websocket_session::listener,
   bool exceeds_rate(std::size_t bytes);
   bool may_read_more(std::size_t bytes);
   void read_missed_answers();
-  void on_missed_answers(archive::answer_range read, std::vector<std::string> frames);
+  void on_missed_answers(archive::answer_range read, const std::vector<std::string>& frames);
   std::uint64_t credits() const;
   void watch_memory();
   void charge(std::size_t& before, std::size_t bytes);

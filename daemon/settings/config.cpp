@@ -158,13 +158,13 @@ std::string check_config(const config& c) {
   if (!c.operator_listen.empty()) {
     if (std::string wrong = check_address("operator_listen", c.operator_listen, c); !wrong.empty()) return wrong;
   }
-  if (const std::string wrong = check_access(c); !wrong.empty()) return wrong;
+  if (std::string wrong = check_access(c); !wrong.empty()) return wrong;
   const struct limits& d = c.policy.defaults.limits;
   const struct limits& m = c.policy.caps;
   if (d.message_bytes > m.message_bytes) return "limits.message_bytes is larger than caps.message_bytes";
   if (d.sessions > m.sessions) return "limits.sessions is larger than caps.sessions";
-  if (const std::string wrong = check_fleet(c); !wrong.empty()) return wrong;
-  if (const std::string wrong = check_otlp_export(c); !wrong.empty()) return wrong;
+  if (std::string wrong = check_fleet(c); !wrong.empty()) return wrong;
+  if (std::string wrong = check_otlp_export(c); !wrong.empty()) return wrong;
   return check_webhooks(c);
 }
 

@@ -43,8 +43,8 @@ option cost_limit() {
                           "The most that a run, or an agent, may cost, in your own currency. -1: no limit.");
   o.min_value = no_limit;
   o.max_value = static_cast<std::int64_t>(max_cost_limit);
-  const auto at = static_cast<std::size_t>(total_kind::cost);
-  o.set = [at](const toml::node& v, config& c) -> std::string {
+  constexpr auto at = static_cast<std::size_t>(total_kind::cost);
+  o.set = [](const toml::node& v, config& c) -> std::string {
     const bool is_number = v.is_floating_point() || v.is_integer();
     const auto given = is_number ? v.value<double>() : std::nullopt;
     if (!given || !(*given == no_limit || (*given >= 0 && *given <= max_cost_limit)))
@@ -54,7 +54,7 @@ option cost_limit() {
     if (*given >= 0) out = millionths(*given);
     return {};
   };
-  o.get = [at](const config& c) {
+  o.get = [](const config& c) {
     const auto& value = c.policy.defaults.guards.budget[at];
     return value ? decimal_of_millionths(*value) : std::to_string(no_limit);
   };

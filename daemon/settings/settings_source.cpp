@@ -26,6 +26,14 @@ std::string add_line(std::string text, const std::string& line) {
   return text.empty() ? line : std::move(text) + '\n' + line;
 }
 
+std::string line_of_variable(std::string_view name, const std::string& problem) {
+  return "environment: " + std::string(name) + ": " + problem;
+}
+
+std::string line_of_change(const option& changed, const std::string& before, const std::string& after) {
+  return changed.name + ": " + before + " -> " + after + " (" + std::string(to_string(changed.when)) + ')';
+}
+
 std::string read_file(const std::string& name, config& into) {
   std::ifstream file(name, std::ios::binary);
   std::ostringstream text;
@@ -68,7 +76,7 @@ std::string read_environment(config& into) {
     }
     if (value == nullptr || *value == '\0') continue;
     if (const std::string text = take(option, value, into); !text.empty()) {
-      wrong = add_line(std::move(wrong), "environment: " + std::string(used) + ": " + text);
+      wrong = add_line(std::move(wrong), line_of_variable(used, text));
     }
   }
   // A name with a section is certainly meant for digd; others may belong to other programs.
@@ -104,8 +112,7 @@ reload_plan plan_reload(const config& current, const config& read) {
     const std::string before = option.get(current), after = option.get(read);
     if (before == after) continue;
     if (option.when != applies::at_restart) {
-      plan.changed.push_back(option.name + ": " + before + " -> " + after + " (" + std::string(to_string(option.when)) +
-                             ')');
+      plan.changed.push_back(line_of_change(option, before, after));
       continue;
     }
     plan.need_a_restart.push_back(option.name);

@@ -56,7 +56,7 @@ std::string webhook_server::start(const std::vector<webhook_settings>& settings)
 
 std::string webhook_server::change(const std::vector<webhook_settings>& settings) {
   targets configured;
-  if (const std::string wrong = make_targets(settings, configured); !wrong.empty()) return wrong;
+  if (std::string wrong = make_targets(settings, configured); !wrong.empty()) return wrong;
   if (stopped_) return {};
   std::promise<std::string> answer;
   asio::post(context_, [&] {
@@ -179,6 +179,7 @@ std::string webhook_server::apply(const targets& targets) {
 
 void webhook_server::publish() {
   std::vector<std::shared_ptr<const webhook_counts>> counts;
+  counts.reserve(webhooks_.size());
   for (const auto& webhook : webhooks_) counts.push_back(webhook->counted());
   any_ = !counts.empty();
   const std::lock_guard lock(mutex_);
