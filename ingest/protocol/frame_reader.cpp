@@ -243,12 +243,16 @@ bool frame_reader::open(std::string_view frame, refusal_note& note) {
 
 // Most clients write this field first.
 bool frame_reader::is_first(std::string_view name, std::optional<std::string_view>& found) const {
-  std::string_view text = tokens_.text();
-  if (escaped_ || !text.starts_with("{\"")) return false;
-  text.remove_prefix(2);
-  if (!text.starts_with(name) || !text.substr(name.size()).starts_with("\":\"")) return false;
-  text.remove_prefix(name.size() + 3);
-  found = text.substr(0, text.find('"'));
+  const std::string_view text = tokens_.text();
+  constexpr std::string_view before = "{\"", after = "\":\"";
+  const std::size_t value = before.size() + name.size() + after.size();
+  if (escaped_ || text.size() < value) return false;
+  const char* const at = text.data() + before.size();
+  if (std::memcmp(text.data(), before.data(), before.size()) != 0 || std::memcmp(at, name.data(), name.size()) != 0 ||
+      std::memcmp(at + name.size(), after.data(), after.size()) != 0) {
+    return false;
+  }
+  found = text.substr(value, text.find('"', value) - value);
   return true;
 }
 

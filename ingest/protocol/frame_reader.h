@@ -302,6 +302,7 @@ struct quoted_name {
   }
   // At least eight bytes of `key` must be readable.
   bool is(const char* key) const {
+    if (*key != bytes[0]) return false;
     std::uint64_t begin;
     std::memcpy(&begin, key, sizeof begin);
     if ((begin & mask) != word) return false;
