@@ -17,6 +17,12 @@ class histogram {
     max_ = std::max(max_, ns);
   }
 
+  void add(const histogram& other) {
+    for (std::size_t i = 0; i < buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+    count_ += other.count_;
+    max_ = std::max(max_, other.max_);
+  }
+
   // The value that `share` (0 … 1) of the samples do not exceed; 0 without samples.
   std::uint64_t at(double share) const {
     const auto wanted = static_cast<std::uint64_t>(share * static_cast<double>(count_) + 0.5);

@@ -14,16 +14,16 @@
 // not hide the requests that it delayed (coordinated omission). Without it, each connection keeps `in-flight` events
 // unanswered.
 //
-// --slowest FILE: writes the slowest thousandth of the events of each server, one in a line: the server, then from when
-// to when, in nanoseconds of CLOCK_MONOTONIC. bench/slowest.py finds what they waited for.
+// --slowest FILE: writes the slowest thousandth of the events of each server, as write_slowest says.
 //
 // Prints one JSON line: for both servers, latencies in nanoseconds, events a second, and events a second of CPU time
 // (/proc/PID/task/*/schedstat), both of the threads that serve sockets, which digd names engine-N, and of the whole
-// process.
+// process. `halves` has the latencies of every second block: how far a server differs from itself.
 #include <poll.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -69,7 +69,9 @@ cpu_time cpu_of(int pid) {
 class server {
  public:
   server(std::string name, const std::string& where, const load_options& options)
-      : name_(std::move(name)), options_(options), latencies_(!options.slowest.empty()) {
+      : name_(std::move(name)),
+        options_(options),
+        halves_{trip_log(!options.slowest.empty()), trip_log(!options.slowest.empty())} {
     const server_place at = place_of(where);
     pid_ = at.pid;
     const std::string runs = "load-" + stamp() + "-";
@@ -79,10 +81,11 @@ class server {
     }
   }
 
-  // Plays one block. The first, a warm-up, does not count.
-  void play(bool counts) {
+  // Plays a block. Block 0, a warm-up, does not count.
+  void play(std::size_t block) {
+    const bool counts = block > 0;
     trip_log unkept;
-    trip_log& to = counts ? latencies_ : unkept;
+    trip_log& to = counts ? halves_[block % 2] : unkept;
     const cpu_time cpu = cpu_of(pid_);
     const std::uint64_t begun = now_ns();
     const std::size_t total = options_.events * connections_.size();
@@ -99,25 +102,25 @@ class server {
   }
 
   std::string json() const {
-    const double events = static_cast<double>(latencies_.count());
+    const trip_log latencies = all();
+    const double events = static_cast<double>(latencies.count());
     const auto per = [&](std::uint64_t ns) {
       return std::to_string(ns ? events / (static_cast<double>(ns) / 1e9) : 0);
     };
-    return "\"" + name_ + "\":{\"events\":" + std::to_string(latencies_.count()) +
-           ",\"p50_ns\":" + std::to_string(latencies_.at(0.5)) + ",\"p99_ns\":" + std::to_string(latencies_.at(0.99)) +
-           ",\"p999_ns\":" + std::to_string(latencies_.at(0.999)) + ",\"max_ns\":" + std::to_string(latencies_.max()) +
-           ",\"per_second\":" + per(wall_) + ",\"per_serving_cpu_second\":" + per(serving_) +
-           ",\"per_cpu_second\":" + per(cpu_) + "}";
+    return "\"" + name_ + "\":{" + percentiles(latencies) + ",\"halves\":[{" + percentiles(halves_[0]) + "},{" +
+           percentiles(halves_[1]) + "}],\"per_second\":" + per(wall_) +
+           ",\"per_serving_cpu_second\":" + per(serving_) + ",\"per_cpu_second\":" + per(cpu_) + "}";
   }
 
-  void write_slowest(std::ostream& to) const {
-    std::vector<trip> trips = latencies_.trips();
-    const std::size_t slow = std::max<std::size_t>(trips.size() / 1000, 1);
-    std::ranges::sort(trips, std::greater{}, [](const trip& one) { return one.until - one.since; });
-    for (const trip& one : trips | std::views::take(slow)) to << name_ << ' ' << one.since << ' ' << one.until << '\n';
-  }
+  void write_slowest(std::ostream& to) const { bench::write_slowest(to, name_, all(), 0.001); }
 
  private:
+  trip_log all() const {
+    trip_log out(true);
+    for (const trip_log& half : halves_) out.add(half);
+    return out;
+  }
+
   std::uint64_t due(std::size_t n, std::uint64_t begun) const {
     return options_.rate > 0 ? begun + static_cast<std::uint64_t>(static_cast<double>(n) / options_.rate * 1e9) : 0;
   }
@@ -165,7 +168,7 @@ class server {
   int pid_ = 0;
   std::vector<std::unique_ptr<connection>> connections_;
   std::vector<pollfd> fds_;
-  trip_log latencies_;
+  std::array<trip_log, 2> halves_;  // of the even and the odd blocks
   std::uint64_t wall_ = 0, serving_ = 0, cpu_ = 0;
 };
 
@@ -201,8 +204,8 @@ int run(int argc, char** argv) {
     // The order alternates, so that a drift of the machine affects both.
     server& first = i % 2 == 0 ? digd : other;
     server& second = i % 2 == 0 ? other : digd;
-    first.play(i > 0);
-    second.play(i > 0);
+    first.play(i);
+    second.play(i);
   }
   if (!options.slowest.empty()) {
     std::ofstream file(options.slowest);

@@ -15,7 +15,10 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <ostream>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -45,12 +48,34 @@ class trip_log : public histogram {
     histogram::add(done.until - done.since);
     if (keeps_trips_) trips_.push_back(done);
   }
+  void add(const trip_log& other) {
+    histogram::add(other);
+    trips_.insert(trips_.end(), other.trips_.begin(), other.trips_.end());
+  }
   const std::vector<trip>& trips() const { return trips_; }
 
  private:
   bool keeps_trips_;
   std::vector<trip> trips_;
 };
+
+// Writes the slowest `share` (0 … 1) of the kept trips, at least one. A line has the server's name, then from when to
+// when, in nanoseconds of CLOCK_MONOTONIC. bench/slowest.py finds what they waited for.
+inline void write_slowest(std::ostream& to, const std::string& server, const trip_log& log, double share) {
+  std::vector<trip> trips = log.trips();
+  const auto duration = [](const trip& one) { return one.until - one.since; };
+  std::ranges::sort(trips, std::greater{}, duration);
+  const auto kept = static_cast<std::size_t>(share * static_cast<double>(trips.size()));
+  for (const trip& one : trips | std::views::take(std::max<std::size_t>(kept, 1)))
+    to << server << ' ' << one.since << ' ' << one.until << '\n';
+}
+
+// As members of a JSON object.
+inline std::string percentiles(const histogram& h) {
+  return "\"events\":" + std::to_string(h.count()) + ",\"p50_ns\":" + std::to_string(h.at(0.5)) +
+         ",\"p99_ns\":" + std::to_string(h.at(0.99)) + ",\"p999_ns\":" + std::to_string(h.at(0.999)) +
+         ",\"max_ns\":" + std::to_string(h.max());
+}
 
 class connection {
  public:

@@ -1,14 +1,17 @@
 // Many runs at once: the cost of each, and the effect of a burst in one run on the latency of another.
 //
 //   digd-many-runs --digd PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N] [--blocks N]
+//                  [--burst-rate N] [--slowest FILE]
 //
 // Opens `runs` runs at digd, each with a few events of which some stay live, and keeps `connections` of them connected.
 // Then a probe sends one event every two milliseconds, at fixed times whether or not it gets answers; its latency
-// counts from these times. In every other block another connection sends as fast as answers arrive, with 64 events in
-// flight. The echo server gets the same load in turn, as a measure of the machine's own delays.
+// counts from these times. In some blocks another connection sends 64 events at once, again and again: as soon as they
+// are answered, or at a fixed rate. The echo server gets the same load in turn, as a measure of the machine's own
+// delays. At a fixed rate both servers get the same number of events; otherwise the faster server gets more, and costs
+// the client more.
 //
-// Prints one JSON line: memory a run, seconds to open the runs, and for both servers the latencies of the probe without
-// and with the burst.
+// Prints one JSON line: memory a run, seconds to open the runs, and for both servers the latencies of the probe in each
+// kind of block. `halves` has the latencies of every second block: how far a server differs from itself.
 #include <CLI/CLI.hpp>
 #include <array>
 #include <atomic>
@@ -54,82 +57,113 @@ void answer_all(connection& client) {
   }
 }
 
-// Sends as fast as answers arrive, while switched on.
+// What the other connection does.
+enum class burst_kind : std::uint8_t { none, unlimited, at_rate };
+constexpr std::array burst_kinds{burst_kind::none, burst_kind::unlimited, burst_kind::at_rate};
+constexpr std::array<const char*, 3> burst_names{"alone", "beside_a_burst", "beside_a_burst_at_rate"};
+
+// Keeps 64 events in flight.
 class burst {
  public:
-  burst(int port, const std::string& run, bool echoes)
-      : to_(port, run, event_bytes, echoes), thread_([this] { work(); }) {}
+  // `rate`: events a second, for burst_kind::at_rate.
+  burst(int port, const std::string& run, bool echoes, double rate)
+      : to_(port, run, event_bytes, echoes),
+        interval_ns_(static_cast<std::uint64_t>(1e9 * burst_in_flight / rate)),
+        thread_([this] { work(); }) {}
   ~burst() {
     stop_ = true;
     thread_.join();
   }
-  void set_active(bool on) { on_ = on; }
+  void set(burst_kind kind) { kind_ = kind; }
   std::uint64_t answered() const { return answered_; }
 
  private:
   void work() {
     trip_log unkept;
-    while (!stop_) {
-      while (on_ && to_.unanswered() < burst_in_flight) to_.add_event(now_ns());
-      answered_ += serve(to_, unkept, now_ns() + 5'000'000);
+    for (std::uint64_t due = 0; !stop_;) {
+      const std::uint64_t now = now_ns();
+      const burst_kind kind = kind_;
+      const bool is_due = kind == burst_kind::unlimited || (kind == burst_kind::at_rate && now >= due);
+      if (is_due) {
+        while (to_.unanswered() < burst_in_flight) to_.add_event(now);
+        if (kind == burst_kind::at_rate) due = std::max(due + interval_ns_, now - interval_ns_);  // makes up for one
+      }
+      const std::uint64_t patience = now + 5'000'000;
+      answered_ += serve(to_, unkept, kind == burst_kind::at_rate ? std::min(due, patience) : patience);
     }
   }
 
   connection to_;
-  std::atomic<bool> on_{false}, stop_{false};
+  std::uint64_t interval_ns_;
+  std::atomic<burst_kind> kind_{burst_kind::none};
+  std::atomic<bool> stop_{false};
   std::atomic<std::uint64_t> answered_{0};
   std::thread thread_;
 };
 
 class probed {
  public:
-  probed(std::string name, server_place at, const std::string& runs)
+  probed(std::string name, server_place at, const std::string& runs, double rate)
       : name_(std::move(name)),
         probe_(at.port, runs + "probe", event_bytes, name_ == "echo"),
-        burst_(at.port, runs + "burst", name_ == "echo") {}
+        burst_(at.port, runs + "burst", name_ == "echo", rate) {}
 
-  void play(bool with_burst, std::uint64_t ns, bool counts) {
+  // Plays a block. Block 0, a warm-up, does not count.
+  void play(std::size_t kind, std::uint64_t ns, std::size_t block) {
+    const bool counts = block > 0;
     trip_log unkept;
-    trip_log& to = counts ? latencies_[with_burst] : unkept;
+    trip_log& to = counts ? latencies_[kind][block % 2] : unkept;
     const std::uint64_t answered = burst_.answered(), begun = now_ns();
-    burst_.set_active(with_burst);
+    burst_.set(burst_kinds[kind]);
     for (std::uint64_t due = begun; due < begun + ns; due += probe_every_ns) {
       while (now_ns() < due) serve(probe_, to, due);
       probe_.add_event(due);
       serve(probe_, to, due);
     }
-    burst_.set_active(false);
+    burst_.set(burst_kind::none);
     answer_all(probe_);
-    if (counts && with_burst) {
-      burst_events_ += burst_.answered() - answered;
-      burst_ns_ += now_ns() - begun;
-    }
+    if (!counts) return;
+    burst_events_[kind] += burst_.answered() - answered;
+    ns_[kind] += now_ns() - begun;
+  }
+
+  // Of the probe beside the unlimited burst.
+  void write_slowest(std::ostream& to) const {
+    trip_log all(true);
+    for (const trip_log& half : latencies_[1]) all.add(half);
+    bench::write_slowest(to, name_, all, 0.01);
   }
 
   std::string json() const {
-    const auto of = [](const histogram& h) {
-      return "{\"events\":" + std::to_string(h.count()) + ",\"p50_ns\":" + std::to_string(h.at(0.5)) +
-             ",\"p99_ns\":" + std::to_string(h.at(0.99)) + "}";
-    };
-    return "\"" + name_ + "\":{\"alone\":" + of(latencies_[0]) + ",\"beside_a_burst\":" + of(latencies_[1]) +
-           ",\"burst_per_second\":" +
-           std::to_string(burst_ns_ ? static_cast<double>(burst_events_) / (static_cast<double>(burst_ns_) / 1e9) : 0) +
-           "}";
+    std::string out = "\"" + name_ + "\":{";
+    for (std::size_t kind = 0; kind < burst_kinds.size(); ++kind) {
+      const auto& halves = latencies_[kind];
+      histogram all = halves[0];
+      all.add(halves[1]);
+      const double a_second = static_cast<double>(burst_events_[kind]) / (static_cast<double>(ns_[kind]) / 1e9);
+      out += (kind > 0 ? ",\"" : "\"") + std::string(burst_names[kind]) + "\":{" + percentiles(all) + ",\"halves\":[{" +
+             percentiles(halves[0]) + "},{" + percentiles(halves[1]) +
+             "}],\"burst_per_second\":" + std::to_string(a_second) + "}";
+    }
+    return out + "}";
   }
 
  private:
   std::string name_;
   connection probe_;
   burst burst_;
-  std::array<trip_log, 2> latencies_;  // without, with the burst
-  std::uint64_t burst_events_ = 0, burst_ns_ = 0;
+  template <class T>
+  using by_kind = std::array<T, burst_kinds.size()>;
+  const trip_log kept_{true};
+  by_kind<std::array<trip_log, 2>> latencies_{{{kept_, kept_}, {kept_, kept_}, {kept_, kept_}}};  // of even, odd blocks
+  by_kind<std::uint64_t> burst_events_{}, ns_{};
 };
 
 int run(int argc, char** argv) {
   CLI::App app("Many runs at once: what each costs, and what a burst in one does to another.");
-  std::string digd_at, echo_at;
+  std::string digd_at, echo_at, slowest;
   std::size_t runs = 10'000, connections = 1'000, blocks = 5;
-  double seconds = 1;
+  double seconds = 1, burst_rate = 60'000;
   app.add_option("--digd", digd_at, "PORT:PID")->required();
   app.add_option("--echo", echo_at, "PORT:PID")->required();
   app.add_option("--runs", runs, "open at once")->check(CLI::Range(1, 1'000'000))->capture_default_str();
@@ -138,6 +172,10 @@ int run(int argc, char** argv) {
   app.add_option("--blocks", blocks, "without and with the burst, for each server")
       ->check(CLI::Range(1, 1'000))
       ->capture_default_str();
+  app.add_option("--burst-rate", burst_rate, "events a second, where the burst has a fixed rate")
+      ->check(CLI::Range(1'000.0, 1e6))
+      ->capture_default_str();
+  app.add_option("--slowest", slowest, "the file for the slowest hundredth of the probe's events beside the burst");
   CLI11_PARSE(app, argc, argv);
 
   const server_place digd = place_of(digd_at), echo = place_of(echo_at);
@@ -154,13 +192,19 @@ int run(int argc, char** argv) {
   const double opening = static_cast<double>(now_ns() - begun) / 1e9;
   const std::uint64_t after = resident_bytes(digd.pid);
 
-  probed ours("digd", digd, names), theirs("echo", echo, names);
+  probed ours("digd", digd, names, burst_rate), theirs("echo", echo, names, burst_rate);
   const auto ns = static_cast<std::uint64_t>(seconds * 1e9);
-  for (std::size_t i = 0; i <= blocks; ++i) {  // the first warms up
-    for (const bool with_burst : {false, true}) {
-      ours.play(with_burst, ns, i > 0);
-      theirs.play(with_burst, ns, i > 0);
+  for (std::size_t block = 0; block <= blocks; ++block) {
+    for (std::size_t kind = 0; kind < burst_kinds.size(); ++kind) {
+      ours.play(kind, ns, block);
+      theirs.play(kind, ns, block);
     }
+  }
+  if (!slowest.empty()) {
+    std::ofstream file(slowest);
+    ours.write_slowest(file);
+    theirs.write_slowest(file);
+    if (!file.flush()) fail("cannot write " + slowest);
   }
   std::cout << "{\"runs\":" << runs << ",\"connections\":" << kept.size()
             << ",\"bytes_a_run\":" << (after > before ? (after - before) / runs : 0) << ",\"opening_s\":" << opening

@@ -148,16 +148,16 @@ def thread_named(pid, prefix):
     sys.exit(f"process {pid} has no thread {prefix}")
 
 
-def record(folder, arguments):
+def record(folder, tool, arguments):
     """Returns the slowest trips of both servers with their parts."""
     client_cpu, serving_cpu = client_and_server_processors()
     slowest = folder / "slowest"
-    with Daemon(folder / "data", "threads = 1\narchive = true\n") as daemon, Echo() as echo:
+    with Daemon(folder / "data", "threads = 1\narchive = true\nruns = 20000\n") as daemon, Echo() as echo:
         port = daemon.address.rsplit(":", 1)[1]
         keep_on(serving_cpu, daemon.process.pid, "engine-")
         keep_on(serving_cpu, echo.process.pid, "digd-bench-echo")
         servers = {"digd": thread_named(daemon.process.pid, "engine-"), "echo": echo.process.pid}
-        command = [BIN / "digd-load", "--digd", f"{port}:{daemon.process.pid}", "--echo", echo.at]
+        command = [BIN / tool, "--digd", f"{port}:{daemon.process.pid}", "--echo", echo.at]
         command += ["--slowest", slowest, *arguments]
         with Recording() as recording:
             client = subprocess.Popen(
@@ -166,7 +166,7 @@ def record(folder, arguments):
                 preexec_fn=lambda: os.sched_setaffinity(0, {client_cpu}),
             )
             if client.wait() != 0:
-                sys.exit("digd-load failed")
+                sys.exit(f"{tool} failed")
             trips = [
                 (name, int(since), int(until))
                 for name, since, until in map(str.split, slowest.read_text().splitlines())
@@ -195,19 +195,25 @@ def main():
     arguments = options.parse_args()
     print(machine())
     loads = [
-        ("One event in flight", ["--blocks", arguments.blocks, "--events", 500]),
+        ("One event in flight: the slowest thousandth", "digd-load", ["--blocks", arguments.blocks, "--events", 500]),
         (
-            "4,000 events a second at fixed times",
+            "4,000 events a second at fixed times: the slowest thousandth",
+            "digd-load",
             ["--blocks", max(2, arguments.blocks // 10), "--events", 4000, "--rate", 4000],
         ),
+        (
+            "Beside a burst of another run: the slowest hundredth",
+            "digd-many-runs",
+            ["--blocks", max(1, arguments.blocks // 8), "--seconds", 0.5, "--runs", 100, "--connections", 10],
+        ),
     ]
-    for title, load in loads:
+    for title, tool, load in loads:
         say(f"{title} …")
         with tempfile.TemporaryDirectory(prefix="digd-slowest-", dir=ROOT / "build") as name:
-            trips = record(Path(name), load)
+            trips = record(Path(name), tool, load)
         for server in ("digd", "echo"):
             rows, median = rows_of(trips, server)
-            print(f"\n## {title}: the slowest thousandth at {server}, {median:.0f} µs in the median\n")
+            print(f"\n## {title} at {server}, {median:.0f} µs in the median\n")
             print("| waits while | longest cause of | share of the time | a trip |\n|---|---|---|---|")
             print("\n".join("| " + " | ".join(row) + " |" for row in rows))
 
