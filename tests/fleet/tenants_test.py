@@ -91,6 +91,9 @@ def shared(tmp_path):
         yield server
 
 
+WITHIN_S = 30  # a refusal comes at once; a permitted action may wait for a busy machine
+
+
 def try_to(url, action):
     """Whether the server lets this user do it."""
 
@@ -102,7 +105,7 @@ def try_to(url, action):
 
         try:
             connection = await nats.connect(
-                url, error_cb=on_error, allow_reconnect=False, connect_timeout=5, max_reconnect_attempts=0
+                url, error_cb=on_error, allow_reconnect=False, connect_timeout=WITHIN_S, max_reconnect_attempts=0
             )
         except (nats.errors.Error, OSError):
             return False
@@ -132,7 +135,7 @@ def archive(tenant, host):
     """Succeeds only if the stream of the user's account takes the message."""
 
     async def action(connection):
-        await connection.jetstream(timeout=2).publish(f"digd.archive.{tenant}.{host}", b"{}")
+        await connection.jetstream(timeout=WITHIN_S).publish(f"digd.archive.{tenant}.{host}", b"{}")
 
     return action
 
@@ -141,7 +144,7 @@ def read_from(tenant):
     """Succeeds only if a message of that tenant arrives."""
 
     async def action(connection):
-        js = connection.jetstream(timeout=2)
+        js = connection.jetstream(timeout=WITHIN_S)
         subscription = await js.pull_subscribe(f"digd.archive.{tenant}.>", stream="digd")
         assert await subscription.fetch(1, timeout=2)
 
@@ -152,7 +155,7 @@ def ask(subject, body=b""):
     """Succeeds if JetStream answers, be it that the question is malformed: then the user may ask."""
 
     async def action(connection):
-        await connection.request(f"$JS.API.{subject}", body, timeout=5)
+        await connection.request(f"$JS.API.{subject}", body, timeout=WITHIN_S)
 
     return action
 
