@@ -7,6 +7,17 @@
 
 using namespace digd::simulation;
 
+// Short enough for the sanitizers.
+TEST_CASE("three_worlds_and_twenty_of_a_fleet_keep_every_promise") {
+  totals sum;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) REQUIRE_NOTHROW(simulate(seed, sum));
+  CHECK(sum.messages > 500);
+  fleet_totals of_fleet;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) REQUIRE_NOTHROW(simulate_fleet(seed, of_fleet));
+  CHECK(of_fleet.judged > 5'000);
+  CHECK(of_fleet.kills > 10);
+}
+
 TEST_CASE("forty_worlds_keep_every_promise", "[long]") {
   totals sum;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
@@ -43,7 +54,7 @@ TEST_CASE("the_same_seed_gives_the_same_world", "[long]") {
   }
 }
 
-TEST_CASE("a_faulty_disk_breaks_a_promise_and_is_noticed") {
+TEST_CASE("a_faulty_disk_breaks_a_promise_and_is_noticed", "[long]") {
   std::uint64_t noticed_early_reports = 0, noticed_losses = 0;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     totals sum;
@@ -63,7 +74,7 @@ TEST_CASE("a_faulty_disk_breaks_a_promise_and_is_noticed") {
   CHECK(noticed_losses >= 8);  // chance decides whether a forgotten entry had been reported durable
 }
 
-TEST_CASE("no_run_of_a_fleet_has_two_homes_and_takeovers_lose_nothing") {
+TEST_CASE("no_run_of_a_fleet_has_two_homes_and_takeovers_lose_nothing", "[long]") {
   fleet_totals sum;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     INFO("seed " << seed);
@@ -82,7 +93,7 @@ TEST_CASE("no_run_of_a_fleet_has_two_homes_and_takeovers_lose_nothing") {
   CHECK(sum.stale > 1'000);
 }
 
-TEST_CASE("a_fleet_that_breaks_its_rules_is_noticed") {
+TEST_CASE("a_fleet_that_breaks_its_rules_is_noticed", "[long]") {
   const auto broken_of_40 = [](const fleet_faults& faults) {
     int broken = 0;
     for (std::uint64_t seed = 1; seed <= 40; ++seed) {
