@@ -29,6 +29,8 @@ export interface InputEvent {
   holders?: ReadonlySet<string>;
 }
 
+const maxFinishRounds = 8; // a run in the background may go on making requests
+
 /** A request to another agent that its caller has not got back. */
 export interface OpenRequest {
   caller: Conversation;
@@ -191,10 +193,11 @@ export class Conversation {
 
   /** The agent is about to answer: takes up what arrived, and drops what continues in the background. */
   async finish(): Promise<void> {
-    do {
+    for (let round = 0; round < maxFinishRounds; ++round) {
       this.watched.abandonRequests();
       await this.takeResponses();
-    } while (this.responses.length > 0 || this.watched.openRequests.size > 0); // they came meanwhile
+      if (this.responses.length === 0 && this.watched.openRequests.size === 0) return; // none came meanwhile
+    }
   }
 
   /** Reports whether a model was given the texts of this turn. */
