@@ -62,7 +62,7 @@ enum class burst_kind : std::uint8_t { none, unlimited, at_rate };
 constexpr std::array burst_kinds{burst_kind::none, burst_kind::unlimited, burst_kind::at_rate};
 constexpr std::array<const char*, 3> burst_names{"alone", "beside_a_burst", "beside_a_burst_at_rate"};
 
-// Keeps 64 events in flight.
+// Sends 64 events at once, as often as its kind says.
 class burst {
  public:
   // `rate`: events a second, for burst_kind::at_rate.
