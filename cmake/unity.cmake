@@ -13,7 +13,7 @@ function(digd_compile_alone target)
 endfunction()
 
 # These include much of Beast and Boost.JSON: their larger groups need a fifth less of the processor.
-set_target_properties(digd_daemon digctl PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
+set_target_properties(digd_daemon digd_services digctl PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
 
 # Each rule calls its text `about`.
 set_target_properties(digd_rules digd_otlp_wire digd_dashboard PROPERTIES UNITY_BUILD OFF)
