@@ -15,8 +15,7 @@ endfunction()
 # These include much of Beast and Boost.JSON: their larger groups need a fifth less of the processor.
 set_target_properties(digd_daemon digd_services digctl PROPERTIES UNITY_BUILD_BATCH_SIZE 16)
 
-# Each rule calls its text `about`.
-set_target_properties(digd_rules digd_otlp_wire digd_dashboard PROPERTIES UNITY_BUILD OFF)
+set_target_properties(digd_otlp_wire digd_dashboard PROPERTIES UNITY_BUILD OFF)
 digd_compile_alone(digd_archive callback_reader.cpp)
 digd_compile_alone(digd_otlp span_tree.cpp timeline.cpp)
 digd_compile_alone(digd_report lit_path.cpp observed.cpp pictures.cpp)
@@ -33,9 +32,3 @@ digd_compile_alone(digd_test_main analysis/chief/attribution_test.cpp analysis/s
   ingest/hooks/dialect_test.cpp ingest/hooks/limits_table_test.cpp ingest/hooks/litellm_test.cpp
   ingest/hooks/session_test.cpp ingest/hooks/team_test.cpp ingest/importers/whowhen_test.cpp
   rules/orphaned_event_test.cpp)
-if(TARGET adding_a_rule_test)  # compiles the layers once more, with the rules
-  file(GLOB alone CONFIGURE_DEPENDS
-    ${CMAKE_SOURCE_DIR}/rules/*.cpp ${CMAKE_SOURCE_DIR}/rules/guards/*.cpp
-    ${CMAKE_BINARY_DIR}/tests/adding_a_rule/overlay/rules/*.cpp)
-  digd_compile_alone(adding_a_rule_test ${alone})
-endif()

@@ -10,24 +10,6 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "CLA",
-    .summary = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
-    .problem =
-        "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
-    .example =
-        "Two agents split the same list in different ways; the aggregator gets two parts of the one split and "
-        "one part of the other.",
-    .false_positives =
-        "Agents that work on several unrelated problems in one run: give each problem a run, or limit the "
-        "rule to the kinds of event that are aggregated.",
-    .cleared =
-        "The agent has dealt with the event or with all that clashed with it, and no single activation of it "
-        "consumed both.",
-    .advice = "keep parts of different problems apart",
-    .source = "DIG to Heal, Table 1, Progress: Cross-lineage aggregation",
-};
-
 bool pending_at(const graph::graph& g, graph::event_ref ref, graph::agent_index a) {
   return g.resolve(ref) != nullptr && g.is_pending(ref.index, a);
 }
@@ -66,6 +48,24 @@ std::uint64_t beginning(const graph::graph& g, graph::event_index e) {
 
 class cross_lineage_aggregation final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "CLA",
+      .summary = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
+      .problem =
+          "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
+      .example =
+          "Two agents split the same list in different ways; the aggregator gets two parts of the one split and "
+          "one part of the other.",
+      .false_positives =
+          "Agents that work on several unrelated problems in one run: give each problem a run, or limit the "
+          "rule to the kinds of event that are aggregated.",
+      .cleared =
+          "The agent has dealt with the event or with all that clashed with it, and no single activation of it "
+          "consumed both.",
+      .advice = "keep parts of different problems apart",
+      .source = "DIG to Heal, Table 1, Progress: Cross-lineage aggregation",
+  };
+
   constexpr cross_lineage_aggregation()
       : rule(rule_id::cross_lineage_aggregation, digd::severity::warning, action::inject, {.kinds = true}, about) {}
 

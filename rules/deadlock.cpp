@@ -6,21 +6,21 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "DL",
-    .summary = "Reachable work remains and for window_ms no activation has been active.",
-    .problem = "Every agent waits for another; without a push nothing will ever happen again.",
-    .example = "The coder waits for the tester's cases, the tester for the coder's build; both events stay pending.",
-    .false_positives =
-        "A pause by design, such as waiting for a person: raise window_ms. Agents that start late after a "
-        "delivery: the window has to be longer than their usual delay.",
-    .cleared = "Some of the work that was waiting is not pending any more.",
-    .advice = "break circular waits: let one agent go first",
-    .source = "DIG to Heal, Table 1, Reachability and Termination: Deadlock",
-};
-
 class deadlock final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "DL",
+      .summary = "Reachable work remains and for window_ms no activation has been active.",
+      .problem = "Every agent waits for another; without a push nothing will ever happen again.",
+      .example = "The coder waits for the tester's cases, the tester for the coder's build; both events stay pending.",
+      .false_positives =
+          "A pause by design, such as waiting for a person: raise window_ms. Agents that start late after a "
+          "delivery: the window has to be longer than their usual delay.",
+      .cleared = "Some of the work that was waiting is not pending any more.",
+      .advice = "break circular waits: let one agent go first",
+      .source = "DIG to Heal, Table 1, Reachability and Termination: Deadlock",
+  };
+
   constexpr deadlock()
       : rule(rule_id::deadlock, digd::severity::failure, action::create, {.window = scope::run, .attempts = scope::run},
              about) {}

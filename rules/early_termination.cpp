@@ -10,26 +10,26 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "ET",
-    .summary = "Someone submits the final answer while work that the answer does not build on is still waiting.",
-    .problem = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
-    .example =
-        "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
-        "waits in the tester's buffer.",
-    .false_positives =
-        "Work that became obsolete but that its holder never took in; notices that are not marked as "
-        "fyi. With `kinds`, only work of these kinds holds an answer back. With "
-        "`skip_repeated`, work that another agent had already taken on does not.",
-    .cleared =
-        "None of the unresolved events is reachable work any more, or an answer was let through on which the "
-        "rule did not fire.",
-    .advice = "have the submitting agent check for open work first",
-    .source = "DIG to Heal, Table 1, Reachability and Termination: Early termination",
-};
-
 class early_termination final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "ET",
+      .summary = "Someone submits the final answer while work that the answer does not build on is still waiting.",
+      .problem = "The answer leaves out what the others are still doing, and once it is out nobody will add it.",
+      .example =
+          "The planner splits a task in two; the coder's half is done and submitted, the tester's half still "
+          "waits in the tester's buffer.",
+      .false_positives =
+          "Work that became obsolete but that its holder never took in; notices that are not marked as "
+          "fyi. With `kinds`, only work of these kinds holds an answer back. With "
+          "`skip_repeated`, work that another agent had already taken on does not.",
+      .cleared =
+          "None of the unresolved events is reachable work any more, or an answer was let through on which the "
+          "rule did not fire.",
+      .advice = "have the submitting agent check for open work first",
+      .source = "DIG to Heal, Table 1, Reachability and Termination: Early termination",
+  };
+
   constexpr early_termination()
       : rule(rule_id::early_termination, digd::severity::failure, action::reroute,
              {.kinds = true,

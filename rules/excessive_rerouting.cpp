@@ -8,19 +8,20 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "ER",
-    .summary = "An event was rerouted more than max_reroutes times and nobody has consumed it.",
-    .problem = "Each hand-over costs a model call and moves nothing; the work circles until somebody takes it.",
-    .example = "The coder passes a bug report to the tester, the tester to the planner, the planner back to the coder.",
-    .false_positives = "A system that routes through dispatchers on purpose: raise max_reroutes.",
-    .cleared = "The event is consumed.",
-    .advice = "make clear who is responsible for what",
-    .source = "DIG to Heal, Table 1, Progress: Excessive rerouting",
-};
-
 class excessive_rerouting final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "ER",
+      .summary = "An event was rerouted more than max_reroutes times and nobody has consumed it.",
+      .problem = "Each hand-over costs a model call and moves nothing; the work circles until somebody takes it.",
+      .example =
+          "The coder passes a bug report to the tester, the tester to the planner, the planner back to the coder.",
+      .false_positives = "A system that routes through dispatchers on purpose: raise max_reroutes.",
+      .cleared = "The event is consumed.",
+      .advice = "make clear who is responsible for what",
+      .source = "DIG to Heal, Table 1, Progress: Excessive rerouting",
+  };
+
   constexpr excessive_rerouting()
       : rule(rule_id::excessive_rerouting, digd::severity::warning, action::inject, {.reroutes = true}, about) {}
 

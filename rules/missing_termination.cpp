@@ -6,20 +6,20 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "MC",
-    .summary =
-        "No work is reachable, some activation has ended, and for window_ms nobody has been active or submitted.",
-    .problem = "The run has its results and hangs, because no agent submits them.",
-    .example = "The tester consumes the last result and writes nothing: each agent expects another to submit.",
-    .false_positives = "A service that idles between problems: give each problem a run, or end the run.",
-    .cleared = "A submit event is let through.",
-    .advice = "name who has to submit",
-    .source = "DIG to Heal, Table 1, Reachability and Termination: Missing termination",
-};
-
 class missing_termination final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "MC",
+      .summary =
+          "No work is reachable, some activation has ended, and for window_ms nobody has been active or submitted.",
+      .problem = "The run has its results and hangs, because no agent submits them.",
+      .example = "The tester consumes the last result and writes nothing: each agent expects another to submit.",
+      .false_positives = "A service that idles between problems: give each problem a run, or end the run.",
+      .cleared = "A submit event is let through.",
+      .advice = "name who has to submit",
+      .source = "DIG to Heal, Table 1, Reachability and Termination: Missing termination",
+  };
+
   constexpr missing_termination()
       : rule(rule_id::missing_termination, digd::severity::failure, action::create,
              {.window = scope::run, .attempts = scope::run, .returns = true}, about) {}

@@ -7,23 +7,23 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "OE",
-    .summary = "Work reaches no agent that can still consume it.",
-    .problem = "Its sender believes it delegated; nobody works on it, and nobody will notice.",
-    .example =
-        "The planner sends a subtask to \"reviewer\", who is not part of the run; or every recipient discards "
-        "an event and none consumes it.",
-    .false_positives =
-        "Notices that ask nothing of anybody: mark them as fyi. With an open roster whoever is named "
-        "joins, so that a misspelt name is not noticed: give the agents in hello.",
-    .cleared = "The event is consumed.",
-    .advice = "check the names agents address, and what they discard",
-    .source = "DIG to Heal, Table 1, Reachability and Termination: Orphaned event",
-};
-
 class orphaned_event final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "OE",
+      .summary = "Work reaches no agent that can still consume it.",
+      .problem = "Its sender believes it delegated; nobody works on it, and nobody will notice.",
+      .example =
+          "The planner sends a subtask to \"reviewer\", who is not part of the run; or every recipient discards "
+          "an event and none consumes it.",
+      .false_positives =
+          "Notices that ask nothing of anybody: mark them as fyi. With an open roster whoever is named "
+          "joins, so that a misspelt name is not noticed: give the agents in hello.",
+      .cleared = "The event is consumed.",
+      .advice = "check the names agents address, and what they discard",
+      .source = "DIG to Heal, Table 1, Reachability and Termination: Orphaned event",
+  };
+
   constexpr orphaned_event()
       : rule(rule_id::orphaned_event, digd::severity::failure, action::reroute,
              {.window = scope::event, .attempts = scope::event, .returns = true, .place = place_kind::evidence},

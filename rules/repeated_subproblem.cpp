@@ -9,22 +9,22 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "RSP",
-    .summary =
-        "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
-        "activation has consumed already.",
-    .problem = "The run pays twice for the same subproblem, and has two results for it.",
-    .example = "Two agents solve the same subtask; digd holds the second result and names the first.",
-    .false_positives =
-        "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",
-    .cleared = "The repeated result is settled and the rule has not fired again on the same work.",
-    .advice = "tell agents who already works on what",
-    .source = "DIG to Heal, Table 1, Progress: Repeated subproblem solving",
-};
-
 class repeated_subproblem final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "RSP",
+      .summary =
+          "A problem-reducing activation announces an output derived from work that another ended, problem-reducing "
+          "activation has consumed already.",
+      .problem = "The run pays twice for the same subproblem, and has two results for it.",
+      .example = "Two agents solve the same subtask; digd holds the second result and names the first.",
+      .false_positives =
+          "Deliberate redundancy, such as votes or reviews: limit the rule to other kinds, or observe only.",
+      .cleared = "The repeated result is settled and the rule has not fired again on the same work.",
+      .advice = "tell agents who already works on what",
+      .source = "DIG to Heal, Table 1, Progress: Repeated subproblem solving",
+  };
+
   constexpr repeated_subproblem()
       : rule(rule_id::repeated_subproblem, digd::severity::warning, action::inject,
              {.kinds = true, .recurs = recurrence::shared_evidence}, about) {}

@@ -11,17 +11,6 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "BU",
-    .summary = "A run or an agent has spent more than its limit, or comes close to it.",
-    .problem = "An agent system has no natural end of spending; each further message costs money.",
-    .example = "A planner delegates the same research again and again, until the day's money is gone.",
-    .false_positives = "A limit below what a healthy run needs: `digctl guards suggest` learns one from past runs.",
-    .cleared = "An answer is delivered.",
-    .advice = "raise the limit, or find out what the agents spend on",
-    .source = "digd (docs/guards.md)",
-};
-
 std::string amount(total_kind kind, std::uint64_t value) {
   return kind == total_kind::cost ? decimal_of_millionths(value) : std::to_string(value);
 }
@@ -40,6 +29,17 @@ std::string measured_of(const guard_settings& s, const spent_totals& totals, std
 
 class budget final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "BU",
+      .summary = "A run or an agent has spent more than its limit, or comes close to it.",
+      .problem = "An agent system has no natural end of spending; each further message costs money.",
+      .example = "A planner delegates the same research again and again, until the day's money is gone.",
+      .false_positives = "A limit below what a healthy run needs: `digctl guards suggest` learns one from past runs.",
+      .cleared = "An answer is delivered.",
+      .advice = "raise the limit, or find out what the agents spend on",
+      .source = "digd (docs/guards.md)",
+  };
+
   constexpr budget()
       : rule(rule_id::budget, digd::severity::failure, action::none,
              {.recurs = recurrence::same_agent, .counts = guard_count_kind::spending, .drops_after_returns = true},

@@ -8,19 +8,19 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "FO",
-    .summary = "Work descends too deep, an activation sends too much of it, or too much of it is in flight.",
-    .problem = "A team that delegates to teams that delegate grows without end; each member costs model calls.",
-    .example = "Every researcher splits its question into five and starts five more researchers.",
-    .false_positives = "Large but healthy teams: `digctl guards suggest` learns limits from past runs.",
-    .cleared = "An answer is delivered.",
-    .advice = "let fewer agents delegate, and let them delegate less",
-    .source = "digd (docs/guards.md)",
-};
-
 class fan_out final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "FO",
+      .summary = "Work descends too deep, an activation sends too much of it, or too much of it is in flight.",
+      .problem = "A team that delegates to teams that delegate grows without end; each member costs model calls.",
+      .example = "Every researcher splits its question into five and starts five more researchers.",
+      .false_positives = "Large but healthy teams: `digctl guards suggest` learns limits from past runs.",
+      .cleared = "An answer is delivered.",
+      .advice = "let fewer agents delegate, and let them delegate less",
+      .source = "digd (docs/guards.md)",
+  };
+
   constexpr fan_out()
       : rule(rule_id::fan_out, digd::severity::warning, action::none,
              {.recurs = recurrence::same_agent, .place = place_kind::delivery}, about) {}

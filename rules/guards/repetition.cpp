@@ -8,19 +8,19 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "RE",
-    .summary = "An agent sends the same content to the same recipients more than max_repeats times.",
-    .problem = "A model in a loop repeats an identical call until its budget ends, and learns nothing from it.",
-    .example = "The coder asks the tester to run the same command fifty times, each time with the same error.",
-    .false_positives = "Polling on purpose: raise max_repeats, or give such events fingerprints of their own.",
-    .cleared = "An answer is delivered.",
-    .advice = "tell the agent the result of its earlier calls, and when to give up",
-    .source = "digd (docs/guards.md)",
-};
-
 class repetition final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "RE",
+      .summary = "An agent sends the same content to the same recipients more than max_repeats times.",
+      .problem = "A model in a loop repeats an identical call until its budget ends, and learns nothing from it.",
+      .example = "The coder asks the tester to run the same command fifty times, each time with the same error.",
+      .false_positives = "Polling on purpose: raise max_repeats, or give such events fingerprints of their own.",
+      .cleared = "An answer is delivered.",
+      .advice = "tell the agent the result of its earlier calls, and when to give up",
+      .source = "digd (docs/guards.md)",
+  };
+
   constexpr repetition()
       : rule(rule_id::repetition, digd::severity::warning, action::none,
              {.recurs = recurrence::same_agent, .counts = guard_count_kind::repeats, .judges_fyi = true}, about) {}

@@ -8,19 +8,19 @@ namespace digd {
 
 namespace {
 
-constexpr rule_doc about{
-    .code = "ST",
-    .summary = "An open activation has sent no output and reported no usage for after_ms.",
-    .problem = "A hanging model call or tool blocks everything that waits for the agent.",
-    .example = "The browser tool of an agent never returns; the run waits with it.",
-    .false_positives = "Long tool calls: raise after_ms, or report usage while they run.",
-    .cleared = "The activation has ended.",
-    .advice = "give model calls and tools a time limit",
-    .source = "digd (docs/guards.md)",
-};
-
 class stall final : public rule {
  public:
+  static constexpr rule_doc about{
+      .code = "ST",
+      .summary = "An open activation has sent no output and reported no usage for after_ms.",
+      .problem = "A hanging model call or tool blocks everything that waits for the agent.",
+      .example = "The browser tool of an agent never returns; the run waits with it.",
+      .false_positives = "Long tool calls: raise after_ms, or report usage while they run.",
+      .cleared = "The activation has ended.",
+      .advice = "give model calls and tools a time limit",
+      .source = "digd (docs/guards.md)",
+  };
+
   constexpr stall()
       : rule(rule_id::stall, digd::severity::warning, action::none,
              {.recurs = recurrence::same_agent, .counts = guard_count_kind::silence}, about) {}
