@@ -65,15 +65,15 @@ void append_escape(std::string& out, std::uint32_t c) {
   out += buffer;
 }
 
+bool needs_no_escape(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+
 void append_content(std::string& out, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (c >= 0x20 && c < 0x7F) {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-      ++at;
-      continue;
-    }
+    std::size_t plain = at;
+    while (plain < text.size() && needs_no_escape(text[plain])) ++plain;
+    out.append(text.data() + at, plain - at);
+    at = plain;
+    if (at == text.size()) return;
     const code_point point = read(text, at);
     if (point.length == 0) {
       out += "\xEF\xBF\xBD";
@@ -84,6 +84,8 @@ void append_content(std::string& out, std::string_view text) {
       case '\n': out += "\\n"; break;
       case '\r': out += "\\r"; break;
       case '\t': out += "\\t"; break;
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
       default:
         if (point.value < 0x20 || deceptive(point.value)) {
           append_escape(out, point.value);
@@ -111,9 +113,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::size_t quoted_size(std::string_view text) {
-  if (std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; })) {
-    return text.size() + 2;
-  }
+  if (std::all_of(text.begin(), text.end(), needs_no_escape)) return text.size() + 2;
   return quoted(text).size();
 }
 

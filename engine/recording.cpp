@@ -1,12 +1,14 @@
 // How a message changes the graph.
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "engine/run.h"
 
 namespace digd {
 
 void run::record(const message& m, const speaker& from) {
+  if (!held_.empty()) spare_recipients_ = std::move(held_.front().blocked.to);
   held_.clear();
   switch (m.type) {
     case message_type::agent_joined: graph_.join(graph_.intern(m.agent)); break;
@@ -44,9 +46,10 @@ void run::record_end(const message& m) {
 }
 
 void run::record_outputs(const message& m, graph::activation_index source) {
-  std::vector<graph::event_index> outputs;
+  outputs_.clear();
   for (const event_draft& draft : m.events) {
     held_event& held = held_.emplace_back();
+    held.blocked.to = std::move(spare_recipients_);
     const graph::event_index e = graph_.record(draft, source, clock_, held.blocked.to);
     held.blocked.event = e;
     held.judged = !graph_.event(e).late;
@@ -55,10 +58,10 @@ void run::record_outputs(const message& m, graph::activation_index source) {
       std::copy_if(held.blocked.to.begin(), held.blocked.to.end(), std::back_inserter(held.given),
                    [&](graph::agent_index a) { return graph_.is_pending(e, a); });
     }
-    outputs.push_back(e);
+    outputs_.push_back(e);
     if (!held.judged && draft.submit) submit(true);
   }
-  if (source != graph::nobody) graph_.fix_generators(source, outputs);
+  if (source != graph::nobody) graph_.fix_generators(source, outputs_);
 }
 
 void run::record_delivery_report(const message& m) {

@@ -51,10 +51,11 @@ void run::apply(const message& m, const speaker& from, milliseconds stamp, answe
   out.clear();
   const milliseconds time = time_of(m, stamp);
   if (unjudged_) return pass_through(m, time, out);
-  if (settings_.clock == clock_kind::wall || settings_.stamped) advance_to(time, out);
+  const bool passes_if_refused = settings_.clock == clock_kind::wall || settings_.stamped;
+  if (passes_if_refused) advance_to(time, out);
   out.refused = check(m);
   if (out.refused) return;
-  advance_to(time, out);
+  if (!passes_if_refused) advance_to(time, out);
   clock_ = time;
   spending_.begin(clock_);
   record(m, from);
@@ -131,6 +132,8 @@ void run::stop_judging(limit_id cause, answer& out) {
   interventions_.forget_events();
   empty_graph();
   held_ = {};
+  spare_recipients_ = {};
+  outputs_ = {};
   rerouted_ = {};
   findings_ = {};
 }

@@ -213,6 +213,8 @@ class run {
 
   // State of the message or firing being judged.
   std::vector<held_event> held_;
+  std::vector<graph::agent_index> spare_recipients_;  // memory for those of the next event
+  std::vector<graph::event_index> outputs_;
   graph::graph::reroutes rerouted_;
   std::vector<finding> findings_;  // of one event
   evidence_cache known_;

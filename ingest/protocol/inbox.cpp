@@ -119,6 +119,7 @@ const effects& inbox::receive_too_large(session_index s, std::size_t bytes, mill
 void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bool may_wait) {
   if (frame.size() > run_.settings().limits.message_bytes) return refuse_too_large(s, frame.size(), stamp);
   session& from = sessions_[s];
+  effects& out = work().effects;
   message& m = work().message;
   const decoded d = work().decoder.decode(frame, m, run_.settings().guards.is_on(rule_id::repetition));
   const std::uint64_t expected = from.taken_seq + 1;
@@ -144,10 +145,10 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
     return;
   }
   const speaker speaker{from.name, from.greeting.able, static_cast<std::uint32_t>(s)};
-  record* item = &work().effects.draft();
+  record* item = &out.draft();
   run_.apply(m, speaker, stamp, item->answer);
   if (degrade_for(*item, stamp)) {
-    item = &work().effects.draft();
+    item = &out.draft();
     run_.apply(m, speaker, stamp, item->answer);
   }
   from.taken_seq = expected;
@@ -165,6 +166,7 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
 // The record gets the item before the clients get their frames.
 void inbox::keep_and_answer(session_index s, record& item) {
   session& from = sessions_[s];
+  effects& out = work().effects;
   const message& m = work().message;
   const bool refused = static_cast<bool>(item.answer.refused);
   item.kind = refused ? record_kind::refused : record_kind::message;
@@ -186,10 +188,10 @@ void inbox::keep_and_answer(session_index s, record& item) {
     item.used = m.usage;
   }
   encode_interventions(item);
-  work().effects.keep(item);
+  out.keep(item);
   send_interventions(item);
   if (!item.answered.empty()) note_answered(s, item.answered);
-  if (!item.response.empty()) work().effects.send(s, type, item.response, item.answer.refused.code);
+  if (!item.response.empty()) out.send(s, type, item.response, item.answer.refused.code);
   if (options_.keep_replies) {
     from.unacked.add({item.seq, type, item.response, item.answer.refused.code});
   }
