@@ -51,11 +51,11 @@ void run::apply(const message& m, const speaker& from, milliseconds stamp, answe
   out.clear();
   const milliseconds time = time_of(m, stamp);
   if (unjudged_) return pass_through(m, time, out);
-  const bool passes_if_refused = settings_.clock == clock_kind::wall || settings_.stamped;
-  if (passes_if_refused) advance_to(time, out);
+  const bool time_passes_first = settings_.clock == clock_kind::wall || settings_.stamped;
+  if (time_passes_first) advance_to(time, out);
   out.refused = check(m);
   if (out.refused) return;
-  if (!passes_if_refused) advance_to(time, out);
+  if (!time_passes_first) advance_to(time, out);
   clock_ = time;
   spending_.begin(clock_);
   record(m, from);
