@@ -38,8 +38,7 @@ digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp>
     <boost/beast/http/read.hpp> <boost/beast/http/string_body.hpp> <boost/beast/http/write.hpp>
     <boost/beast/websocket/stream.hpp>
   LIBRARIES digd_asio Boost::json
-  TARGETS digd_client digd_cpp_client digd_settings digd_daemon digd_services digd
-          fuzz_corpus)
+  TARGETS digd_client digd_cpp_client digd_settings digd_daemon digd_services digd fuzz_corpus)
 if(DIGD_TESTS)
   get_property(test_programs GLOBAL PROPERTY DIGD_TEST_PROGRAMS)
   digd_precompile(tests HEADERS ${standard} ${containers} <boost/json.hpp> <catch2/catch.hpp>
