@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/json_writer.h"
 
 namespace digd::archive {
@@ -64,7 +65,6 @@ void add_member(std::string& out, std::string_view member) {
 std::string session_member(std::string_view session_name) {
   // Session names are JSON text already checked; only these need an escape here.
   std::string out = "\"session\":\"";
-  constexpr char hex[] = "0123456789abcdef";
   for (const char c : session_name) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
@@ -72,8 +72,7 @@ std::string session_member(std::string_view session_name) {
       out += c;
     } else if (byte < 0x20) {
       out += "\\u00";
-      out += hex[byte >> 4];
-      out += hex[byte & 15];
+      append_hex(out, byte);
     } else {
       out += c;
     }

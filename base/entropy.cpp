@@ -2,6 +2,8 @@
 
 #include <random>
 
+#include "base/hex.h"
+
 namespace digd {
 
 std::uint64_t random_seed() {
@@ -12,9 +14,8 @@ std::uint64_t random_seed() {
 
 std::string random_hex(std::size_t digits) {
   std::random_device source;
-  constexpr char hex[] = "0123456789abcdef";
   std::string out;
-  for (std::size_t i = 0; i < digits; ++i) out += hex[source() & 15];
+  for (std::size_t i = 0; i < digits; ++i) out += hex_digits[source() & 15];
   return out;
 }
 

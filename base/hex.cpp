@@ -2,11 +2,15 @@
 
 namespace digd {
 
-std::string to_hex(std::string_view bytes) {
+std::string to_hex(const unsigned char* bytes, std::size_t size) {
   std::string out;
-  out.reserve(2 * bytes.size());
-  for (const char c : bytes) append_hex(out, static_cast<unsigned char>(c));
+  out.reserve(2 * size);
+  for (std::size_t i = 0; i < size; ++i) append_hex(out, bytes[i]);
   return out;
+}
+
+std::string to_hex(std::string_view bytes) {
+  return to_hex(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
 }
 
 int hex_value(char c) {

@@ -1,6 +1,7 @@
 // Bytes as hexadecimal digits and back, in lower case. Pure functions; any thread.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@ inline void append_hex(std::string& out, unsigned char byte) {
 }
 
 std::string to_hex(std::string_view bytes);
+std::string to_hex(const unsigned char* bytes, std::size_t size);
 
 // The value of a digit in either case; -1 if `c` is not a digit.
 int hex_value(char c);

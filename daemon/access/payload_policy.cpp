@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/hex.h"
 #include "base/json_writer.h"
 #include "base/quote.h"
 #include "ingest/protocol/payloads.h"
@@ -23,16 +24,16 @@ re2::RE2::Options quiet() {
 }
 
 std::string digest_of(std::string_view value) {
-  constexpr char hex[] = "0123456789abcdef";
   unsigned char hash[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(value.data()), value.size(), hash);
-  std::string digest;
-  for (const unsigned char byte : hash) {
-    digest += hex[byte >> 4];
-    digest += hex[byte & 15];
-  }
   std::string out;
-  json_writer(out).open_object().key("sha256").text(digest).key("bytes").integer(value.size()).close_object();
+  json_writer(out)
+      .open_object()
+      .key("sha256")
+      .text(to_hex(hash, sizeof hash))
+      .key("bytes")
+      .integer(value.size())
+      .close_object();
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/hex.h"
 #include "base/quote.h"
 
 namespace digd::daemon {
@@ -25,13 +26,9 @@ std::string take_hash(const toml::table& token, token_table::digest& hash) {
   constexpr const char* expected = "sha256: expected the 64 hex digits that `digctl token` prints";
   if (!text || text->size() != 64) return expected;
   for (std::size_t i = 0; i < hash.size(); ++i) {
-    unsigned value = 0;
-    for (const char c : text->substr(2 * i, 2)) {
-      const bool digit = c >= '0' && c <= '9', low = c >= 'a' && c <= 'f', high = c >= 'A' && c <= 'F';
-      if (!digit && !low && !high) return expected;
-      value = value * 16 + static_cast<unsigned>(digit ? c - '0' : (c | 0x20) - 'a' + 10);
-    }
-    hash[i] = static_cast<unsigned char>(value);
+    const int high = hex_value((*text)[2 * i]), low = hex_value((*text)[2 * i + 1]);
+    if (high < 0 || low < 0) return expected;
+    hash[i] = static_cast<unsigned char>(high << 4 | low);
   }
   return {};
 }

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "base/hex.h"
+
 namespace digd::daemon {
 
 namespace {
-
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -42,7 +37,7 @@ std::optional<std::string> decode_percent(std::string_view text) {
       out += text[i];
     } else {
       if (i + 2 >= text.size()) return std::nullopt;
-      const int high = digit_of(text[i + 1]), low = digit_of(text[i + 2]);
+      const int high = hex_value(text[i + 1]), low = hex_value(text[i + 2]);
       if (high < 0 || low < 0) return std::nullopt;
       out += static_cast<char>(high * 16 + low);
       i += 2;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/json_writer.h"
 #include "base/quote.h"
 
@@ -26,33 +27,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t key_bytes = 32;
-
-std::string in_hex(std::string_view bytes) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string out;
-  out.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    out += digits[static_cast<unsigned char>(c) >> 4];
-    out += digits[static_cast<unsigned char>(c) & 15];
-  }
-  return out;
-}
-
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-std::optional<std::string> from_hex(std::string_view text) {
-  if (text.size() % 2 != 0) return std::nullopt;
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = digit_of(text[i]), low = digit_of(text[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-  }
-  return out;
-}
 
 std::string problem_of(const std::string& path, int reason) {
   return digd::quoted(path) + ": " + std::strerror(reason);
@@ -122,7 +96,7 @@ std::string hold_links::signature_of(std::string_view fields) const {
   // Cannot fail: OpenSSL always has SHA-256.
   HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
        reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(), digest.data(), &size);
-  return in_hex({reinterpret_cast<const char*>(digest.data()), size});
+  return to_hex(digest.data(), size);
 }
 
 std::string hold_links::path_of(const hold_link& link) const {
@@ -130,7 +104,7 @@ std::string hold_links::path_of(const hold_link& link) const {
   json_writer to(fields);
   to.open_array().text(link.webhook).text(link.run).text(link.event);
   to.integer(link.run_number).integer(link.hold).integer(link.expires_ms).close_array();
-  return std::string(page_path) + "?link=" + in_hex(fields) + '.' + signature_of(fields);
+  return std::string(page_path) + "?link=" + to_hex(fields) + '.' + signature_of(fields);
 }
 
 hold_links::state hold_links::read(std::string_view text, std::int64_t now_ms, hold_link& into) const {

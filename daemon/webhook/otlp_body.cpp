@@ -9,6 +9,7 @@
 #include <boost/json/value.hpp>
 #include <optional>
 
+#include "base/hex.h"
 #include "trace.pb.h"
 
 namespace digd::daemon {
@@ -32,14 +33,8 @@ std::string hash_of(std::string_view text, std::size_t bytes) {
 
 // The bytes of lower-case hex; nullopt: it is none of that length, or zero, which is no id.
 std::optional<std::string> bytes_of_hex(std::string_view hex, std::size_t bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  if (hex.size() != 2 * bytes || hex.find_first_not_of(digits) != std::string_view::npos ||
-      hex.find_first_not_of('0') == std::string_view::npos)
-    return std::nullopt;
-  std::string out;
-  for (std::size_t i = 0; i < hex.size(); i += 2)
-    out += static_cast<char>(digits.find(hex[i]) << 4 | digits.find(hex[i + 1]));
-  return out;
+  if (hex.size() != 2 * bytes || hex.find_first_not_of('0') == std::string_view::npos) return std::nullopt;
+  return from_hex(hex);
 }
 
 // VERSION-TRACE-SPAN-FLAGS, and more fields in later versions (https://www.w3.org/TR/trace-context/).

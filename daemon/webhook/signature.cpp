@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/hex.h"
 #include "base/quote.h"
 
 namespace digd::daemon {
@@ -25,13 +26,7 @@ std::string signature_of(std::string_view secret, std::int64_t timestamp_s, std:
   // Cannot fail: OpenSSL always has SHA-256.
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(), digest.data(), &size);
-  constexpr char hex[] = "0123456789abcdef";
-  std::string out = "v1=";
-  for (unsigned int i = 0; i < size; ++i) {
-    out += hex[digest[i] >> 4];
-    out += hex[digest[i] & 15];
-  }
-  return out;
+  return "v1=" + to_hex(digest.data(), size);
 }
 
 std::string read_secret(const webhook_settings& settings, std::string& secret) {

@@ -3,6 +3,8 @@
 #include <boost/json/stream_parser.hpp>
 #include <cmath>
 
+#include "base/hex.h"
+
 namespace digd::importers {
 namespace json = boost::json;
 
@@ -27,7 +29,6 @@ std::string_view type_name(const json::value& value) {
 }  // namespace
 
 std::string quoted(std::string_view text) {
-  constexpr char digits[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text.substr(0, quoted_bytes)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -35,8 +36,7 @@ std::string quoted(std::string_view text) {
       out += c;
     } else {
       out += "\\x";
-      out += digits[byte >> 4];
-      out += digits[byte & 15];
+      append_hex(out, byte);
     }
   }
   out += text.size() > quoted_bytes ? "…\"" : "\"";

@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 
+#include "base/hex.h"
 #include "model/settings.h"
 
 namespace digd::importers {
@@ -37,7 +38,7 @@ std::string short_hash(std::string_view text) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   std::string out(16, '0');
-  for (std::size_t i = 16; i-- > 0; hash >>= 4) out[i] = "0123456789abcdef"[hash & 15];
+  for (std::size_t i = 16; i-- > 0; hash >>= 4) out[i] = hex_digits[hash & 15];
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/hex.h"
 #include "ingest/otlp/decode.h"
 #include "ingest/otlp/protobuf_check.h"
 #include "ingest/otlp/span_builder.h"
@@ -29,7 +30,7 @@ json::value value_of(const wire::AnyValue& from) {
     case wire::AnyValue::kBoolValue: return from.bool_value();
     case wire::AnyValue::kIntValue: return std::int64_t{from.int_value()};
     case wire::AnyValue::kDoubleValue: return from.double_value();
-    case wire::AnyValue::kBytesValue: return json::string(hexadecimal(from.bytes_value()));
+    case wire::AnyValue::kBytesValue: return json::string(to_hex(from.bytes_value()));
     case wire::AnyValue::kKvlistValue: return object_of(from.kvlist_value().values());
     case wire::AnyValue::kArrayValue: {
       json::array out;

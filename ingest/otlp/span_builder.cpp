@@ -4,11 +4,11 @@
 #include <limits>
 #include <utility>
 
+#include "base/hex.h"
+
 namespace digd::otlp {
 
 namespace {
-
-constexpr std::string_view digits = "0123456789abcdef";
 
 std::string unless_zero(std::string id) {
   return id.find_first_not_of('0') == std::string::npos ? std::string() : std::move(id);
@@ -25,28 +25,18 @@ std::string_view fault_of(const span& span, raw_times when) {
 
 }  // namespace
 
-std::string hexadecimal(std::string_view bytes) {
-  std::string out;
-  out.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    out += digits[static_cast<unsigned char>(c) >> 4];
-    out += digits[static_cast<unsigned char>(c) & 15];
-  }
-  return out;
-}
-
 std::string id_from_hex(std::string_view hex, std::size_t bytes) {
   if (hex.size() != 2 * bytes) return {};
   std::string out(hex);
   for (char& c : out) {
     if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-    if (digits.find(c) == std::string_view::npos) return {};
+    if (hex_digits.find(c) == std::string_view::npos) return {};
   }
   return unless_zero(std::move(out));
 }
 
 std::string id_from_bytes(std::string_view raw, std::size_t bytes) {
-  return raw.size() == bytes ? unless_zero(hexadecimal(raw)) : std::string();
+  return raw.size() == bytes ? unless_zero(to_hex(raw)) : std::string();
 }
 
 void take_span(batch& into, span&& span, raw_times when, std::string_view where) {

@@ -11,7 +11,6 @@ namespace digd::otlp {
 
 inline constexpr std::size_t trace_id_bytes = 16, span_id_bytes = 8;
 
-std::string hexadecimal(std::string_view bytes);
 // Lower-case; empty if it is not an id of that many bytes, or all zero.
 std::string id_from_hex(std::string_view hex, std::size_t bytes);
 std::string id_from_bytes(std::string_view raw, std::size_t bytes);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/hex.h"
 #include "ingest/protocol/payloads.h"
 
 namespace digd::ingest {
@@ -86,7 +87,7 @@ std::uint64_t digest_of_payload(std::string_view text) {
 
 digest_text text_of_digest(std::uint64_t digest) {
   digest_text text{'p', 'a', 'y', 'l', 'o', 'a', 'd', ':'};
-  for (std::size_t i = text.size(); i-- > text.size() - 16; digest >>= 4) text[i] = "0123456789abcdef"[digest & 15];
+  for (std::size_t i = text.size(); i-- > text.size() - 16; digest >>= 4) text[i] = hex_digits[digest & 15];
   return text;
 }
 

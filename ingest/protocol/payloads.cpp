@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/hex.h"
+
 namespace digd::ingest {
 
 std::size_t end_of_string(std::string_view text, std::size_t at) {
@@ -15,13 +17,6 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
 }
 
 namespace {
-
-int hex_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -63,7 +58,7 @@ bool says(std::string_view name, std::string_view word) {
     }
     if (at + 5 >= name.size() || name[at + 1] != 'u') return false;
     int code = 0;
-    for (std::size_t i = 2; i < 6; ++i) code = code * 16 + hex_of(name[at + i]);
+    for (std::size_t i = 2; i < 6; ++i) code = code * 16 + hex_value(name[at + i]);
     if (code != expected) return false;
     at += 6;
   }

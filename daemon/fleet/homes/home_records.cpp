@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <limits>
 
+#include "base/hex.h"
 #include "base/json_writer.h"
 
 namespace digd::daemon {
@@ -19,16 +20,10 @@ constexpr std::string_view state_names[] = {"live", "lapsed", "drained"};
 // 32 hexadecimal digits of SHA-256: nobody can find two run ids with the same key.
 std::string hash_of(std::string_view run) {
   constexpr std::size_t kept_bytes = 16;
-  constexpr char digits[] = "0123456789abcdef";
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   EVP_Digest(run.data(), run.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string hex;
-  for (std::size_t i = 0; i < kept_bytes; ++i) {
-    hex += digits[digest[i] >> 4];
-    hex += digits[digest[i] & 15];
-  }
-  return hex;
+  return to_hex(digest.data(), kept_bytes);
 }
 
 // Reads the fields of an object. A missing or wrong one makes the whole wrong.
