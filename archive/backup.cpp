@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A writer that checkpoints holds the file for milliseconds.
-constexpr int busy_ms = 10'000;
+constexpr int backup_busy_ms = 10'000;
 
 std::string in_sql(const std::string& text) {
   std::string out = "'";
@@ -33,7 +33,7 @@ open_trouble open_source(connection& db, const std::string& path) {
   if (!fs::exists(path, ec)) return {archive_error::cannot_open, "there is no file " + path};
   if (fs::is_directory(path, ec)) return {archive_error::cannot_open, path + " is a folder, not an archive"};
   if (failure failed = db.open(path, open_mode::read_only, {})) return failed;
-  db.set_busy_timeout(busy_ms);
+  db.set_busy_timeout(backup_busy_ms);
   bool is_new = false;
   if (open_trouble found = recognise(db, is_new)) return found;
   if (is_new) return {archive_error::not_an_archive, path + " is empty"};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "archive/detection_text.h"
+#include "archive/usage_sum.h"
 #include "archive/verdict_text.h"
 
 namespace digd::archive {
@@ -12,7 +13,6 @@ namespace digd::archive {
 namespace {
 
 // The sums stop here, so that they stay integers (store.cpp).
-constexpr std::uint64_t max_usage_sum = std::uint64_t{1} << 61;
 
 // Columns of `runs` follow from its entries, as `store` keeps them while a run goes on.
 constexpr const char* runs_sql = R"sql(
@@ -190,14 +190,7 @@ void row_import::shift_verdicts(fields& row, const std::vector<detection>& detec
 }
 
 failure row_import::add_usage(std::int64_t run_number, const usage_amounts& used) {
-  add_usage_.bind(1, run_number);
-  int at = 1;
-  for (const std::uint64_t amount :
-       {used.input_tokens, used.output_tokens, used.cost, used.model_calls, used.tool_calls}) {
-    add_usage_.bind(++at, std::min(amount, max_usage_sum));
-  }
-  add_usage_.bind(7, max_usage_sum);
-  return add_usage_.run();
+  return store_usage(add_usage_, run_number, used);
 }
 
 failure row_import::finish() { return db_.execute(std::string(order_sql) + runs_sql + finish_sql); }

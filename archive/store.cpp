@@ -10,6 +10,7 @@
 #include "archive/files.h"
 #include "archive/log_vfs.h"
 #include "archive/salvage.h"
+#include "archive/usage_sum.h"
 #include "archive/verdict_text.h"
 #include "base/thread_yield.h"
 
@@ -19,8 +20,6 @@ namespace {
 
 constexpr int busy_while_opening_ms = 2'000;
 constexpr std::size_t entries_a_step = 8;
-
-constexpr std::uint64_t max_usage_sum = std::uint64_t{1} << 61;  // twice it is an SQLite integer
 
 // The writer checkpoints after it has acknowledged; a commit never does. A log that had to grow is truncated. Deleted
 // rows are overwritten with zeros.
@@ -435,14 +434,7 @@ failure store::put_changes() {
 }
 
 failure store::put_usage(std::uint64_t run_number, const usage_amounts& used) {
-  add_usage_.bind(1, run_number);
-  int at = 1;
-  for (const std::uint64_t amount :
-       {used.input_tokens, used.output_tokens, used.cost, used.model_calls, used.tool_calls}) {
-    add_usage_.bind(++at, std::min(amount, max_usage_sum));
-  }
-  add_usage_.bind(7, max_usage_sum);
-  return add_usage_.run();
+  return store_usage(add_usage_, run_number, used);
 }
 
 failure store::checkpoint(bool truncate) {
