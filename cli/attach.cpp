@@ -229,7 +229,7 @@ bool is_daemon_there(const attach_options& options) {
 }
 
 // Empty: there is no such file, or it cannot be read.
-std::string text_in(const fs::path& path) {
+std::string contents_of(const fs::path& path) {
   std::string problem;
   return read_file(path, max_settings_bytes, problem).value_or(std::string());
 }
@@ -248,7 +248,7 @@ bool do_hooks_send_token(const attach_options& options, const json::object& sett
 int check(const attach_options& options, const fs::path& path) {
   const attachable& program = program_of(options);
   if (is_plugin(program)) {
-    const bool is_there = is_opencode_plugin(text_in(path));
+    const bool is_there = is_opencode_plugin(contents_of(path));
     std::cerr << shown(path) << (is_there ? " is digd's plugin.\n" : " is not there, or not digd's plugin.\n");
     const bool is_known = report_version(program);
     return is_daemon_there(options) && is_known && is_there ? done : found;
@@ -266,7 +266,7 @@ int check(const attach_options& options, const fs::path& path) {
 int attach_plugin(const attach_options& options, const daemon_end& daemon, const fs::path& path) {
   if (daemon.to.local) return complain("attach", "the plugin needs an address of digd; pass --to HOST:PORT");
   std::error_code ec;
-  const std::string before = text_in(path);
+  const std::string before = contents_of(path);
   if (fs::exists(path, ec) && !is_opencode_plugin(before)) {
     return complain("attach", shown(path) + " is not digd's plugin. Nothing was changed");
   }

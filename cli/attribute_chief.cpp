@@ -59,7 +59,7 @@ bool read_run(const attribute_options& options, whowhen::labelled_log& into, rep
   return whowhen::read_log(found->text, into, problem, false);
 }
 
-int complain(const attribute_options& options, std::string_view problem) {
+int complain_about_run(const attribute_options& options, std::string_view problem) {
   std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << printable(problem) << '\n';
   return wrong_use;
 }
@@ -107,16 +107,16 @@ void print(const attribute_options& options, const chief::flat_log& log, const c
 int ask_model(const attribute_options& options, const whowhen::labelled_log& run, const report::run_facts& facts) {
   std::string problem;
   if (options.llm.with_answer && run.answer.empty())
-    return complain(options, "--with-answer: the log has no ground_truth");
+    return complain_about_run(options, "--with-answer: the log has no ground_truth");
   const auto model = open_endpoint(options.llm, problem);
-  if (!model) return complain(options, problem);
+  if (!model) return complain_about_run(options, problem);
   chief::attribution graph;
   const chief::llm::ruling r = show_while({.name = "asking the model"}, [&] {
     return rule_by(options.judge, *model, run.log, judging(options.llm, run.answer), &graph);
   });
   std::cerr << describe(model->used(), options.llm.dry_run) << '\n';
   if (options.llm.dry_run) return done;
-  if (r.error) return complain(options, r.error.message() + (r.detail.empty() ? "" : ": " + r.detail));
+  if (r.error) return complain_about_run(options, r.error.message() + (r.detail.empty() ? "" : ": " + r.detail));
   std::optional<report::conclusion> success;
   if (facts.ended == run_outcome::success) success = report::conclude(facts, {});
   print(options, run.log, r, graph, success);
@@ -138,9 +138,9 @@ int attribute(const attribute_options& options) {
   whowhen::labelled_log run;
   std::string problem;
   if (options.judge_option_given && !options.llm.wanted())
-    return complain(options, "--judge needs --llm URL or --dry-run");
+    return complain_about_run(options, "--judge needs --llm URL or --dry-run");
   report::run_facts facts;
-  if (!read_run(options, run, facts, problem)) return complain(options, problem);
+  if (!read_run(options, run, facts, problem)) return complain_about_run(options, problem);
   if (run.log.left_out > 0) {
     std::cerr << "digctl attribute chief: " << shown(options.text) << ": " << run.log.left_out
               << " lines that digd would refuse are left out\n";
@@ -148,7 +148,8 @@ int attribute(const attribute_options& options) {
   if (options.llm.wanted()) return ask_model(options, run, facts);
   const chief::attribution a =
       show_while({.name = "finding the decisive error"}, [&] { return chief::attribute(run.log); });
-  if (a.ranking.empty()) return complain(options, "there is nobody to blame, because no agent acts in this run");
+  if (a.ranking.empty())
+    return complain_about_run(options, "there is nobody to blame, because no agent acts in this run");
   const report::conclusion conclusion = concluded(run, facts, a);
   if (options.format == "json") {
     const auto extent = options.is_brief ? chief::json_extent::without_graph : chief::json_extent::whole;

@@ -18,6 +18,7 @@
 #include "base/json_writer.h"
 #include "cli/attribute.h"
 #include "cli/commands.h"
+#include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/printable.h"
 #include "cli/progress.h"
@@ -62,11 +63,6 @@ struct shapley_options {
   std::vector<std::string> traces;
 };
 using options = std::shared_ptr<shapley_options>;
-
-int complain(std::string_view problem) {
-  std::cerr << "digctl attribute shapley: " << problem << '\n';
-  return wrong_use;
-}
 
 run_control control_of(const shapley_options& o) {
   run_control c;
@@ -164,14 +160,14 @@ int write_chunk(shapley_options& o, const digd::shapley::game& game, const std::
   const bool is_pair = no_index == std::errc{} && slash != end && *slash == '/';
   const auto [rest, no_count] = std::from_chars(is_pair ? slash + 1 : end, end, count);
   if (no_count != std::errc{} || rest != end || index < 1 || index > count || count > max_shares)
-    return complain(fmt::format("--chunk: I/N is expected, with 1 <= I <= N <= {}", max_shares));
+    return complain("attribute shapley", fmt::format("--chunk: I/N is expected, with 1 <= I <= N <= {}", max_shares));
   part_output output(key, index - 1, count);
   o.options.control.output = &output;
   const estimate_result result = estimate(game, o.options);
-  if (!result) return complain(result.problem);
-  if (stop_asked) return complain("stopped before the chunk was done");
+  if (!result) return complain("attribute shapley", result.problem);
+  if (stop_asked) return complain("attribute shapley", "stopped before the chunk was done");
   const std::string problem = write_file(o.out, output.file());
-  return problem.empty() ? done : complain(shown(o.out) + ": " + problem);
+  return problem.empty() ? done : complain("attribute shapley", shown(o.out) + ": " + problem);
 }
 
 std::string read_parts(const std::vector<std::string>& files, part_input& into) {
@@ -186,19 +182,20 @@ std::string read_parts(const std::vector<std::string>& files, part_input& into) 
 
 int attribute(shapley_options& o) {
   if (o.source.empty() == o.simulator.empty())
-    return complain("name either a run, trace or trajectory file, or --simulator");
+    return complain("attribute shapley", "name either a run, trace or trajectory file, or --simulator");
   if (!o.simulator.empty() && (!o.chunk.empty() || !o.merge.empty()))
-    return complain("--chunk and --merge do not work with --simulator, which may answer differently each time");
+    return complain("attribute shapley",
+                    "--chunk and --merge do not work with --simulator, which may answer differently each time");
   o.options.estimator = *estimator_from(o.estimator);
   o.options.control = control_of(o);
   const opened game = open_game(o);
-  if (!game.problem.empty()) return complain(game.problem);
+  if (!game.problem.empty()) return complain("attribute shapley", game.problem);
 
   const cache kept(o.no_cache ? fs::path() : o.cache_folder.empty() ? cache::usual_folder() : fs::path(o.cache_folder));
   const std::string key = cache::key_of(*game.game, o.options);
   if (!o.chunk.empty()) return write_chunk(o, *game.game, key);
   part_input parts(key);
-  if (std::string problem = read_parts(o.merge, parts); !problem.empty()) return complain(problem);
+  if (std::string problem = read_parts(o.merge, parts); !problem.empty()) return complain("attribute shapley", problem);
   if (!o.merge.empty()) o.options.control.input = &parts;
   std::optional<estimate_result> result;
   if (o.merge.empty()) result = kept.find(key, *game.game);
@@ -210,7 +207,7 @@ int attribute(shapley_options& o) {
     result = estimate(*game.game, o.options);
     o.options.control.progress = {};
   }
-  if (!*result) return complain(result->problem);
+  if (!*result) return complain("attribute shapley", result->problem);
   if (!found_it && game.game->repeatable()) kept.keep(key, *result);
   shapley::report r = make_report(*game.game, std::move(*result), o.q, o.options.seed);
   r.weights = game.weights;
@@ -223,12 +220,12 @@ int attribute(shapley_options& o) {
     r.faithful = show_while(
         {.name = "checking faithfulness"}, [&] { return judge(*game.game, r.result.phi.value, o.options.seed); },
         o.quiet);
-    if (!r.faithful->problem.empty()) return complain(r.faithful->problem);
+    if (!r.faithful->problem.empty()) return complain("attribute shapley", r.faithful->problem);
   }
   if (!o.plots.empty() && !ranked)
     std::cerr << "digctl attribute shapley: made no plots, because there is nothing to attribute\n";
   if (!o.plots.empty() && ranked) {
-    if (std::string problem = write_plots(r, o.plots); !problem.empty()) return complain(problem);
+    if (std::string problem = write_plots(r, o.plots); !problem.empty()) return complain("attribute shapley", problem);
   }
   const verdicts::conclusion conclusion = conclude(game, r);
   r.verdict = verdict_json(conclusion);
@@ -239,7 +236,8 @@ int attribute(shapley_options& o) {
                                : printable(conclusion.words) +
                                      (succeeded ? " The values below divide the risk of its detections.\n\n" : "\n\n") +
                                      to_table(r, o.max_rows);
-  if (std::string problem = write_file(o.out, text); !problem.empty()) return complain(shown(o.out) + ": " + problem);
+  if (std::string problem = write_file(o.out, text); !problem.empty())
+    return complain("attribute shapley", shown(o.out) + ": " + problem);
   if (!o.quiet) {
     std::cerr << (found_it ? std::string("from the cache\n")
                            : fmt::format("{:.2f} s, {} threads\n", r.result.seconds, o.options.control.threads));
@@ -249,9 +247,9 @@ int attribute(shapley_options& o) {
 
 int generate_file(const shapley_options& o) {
   const generated made = generate(o.scenario, true);
-  if (!made.problem.empty()) return complain(made.problem);
+  if (!made.problem.empty()) return complain("attribute shapley", made.problem);
   if (std::string problem = write_file(o.out, made.json); !problem.empty())
-    return complain(shown(o.out) + ": " + problem);
+    return complain("attribute shapley", shown(o.out) + ": " + problem);
   return done;
 }
 
@@ -277,7 +275,7 @@ using study = std::string (*)(const std::vector<study_case>&, const shapley_opti
 
 int run_study(shapley_options& o, study study) {
   std::vector<study_case> cases;
-  if (std::string problem = cases_of(o, cases); !problem.empty()) return complain(problem);
+  if (std::string problem = cases_of(o, cases); !problem.empty()) return complain("attribute shapley", problem);
   o.study.control = control_of(o);
   std::cout << show_while(
       {.name = "measuring"}, [&] { return study(cases, o); }, o.quiet);
@@ -447,7 +445,7 @@ void add_attribute_shapley(CLI::App& app, int& status) {
   sub->callback([sub, o, &status] {
     if (!sub->get_subcommands().empty()) return;
     const bool is_fleet = !effective_fleet(o->daemon.fleet).urls.empty();
-    if (o->pass.on_workers && !is_fleet) status = complain("--on-workers needs --fleet");
+    if (o->pass.on_workers && !is_fleet) status = complain("attribute shapley", "--on-workers needs --fleet");
     else if (is_fleet && o->simulator.empty() && (o->source.empty() || o->pass.on_workers))
       status = exec_pass("attribute shapley", *sub, o->daemon.fleet, o->pass, o->source);
     else status = attribute(*o);

@@ -26,10 +26,10 @@ namespace {
 
 using namespace digd::causal;
 
-constexpr std::size_t max_bytes = std::size_t{1} << 30;
+constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
 constexpr std::size_t max_rows = 65'535, max_columns = 500;
 
-int complain(std::string_view text, std::string_view problem) {
+int complain_about(std::string_view text, std::string_view problem) {
   std::cerr << "digctl causal: " << text << (text.empty() ? "" : ": ") << problem << '\n';
   return wrong_use;
 }
@@ -97,7 +97,7 @@ class loader {
   std::string views(const std::vector<std::string>& files, beliefs& into) {
     for (const std::string& file : files) {
       std::string problem;
-      const auto text = read_file(file, max_bytes, problem);
+      const auto text = read_file(file, max_file_bytes, problem);
       if (!text) return shown(file) + ": " + problem;
       worldviews read = read_worldviews(*text);
       if (!read.problem.empty()) return shown(file) + ": " + read.problem;
@@ -127,7 +127,7 @@ class loader {
     if (!from_.lines.empty()) {
       if (!paths.empty()) return "name either runs or --lines";
       std::string problem;
-      const auto text = read_file(from_.lines, max_bytes, problem);
+      const auto text = read_file(from_.lines, max_file_bytes, problem);
       if (!text) return shown(from_.lines) + ": " + problem;
       out = factor_table_of_lines(*text, request);
       return check(out);
@@ -159,7 +159,7 @@ class loader {
     }
     for (const std::string& file : from_.factor_files) {
       std::string problem;
-      const auto text = read_file(file, max_bytes, problem);
+      const auto text = read_file(file, max_file_bytes, problem);
       if (text) problem = read_user_factors(*text, request.user);
       if (!problem.empty()) return shown(file) + ": " + problem;
     }
@@ -173,7 +173,7 @@ class loader {
                           from_.first_messages > 0;
     if (computes) return "factors and windows are computed from runs; " + shown(path) + " is a table already";
     std::string problem;
-    const auto text = read_file(path, max_bytes, problem);
+    const auto text = read_file(path, max_file_bytes, problem);
     if (!text) return shown(path) + ": " + problem;
     csv_result read = read_csv(*text, from_.discrete);
     if (!read.problem.empty()) return shown(path) + ": " + read.problem;
@@ -219,7 +219,7 @@ std::string load(loader& from, factor_rows& into, const std::string& outcome = {
 
 int write(const std::string& out, std::string_view text) {
   const std::string problem = write_file(out, text);
-  return problem.empty() ? done : complain(shown(out), problem);
+  return problem.empty() ? done : complain_about(shown(out), problem);
 }
 
 std::optional<learner> learner_named(const std::string& name) {
@@ -233,7 +233,7 @@ std::string read_findings(const std::string& file, std::vector<experiment>& into
   std::error_code none;
   if (file.empty() || (may_miss && !std::filesystem::exists(file, none))) return {};
   std::string problem;
-  const auto text = read_file(file, max_bytes, problem);
+  const auto text = read_file(file, max_file_bytes, problem);
   if (!text) return shown(file) + ": " + problem;
   experiments read = read_experiments(*text);
   into = std::move(read.experiments);
@@ -303,11 +303,12 @@ std::string misfit(const table& data, const causal_options& options) {
 
 // Lets workers read the runs. They need the factors of files and worldviews, which only this machine has, as options.
 int explain_on_workers(const causal_options& chosen, const loader& from, const CLI::App& app) {
-  if (effective_fleet(chosen.from.fleet).urls.empty()) return complain("", "--on-workers needs --fleet");
+  if (effective_fleet(chosen.from.fleet).urls.empty()) return complain_about("", "--on-workers needs --fleet");
   if (!chosen.from.paths.empty() || !chosen.from.csv.empty() || !chosen.from.lines.empty())
-    return complain("", "name runs or --fleet, not both");
+    return complain_about("", "name runs or --fleet, not both");
   factor_request request;
-  if (std::string problem = from.make_request(request, chosen.target); !problem.empty()) return complain("", problem);
+  if (std::string problem = from.make_request(request, chosen.target); !problem.empty())
+    return complain_about("", problem);
   std::vector<std::string> factors;
   factors.reserve(request.user.size());
   for (const auto& [name, expression] : request.user) {
@@ -321,19 +322,20 @@ int run_explain(const causal_options& chosen, const CLI::App& app) {
   believed.settings = chosen.settings;
   believed.outcomes = chosen.outcomes;
   loader from(chosen.from);
-  if (std::string problem = from.views(chosen.from.views, believed); !problem.empty()) return complain("", problem);
+  if (std::string problem = from.views(chosen.from.views, believed); !problem.empty())
+    return complain_about("", problem);
   if (std::string problem = read_findings(chosen.experiments, believed.experiments, false); !problem.empty())
-    return complain("", problem);
+    return complain_about("", problem);
   if (chosen.pass.on_workers) return explain_on_workers(chosen, from, app);
   factor_rows rows;
-  if (std::string problem = load(from, rows, chosen.target); !problem.empty()) return complain("", problem);
+  if (std::string problem = load(from, rows, chosen.target); !problem.empty()) return complain_about("", problem);
   leave_out(rows, chosen);
   const auto target = rows.data.find(chosen.target);
   if (!target) {
     for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
-    return complain("", "there is no column " + plain(chosen.target) + " to explain (--target)");
+    return complain_about("", "there is no column " + plain(chosen.target) + " to explain (--target)");
   }
-  if (std::string problem = misfit(rows.data, chosen); !problem.empty()) return complain("", problem);
+  if (std::string problem = misfit(rows.data, chosen); !problem.empty()) return complain_about("", problem);
   mention_length(rows, chosen);
   analysis_options options;
   options.learner = *learner_named(chosen.text);
@@ -342,7 +344,7 @@ int run_explain(const causal_options& chosen, const CLI::App& app) {
   options.gate.permutations = chosen.permutations;
   std::string problem;
   options.gate.cluster = clusters_by(rows, chosen.clusters, problem);
-  if (!problem.empty()) return complain("--cluster", problem);
+  if (!problem.empty()) return complain_about("--cluster", problem);
   options.structure.kind = structure_named(chosen.structure);
   options.structure.score.kind = score_named(chosen.score);
   std::vector<worldview_status> statuses = apply_beliefs(rows.data, believed, options, rows.notes);
@@ -365,11 +367,12 @@ int run_factors(const causal_options& options) {
   loader from(options.from);
   if (options.as_lines) {
     std::string lines;
-    if (std::string problem = from.load_lines(lines, options.target); !problem.empty()) return complain("", problem);
+    if (std::string problem = from.load_lines(lines, options.target); !problem.empty())
+      return complain_about("", problem);
     return write(options.out, lines);
   }
   factor_rows rows;
-  if (std::string problem = load(from, rows); !problem.empty()) return complain("", problem);
+  if (std::string problem = load(from, rows); !problem.empty()) return complain_about("", problem);
   for (const std::string& n : rows.notes) std::cerr << "Note: " << n << '\n';
   return write(options.out, factor_csv(rows));
 }
@@ -379,9 +382,9 @@ int run_eval(const causal_options& chosen) {
   options.seed = chosen.seed;
   options.compare = chosen.compare;
   if (const std::string problem = no_folder_reason(chosen.from.paths.front()); !problem.empty())
-    return complain(shown(chosen.from.paths.front()), problem);
+    return complain_about(shown(chosen.from.paths.front()), problem);
   const evaluation e = show_while({.name = "measuring"}, [&] { return evaluate(chosen.from.paths.front(), options); });
-  if (!e.problem.empty()) return complain(shown(chosen.from.paths.front()), e.problem);
+  if (!e.problem.empty()) return complain_about(shown(chosen.from.paths.front()), e.problem);
   return write(chosen.out, chosen.format == "json" ? evaluation_json(e) : evaluation_text(e));
 }
 
@@ -399,7 +402,7 @@ std::string side(const std::string& path, const causal_options& options, std::st
   }
   for (const std::string& file : from.factor_files) {
     std::string problem;
-    const auto text = read_file(file, max_bytes, problem);
+    const auto text = read_file(file, max_file_bytes, problem);
     if (text) problem = read_user_factors(*text, request.user);
     if (!problem.empty()) return shown(file) + ": " + problem;
   }
@@ -430,7 +433,7 @@ int run_verify(const causal_options& chosen) {
   std::string pair_by = chosen.pair_by;
   for (std::size_t i = 0; i < 2; ++i) {
     if (std::string problem = side(chosen.from.paths[i], chosen, pair_by, i == 0 ? a : b); !problem.empty()) {
-      return complain(shown(chosen.from.paths[i]), problem);
+      return complain_about(shown(chosen.from.paths[i]), problem);
     }
   }
   verify_options options;
@@ -438,11 +441,11 @@ int run_verify(const causal_options& chosen) {
   options.outcome = chosen.target;
   options.pair_by = pair_by;
   const verification v = verify(a, b, options);
-  if (!v.problem.empty()) return complain("", v.problem);
+  if (!v.problem.empty()) return complain_about("", v.problem);
   if (!chosen.experiments.empty()) {
     std::vector<experiment> experiments;
     if (std::string problem = read_findings(chosen.experiments, experiments, true); !problem.empty())
-      return complain("", problem);
+      return complain_about("", problem);
     std::erase_if(experiments, [&](const experiment& e) { return e.from == v.result.from && e.to == v.result.to; });
     experiments.push_back(v.result);
     if (const int status = write(chosen.experiments, write_experiments(experiments)); status != done) return status;

@@ -102,6 +102,15 @@ bool has_setting(const toml::table& text, const config_edit& edit) {
 
 }  // namespace
 
+std::string toml_list(const std::vector<std::string>& texts) {
+  std::string out = "[";
+  for (const std::string& text : texts) {
+    if (out.size() > 1) out += ", ";
+    append_quoted(out, text);
+  }
+  return out + ']';
+}
+
 std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule,
                                                     std::string& problem) {
   const auto table = parsed(toml_text, problem);

@@ -20,6 +20,9 @@ struct config_edit {
 std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule,
                                                     std::string& problem);
 
+// An array of strings, as TOML writes it.
+std::string toml_list(const std::vector<std::string>& texts);
+
 // Returns an error sentence; empty on success.
 std::string apply_edit(const config_edit& edit, std::string& toml_text);
 

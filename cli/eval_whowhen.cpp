@@ -18,6 +18,7 @@
 #include "analysis/whowhen/structure_game.h"
 #include "analysis/whowhen/validate.h"
 #include "cli/commands.h"
+#include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/llm_options.h"
 #include "cli/printable.h"
@@ -41,18 +42,13 @@ struct eval_options {
 
 const std::string cross_validated = "chief (cv)";
 
-int complain(std::string_view command, std::string_view problem) {
-  std::cerr << "digctl " << command << ": " << problem << '\n';
-  return wrong_use;
-}
-
 int print(const eval_options& options, const whowhen::results& r, std::string_view command) {
   const std::string reference = options.cv || options.nested ? cross_validated : std::string();
   std::cout << (options.format == "json" ? whowhen::as_json(r, reference) + "\n"
                                          : printable_lines(whowhen::as_table(r) + whowhen::paired_table(r, reference)));
   if (options.svg.empty()) return done;
   const std::string problem = write_file(options.svg, whowhen::as_svg(r));
-  return problem.empty() ? done : complain(command, shown(options.svg) + ": " + problem);
+  return problem.empty() ? done : complain(std::string(command), shown(options.svg) + ": " + problem);
 }
 
 // Empty, or the reason why it could not be written.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/quote.h"
+#include "cli/json_fields.h"
 
 namespace digd::cli {
 
@@ -14,12 +15,6 @@ namespace json = boost::json;
 namespace {
 
 using tone = table::tone;
-
-std::string_view text_of(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  const json::string* text = found ? found->if_string() : nullptr;
-  return text ? std::string_view(text->data(), text->size()) : std::string_view{};
-}
 
 std::string names_of(const json::object& from, std::string_view key) {
   std::string names;
@@ -47,15 +42,15 @@ std::string on_one_line(std::string_view text) {
 }
 
 table::row acted(std::string seq, const json::object& object) {
-  const std::string_view action = text_of(object, "action");
+  const std::string_view action = text_in(object, "action");
   const tone action_tone = action == "deliver" ? tone::quiet : action == "inject" ? tone::warning : tone::bad;
-  std::string_view event = text_of(object, "event");
-  if (event.empty()) event = text_of(object, "id");
+  std::string_view event = text_in(object, "event");
+  if (event.empty()) event = text_in(object, "id");
   return {{std::move(seq), tone::quiet},
           {quoted_or_dash(event)},
           {std::string(action), action_tone},
           {names_of(object, "recipients")},
-          {on_one_line(text_of(object, "inject")), action == "deliver" ? tone::quiet : tone::plain}};
+          {on_one_line(text_in(object, "inject")), action == "deliver" ? tone::quiet : tone::plain}};
 }
 
 }  // namespace
@@ -72,16 +67,16 @@ void add_frame(table& to, std::string_view frame) {
   const json::value parsed = json::parse(json::string_view(frame.data(), frame.size()), ec);
   if (ec || !parsed.is_object()) return;
   const json::object& object = parsed.get_object();
-  const std::string_view type = text_of(object, "type");
-  const std::string_view session = text_of(object, "session");
+  const std::string_view type = text_in(object, "type");
+  const std::string_view session = text_in(object, "session");
   const auto seq = [&] { return (session.empty() ? "" : digd::quoted(session) + " ") + number_of(object, "seq"); };
   if (type == "intervention") return to.add(acted(session.empty() ? "-" : digd::quoted(session) + " -", object));
   if (type == "error") {
     return to.add({{seq(), tone::quiet},
-                   {quoted_or_dash(text_of(object, "field"))},
-                   {std::string(text_of(object, "code")), tone::bad},
+                   {quoted_or_dash(text_in(object, "field"))},
+                   {std::string(text_in(object, "code")), tone::bad},
                    {"-"},
-                   {on_one_line(text_of(object, "message"))}});
+                   {on_one_line(text_in(object, "message"))}});
   }
   const json::value* verdicts = type == "verdicts" ? object.if_contains("verdicts") : nullptr;
   if (!verdicts || !verdicts->is_array()) return;

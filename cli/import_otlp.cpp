@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/progress.h"
 #include "ingest/otlp/import.h"
@@ -22,11 +23,6 @@ struct otlp_options {
   bool quiet = false;
   otlp::import_options options;
 };
-
-int complain(const std::string& problem) {
-  std::cerr << "digctl import otlp: " << problem << '\n';
-  return wrong_use;
-}
 
 bool read_all(const otlp_options& options, std::vector<otlp::span>& spans, progress& progress) {
   bool well = true;
@@ -47,7 +43,7 @@ bool read_all(const otlp_options& options, std::vector<otlp::span>& spans, progr
     well = well && problem.empty();
     if (problem.empty()) continue;
     const auto held = progress.pause();
-    complain(shown(file) + ": " + problem);
+    complain("import otlp", shown(file) + ": " + problem);
   }
   return well;
 }
@@ -67,18 +63,19 @@ int run(const otlp_options& options) {
   shown_progress->begin({.name = "finding the runs"});
   const otlp::import_outcome runs = otlp::import_spans(std::move(spans), options.options);
   shown_progress.reset();
-  if (is_empty) return well ? complain("there are no spans in these files") : wrong_use;
-  if (!runs) return complain(runs.error().message);
+  if (is_empty) return well ? complain("import otlp", "there are no spans in these files") : wrong_use;
+  if (!runs) return complain("import otlp", runs.error().message);
   std::error_code failed;
   const bool into_folder = fs::is_directory(options.out, failed) || options.out.ends_with('/');
   if (runs->size() > 1 && !into_folder) {
-    return complain("there are " + std::to_string(runs->size()) +
-                    " runs in these spans: name a folder for their traces with -o FOLDER/");
+    return complain("import otlp", "there are " + std::to_string(runs->size()) +
+                                       " runs in these spans: name a folder for their traces with -o FOLDER/");
   }
   if (into_folder) fs::create_directories(options.out, failed);
   for (const otlp::imported_run& imported_run : *runs) {
     const fs::path to = into_folder ? fs::path(options.out) / (imported_run.id + ".jsonl") : fs::path(options.out);
-    if (const std::string problem = write_trace(to, imported_run.trace); !problem.empty()) return complain(problem);
+    if (const std::string problem = write_trace(to, imported_run.trace); !problem.empty())
+      return complain("import otlp", problem);
     if (!options.quiet)
       std::cerr << imported_run.id << (to == "-" ? "" : " -> " + shown(to)) << ": "
                 << importers::describe(imported_run.trace.counts) << '\n';

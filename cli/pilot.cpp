@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/config_edit.h"
 #include "cli/files.h"
+#include "cli/json_fields.h"
 #include "cli/local_time.h"
 #include "cli/printable.h"
 #include "cli/progress.h"
@@ -47,29 +48,6 @@ struct pilot_options {
 };
 
 // ---- reading the answer: a missing member counts as empty
-
-const json::object& object_in(const json::object& from, std::string_view key) {
-  static const json::object none;
-  const json::value* found = from.if_contains(key);
-  return found != nullptr && found->is_object() ? found->get_object() : none;
-}
-
-const json::array& array_in(const json::object& from, std::string_view key) {
-  static const json::array none;
-  const json::value* found = from.if_contains(key);
-  return found != nullptr && found->is_array() ? found->get_array() : none;
-}
-
-std::string text_in(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  const json::string* text = found != nullptr ? found->if_string() : nullptr;
-  return text != nullptr ? std::string(text->data(), text->size()) : std::string();
-}
-
-std::int64_t count_in(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
-}
 
 std::optional<double> real_in(const json::object& from, std::string_view key) {
   const json::value* found = from.if_contains(key);
@@ -118,16 +96,16 @@ std::string outcomes_text(const json::object& sum) {
                                                        {"open", "still open"}};
   std::string out;
   for (const auto& [key, word] : words) {
-    if (const auto n = count_in(ended, key); n > 0) out += (out.empty() ? "" : ", ") + std::to_string(n) + ' ' + word;
+    if (const auto n = integer_in(ended, key); n > 0) out += (out.empty() ? "" : ", ") + std::to_string(n) + ' ' + word;
   }
   return out;
 }
 
-// ---- the report
+// ---- what the pilot found
 
-class report {
+class pilot_printer {
  public:
-  report(const json::object& pilot, const pilot_options& options, std::string address)
+  pilot_printer(const json::object& pilot, const pilot_options& options, std::string address)
       : pilot_(pilot), options_(options), address_(std::move(address)), width_(options.terminal.columns()) {}
 
   void print() const {
@@ -135,10 +113,7 @@ class report {
     print_places();
     print_canary();
     print_precision();
-    if (const json::value* left = pilot_.if_contains("left_out");
-        left != nullptr && left->is_bool() && left->get_bool()) {
-      line("The answer is cut; request a shorter time with --since.");
-    }
+    if (is_true(pilot_, "left_out")) line("The answer is cut; request a shorter time with --since.");
   }
 
  private:
@@ -156,18 +131,18 @@ class report {
   void print_sums() const {
     const json::object& runs = object_in(pilot_, "runs");
     const json::object& intervened = object_in(pilot_, "intervened");
-    const std::int64_t total = count_in(runs, "total"), touched = count_in(intervened, "runs");
+    const std::int64_t total = integer_in(runs, "total"), touched = integer_in(intervened, "runs");
     std::string modes;
     for (const auto& [mode, n] : object_in(runs, "modes")) {
       if (n.is_int64()) modes += (modes.empty() ? "" : ", ") + std::to_string(n.get_int64()) + ' ' + printable(mode);
     }
-    line("Since " + local_time(count_in(pilot_, "since_ms"), "%Y-%m-%d %H:%M") + ": " + counted(total, "run") +
+    line("Since " + local_time(integer_in(pilot_, "since_ms"), "%Y-%m-%d %H:%M") + ": " + counted(total, "run") +
          (modes.empty() ? "" : " (" + modes + ")") + ".");
     if (total == 0) return;
     if (touched == 0) return line("digd intervened in none of them, nor would it have in shadow.");
-    line("digd would have intervened in " + std::to_string(count_in(intervened, "would")) + " of " +
-         counted(total, "run") + " and did intervene in " + std::to_string(count_in(intervened, "did")) + ".");
-    const std::int64_t badly = count_in(intervened, "ended_badly");
+    line("digd would have intervened in " + std::to_string(integer_in(intervened, "would")) + " of " +
+         counted(total, "run") + " and did intervene in " + std::to_string(integer_in(intervened, "did")) + ".");
+    const std::int64_t badly = integer_in(intervened, "ended_badly");
     line("Of these " + counted(touched, "run") + ", " + std::to_string(badly) + " ended badly anyway (" +
          outcomes_text(intervened) + ").");
     std::cout << '\n';
@@ -176,9 +151,9 @@ class report {
       if (!item.is_object()) continue;
       const json::object& rule = item.get_object();
       sums.add({{printable(text_in(rule, "rule"))},
-                {std::to_string(count_in(rule, "runs"))},
-                {std::to_string(count_in(rule, "would"))},
-                {std::to_string(count_in(rule, "did"))}});
+                {std::to_string(integer_in(rule, "runs"))},
+                {std::to_string(integer_in(rule, "would"))},
+                {std::to_string(integer_in(rule, "did"))}});
     }
     sums.print(std::cout);
   }
@@ -190,13 +165,13 @@ class report {
   }
 
   void print_place(const json::object& place) const {
-    const std::string rule = text_in(place, "rule"), agent = text_in(place, "agent"), where = text_in(place, "place");
+    const std::string rule(text_in(place, "rule")), agent(text_in(place, "agent")), where(text_in(place, "place"));
     const std::string name = rule + (agent.empty() ? "" : '@' + agent);
-    const std::int64_t would = count_in(place, "would"), did = count_in(place, "did");
+    const std::int64_t would = integer_in(place, "would"), did = integer_in(place, "did");
     std::cout << '\n'
               << toned(picture::safe(name), did > 0 ? table::tone::good : table::tone::warning)
               << (where.empty() ? "" : "   " + picture::safe(where)) << '\n';
-    line("In " + counted(count_in(place, "runs"), "run") + ": would have intervened " + times(would) + ", did " +
+    line("In " + counted(integer_in(place, "runs"), "run") + ": would have intervened " + times(would) + ", did " +
              times(did) + ". Ended: " + outcomes_text(place) + ".",
          2);
     for (const json::value& item : array_in(place, "examples")) {
@@ -207,7 +182,7 @@ class report {
 
   void print_example(const json::object& example) const {
     line(printable(text_in(example, "reason")), 2);
-    const std::string run = text_in(example, "run"), ended = text_in(example, "ended");
+    const std::string_view run = text_in(example, "run"), ended = text_in(example, "ended");
     const std::string where =
         address_.empty() ? "run " + digd::quoted(run) : address_ + printable(text_in(example, "link"));
     std::cout << "    " << where << "   detection " << printable(text_in(example, "detection")) << ", "
@@ -216,7 +191,7 @@ class report {
 
   void print_judged(const json::object& place, const std::string& name) const {
     const json::object& judged = object_in(place, "judged");
-    const std::int64_t right = count_in(judged, "right"), wrong = count_in(judged, "wrong");
+    const std::int64_t right = integer_in(judged, "right"), wrong = integer_in(judged, "wrong");
     if (right + wrong > 0) line("Judged: " + std::to_string(right) + " right, " + std::to_string(wrong) + " wrong.", 2);
     if (const std::string word = shell_word(name); !word.empty()) {
       std::cout << "  " << toned("To silence this: digctl pilot --fine " + word, table::tone::quiet) << '\n';
@@ -236,8 +211,8 @@ class report {
     const json::object &groups = object_in(canary, "groups"), &difference = object_in(canary, "difference");
     const json::object &enforced = object_in(groups, "enforce"), &shadowed = object_in(groups, "shadow");
     std::cout << '\n';
-    line("Canary: " + counted(count_in(enforced, "runs"), "run") + " enforced, " +
-         counted(count_in(shadowed, "runs"), "run") + " in shadow.");
+    line("Canary: " + counted(integer_in(enforced, "runs"), "run") + " enforced, " +
+         counted(integer_in(shadowed, "runs"), "run") + " in shadow.");
     table rows({"", "enforce", "shadow", "difference"}, table_look(options_.terminal));
     const auto row = [&](const std::string& title, const json::object& a, const json::object& b, const json::object& d,
                          bool as_share) {
@@ -273,8 +248,8 @@ class report {
       const json::object& week = item.get_object();
       rows.add({{printable(text_in(week, "rule"))},
                 {printable(text_in(week, "week"))},
-                {std::to_string(count_in(week, "right"))},
-                {std::to_string(count_in(week, "wrong"))},
+                {std::to_string(integer_in(week, "right"))},
+                {std::to_string(integer_in(week, "wrong"))},
                 {shown(object_in(week, "precision"), true)}});
     }
     rows.print(std::cout);
@@ -289,7 +264,7 @@ class report {
 // ---- `--fine`: what the user silences
 
 // By rule: the agents to silence it for; none: for all agents.
-using fine_rules = std::map<std::string, std::vector<std::string>>;
+using fine_rules = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 std::optional<fine_rules> read_fine(const std::vector<std::string>& texts) {
   fine_rules out;
@@ -320,15 +295,9 @@ std::optional<fine_rules> read_fine(const std::vector<std::string>& texts) {
   return out;
 }
 
-std::string list_of(const std::vector<std::string>& names) {
-  std::string out = "[";
-  for (const std::string& item : names) out += (out.size() > 1 ? ", " : "") + digd::quoted(item);
-  return out + ']';
-}
-
 config_edit edit_for(const std::string& rule, const std::vector<std::string>& agents) {
   if (agents.empty()) return {.rule = rule, .key = "mode", .literal = "\"observe\""};
-  return {.rule = rule, .key = "except", .literal = list_of(agents)};
+  return {.rule = rule, .key = "except", .literal = toml_list(agents)};
 }
 
 // {"orphaned_event":{"except":["critic"]}}: valid both as Python and as JSON.
@@ -357,8 +326,8 @@ silenced silenced_by(const fine_rules& fine, const json::object& pilot) {
     if (found == fine.end()) continue;
     const auto& agents = found->second;
     if (!agents.empty() && std::find(agents.begin(), agents.end(), text_in(place, "agent")) == agents.end()) continue;
-    sum.would += count_in(place, "would");
-    sum.did += count_in(place, "did");
+    sum.would += integer_in(place, "would");
+    sum.did += integer_in(place, "did");
   }
   return sum;
 }
@@ -421,7 +390,7 @@ int print_silencing(const pilot_options& options) {
     print_fine(*fine);
   }
   if (problem.empty()) {
-    std::cerr << "Since " << local_time(count_in(pilot, "since_ms"), "%Y-%m-%d %H:%M") << " this would have silenced "
+    std::cerr << "Since " << local_time(integer_in(pilot, "since_ms"), "%Y-%m-%d %H:%M") << " this would have silenced "
               << counted(sum.would, "healing") << " that digd would have done, and " << sum.did
               << " that it did. They would still be detected.\n";
   }
@@ -448,7 +417,7 @@ int pilot(const pilot_options& options) {
   if (options.format == "json") {
     std::cout << printable(json::serialize(answer)) << '\n';
   } else {
-    report(answer, options, dashboard_of(options.daemon)).print();
+    pilot_printer(answer, options, dashboard_of(options.daemon)).print();
   }
   return done;
 }

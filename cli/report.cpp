@@ -36,10 +36,6 @@ struct report_options {
   daemon_options daemon;
 };
 
-int complain(const report_options& options, const std::string& problem) {
-  return cli::complain("report", shown(options.source) + ": " + problem);
-}
-
 #ifdef DIGD_ANALYSIS
 
 constexpr std::size_t max_held_bytes = std::size_t{256} << 20, max_causes_bytes = std::size_t{64} << 20;
@@ -68,7 +64,7 @@ std::optional<std::vector<report::part>> attributed(const report_options& chosen
     auto read = read_file(chosen.causes, max_causes_bytes, problem);
     if (!read) {
       const auto held = progress.pause();
-      complain(chosen, shown(chosen.causes) + ": " + problem);
+      complain("report", shown(chosen.source) + ": " + shown(chosen.causes) + ": " + problem);
       return {};
     }
     causes = std::move(*read);
@@ -125,7 +121,7 @@ int write(report_options& options) {
   });
   if (!from.problem.empty()) {
     shown_progress.reset();
-    return complain(options, from.problem);
+    return complain("report", shown(options.source) + ": " + from.problem);
   }
   const auto parts = attributed(options, trace, from, *shown_progress);
   if (!parts) return wrong_use;
@@ -135,7 +131,8 @@ int write(report_options& options) {
   const std::string problem = write_as(options.format, options.out, from, *parts, document);
   shown_progress.reset();
   if (!problem.empty()) {
-    return complain(options, (options.out == "-" ? "" : shown(options.out) + ": ") + problem);
+    return complain("report",
+                    shown(options.source) + ": " + (options.out == "-" ? "" : shown(options.out) + ": ") + problem);
   }
   return done;
 }

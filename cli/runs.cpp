@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/json_fields.h"
 #include "cli/json_records.h"
 #include "cli/local_time.h"
 #include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/run_source.h"
+#include "cli/size_text.h"
 #include "cli/terminal_options.h"
 #include "report/picture/text.h"
 
@@ -28,46 +30,23 @@ struct runs_options {
 
 constexpr std::size_t rows_at_once = 200;
 
-std::string text_of(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  const json::string* text = found ? found->if_string() : nullptr;
-  return text ? std::string(text->data(), text->size()) : std::string();
-}
-
-std::int64_t number_of(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  return found && found->is_int64() ? found->get_int64() : 0;
-}
-
-// 1234567 as "1.2 MB".
-std::string bytes_for_people(std::int64_t bytes) {
-  constexpr const char* units[] = {"B", "kB", "MB", "GB", "TB"};
-  double value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < std::size(units); ++unit) value /= 1000;
-  char out[32];
-  std::snprintf(out, sizeof out, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return out;
-}
-
-table::row row_of(const json::object& run) {
+table::row run_row(const json::object& run) {
   using tone = table::tone;
-  const json::value* found = run.if_contains("counts");
-  const json::object counts = found && found->is_object() ? found->get_object() : json::object();
-  const std::string ended = text_of(run, "ended");
-  const std::int64_t detections = number_of(counts, "detections"), healed = number_of(counts, "healed");
+  const json::object& counts = object_in(run, "counts");
+  const std::string_view ended = text_in(run, "ended");
+  const std::int64_t detections = integer_in(counts, "detections"), healed = integer_in(counts, "healed");
   const tone state = ended.empty()        ? tone::plain
                      : ended == "success" ? tone::good
                      : ended == "unknown" ? tone::quiet
                                           : tone::bad;
-  return {{local_time(number_of(run, "opened_ms"), "%Y-%m-%d %H:%M:%S"), tone::quiet},
+  return {{local_time(integer_in(run, "opened_ms"), "%Y-%m-%d %H:%M:%S"), tone::quiet},
           {ended.empty() ? "open" : printable(ended), state},
-          {printable(text_of(run, "mode"))},
-          {std::to_string(number_of(counts, "messages"))},
+          {printable(text_in(run, "mode"))},
+          {std::to_string(integer_in(counts, "messages"))},
           {std::to_string(detections), detections > healed ? tone::warning : tone::plain},
           {std::to_string(healed), healed > 0 ? tone::good : tone::plain},
-          {bytes_for_people(number_of(run, "bytes")), tone::quiet},
-          {picture::safe(text_of(run, "run"))}};
+          {size_text(static_cast<std::uint64_t>(integer_in(run, "bytes"))), tone::quiet},
+          {picture::safe(text_in(run, "run"))}};
 }
 
 int list(const runs_options& options) {
@@ -86,7 +65,7 @@ int list(const runs_options& options) {
     if (records.is_on()) {
       records.add(printable(json::serialize(run)));
     } else {
-      rows.add(row_of(run));
+      rows.add(run_row(run));
       if (rows.waiting() >= rows_at_once) rows.print(std::cout);
     }
     return std::cout.good() && (options.limit == 0 || count < options.limit);

@@ -23,6 +23,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/feed_lines.h"
+#include "cli/json_fields.h"
 #include "cli/json_records.h"
 #include "cli/local_time.h"
 #include "cli/printable.h"
@@ -66,11 +67,6 @@ void pause_for(std::chrono::milliseconds time) {
     std::this_thread::sleep_for(std::min(signal_check, time));
 }
 
-std::int64_t number_in(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  return found && found->is_int64() ? found->get_int64() : 0;
-}
-
 // Unix time as the time of day; the count of another clock unchanged.
 std::string time_text(std::int64_t ts) {
   constexpr std::int64_t surely_unix_ms = 1'000'000'000'000;  // since 2001
@@ -103,7 +99,7 @@ class feed_printer {
       return;
     }
     const json::value* run = frame.if_contains("run");
-    std::string before = time_text(number_in(frame, "ts")) + "  ";
+    std::string before = time_text(integer_in(frame, "ts")) + "  ";
     if (!host.empty()) before += picture::safe(host) + "  ";
     if (options_.run.empty() && run && run->is_string()) {
       before += picture::safe({run->get_string().data(), run->get_string().size()}) + "  ";
@@ -192,7 +188,7 @@ class follower {
     const json::value value = json::parse(text, ec);
     if (ec || !value.is_object()) return;
     const json::object& frame = value.get_object();
-    const std::int64_t seq = number_in(frame, "seq");
+    const std::int64_t seq = integer_in(frame, "seq");
     if (seq != entry_) {
       entry_ = seq;
       shown_ = of_entry_ = 0;
@@ -217,10 +213,7 @@ class follower {
   bool was_connected_ = false, progress_ = false;
 };
 
-std::string text_in(const json::object& from, std::string_view key) {
-  const json::value* found = from.if_contains(key);
-  return found != nullptr && found->is_string() ? json::value_to<std::string>(*found) : std::string();
-}
+std::string string_in(const json::object& from, std::string_view key) { return std::string(text_in(from, key)); }
 
 // Calls `each` for the objects of a list.
 template <class Each>
@@ -235,28 +228,28 @@ void each_in(const json::object& from, std::string_view key, const Each& each) {
 // A message of the fleet's stream (docs/fleet.md) as a daemon would read it from its archive.
 archive::watched_entry entry_of(const json::object& message) {
   archive::watched_entry entry{
-      .id = number_in(message, "entry"),
-      .run = text_in(message, "run"),
-      .session = text_in(message, "session"),
-      .type = text_in(message, "type"),
-      .frame = text_in(message, "frame"),
-      .verdicts = text_in(message, "verdicts"),
+      .id = integer_in(message, "entry"),
+      .run = string_in(message, "run"),
+      .session = string_in(message, "session"),
+      .type = string_in(message, "type"),
+      .frame = string_in(message, "frame"),
+      .verdicts = string_in(message, "verdicts"),
       .kind =
           archive::entry_kind_from(text_in(message, "kind")).value_or(archive::entry_kind::run_opened),  // is not shown
-      .seq = static_cast<std::uint64_t>(number_in(message, "seq")),
-      .ts = number_in(message, "ts")};
+      .seq = static_cast<std::uint64_t>(integer_in(message, "seq")),
+      .ts = integer_in(message, "ts")};
   each_in(message, "detections", [&](const json::object& row) {
-    if (entry.detections.empty()) entry.first_detection = number_in(row, "id");
+    if (entry.detections.empty()) entry.first_detection = integer_in(row, "id");
     entry.detections.push_back(archive::join_detection(text_in(row, "detection"), text_in(row, "more_evidence")));
   });
   each_in(message, "interventions",
-          [&](const json::object& row) { entry.interventions.push_back(text_in(row, "intervention")); });
+          [&](const json::object& row) { entry.interventions.push_back(string_in(row, "intervention")); });
   each_in(message, "outcomes", [&](const json::object& row) {
-    archive::outcome_row outcome{.rule = text_in(row, "rule"),
-                                 .outcome = text_in(row, "outcome"),
-                                 .ts = number_in(row, "ts"),
-                                 .detected_ts = number_in(row, "detected_ts")};
-    if (const std::string event = text_in(row, "event"); !event.empty()) outcome.event = event;
+    archive::outcome_row outcome{.rule = string_in(row, "rule"),
+                                 .outcome = string_in(row, "outcome"),
+                                 .ts = integer_in(row, "ts"),
+                                 .detected_ts = integer_in(row, "detected_ts")};
+    if (const std::string event = string_in(row, "event"); !event.empty()) outcome.event = event;
     entry.outcomes.push_back(std::move(outcome));
   });
   archive::expand_verdicts(entry);
@@ -280,7 +273,7 @@ int tail_fleet(const tail_options& options, const fleet_options& fleet) {
       std::cerr << "digctl tail: listening\n";
       continue;
     }
-    const std::string host = text_in(message, "host");
+    const std::string host = string_in(message, "host");
     for (const std::string& text : stored::feed_frames(entry_of(message), options.payloads)) {
       json::object frame = json::parse(text).as_object();
       frame["tenant"] = text_in(message, "tenant");

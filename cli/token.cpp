@@ -12,6 +12,7 @@
 
 #include "base/quote.h"
 #include "cli/commands.h"
+#include "cli/config_edit.h"
 #include "net/new_token.h"
 
 namespace digd::cli {
@@ -24,19 +25,10 @@ struct token_options {
   std::uint64_t rate = 0, byte_rate = 0, max_connections = 0, max_runs = 0, max_bytes = 0;  // 0: no limit
 };
 
-std::string list_of(const std::vector<std::string>& texts) {
-  std::string out = "[";
-  for (const std::string& text : texts) {
-    if (out.size() > 1) out += ", ";
-    append_quoted(out, text);
-  }
-  return out + ']';
-}
-
 std::string entry_of(const token_options& asked, const net::new_token& token) {
   std::string out = "[[token]]\nname = " + digd::quoted(asked.name) + "\nsha256 = \"" + token.sha256 +
-                    "\"\nrights = " + list_of(asked.rights) + '\n';
-  if (!asked.runs.empty()) out += "runs = " + list_of(asked.runs) + '\n';
+                    "\"\nrights = " + toml_list(asked.rights) + '\n';
+  if (!asked.runs.empty()) out += "runs = " + toml_list(asked.runs) + '\n';
   const std::pair<std::string_view, std::uint64_t> limits[] = {{"rate", asked.rate},
                                                                {"byte_rate", asked.byte_rate},
                                                                {"max_connections", asked.max_connections},
