@@ -8,13 +8,12 @@ namespace digd::report {
 namespace {
 
 using picture::index;
-using picture::none;
 
 // Events and activations as one set of nodes: events first.
 class backwards {
  public:
   backwards(const picture::model& of, const std::vector<index>& targets)
-      : graph_(of), next_(of.events.size() + of.activations.size(), none), seen_(next_.size(), false) {
+      : graph_(of), next_(of.events.size() + of.activations.size(), picture::none), seen_(next_.size(), false) {
     std::deque<index> queue;
     for (const index t : targets) {
       if (seen_[t]) continue;
@@ -32,7 +31,7 @@ class backwards {
       });
       if (!is_root(at)) continue;
       const bool system = at < graph_.events.size() && graph_.events[at].system;
-      if (root_ == none || (root_is_system_ && !system)) {
+      if (root_ == picture::none || (root_is_system_ && !system)) {
         root_ = at;
         root_is_system_ = system;
       }
@@ -40,12 +39,12 @@ class backwards {
   }
 
   bool reached(index node) const { return seen_[node]; }
-  // The nearest root event, otherwise the nearest event that digd made; none: every path is a cycle.
+  // The nearest root event, otherwise the nearest event that digd made; picture::none: every path is a cycle.
   index root() const { return root_; }
   // From `node` to the target that it leads to.
   std::vector<index> path(index node) const {
     std::vector<index> indexes;
-    for (; node != none; node = next_[node]) indexes.push_back(node);
+    for (; node != picture::none; node = next_[node]) indexes.push_back(node);
     return indexes;
   }
 
@@ -60,7 +59,7 @@ class backwards {
   void each_cause(index node, Each each) const {
     const index events = static_cast<index>(graph_.events.size());
     if (node < events) {
-      if (graph_.events[node].source != none) each(events + graph_.events[node].source);
+      if (graph_.events[node].source != picture::none) each(events + graph_.events[node].source);
       return;
     }
     for (const picture::input& i : graph_.activations[node - events].inputs) each(i.event);
@@ -69,7 +68,7 @@ class backwards {
   const picture::model& graph_;
   std::vector<index> next_;  // towards the target
   std::vector<bool> seen_;
-  index root_ = none;
+  index root_ = picture::none;
   bool root_is_system_ = false;
 };
 
@@ -78,7 +77,7 @@ std::vector<index> places_of(const picture::model& graph, const detection& about
   constexpr std::size_t max_places = 8;
   std::vector<index> places;
   const auto add = [&](std::string_view id) {
-    if (const index e = graph.find_event(id); e != none && places.size() < max_places) places.push_back(e);
+    if (const index e = graph.find_event(id); e != picture::none && places.size() < max_places) places.push_back(e);
   };
   if (about.event) add(*about.event);
   if (!places.empty()) return places;
@@ -97,7 +96,7 @@ index node_of(const picture::model& graph, const blamed& suspect) {
   for (std::size_t v = 0; v < graph.activations.size() && !suspect.activation.empty(); ++v) {
     if (graph.activations[v].id == suspect.activation) return static_cast<index>(graph.events.size() + v);
   }
-  return suspect.event.empty() ? none : graph.find_event(suspect.event);
+  return suspect.event.empty() ? picture::none : graph.find_event(suspect.event);
 }
 
 std::vector<index> joined(std::vector<index> first, const std::vector<index>& then) {
@@ -106,7 +105,7 @@ std::vector<index> joined(std::vector<index> first, const std::vector<index>& th
 }
 
 std::vector<index> from_its_root(const backwards& to) {
-  return to.root() == none ? std::vector<index>{} : to.path(to.root());
+  return to.root() == picture::none ? std::vector<index>{} : to.path(to.root());
 }
 
 }  // namespace
@@ -118,7 +117,7 @@ lit_path light(const picture::model& graph, const std::vector<const detection*>&
   std::vector<index> path, places;
   for (const blamed& suspect : suspects) {
     const index culprit = node_of(graph, suspect);
-    if (culprit == none) continue;
+    if (culprit == picture::none) continue;
     for (std::size_t i = 0; i < std::min(found.size(), max_tried) && path.empty(); ++i) {
       places = places_of(graph, *found[i]);
       const backwards to_place(graph, places);

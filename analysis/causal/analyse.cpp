@@ -7,6 +7,7 @@
 #include "analysis/causal/embedding.h"
 #include "analysis/causal/factors/builtin.h"
 #include "analysis/causal/factors/plain_name.h"
+#include "analysis/causal/number_text.h"
 
 namespace digd::causal {
 
@@ -334,12 +335,6 @@ class work {
   std::vector<std::size_t> place_;  // in `kept_`
 };
 
-std::string figure(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
-}
-
 }  // namespace
 
 analysis analyse(const table& data, variable target, const analysis_options& options) {
@@ -362,7 +357,7 @@ std::string effect_words(const table& data, variable target, variable factor) {
       for (std::size_t r = 0; r < data.rows(); ++r) {
         if (x.codes[r] == level) sum += value(r), ++count;
       }
-      if (count > 0) out += (level ? ", " : " ") + figure(sum / count) + " (" + plain(x.labels[level]) + ")";
+      if (count > 0) out += (level ? ", " : " ") + three_digits(sum / count) + " (" + plain(x.labels[level]) + ")";
     }
     return out + '.';
   }
@@ -377,9 +372,9 @@ std::string effect_words(const table& data, variable target, variable factor) {
   }
   const auto size = static_cast<double>(third);
   return "From the third of the runs with the least " + plain(x.name) + " (up to " +
-         figure(x.values[order[third - 1]]) + ") to the third with the most (from " +
-         figure(x.values[order[data.rows() - third]]) + "), " + text + " changes from " + figure(low / size) + " to " +
-         figure(high / size) + '.';
+         three_digits(x.values[order[third - 1]]) + ") to the third with the most (from " +
+         three_digits(x.values[order[data.rows() - third]]) + "), " + text + " changes from " +
+         three_digits(low / size) + " to " + three_digits(high / size) + '.';
 }
 
 }  // namespace digd::causal

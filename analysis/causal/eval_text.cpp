@@ -18,7 +18,7 @@ std::string shown_value(const figure& f, double x) {
   return fixed(x, f.metric.find("SHD") != std::string::npos ? 1 : 3);
 }
 
-std::string verdict(const figure& f) {
+std::string verdict_text(const figure& f) {
   if (!f.has_aim) return "";
   if (f.reached()) return "reached";
   return f.is_aim ? "not reached (aim)" : "NOT REACHED";
@@ -42,7 +42,7 @@ std::string evaluation_text(const evaluation& e) {
     const std::string wanted = f.has_aim ? (f.at_most ? "<= " : ">= ") + shown_value(f, f.wanted) : "";
     const std::string interval = "[" + fixed(f.low, 3) + ", " + fixed(f.high, 3) + "]";
     row(f.data.c_str(), f.metric.c_str(), f.rows ? std::to_string(f.rows) : "-", std::to_string(f.slices),
-        shown_value(f, f.value), wanted, f.has_interval ? interval : verdict(f));
+        shown_value(f, f.value), wanted, f.has_interval ? interval : verdict_text(f));
   }
   return out;
 }

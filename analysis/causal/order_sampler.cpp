@@ -12,7 +12,7 @@ namespace digd::causal {
 
 namespace {
 
-constexpr double none = -std::numeric_limits<double>::infinity();
+constexpr double no_score = -std::numeric_limits<double>::infinity();
 constexpr double negligible = 25;  // e^-25 of the largest term
 
 struct parent_set {
@@ -53,7 +53,7 @@ class sampler {
  private:
   // Neighbours and Markov boundary in the start graph, then the best additions of a greedy search that ignores cycles.
   variables candidates_of(variable v, const pdag& start) {
-    std::vector<double> rank(n_, none);
+    std::vector<double> rank(n_, no_score);
     for (variable u : markov_boundary(start, v)) rank[u] = 1e12;
     for (variable u : start.neighbours(v)) rank[u] = 1e15;
     for (const auto& [from, to] : options_.known.required) {
@@ -121,14 +121,14 @@ class sampler {
   // ln of the sum of exp(score) over the parent sets that the order allows.
   double weight(variable v) const {
     const std::uint32_t allowed = before(v);
-    double top = none, sum = 0;
+    double top = no_score, sum = 0;
     for (const parent_set& s : choices_[v].sets) {
       if ((s.mask & ~allowed) != 0) continue;
-      if (top == none) top = s.score;
+      if (top == no_score) top = s.score;
       if (s.score < top - negligible) break;
       sum += std::exp(s.score - top);
     }
-    return top == none ? -1e15 : top + std::log(sum);
+    return top == no_score ? -1e15 : top + std::log(sum);
   }
 
   void swap_places(std::size_t i) {
@@ -165,11 +165,11 @@ class sampler {
     for (variable v = 0; v < n_; ++v) {
       const std::uint32_t allowed = before(v);
       double left = std::log(chance_.uniform() + 1e-300) + weight(v);
-      double sum = 0, top = none;
+      double sum = 0, top = no_score;
       std::uint32_t chosen = 0;
       for (const parent_set& s : choices_[v].sets) {
         if ((s.mask & ~allowed) != 0) continue;
-        if (top == none) top = s.score;
+        if (top == no_score) top = s.score;
         chosen = s.mask;
         sum += std::exp(s.score - top);
         if (top + std::log(sum) >= left || s.score < top - negligible) break;

@@ -10,20 +10,20 @@ namespace digd::causal {
 
 namespace {
 
-constexpr double none = -std::numeric_limits<double>::infinity();
+constexpr double no_gain = -std::numeric_limits<double>::infinity();
 
 enum class change_kind : std::uint8_t { add, remove, reverse };
 
 struct change {
   change_kind kind = change_kind::add;
   variable from = 0, to = 0;
-  double gain = none;
+  double gain = no_gain;
 };
 
 class search {
  public:
   search(score_cache& score, const tabu_options& options)
-      : score_(score), options_(options), n_(score.size()), dag_(n_), own_(n_, 0), gain_(n_ * n_, none) {
+      : score_(score), options_(options), n_(score.size()), dag_(n_), own_(n_, 0), gain_(n_ * n_, no_gain) {
     for (const auto& [from, to] : options_.known.required) {
       if (from != to && !reaches(to, from)) dag_.direct(from, to);
     }
@@ -41,7 +41,7 @@ class search {
     seen_.push_back(hash_);
     for (std::size_t without = 0; without < options_.patience;) {
       const change next = best_change();
-      if (next.gain == none) break;
+      if (next.gain == no_gain) break;
       apply(next);
       seen_.push_back(hash_);
       if (seen_.size() > options_.memory) seen_.pop_front();
@@ -74,7 +74,7 @@ class search {
       if (place != with.end() && *place == u) {
         with.erase(place);
       } else if (now.size() >= options_.max_parents || options_.known.forbids(u, v)) {
-        gain_[u * n_ + v] = none;
+        gain_[u * n_ + v] = no_gain;
         continue;
       } else {
         with.insert(place, u);

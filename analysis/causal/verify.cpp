@@ -10,6 +10,7 @@
 
 #include "analysis/causal/ci_test.h"
 #include "analysis/causal/factors/plain_name.h"
+#include "analysis/causal/number_text.h"
 #include "base/json_writer.h"
 
 namespace digd::causal {
@@ -91,39 +92,33 @@ bool is_negligible(const paired_test& t, double margin, double level) {
   return (margin - std::abs(t.mean_change)) / se > bound;
 }
 
-std::string shown(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
-}
-
 void judge(verification& v, const verify_options& options) {
   const double moved = std::min(v.of_factor.wilcoxon_p, 1.0);
   const double p = v.is_binary ? v.of_outcome.sign_p : v.of_outcome.wilcoxon_p;
   v.result = {v.factor, v.outcome, finding_kind::open, 0, p, v.of_outcome.pairs};
-  const std::string did = "From A to B " + plain(v.factor) + " changed by " + shown(v.of_factor.mean_change) + " and " +
-                          plain(v.outcome) + " by " + shown(v.of_outcome.mean_change) + " on average over " +
-                          std::to_string(v.of_outcome.pairs) + " pairs (" + std::to_string(v.of_outcome.up) + " up, " +
-                          std::to_string(v.of_outcome.down) + " down). ";
+  const std::string did = "From A to B " + plain(v.factor) + " changed by " + three_digits(v.of_factor.mean_change) +
+                          " and " + plain(v.outcome) + " by " + three_digits(v.of_outcome.mean_change) +
+                          " on average over " + std::to_string(v.of_outcome.pairs) + " pairs (" +
+                          std::to_string(v.of_outcome.up) + " up, " + std::to_string(v.of_outcome.down) + " down). ";
   if (moved > options.level) {
-    v.words = did + "The factor did not change enough for a result (p = " + shown(moved) +
+    v.words = did + "The factor did not change enough for a result (p = " + three_digits(moved) +
               "): the experiment tested nothing.";
     return;
   }
   if (p <= options.level && v.of_outcome.mean_change != 0) {
     v.result.result = finding_kind::confirmed;
     v.result.sign = (v.of_outcome.mean_change > 0) == (v.of_factor.mean_change > 0) ? 1 : -1;
-    v.words =
-        did + "Confirmed (p = " + shown(p) + "): changing " + plain(v.factor) + " changes " + plain(v.outcome) + ".";
+    v.words = did + "Confirmed (p = " + three_digits(p) + "): changing " + plain(v.factor) + " changes " +
+              plain(v.outcome) + ".";
     return;
   }
   if (is_negligible(v.of_outcome, options.margin * v.outcome_sd, options.level)) {
     v.result.result = finding_kind::contradicted;
-    v.words = did + "Contradicted: the factor changed and the outcome did not, within " + shown(options.margin) +
+    v.words = did + "Contradicted: the factor changed and the outcome did not, within " + three_digits(options.margin) +
               " of its standard deviation.";
     return;
   }
-  v.words = did + "Open (p = " + shown(p) + "): a result needs more pairs.";
+  v.words = did + "Open (p = " + three_digits(p) + "): a result needs more pairs.";
 }
 
 }  // namespace
@@ -179,8 +174,8 @@ std::string verification_text(const verification& v) {
   for (const std::string& n : v.notes) out += "Note: " + n + ".\n";
   const auto line = [&](const std::string& name, const paired_test& t) {
     out += "  " + plain(name) + ": " + std::to_string(t.pairs) + " pairs, " + std::to_string(t.up) + " up, " +
-           std::to_string(t.down) + " down, sign test p = " + shown(t.sign_p) +
-           ", Wilcoxon p = " + shown(t.wilcoxon_p) + (t.exact ? " (exact)" : "") + '\n';
+           std::to_string(t.down) + " down, sign test p = " + three_digits(t.sign_p) +
+           ", Wilcoxon p = " + three_digits(t.wilcoxon_p) + (t.exact ? " (exact)" : "") + '\n';
   };
   line(v.factor, v.of_factor);
   line(v.outcome, v.of_outcome);

@@ -10,7 +10,7 @@ namespace digd::chief {
 
 namespace {
 
-const std::string executes = "what it runs does run, and gives something";
+const std::string code_runs = "what it runs does run, and gives something";
 const std::string grounded = "its values come from the question, from before, or from something run";
 const std::string on_topic = "its steps are about the goal";
 const std::string answers = "it ends with a result, not with an intention or a guess";
@@ -65,7 +65,7 @@ verdict_of_subtask judge_one(const flat_log& log, const subtask& sub, const virt
     if (can_be_blamed(log, i)) last_act = i;
     if (ungrounded[i]) unmet(grounded, i);
   }
-  if (ran == execution_state::failed || ran == execution_state::empty) unmet(executes, last_run);
+  if (ran == execution_state::failed || ran == execution_state::empty) unmet(code_runs, last_run);
   if (share_of(about, oracle.key_evidence) < 0.15) unmet(on_topic, sub.steps.front());
   const std::string end = lower(log.steps[last_act].text);
   if (assumes(end) || (!concludes(end) && speaks_of_failure(end))) unmet(answers, last_act);
@@ -88,7 +88,7 @@ std::vector<virtual_oracle> synthesize_oracles(const flat_log& log, const hierar
     o.preconditions = std::move(used[k]);
     o.key_evidence = first.form == step_form::instruction ? content_words(first.text) : asked;
     keep(o.key_evidence, 12);
-    o.acceptance = {executes, grounded, on_topic, answers};
+    o.acceptance = {code_runs, grounded, on_topic, answers};
     oracles.push_back(std::move(o));
   }
   return oracles;

@@ -17,7 +17,6 @@ constexpr std::string_view common[] = {
     "they",  "this",   "two",     "use",      "used",      "using",   "was",         "were",  "what",  "when",
     "where", "which",  "who",     "will",     "with",      "would",   "you",         "your"};
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_word(char c) { return is_digit(c) || is_lower(c) || is_upper(c); }

@@ -15,6 +15,7 @@ namespace digd::chief {
 // Sorted, without duplicates.
 using word_set = std::vector<std::string>;
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 std::string lower(std::string_view text);
 
 // Lower-case words of three letters or more and all numbers, without common English and the vocabulary of tasks.

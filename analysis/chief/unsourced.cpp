@@ -19,7 +19,6 @@ bool can_have_no_source(const flat_log& log, std::size_t step) {
 }
 
 bool has_two_digits_in_a_row(const std::string& value) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto both = [&](char a, char b) { return is_digit(a) && is_digit(b); };
   return std::adjacent_find(value.begin(), value.end(), both) != value.end();
 }

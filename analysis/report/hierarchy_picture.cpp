@@ -13,7 +13,7 @@ namespace digd::report {
 
 namespace {
 
-constexpr std::size_t max_subtasks = 16, max_steps = 5;
+constexpr std::size_t max_drawn_subtasks = 16, max_steps = 5;
 
 picture::svg_path path() { return picture::svg_path(picture::coordinates::tenths); }
 
@@ -64,7 +64,7 @@ class hierarchy_picture {
     };
     for (std::size_t k = 0; k < subtasks.size(); ++k) order.push_back(k);
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return matters(a) < matters(b); });
-    if (order.size() > max_subtasks) order.resize(max_subtasks);
+    if (order.size() > max_drawn_subtasks) order.resize(max_drawn_subtasks);
     std::sort(order.begin(), order.end());
     shown_ = order;
   }

@@ -19,7 +19,7 @@ namespace digd::report {
 namespace {
 
 constexpr double interval = 1.96;  // standard errors of a 95% interval
-constexpr std::size_t max_rows = 20, max_blamed = 5;
+constexpr std::size_t max_rows = 20, max_named = 5;
 
 // Sets its flag when the time is up or the caller's flag is set.
 class deadline {
@@ -177,7 +177,7 @@ void blame(part& out, const shapley::report& r) {
   const std::vector<double>& phi = r.result.phi.value;
   std::size_t rank = 0;
   for (const std::size_t p : highest_first(phi)) {
-    if (shapley::without_rounding(r.result.phi, p) <= 0 || ++rank > max_blamed) return;
+    if (shapley::without_rounding(r.result.phi, p) <= 0 || ++rank > max_named) return;
     out.blamed.push_back({.activation = r.game.players().name_of(static_cast<shapley::player_index>(p)),
                           .event = {},
                           .reason = fmt::format("number {} by Shapley value (φ = {})", rank,

@@ -25,7 +25,7 @@ std::vector<double> shapley_weights(std::size_t n) {
   return w;
 }
 
-struct part {
+struct exact_part {
   std::vector<double> phi;  // by active player
   std::uint64_t sets = 0;
 
@@ -51,8 +51,8 @@ void estimate_exactly(const game& game, const estimate_options& options, estimat
   const std::uint64_t chunk_sets = std::min<std::uint64_t>(sets, 4096);
   const std::size_t chunks = static_cast<std::size_t>(sets / chunk_sets);
 
-  const auto shape = [&](std::size_t, part& to) { to.phi.assign(n, 0.0); };
-  const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
+  const auto shape = [&](std::size_t, exact_part& to) { to.phi.assign(n, 0.0); };
+  const auto make = [&](evaluator& ask, std::size_t chunk, exact_part& to) {
     std::vector<lane_mask> masks(game.size(), every_lane);  // null players do not matter
     double v[lanes];
     for (std::uint64_t first = chunk * chunk_sets; first < (chunk + 1) * chunk_sets; first += lanes) {
@@ -73,11 +73,11 @@ void estimate_exactly(const game& game, const estimate_options& options, estimat
     return !options.control.stopped();
   };
   std::vector<exact_sum> sums(n);
-  const auto merge = [&](part& p) {
+  const auto merge = [&](exact_part& p) {
     for (std::size_t i = 0; i < n; ++i) sums[i].add(p.phi[i]);
     result.evaluations += p.sets;
   };
-  const std::size_t done = in_order<part>(game, chunks, options.control, shape, make, merge, result.problem);
+  const std::size_t done = in_order<exact_part>(game, chunks, options.control, shape, make, merge, result.problem);
   if (!result.problem.empty() || options.control.output != nullptr) return;
   if (done < chunks) {  // some of the sets determine no value of φ
     result.problem = "stopped before all sets were evaluated; exact values have no partial result";

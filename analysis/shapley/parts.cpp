@@ -8,7 +8,7 @@ namespace digd::shapley {
 
 namespace {
 
-constexpr std::string_view format_name = "digd.shapley.parts 1";
+constexpr std::string_view parts_format = "digd.shapley.parts 1";
 
 }  // namespace
 
@@ -20,14 +20,14 @@ bool part_output::add(std::size_t chunk, std::string_view part) {
   return true;
 }
 
-std::string part_output::file() const { return fmt::format("{} {} {}\n{}", format_name, estimate_, chunks_, parts_); }
+std::string part_output::file() const { return fmt::format("{} {} {}\n{}", parts_format, estimate_, chunks_, parts_); }
 
 std::string part_input::add_file(std::string text) {
   bytes_ += text.size();
   if (bytes_ > max_input_bytes) return "the parts of one estimate may have at most 1 GiB";
-  const std::string expected = fmt::format("{} {} ", format_name, estimate_);
+  const std::string expected = fmt::format("{} {} ", parts_format, estimate_);
   const std::size_t line_end = text.find('\n');
-  if (!text.starts_with(format_name) || line_end == std::string::npos) return "it has no parts of an estimate";
+  if (!text.starts_with(parts_format) || line_end == std::string::npos) return "it has no parts of an estimate";
   if (!text.starts_with(expected)) return "its parts belong to another run, other options or another version of digd";
   std::size_t chunks = 0;
   const auto read = std::from_chars(text.data() + expected.size(), text.data() + line_end, chunks);

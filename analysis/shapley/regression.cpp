@@ -187,7 +187,7 @@ struct chunk_of_rounds {
   std::uint64_t first = 0, count = 0;
 };
 
-struct part : normal_equations {
+struct regression_part : normal_equations {
   std::size_t group = 0;
   bool in_full = false;
 
@@ -218,7 +218,7 @@ class regression {
   // Chunk 0 holds the strata that are evaluated in full.
   std::size_t chunks() const { return chunks_.size() + 1; }
 
-  void shape(std::size_t chunk, part& to) const {
+  void shape(std::size_t chunk, regression_part& to) const {
     to.prepare(active_.size());
     to.in_full = chunk == 0;
     if (chunk > 0) {
@@ -227,7 +227,7 @@ class regression {
     }
   }
 
-  bool make(evaluator& ask, std::size_t chunk, part& to) const {
+  bool make(evaluator& ask, std::size_t chunk, regression_part& to) const {
     row_block rows(ask, active_, game_.size());
     for (const stratum& s : plan_.strata) {
       if (options_.control.stopped()) return false;
@@ -243,7 +243,7 @@ class regression {
     return true;
   }
 
-  void merge(const part& p, estimate_result& result) {
+  void merge(const regression_part& p, estimate_result& result) {
     normal_equations& to = p.in_full ? in_full_ : sampled_[p.group];
     to.gram += p.gram;
     to.right += p.right;
@@ -326,10 +326,10 @@ void estimate_by_regression(const game& game, const estimate_options& options, e
     return estimate_exactly(game, options, result);
   }
   regression job(game, options, std::move(active));
-  const std::size_t done = in_order<part>(
-      game, job.chunks(), options.control, [&](std::size_t chunk, part& to) { job.shape(chunk, to); },
-      [&](evaluator& ask, std::size_t chunk, part& to) { return job.make(ask, chunk, to); },
-      [&](part& p) { job.merge(p, result); }, result.problem);
+  const std::size_t done = in_order<regression_part>(
+      game, job.chunks(), options.control, [&](std::size_t chunk, regression_part& to) { job.shape(chunk, to); },
+      [&](evaluator& ask, std::size_t chunk, regression_part& to) { return job.make(ask, chunk, to); },
+      [&](regression_part& p) { job.merge(p, result); }, result.problem);
   if (result.problem.empty() && options.control.output == nullptr) job.fit(done, result);
 }
 

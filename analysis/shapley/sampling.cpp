@@ -13,7 +13,7 @@ namespace digd::shapley {
 
 namespace {
 
-struct part {
+struct sampling_part {
   moments seen;
   std::uint64_t evaluations = 0;
 
@@ -109,11 +109,11 @@ void estimate_by_sampling(const game& game, const estimate_options& options, est
   const std::uint64_t chunk_units = std::clamp<std::uint64_t>(units / 64, 1, max_chunk);
   const std::size_t chunks = static_cast<std::size_t>((units + chunk_units - 1) / chunk_units);
 
-  const auto shape = [&](std::size_t, part& to) {
+  const auto shape = [&](std::size_t, sampling_part& to) {
     to.seen.mean.assign(sums.size(), 0.0);
     to.seen.squares.assign(sums.size(), 0.0);
   };
-  const auto make = [&](evaluator& ask, std::size_t chunk, part& to) {
+  const auto make = [&](evaluator& ask, std::size_t chunk, sampling_part& to) {
     sampler mine(game, options, result.baseline);
     std::vector<double> x(sums.size());
     for (std::uint64_t u = chunk * chunk_units; u < std::min<std::uint64_t>(units, (chunk + 1) * chunk_units); ++u) {
@@ -126,11 +126,11 @@ void estimate_by_sampling(const game& game, const estimate_options& options, est
     return true;
   };
   moments moments;
-  const auto merge = [&](part& p) {
+  const auto merge = [&](sampling_part& p) {
     moments.merge(p.seen);
     result.evaluations += p.evaluations;
   };
-  in_order<part>(game, chunks, options.control, shape, make, merge, result.problem);
+  in_order<sampling_part>(game, chunks, options.control, shape, make, merge, result.problem);
   if (options.control.output != nullptr) return;
   result.samples = moments.count * weight;
   result.wanted = units * weight;

@@ -18,7 +18,7 @@ using kinds::whole_number;
 using kinds::words;
 using table = std::vector<option>;
 
-constexpr applies when = applies::at_once;
+constexpr applies at_once = applies::at_once;
 constexpr std::int64_t hour_ms = 3'600'000;
 constexpr std::size_t max_name_bytes = 64;
 
@@ -76,46 +76,46 @@ std::string wrong_with_dashboard(const std::string& url) {
 
 void add_target(table& table) {
   table.push_back(checked(words(
-                              "webhook.name", when, [](auto& c) -> auto& { return c.webhooks.back().name; },
+                              "webhook.name", at_once, [](auto& c) -> auto& { return c.webhooks.back().name; },
                               "The name in the log, in /v1/webhooks and in the metrics: a-z, 0-9, - and _. Required. "
                               "Waiting callbacks are stored under this name."),
                           [](const webhook_settings& w) { return problem_of_name(w.name); }));
   table.push_back(checked(words(
-                              "webhook.url", when, [](auto& c) -> auto& { return c.webhooks.back().url; },
+                              "webhook.url", at_once, [](auto& c) -> auto& { return c.webhooks.back().url; },
                               "The receiver's URL, http or https. Required. digd calls only this host and follows no "
                               "redirects. It shows only host and port anywhere."),
                           [](const webhook_settings& w) { return wrong_with_url(w.url); }));
   table.push_back(choice(
-      "webhook.format", {"generic", "slack", "pagerduty"}, when,
+      "webhook.format", {"generic", "slack", "pagerduty"}, at_once,
       [](auto& c) -> auto& { return c.webhooks.back().format; },
       "generic: signed JSON with all data. slack: one text, for Slack and compatible receivers. pagerduty: an alert "
       "for PagerDuty's Events API v2; the secret is the routing key."));
   table.push_back(
       checked(words(
-                  "webhook.dashboard", when, [](auto& c) -> auto& { return c.webhooks.back().dashboard; },
+                  "webhook.dashboard", at_once, [](auto& c) -> auto& { return c.webhooks.back().dashboard; },
                   "Where people open the dashboard, for example \"https://digd.example.org\". Posts to Slack "
                   "and PagerDuty then link to the run."),
               [](const webhook_settings& w) { return wrong_with_dashboard(w.dashboard); }));
   table.push_back(words(
-      "webhook.secret_file", when, [](auto& c) -> auto& { return c.webhooks.back().secret_file; },
+      "webhook.secret_file", at_once, [](auto& c) -> auto& { return c.webhooks.back().secret_file; },
       "A file with the signing secret, 16 bytes or more, not counting a final line break. generic needs this or "
       "secret_env. Read at the start and on a reload."));
   table.push_back(words(
-      "webhook.secret_env", when, [](auto& c) -> auto& { return c.webhooks.back().secret_env; },
+      "webhook.secret_env", at_once, [](auto& c) -> auto& { return c.webhooks.back().secret_env; },
       "The environment variable that holds the secret, instead of a file."));
   table.push_back(words(
-      "webhook.ca_file", when, [](auto& c) -> auto& { return c.webhooks.back().ca_file; },
+      "webhook.ca_file", at_once, [](auto& c) -> auto& { return c.webhooks.back().ca_file; },
       "Certificates (PEM) to trust for this webhook, in place of the system's. The receiver's "
       "certificate and name are always checked."));
   table.push_back(kinds::yes_or_no(
-      "webhook.hold_links", when, [](auto& c) -> auto& { return c.webhooks.back().hold_links; },
+      "webhook.hold_links", at_once, [](auto& c) -> auto& { return c.webhooks.back().hold_links; },
       "Whether a callback about a held event has a signed link to a page under `dashboard`. Anyone who has the link "
       "may decide about that event, once, without a token."));
 }
 
 void add_filters(table& table) {
   table.push_back(checked(list(
-                              "webhook.send", when, [](auto& c) -> auto& { return c.webhooks.back().send; },
+                              "webhook.send", at_once, [](auto& c) -> auto& { return c.webhooks.back().send; },
                               "What digd sends: \"interventions\" (events that digd created or gave back by itself), "
                               "\"detections\" (every time a rule fired)."),
                           [](const webhook_settings& w) {
@@ -123,56 +123,58 @@ void add_filters(table& table) {
                                                   : wrong_with_words(w.send, sendable);
                           }));
   table.push_back(checked(list(
-                              "webhook.rules", when, [](auto& c) -> auto& { return c.webhooks.back().rules; },
+                              "webhook.rules", at_once, [](auto& c) -> auto& { return c.webhooks.back().rules; },
                               "Only for these rules. Empty: all."),
                           [](const webhook_settings& w) { return wrong_with_words(w.rules, all_rules); }));
+  table.push_back(
+      checked(list(
+                  "webhook.severities", at_once, [](auto& c) -> auto& { return c.webhooks.back().severities; },
+                  "Only for these severities: \"failure\", \"warning\". Empty: both."),
+              [](const webhook_settings& w) { return wrong_with_words(w.severities, severity_names); }));
   table.push_back(checked(list(
-                              "webhook.severities", when, [](auto& c) -> auto& { return c.webhooks.back().severities; },
-                              "Only for these severities: \"failure\", \"warning\". Empty: both."),
-                          [](const webhook_settings& w) { return wrong_with_words(w.severities, severity_names); }));
-  table.push_back(checked(list(
-                              "webhook.labels", when, [](auto& c) -> auto& { return c.webhooks.back().labels; },
+                              "webhook.labels", at_once, [](auto& c) -> auto& { return c.webhooks.back().labels; },
                               "Only for runs with all of these labels in their first hello. Example: \"team=search\". "
                               "Empty: all runs."),
                           [](const webhook_settings& w) { return wrong_with_labels(w.labels); }));
   table.push_back(list(
-      "webhook.runs", when, [](auto& c) -> auto& { return c.webhooks.back().runs; },
+      "webhook.runs", at_once, [](auto& c) -> auto& { return c.webhooks.back().runs; },
       "Only for runs whose id begins with one of these. Empty: all runs. A token for some runs sees a webhook only if "
       "the token covers all runs of it."));
 }
 
 void add_delivery(table& table) {
   table.push_back(whole_number(
-      "webhook.timeout_ms", 100, 120'000, when, [](auto& c) -> auto& { return c.webhooks.back().timeout_ms; },
+      "webhook.timeout_ms", 100, 120'000, at_once, [](auto& c) -> auto& { return c.webhooks.back().timeout_ms; },
       "How long one attempt may take, from the DNS lookup to the response. Milliseconds."));
   table.push_back(whole_number(
-      "webhook.attempts", 1, 1'000, when, [](auto& c) -> auto& { return c.webhooks.back().attempts; },
+      "webhook.attempts", 1, 1'000, at_once, [](auto& c) -> auto& { return c.webhooks.back().attempts; },
       "Attempts to deliver one callback. After that, it becomes a dead letter, and digd sends the run's next "
       "callback."));
   table.push_back(whole_number(
-      "webhook.retry_ms", 10, hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().retry_ms; },
+      "webhook.retry_ms", 10, hour_ms, at_once, [](auto& c) -> auto& { return c.webhooks.back().retry_ms; },
       "How long to wait after the first failure. Each further failure doubles the wait; random jitter shortens it "
       "by up to half. Milliseconds."));
   table.push_back(whole_number(
-      "webhook.retry_most_ms", 10, 24 * hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().retry_most_ms; },
+      "webhook.retry_most_ms", 10, 24 * hour_ms, at_once,
+      [](auto& c) -> auto& { return c.webhooks.back().retry_most_ms; },
       "The longest wait between attempts. Milliseconds."));
   table.push_back(whole_number(
-      "webhook.max_age_ms", 1'000, 28 * 24 * hour_ms, when,
+      "webhook.max_age_ms", 1'000, 28 * 24 * hour_ms, at_once,
       [](auto& c) -> auto& { return c.webhooks.back().max_age_ms; },
       "A callback older than this becomes a dead letter without a further attempt. Milliseconds."));
   table.push_back(whole_number(
-      "webhook.concurrency", 1, 64, when, [](auto& c) -> auto& { return c.webhooks.back().concurrency; },
+      "webhook.concurrency", 1, 64, at_once, [](auto& c) -> auto& { return c.webhooks.back().concurrency; },
       "Posts in progress at the same time, each for a different run. A run's next callback waits for the one "
       "before."));
   table.push_back(whole_number(
-      "webhook.dead_letters", 0, 10'000, when, [](auto& c) -> auto& { return c.webhooks.back().dead_letters; },
+      "webhook.dead_letters", 0, 10'000, at_once, [](auto& c) -> auto& { return c.webhooks.back().dead_letters; },
       "Dead letters to keep. Beyond that, digd drops the oldest."));
   table.push_back(whole_number(
-      "webhook.group_ms", 0, 24 * hour_ms, when, [](auto& c) -> auto& { return c.webhooks.back().group_ms; },
+      "webhook.group_ms", 0, 24 * hour_ms, at_once, [](auto& c) -> auto& { return c.webhooks.back().group_ms; },
       "slack and pagerduty: digd posts one alert of a rule and an agent in this time, and leaves out further ones. The "
       "next post says how many. A hold is always posted. Milliseconds; 0: every alert is posted."));
   table.push_back(whole_number(
-      "webhook.rate", 0, 600, when, [](auto& c) -> auto& { return c.webhooks.back().rate; },
+      "webhook.rate", 0, 600, at_once, [](auto& c) -> auto& { return c.webhooks.back().rate; },
       "slack and pagerduty: the most posts a minute; further ones wait. 0: no limit."));
 }
 

@@ -21,7 +21,6 @@ using names = std::vector<std::string_view>;
 namespace {
 
 constexpr std::size_t max_text_bytes = 64 * 1024;  // of one event, as written
-constexpr std::int64_t ns_a_ms = 1'000'000;
 
 void mark(json::object& in, const names& inferred) {
   if (!inferred.empty()) in["inferred"] = importers::string_array(inferred);

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
+#include "ingest/otlp/turns.h"
+
 namespace digd::otlp {
 
 namespace {
-
-constexpr std::size_t none = static_cast<std::size_t>(-1);
 
 bool comes_before(const span* a, const span* b) {
   const auto key = [](const span& s) { return std::tie(s.start_ns, s.end_ns, s.trace, s.id, s.name); };

@@ -7,8 +7,6 @@ namespace digd::otlp {
 
 namespace {
 
-constexpr std::int64_t ns_a_ms = 1'000'000;  // messages have milliseconds
-
 bool differ(std::int64_t a_ns, std::int64_t b_ns) { return a_ns / ns_a_ms != b_ns / ns_a_ms; }
 
 std::string own_event(const turn& t) { return "out:" + t.of->id; }

@@ -19,6 +19,7 @@
 namespace digd::otlp {
 
 inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+inline constexpr std::int64_t ns_a_ms = 1'000'000;    // spans have nanoseconds, messages milliseconds
 inline constexpr std::size_t max_call_depth = 64;     // levels of calls; a deeper agent is part of its caller
 inline constexpr std::size_t max_steps_back = 1'000;  // spans visited to find the cause of a turn
 inline constexpr std::size_t max_causes = 100;        // most turns that one turn counts as having read from: the latest
