@@ -36,12 +36,6 @@ struct looked_into {
   std::unique_ptr<browser> b = *browser::open(folder.file());
 };
 
-template <class T>
-T good(boost::system::result<T> result) {
-  REQUIRE(result.has_value());
-  return std::move(*result);
-}
-
 std::vector<std::uint64_t> numbers(const std::vector<run_row>& rows) {
   std::vector<std::uint64_t> values;
   for (const run_row& row : rows) values.push_back(row.number);

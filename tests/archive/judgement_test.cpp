@@ -65,12 +65,6 @@ struct judged {
   std::int64_t ask(const std::string& sql) { return testing::ask(folder.file(), sql); }
 };
 
-template <class T>
-T good(boost::system::result<T> result) {
-  REQUIRE(result.has_value());
-  return std::move(*result);
-}
-
 }  // namespace
 
 TEST_CASE("a_detection_is_found_by_its_entry_and_its_place_in_it", "[archive]") {

@@ -14,12 +14,6 @@ namespace {
 
 namespace json = boost::json;
 
-template <class T>
-T good(boost::system::result<T> result) {
-  REQUIRE(result.has_value());
-  return std::move(*result);
-}
-
 // A message with `count` detections, each in a verdict; their evidence is too long for one column.
 entry judged_message(std::uint64_t run, std::uint64_t seq, std::uint32_t count) {
   entry made = message(run, seq);

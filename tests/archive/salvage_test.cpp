@@ -11,7 +11,7 @@ namespace digd::archive::testing {
 
 namespace {
 
-constexpr std::uint64_t runs = 40, messages = 60;
+constexpr std::uint64_t runs = 40, messages_of_each = 60;
 
 // Each tenth has a detection, and each hundredth is longer than a page.
 entry long_message(std::uint64_t run, std::uint64_t seq) {
@@ -44,7 +44,7 @@ void write_runs(const std::string& path) {
     entry first = opening(run, "r" + std::to_string(run));
     first.n = 1;
     push(*p, std::move(first));
-    for (std::uint64_t seq = 1; seq <= messages; ++seq) {
+    for (std::uint64_t seq = 1; seq <= messages_of_each; ++seq) {
       push(*p, long_message(run, seq));
     }
   }
@@ -109,7 +109,7 @@ std::uint64_t entries_in(const std::string& path, std::int64_t run) {
 
 // The texts of a run's first entries, and of the detections that they have: that of each tenth message.
 std::vector<std::string> beginning_of(const std::vector<std::string>& whole, std::uint64_t entries,
-                                      std::uint64_t messages_of_run = messages) {
+                                      std::uint64_t messages_of_run = messages_of_each) {
   std::vector<std::string> beginning(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(entries));
   const std::uint64_t detections = (entries - 1) / 10;
   const auto first = whole.begin() + static_cast<std::ptrdiff_t>(messages_of_run) + 1;

@@ -132,6 +132,13 @@ class reports {
   std::vector<std::string> health_;
 };
 
+// What a call returns that must succeed.
+template <class T>
+T good(boost::system::result<T> result) {
+  REQUIRE(result.has_value());
+  return std::move(*result);
+}
+
 inline std::unique_ptr<archive> open_archive(options options, reports& into) {
   options.on_health = into.on_health();
   std::string problem;

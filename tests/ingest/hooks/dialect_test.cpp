@@ -7,8 +7,10 @@
 #include <string>
 
 #include "ingest/hooks/transcript.h"
+#include "tests/ingest/hooks/hook_calls.h"
 
 using namespace digd::hooks;
+using digd::tests::hook;
 
 namespace {
 
@@ -26,10 +28,6 @@ bad_call refusal_of(const dialect& as, const std::string& body) {
   INFO(as.name << ": " << body);
   REQUIRE(!read.has_value());
   return read.error();
-}
-
-std::string hook(const std::string& name, const std::string& more = {}) {
-  return R"({"session_id":"s1","hook_event_name":")" + name + '"' + (more.empty() ? "" : ',' + more) + '}';
 }
 
 }  // namespace

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "ingest/hooks/session.h"
+#include "tests/ingest/hooks/hook_calls.h"
 
 using namespace digd::hooks;
+using digd::tests::hook;
 
 namespace {
 
@@ -33,11 +35,7 @@ struct program {
   std::map<std::string, sample> rows;
 };
 
-const std::string text = "TEXT OF A VERDICT";
-
-std::string hook(const std::string& name, const std::string& more = {}) {
-  return R"({"session_id":"s1","hook_event_name":")" + name + '"' + (more.empty() ? "" : ',' + more) + '}';
-}
+const std::string verdict_text = "TEXT OF A VERDICT";
 
 program claude_program() {
   const std::string prompt = hook("UserPromptSubmit", R"("prompt":"go")");
@@ -165,12 +163,13 @@ reply_action reply_to(const program& of, const sample& row, const std::string& a
   const call last = read(of.as, row.call);
   session in = prepared(of, row, last);
   const strings agents = {"main", "general-purpose#1", "default#1", "a#1", "general#1"};
-  if (action == "inject") in.intervene("sys:1", "", text, agents);  // for the hooks that wait for no verdict
+  if (action == "inject") in.intervene("sys:1", "", verdict_text, agents);  // for the hooks that wait for no verdict
   const auto taken = in.take(last);
-  const reply made = taken.judged_seq == 0
-                         ? (action == "inject" ? taken.reply : reply{})
-                         : in.answer(taken.judged_seq, {.action = action, .recipients = {"main"}, .inject = text});
-  return of.as.write(last, made).find(text) == std::string::npos ? reply_action::none : made.action;
+  const reply made =
+      taken.judged_seq == 0
+          ? (action == "inject" ? taken.reply : reply{})
+          : in.answer(taken.judged_seq, {.action = action, .recipients = {"main"}, .inject = verdict_text});
+  return of.as.write(last, made).find(verdict_text) == std::string::npos ? reply_action::none : made.action;
 }
 
 cells tried(const program& of, const sample& row) {
@@ -279,7 +278,7 @@ TEST_CASE("TheTableOfProgramsInLimitsSumsUpTheirHooks") {
     CHECK(is_yes(cell[3]) == any.inject);
     CHECK(is_yes(cell[4]) == any.give_back);
     const call step = read(each.as, each.rows.begin()->second.call);
-    const bool ends_agents = each.as.able.cancel && each.as.write(step, {reply_action::cancel, text}) != "{}";
+    const bool ends_agents = each.as.able.cancel && each.as.write(step, {reply_action::cancel, verdict_text}) != "{}";
     CHECK(is_yes(cell[5]) == ends_agents);
   }
 }

@@ -4,23 +4,13 @@
 #include <boost/json/parse.hpp>
 #include <catch2/catch.hpp>
 
-#include "tests/ingest/hooks/hook_player.h"
+#include "tests/ingest/hooks/hook_calls.h"
 
 using namespace digd;
 using namespace digd::tests;
 namespace json = boost::json;
 
 namespace {
-
-// A call of Claude Code in session s1.
-std::string claude(const std::string& hook, const std::string& more = {}, const std::string& prompt = "p1") {
-  return R"({"session_id":"s1","prompt_id":")" + prompt + R"(","hook_event_name":")" + hook + '"' +
-         (more.empty() ? "" : ',' + more) + '}';
-}
-
-std::string gemini_call(const std::string& hook, const std::string& more = {}) {
-  return R"({"session_id":"s1","hook_event_name":")" + hook + '"' + (more.empty() ? "" : ',' + more) + '}';
-}
 
 // The values of a member in all lines that have it.
 std::vector<std::string> values_of(const hook_player& in, std::string_view member) {
@@ -37,20 +27,6 @@ std::vector<std::string> values_of(const hook_player& in, std::string_view membe
 json::object label_of(const hook_player& in, std::size_t run) {
   return json::parse(json::parse(values_of(in, "labels").at(run)).is_object() ? values_of(in, "labels").at(run) : "{}")
       .get_object();
-}
-
-std::vector<std::string> rules_in(const hook_player& in) {
-  std::vector<std::string> rules;
-  for (const detection& each : in.detections()) rules.emplace_back(to_string(each.rule));
-  return rules;
-}
-
-void play_all(hook_player& in, const std::vector<std::string>& calls) {
-  for (const std::string& each : calls) {
-    INFO(each);
-    REQUIRE(!in.play(each).is_refused);
-  }
-  CHECK(in.refused() == std::vector<std::string>{});
 }
 
 }  // namespace
@@ -153,9 +129,9 @@ TEST_CASE("AReplyCountsForTheSubagentThatActs") {
   hook_player player(hooks::gemini, "enforce", policy);
   const std::string reply = R"("llm_response":{"candidates":[{"finishReason":"STOP"}],)"
                             R"("usageMetadata":{"promptTokenCount":7,"candidatesTokenCount":3}})";
-  play_all(player, {gemini_call("BeforeAgent", R"("timestamp":"1","prompt":"go")"), gemini_call("AfterModel", reply),
-                    gemini_call("BeforeTool", R"("tool_name":"invoke_agent","tool_input":{"agent_name":"a"})"),
-                    gemini_call("AfterModel", reply)});
+  play_all(player, {hook("BeforeAgent", R"("timestamp":"1","prompt":"go")"), hook("AfterModel", reply),
+                    hook("BeforeTool", R"("tool_name":"invoke_agent","tool_input":{"agent_name":"a"})"),
+                    hook("AfterModel", reply)});
   std::vector<std::string> used_by;
   for (const std::string& line : player.lines()) {
     const json::object read = json::parse(line).get_object();

@@ -3,7 +3,7 @@
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
-#include "tests/ingest/hooks/hook_player.h"
+#include "tests/ingest/hooks/hook_calls.h"
 
 using namespace digd;
 using namespace digd::tests;
@@ -12,11 +12,6 @@ namespace json = boost::json;
 namespace {
 
 using strings = std::vector<std::string>;
-
-std::string claude(const std::string& hook, const std::string& more = {}, const std::string& prompt = "p1") {
-  return R"({"session_id":"s1","prompt_id":")" + prompt + R"(","hook_event_name":")" + hook + '"' +
-         (more.empty() ? "" : ',' + more) + '}';
-}
 
 // A tool call of an agent (empty: the main agent).
 std::string tool(const std::string& hook, const std::string& name, const std::string& use, const std::string& input,
@@ -56,20 +51,6 @@ const strings claimed_by_mate =
 const strings completed_by_mate =
     called("TaskUpdate", "t5", R"({"taskId":"1","status":"completed"})", "a1", R"({"success":true})");
 const std::string end = claude("SessionEnd");
-
-void play_all(hook_player& in, const strings& calls) {
-  for (const std::string& each : calls) {
-    INFO(each);
-    REQUIRE(!in.play(each).is_refused);
-  }
-  CHECK(in.refused() == strings{});
-}
-
-strings rules_in(const hook_player& in) {
-  strings rules;
-  for (const detection& each : in.detections()) rules.emplace_back(to_string(each.rule));
-  return rules;
-}
 
 std::vector<json::object> lines_of(const hook_player& in, std::string_view type) {
   std::vector<json::object> found;

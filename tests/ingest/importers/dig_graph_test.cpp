@@ -26,7 +26,7 @@ import_failure refused(const std::string& file, const dig_graph_options& options
 
 std::string dinner() { return fixture("dig_dinner.json"); }
 
-std::string graph(const std::string& events, const std::string& activations) {
+std::string graph_log(const std::string& events, const std::string& activations) {
   return R"({"schema":"dig.graph.v2","created_at":1.0,"events":{)" + events + R"(},"activations":{)" + activations +
          "}}";
 }
@@ -63,8 +63,8 @@ std::size_t position(const trace_view& trace, const std::string& type, const std
 
 TEST_CASE("a_graph_is_imported_in_the_order_of_its_times_not_of_its_keys") {
   const auto file =
-      graph(event("e1", "", "A", "1") + "," + event("e2", "a10", "B", "3"),
-            activation("a10", "A", "\"e1\"", "\"e2\"", "2,3") + "," + activation("a2", "B", "\"e2\"", "", "4,5"));
+      graph_log(event("e1", "", "A", "1") + "," + event("e2", "a10", "B", "3"),
+                activation("a10", "A", "\"e1\"", "\"e2\"", "2,3") + "," + activation("a2", "B", "\"e2\"", "", "4,5"));
   const trace_view trace(imported(file).lines);
   REQUIRE(position(trace, "activation_ended", "a10") < position(trace, "activation_started", "a2"));
   REQUIRE(trace.start("a2").at("ts").to_number<std::int64_t>() == 4000);
@@ -145,7 +145,7 @@ TEST_CASE("a_recipient_that_nothing_was_ever_delivered_to_stays_outside_the_rost
   const auto lost =
       R"("e2":{"id":"e2","source_activation_id":"a1","payload":{},"recipients":{"ghost":{"label":"pending"}},
     "delivery_policy":{"mode":"immediate"},"timestamps":[{"label":"generated","at":3}]})";
-  const auto file = graph(event("e1", "", "A", "1") + "," + lost, activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
+  const auto file = graph_log(event("e1", "", "A", "1") + "," + lost, activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
   const trace_view trace(imported(file).lines);
   REQUIRE(texts(trace.hello().at("agents")) == names{"A"});
   REQUIRE(trace.recipients("e2") == names{"ghost"});
@@ -155,13 +155,14 @@ TEST_CASE("a_recipient_of_an_event_that_a_framework_carried_is_in_the_roster") {
   const auto carried =
       R"("e2":{"id":"e2","source_activation_id":"a1","payload":{},"recipients":{"B":{"label":"pending"}},
     "delivery_policy":null,"timestamps":[{"label":"generated","at":3}]})";
-  const auto file = graph(event("e1", "", "A", "1") + "," + carried, activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
+  const auto file =
+      graph_log(event("e1", "", "A", "1") + "," + carried, activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
   REQUIRE(texts(trace_view(imported(file).lines).hello().at("agents")) == names{"A", "B"});
 }
 
 TEST_CASE("an_event_that_nobody_was_to_get_and_nobody_used_is_a_record_and_no_orphan") {
-  const auto file = graph(event("e1", "", "A", "1") + "," + event("e2", "a1", "", "3"),
-                          activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
+  const auto file = graph_log(event("e1", "", "A", "1") + "," + event("e2", "a1", "", "3"),
+                              activation("a1", "A", "\"e1\"", "\"e2\"", "2,3"));
   const trace_view trace(imported(file).lines);
   REQUIRE(trace.flag("e2", "fyi"));
   REQUIRE(trace.infers("e2", "fyi"));
@@ -169,8 +170,8 @@ TEST_CASE("an_event_that_nobody_was_to_get_and_nobody_used_is_a_record_and_no_or
 
 TEST_CASE("a_start_stamped_before_its_input_was_made_is_moved_behind_it") {
   const auto file =
-      graph(event("e1", "", "A", "1") + "," + event("e2", "a1", "B", "5"),
-            activation("a1", "A", "\"e1\"", "\"e2\"", "2,5") + "," + activation("a2", "B", "\"e2\"", "", "4,6"));
+      graph_log(event("e1", "", "A", "1") + "," + event("e2", "a1", "B", "5"),
+                activation("a1", "A", "\"e1\"", "\"e2\"", "2,5") + "," + activation("a2", "B", "\"e2\"", "", "4,6"));
   const auto result = imported(file);
   const trace_view trace(result.lines);
   REQUIRE(position(trace, "activation_ended", "a1") < position(trace, "activation_started", "a2"));
@@ -179,42 +180,42 @@ TEST_CASE("a_start_stamped_before_its_input_was_made_is_moved_behind_it") {
 }
 
 TEST_CASE("a_root_event_recorded_only_while_its_first_reader_ran_comes_before_that_reader") {
-  const auto file = graph(event("e1", "", "A", "3"), activation("a1", "A", "\"e1\"", "", "2,4"));
+  const auto file = graph_log(event("e1", "", "A", "3"), activation("a1", "A", "\"e1\"", "", "2,4"));
   const trace_view trace(imported(file).lines);
   REQUIRE(position(trace, "event", "e1") < position(trace, "activation_started", "a1"));
   REQUIRE(trace_view::lists(trace.messages()[1], "ts"));
 }
 
 TEST_CASE("activations_that_wait_for_each_other_are_imported_all_the_same") {
-  const auto file =
-      graph(event("e1", "a2", "A", "1") + "," + event("e2", "a1", "B", "1"),
-            activation("a1", "A", "\"e1\"", "\"e2\"", "2,3") + "," + activation("a2", "B", "\"e2\"", "\"e1\"", "2,3"));
+  const auto file = graph_log(
+      event("e1", "a2", "A", "1") + "," + event("e2", "a1", "B", "1"),
+      activation("a1", "A", "\"e1\"", "\"e2\"", "2,3") + "," + activation("a2", "B", "\"e2\"", "\"e1\"", "2,3"));
   const auto result = imported(file);
   REQUIRE(result.counts.activations == 2);
   REQUIRE(result.counts.reordered > 0);
 }
 
 TEST_CASE("an_input_that_the_graph_does_not_hold_becomes_a_placeholder_and_is_counted") {
-  const auto result = imported(graph("", activation("a1", "A", "\"lost\"", "", "2,3")));
+  const auto result = imported(graph_log("", activation("a1", "A", "\"lost\"", "", "2,3")));
   REQUIRE(trace_view(result.lines).inputs("a1") == names{"lost"});
   REQUIRE(result.counts.unknown_inputs == 1);
 }
 
 TEST_CASE("an_event_of_an_unknown_activation_is_a_root_event_and_counted") {
-  const auto result = imported(graph(event("e1", "a99", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3")));
+  const auto result = imported(graph_log(event("e1", "a99", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3")));
   REQUIRE(result.counts.unknown_sources == 1);
   REQUIRE(position(trace_view(result.lines), "event", "e1") == 1);
 }
 
 TEST_CASE("an_output_that_names_another_source_is_not_this_activations") {
-  const auto file = graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "\"e1\"", "2,3"));
+  const auto file = graph_log(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "\"e1\"", "2,3"));
   REQUIRE(trace_view(imported(file).lines).end("a1").at("outputs").as_array().empty());
 }
 
 TEST_CASE("a_reroute_of_a_settled_event_is_not_sent") {
   const auto reroute = R"(,"input_reactions":{"e1":{"label":"reroute"}})";
-  const auto file = graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3") + "," +
-                                                         activation("a2", "A", "\"e1\"", "", "4,5", reroute));
+  const auto file = graph_log(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3") + "," +
+                                                             activation("a2", "A", "\"e1\"", "", "4,5", reroute));
   const auto result = imported(file);
   REQUIRE(trace_view(result.lines).reaction("a2", "e1") == "discard");
   REQUIRE(result.counts.dropped_reroutes == 1);
@@ -222,7 +223,8 @@ TEST_CASE("a_reroute_of_a_settled_event_is_not_sent") {
 
 TEST_CASE("a_submission_without_an_output_gets_an_inferred_output") {
   const auto submits = R"(,"metadata":{"dig":{"submitting":true}},"native_output":"42")";
-  const auto result = imported(graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3", submits)));
+  const auto result =
+      imported(graph_log(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3", submits)));
   const trace_view trace(result.lines);
   REQUIRE(trace.flag("a1:submit", "submit"));
   REQUIRE(trace.infers("a1:submit", "submit"));
@@ -231,15 +233,15 @@ TEST_CASE("a_submission_without_an_output_gets_an_inferred_output") {
 
 TEST_CASE("a_graph_with_a_submission_ends_with_success_and_another_does_not_end") {
   const auto submits = R"(,"metadata":{"dig":{"submitting":true}})";
-  const auto with = imported(graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3", submits)));
+  const auto with = imported(graph_log(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3", submits)));
   REQUIRE(text(trace_view(with.lines).last().at("outcome")) == "success");
-  const auto without = imported(graph(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3")));
+  const auto without = imported(graph_log(event("e1", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3")));
   REQUIRE(text(trace_view(without.lines).last().at("type")) == "activation_ended");
 }
 
 TEST_CASE("work_recorded_only_at_its_end_began_with_its_last_input") {
-  const auto file = graph(event("e1", "", "A", "1") + "," + event("e2", "", "A", "3"),
-                          activation("a1", "A", "\"e1\",\"e2\"", "", "60,60.0001"));
+  const auto file = graph_log(event("e1", "", "A", "1") + "," + event("e2", "", "A", "3"),
+                              activation("a1", "A", "\"e1\",\"e2\"", "", "60,60.0001"));
   const trace_view trace(imported(file).lines);
   REQUIRE(trace.start("a1").at("ts").to_number<std::int64_t>() == 3000);
   REQUIRE(trace_view::lists(trace.start("a1"), "ts"));
@@ -247,15 +249,15 @@ TEST_CASE("work_recorded_only_at_its_end_began_with_its_last_input") {
 }
 
 TEST_CASE("ids_of_the_monitors_own_kind_are_moved_out_of_the_way") {
-  const auto file = graph(event("sys:1", "", "A", "1"), activation("a1", "A", "\"sys:1\"", "", "2,3"));
+  const auto file = graph_log(event("sys:1", "", "A", "1"), activation("a1", "A", "\"sys:1\"", "", "2,3"));
   const auto result = imported(file);
   REQUIRE(trace_view(result.lines).inputs("a1") == names{"dig:sys:1"});
   REQUIRE(result.counts.renamed == 1);
 }
 
 TEST_CASE("the_trace_runs_to_the_last_stamp_of_the_graph") {
-  const auto file =
-      graph(event("e1", "", "A", "1") + "," + event("e0", "", "A", "1"), activation("a1", "A", "\"e1\"", "", "2,3"));
+  const auto file = graph_log(event("e1", "", "A", "1") + "," + event("e0", "", "A", "1"),
+                              activation("a1", "A", "\"e1\"", "", "2,3"));
   auto late = json::parse(file).as_object();
   late["events"].at("e0").at("timestamps").as_array().push_back({{"label", "delivered"}, {"to", "A"}, {"at", 60}});
   const trace_view trace(imported(json::serialize(late)).lines);
@@ -268,14 +270,15 @@ TEST_CASE("bad_graphs_are_refused_with_the_place_and_what_was_expected") {
   REQUIRE(refused("{}").message == "schema: expected a string, found nothing");
   REQUIRE(refused(R"({"schema":"dig.graph.v1"})").code == import_errc::unsupported_schema);
   REQUIRE(refused(R"({"schema":"dig.graph.v2","events":[]})").message == "events: expected an object, found an array");
-  REQUIRE(refused(graph("\"e1\":5", "")).message == "events.\"e1\": expected an object");
-  REQUIRE(refused(graph(R"("e1":{"timestamps":[{"label":"born","at":1}]})", "")).message ==
+  REQUIRE(refused(graph_log("\"e1\":5", "")).message == "events.\"e1\": expected an object");
+  REQUIRE(refused(graph_log(R"("e1":{"timestamps":[{"label":"born","at":1}]})", "")).message ==
           "events.\"e1\".timestamps[0].label: expected generated, delivered, modified or reacted, found "
           "\"born\"");
-  REQUIRE(refused(graph(R"("e1":{"recipients":{"A":{"label":"eaten"}}})", "")).code == import_errc::wrong_value);
-  REQUIRE(refused(graph("", R"("a1":{})")).message == "activations.\"a1\".agent_id: expected a string, found nothing");
-  REQUIRE(refused(graph("", R"("a1":{"agent_id":"A","started_at":-5})")).code == import_errc::wrong_value);
-  REQUIRE(refused(graph("", R"("a1":{"agent_id":"A","inputs":[7]})")).message ==
+  REQUIRE(refused(graph_log(R"("e1":{"recipients":{"A":{"label":"eaten"}}})", "")).code == import_errc::wrong_value);
+  REQUIRE(refused(graph_log("", R"("a1":{})")).message ==
+          "activations.\"a1\".agent_id: expected a string, found nothing");
+  REQUIRE(refused(graph_log("", R"("a1":{"agent_id":"A","started_at":-5})")).code == import_errc::wrong_value);
+  REQUIRE(refused(graph_log("", R"("a1":{"agent_id":"A","inputs":[7]})")).message ==
           "activations.\"a1\".inputs[0]: expected an event or its id");
   dig_graph_options options;
   options.max_items = 1;
