@@ -38,7 +38,11 @@ digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp>
     <boost/beast/http/read.hpp> <boost/beast/http/string_body.hpp> <boost/beast/http/write.hpp>
     <boost/beast/websocket/stream.hpp>
   LIBRARIES digd_asio Boost::json
-  TARGETS digd_client digd_cpp_client digd_settings digd_daemon digd_services digd fuzz_corpus)
+  TARGETS digd_net digd_http digd_client digd_cpp_client digd_settings digd_daemon digd_services digd fuzz_corpus)
+# These do not use JSON, but a precompiled header is only for targets with its definitions.
+foreach(target digd_net digd_http)
+  target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:Boost::json,INTERFACE_COMPILE_DEFINITIONS>)
+endforeach()
 if(DIGD_TESTS)
   get_property(test_programs GLOBAL PROPERTY DIGD_TEST_PROGRAMS)
   digd_precompile(tests HEADERS ${standard} ${containers} <boost/json.hpp> <catch2/catch.hpp>
