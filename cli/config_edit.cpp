@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/quote.h"
+
 namespace digd::cli {
 
 namespace {

@@ -2,6 +2,7 @@
 #include "ingest/hooks/session.h"
 
 #include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
 #include "tests/ingest/hooks/hook_calls.h"
