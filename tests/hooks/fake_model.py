@@ -1,13 +1,15 @@
 """A model endpoint on loopback that answers from a script, so that coding agents run without a network.
 
 A conversation plays the part that its first user message names as [[part:NAME]]. Its n-th reply is the n-th of the
-part's script; after the last, the last is repeated. A reply is a list of blocks: a text, a call of a tool, or the
-number of tokens that the prompt took. The part "NAME-summary" answers the request to summarize the conversation.
+part's script; after the last, the last is repeated. A reply is a list of blocks: a text, a call of a tool, the number
+of tokens that the prompt took, or another part that must have come so far. The part "NAME-summary" answers the request
+to summarize the conversation.
 """
 
 import json
 import re
 import threading
+import time
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -31,14 +33,25 @@ class Tokens:
 
 
 @dataclass
+class After:
+    """The reply waits until this part has had as many replies and has done what they say."""
+
+    part: str
+    replies: int
+
+
+Block = str | Call | Tokens | After
+
+
+@dataclass
 class Model:
     """The script, and what was asked of it."""
 
-    parts: dict[str, list[list[str | Call | Tokens]]]
+    parts: dict[str, list[list[Block]]]
     requests: list[dict] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def reply(self, body: dict) -> list[str | Call | Tokens]:
+    def reply(self, body: dict) -> list[Block]:
         """Returns the next reply of the conversation's part."""
         with self.lock:
             self.requests.append(body)
@@ -48,13 +61,29 @@ class Model:
         if name not in self.parts:
             return ["ok"]
         script = self.parts[name]
-        turn = sum(message["role"] == "assistant" for message in body.get("messages", []))
-        return script[min(turn, len(script) - 1)]
+        reply = script[min(replies_in(body), len(script) - 1)]
+        for block in reply:
+            if isinstance(block, After):
+                self.wait_for(block)
+        return reply
+
+    def wait_for(self, other: After) -> None:
+        """Waits for another part, half a minute at most."""
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            if any(replies_in(request) >= other.replies for request in self.seen_by(other.part)):
+                return
+            time.sleep(0.02)
 
     def seen_by(self, name: str) -> list[dict]:
         """Returns the requests of a part's conversations."""
         with self.lock:
             return [request for request in self.requests if part_of(request) == name]
+
+
+def replies_in(body: dict) -> int:
+    """Returns how many replies the conversation has had."""
+    return sum(message["role"] == "assistant" for message in body.get("messages", []))
 
 
 def part_of(body: dict) -> str:
@@ -67,7 +96,7 @@ def part_of(body: dict) -> str:
     return ""
 
 
-def blocks(reply: list[str | Call | Tokens], number: int) -> list[dict]:
+def blocks(reply: list[Block], number: int) -> list[dict]:
     """Returns a reply as content blocks of the Messages API."""
     made = []
     for index, block in enumerate(reply):

@@ -15,7 +15,7 @@ import pytest
 from attach_test import digctl
 from claude_code_test import Watched, agent, events, starts, the_one_run
 from coding_agent import RECORDED, TIMEOUT_S, Relay, Session, environment, post, program, settings_with, without_paths
-from fake_model import Call, Model, serve
+from fake_model import After, Call, Model, serve
 from live import DIGCTL
 
 KEY = "sk-ant-not-a-key"
@@ -129,7 +129,12 @@ TEAM_OF_TWO = {
         [update("1", status="completed")],
         ["The tests pass."],
     ],
-    "b": [[update("2", status="in_progress")], [update("2", status="completed")], ["The docs are written."]],
+    # The task is given to bob before he begins it.
+    "b": [
+        [After("main", 3), update("2", status="in_progress")],
+        [update("2", status="completed")],
+        ["The docs are written."],
+    ],
 }
 
 
