@@ -1,7 +1,7 @@
 // Members of a JSON object that may be missing or have another type: then they count as empty. For answers of digd, and
 // for frames that another version may have sent.
 //
-// Thread: any. Lifetime: views and references belong to the object that is read; those of a missing member never end.
+// Thread: any. Lifetime: views and references are valid as long as the object that is read.
 #pragma once
 
 #include <boost/json/array.hpp>

@@ -7,6 +7,7 @@
 
 #include "base/json_writer.h"
 #include "cli/commands.h"
+#include "cli/json_fields.h"
 #include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/run_source.h"
@@ -50,11 +51,7 @@ std::optional<json::object> answer_of(const net::http_client& daemon, const std:
   return value.get_object();
 }
 
-std::optional<mode> mode_in(const json::object& from) {
-  const json::value* found = from.if_contains("mode");
-  const json::string* name = found ? found->if_string() : nullptr;
-  return name ? mode_from({name->data(), name->size()}) : std::nullopt;
-}
+std::optional<mode> mode_in(const json::object& from) { return mode_from(text_in(from, "mode")); }
 
 int set(const net::http_client& daemon, mode to) {
   net::http_answer answer;
@@ -63,8 +60,7 @@ int set(const net::http_client& daemon, mode to) {
   const std::string problem = daemon.ask("PUT", "/v1/mode", body, answer);
   const auto object = answer_of(daemon, problem, answer);
   if (!object) return wrong_use;
-  const json::value* switched = object->if_contains("switched");
-  const std::int64_t runs = switched && switched->is_int64() ? switched->get_int64() : 0;
+  const std::int64_t runs = integer_in(*object, "switched");
   std::cout << to_string(to) << '\n';
   std::cerr << "The switch is on " << to_string(to) << ": " << in_words(to) << ". " << runs
             << (runs == 1 ? " open run" : " open runs") << " changed. The mode applies until the daemon restarts.\n";
@@ -78,15 +74,10 @@ struct shadow_summary {
 
   void add(const json::object& run) {
     ++runs;
-    const json::value* list = run.if_contains("would_have");
-    if (list == nullptr || !list->is_array()) return;
-    for (const json::value& value : list->get_array()) {
+    for (const json::value& value : array_in(run, "would_have")) {
       const json::object* fields = value.if_object();
-      const json::value* rule = fields ? fields->if_contains("rule") : nullptr;
-      const json::value* healing = fields ? fields->if_contains("healing") : nullptr;
-      const json::value* count = fields ? fields->if_contains("count") : nullptr;
-      if (!rule || !rule->is_string() || !healing || !healing->is_string() || !count || !count->is_int64()) continue;
-      counts[{printable(rule->get_string().c_str()), printable(healing->get_string().c_str())}] += count->get_int64();
+      const std::int64_t count = fields ? integer_in(*fields, "count") : 0;
+      if (count > 0) counts[{printable(text_in(*fields, "rule")), printable(text_in(*fields, "healing"))}] += count;
     }
   }
 
@@ -117,8 +108,7 @@ int show(const net::http_client& daemon, const mode_options& options) {
   if (!source) return done;
   std::vector<std::string> names;
   problem = source->runs([&](const json::object& run) {
-    const json::value* name = run.if_contains("run");
-    if (name && name->is_string()) names.emplace_back(name->get_string().data(), name->get_string().size());
+    if (const std::string_view name = text_in(run, "run"); !name.empty()) names.emplace_back(name);
     return names.size() < options.runs;
   });
   shadow_summary summary;
