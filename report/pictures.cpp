@@ -23,7 +23,7 @@ using picture::scale;
 
 picture::svg_path path() { return picture::svg_path(picture::coordinates::tenths); }
 
-constexpr std::size_t max_nodes = 14, max_listed_events = 30, max_counts = 12;
+constexpr std::size_t max_nodes = 14, max_agents = 30, max_counts = 12;
 
 std::string flow_end(const observed& seen, index end, std::size_t most) {
   if (end == flow::outside) return "outside";
@@ -92,7 +92,7 @@ std::vector<index> busiest_agents(const observed& seen) {
   }
   std::stable_sort(indexes.begin(), indexes.end(),
                    [&](index a, index b) { return seen.agents[a].activations > seen.agents[b].activations; });
-  if (indexes.size() > max_listed_events) indexes.resize(max_listed_events);
+  if (indexes.size() > max_agents) indexes.resize(max_agents);
   std::sort(indexes.begin(), indexes.end());
   return indexes;
 }
