@@ -42,10 +42,9 @@ void encode_unjudged(std::string& out, std::span<const std::string> events, mill
 void encode_detection(std::string& out, const detection& detection, bool with_witness);
 // Without a type, for the same reason: {"rule","ts","event","detected_ts","outcome"}.
 void encode_outcome(std::string& out, const outcome_report& outcome_report);
-// The `hello` of an exported trace: effective mode, rules and limits, the trace clock.
 // The guards that are on, and how holds end, as in `welcome`; `{}` if none is on.
 void encode_guards(std::string& out, const run_settings& settings);
-
+// The `hello` of an exported trace: effective mode, rules and limits, the trace clock.
 void encode_trace_hello(std::string& out, const hello& original, const run_settings& settings);
 
 }  // namespace digd::ingest
