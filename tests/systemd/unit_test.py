@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/daemon"))
 
 from live import DIGD, TIMEOUT_S, Daemon, wait_until  # noqa: E402
+from watching import metric  # noqa: E402
 
 UNIT = ROOT / "systemd/digd.service"
 
@@ -195,6 +196,7 @@ def test_the_log_level_changes_at_once(tmp_path):
     with Daemon(tmp_path, '[log]\nlevel = "error"\n') as daemon:
         with daemon.client("quiet"):
             pass
+        wait_until(lambda: metric(daemon, "digd_sessions") == 0, "the end of the first session")
         reload(daemon, '[log]\nlevel = "info"\n', "reloaded changed=1")
         with daemon.client("loud"):
             pass
