@@ -333,6 +333,7 @@ void server::start() {
   for (const auto& thread : threads_) thread->start();
   begin_recovery(threads_);
   if (retention_) retention_->start();
+  stall_.since = std::chrono::steady_clock::now();
   overload_->start([this] { log_stalled_archive(); });
   listener_->start();
   if (operator_listener_) operator_listener_->start();

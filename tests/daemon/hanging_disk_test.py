@@ -1,7 +1,9 @@
 """A disk that hangs: no sync returns. digd reports it, and still ends when it is asked to."""
 
 import json
+import re
 import signal
+import time
 
 import pytest
 
@@ -59,6 +61,19 @@ def test_a_hanging_disk_is_logged_and_digd_continues_when_it_answers(daemon):
         daemon.wait_logged("archive_moves_again")
         assert daemon.readiness() == []
         assert daemon.log_text().count("archive_stalled") == 1
+
+
+def test_a_disk_that_hangs_from_the_start_is_logged_no_sooner_than_another(daemon):
+    begun = time.monotonic()
+    with daemon:
+        daemon.steered.touch()
+        client = daemon.client()
+        client.event("e1", ["a"])
+        daemon.wait_logged("archive_stalled entries=")
+        stalled_ms = int(re.search(r"archive_stalled entries=\d+ for_ms=(\d+)", daemon.log_text())[1])
+        assert stalled_ms <= 1000 * (time.monotonic() - begun)
+        daemon.steered.unlink()
+        client.wait_acked()
 
 
 def test_digd_ends_although_the_disk_hangs_and_loses_nothing_acked(daemon):
