@@ -7,6 +7,8 @@
 
 #include "archive/files.h"
 
+#include "base/quote.h"
+
 namespace digd::archive {
 
 namespace {
@@ -54,6 +56,10 @@ int flags_of(open_mode mode) {
 }  // namespace
 
 static_assert(SQLITE_OK == 0);
+
+std::string failure::about(const std::string& file) const {
+  return *this ? digd::quoted(file) + ": " + words : std::string();
+}
 
 failure failure::wrong_file(std::string words) { return {SQLITE_NOTADB, std::move(words)}; }
 

@@ -30,6 +30,7 @@ struct failure {
   explicit operator bool() const { return code != 0; }
   int primary() const { return code & 0xff; }  // SQLite's primary result code
   archive_error error() const;
+  std::string about(const std::string& file) const;  // "FILE": words; empty if nothing failed
 };
 
 // A prepared statement. Bound texts are not copied: they must outlive the call to `step` or `run`.

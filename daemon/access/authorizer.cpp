@@ -13,8 +13,6 @@ namespace {
 
 namespace http = boost::beast::http;
 
-std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
 std::string_view trimmed(std::string_view text) {
   const std::size_t from = text.find_first_not_of(" \t");
   if (from == text.npos) return {};
@@ -42,9 +40,9 @@ std::optional<std::string_view> bearer_among(std::string_view subprotocols) {
 }  // namespace
 
 std::optional<std::string_view> token_of(const net::upgrade_request& request) {
-  if (const auto given = bearer_of(view(request[http::field::authorization]))) return given;
+  if (const auto given = bearer_of(request[http::field::authorization])) return given;
   if (!boost::beast::websocket::is_upgrade(request)) return std::nullopt;
-  return bearer_among(view(request[http::field::sec_websocket_protocol]));
+  return bearer_among(request[http::field::sec_websocket_protocol]);
 }
 
 std::shared_ptr<const token_table> authorizer::current() const {

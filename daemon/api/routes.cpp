@@ -38,17 +38,15 @@ namespace json = boost::json;
 
 constexpr std::size_t max_run_id_bytes = 256;
 
-std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
 std::optional<http_response> refuse_untrusted(const net::upgrade_request& request, const trusted_names& trusted,
                                               const peer& from) {
   if (from.is_user && request.count(http::field::origin) == 0) return std::nullopt;  // no web page: a Unix socket
-  const std::string_view host = view(request[http::field::host]);
+  const std::string_view host = request[http::field::host];
   if (!trusted.is_trusted_host(host)) {
     return respond_error(http::status::forbidden, "host", "Host is not this host; see `hosts` in digd.toml");
   }
   const auto origin = request.find(http::field::origin);
-  if (origin != request.end() && !trusted.is_trusted_origin(view(origin->value()), host)) {
+  if (origin != request.end() && !trusted.is_trusted_origin(origin->value(), host)) {
     return respond_error(http::status::forbidden, "origin", "Origin is not this host; see `origins` in digd.toml");
   }
   return std::nullopt;
@@ -63,7 +61,7 @@ std::optional<http_response> refuse_upgrade(const net::upgrade_request& request,
     response.set(http::field::connection, "Upgrade, close");
     return response;
   }
-  if (!names_token(view(request[http::field::sec_websocket_protocol]), subprotocol)) {
+  if (!names_token(request[http::field::sec_websocket_protocol], subprotocol)) {
     return respond_error(http::status::bad_request, "subprotocol", "offer the subprotocol " + std::string(subprotocol));
   }
   return std::nullopt;
@@ -208,8 +206,8 @@ struct mcp_caller {
 
 routed post_mcp(call& in) {
   const auto caller =
-      std::make_shared<mcp_caller>(mcp_caller{in.services, in.from, std::string(view(in.request[http::field::host])),
-                                              std::string(view(in.request[http::field::authorization]))});
+      std::make_shared<mcp_caller>(mcp_caller{in.services, in.from, std::string(in.request[http::field::host]),
+                                              std::string(in.request[http::field::authorization])});
   return deferred_response{[caller, body = std::string(in.body)](const response_callback& respond_to) {
     const mcp::api_call api = [caller](mcp::api_request&& asked, const std::function<void(mcp::api_answer&&)>& then) {
       caller->ask(std::move(asked), then);
@@ -407,12 +405,12 @@ call make_call(const net::upgrade_request& request, std::string_view body, const
 // Checks everything but the body: the caller, the path, the method and the right.
 std::variant<const route_entry*, http_response> find_route(call& in) {
   if (auto no = refuse_untrusted(in.request, in.services.admission.trusted, *in.from)) return std::move(*no);
-  auto target = split_target(view(in.request.target()));
+  auto target = split_target(in.request.target());
   if (!target) return respond_error(http::status::bad_request, "bad_target", "the path or the query is badly encoded");
   in.target = std::move(*target);
   for (const route_entry& entry : routes) {
     if (!matches(entry, in.target.path, in.run, in.detection)) continue;
-    if (!names_token(entry.methods, view(in.request.method_string()))) return wrong_method(entry.methods);
+    if (!names_token(entry.methods, in.request.method_string())) return wrong_method(entry.methods);
     if (in.services.view != nullptr && !is_viewable(entry, in.request.method())) {
       return respond_error(http::status::not_found, "viewer", "this digd only shows a fleet (fleet.view)");
     }
@@ -424,7 +422,7 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
 
 // The route that takes a larger body, if the path is one's.
 const route_entry* find_taker(call& in) {
-  const auto target = split_target(view(in.request.target()));
+  const auto target = split_target(in.request.target());
   if (!target) return nullptr;
   const auto taker = std::find_if(std::begin(routes), std::end(routes), [&](const route_entry& entry) {
     return entry.takes != intake::none && matches(entry, target->path, in.run, in.detection);

@@ -29,8 +29,7 @@ std::string home_keeper::open(const std::string& store_path, const std::string& 
   archive_name_ = archive_name;
   into_ = &into;
   published_ = published;
-  if (archive::failure failed = store_.open(store_path, archive_name))
-    return digd::quoted(store_path) + ": " + failed.words;
+  if (archive::failure failed = store_.open(store_path, archive_name)) return failed.about(store_path);
   producer_ = into.make_producer();
   if (!producer_) return "the archive has no place for the fleet's restored runs";
   // Removes a restore that an earlier process did not complete.

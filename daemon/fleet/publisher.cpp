@@ -12,14 +12,6 @@
 
 namespace digd::daemon {
 
-namespace {
-
-std::string in_words(const std::string& file, const archive::failure& failed) {
-  return failed ? digd::quoted(file) + ": " + failed.words : std::string();
-}
-
-}  // namespace
-
 std::string subject_of(const fleet_settings& settings) {
   return "digd.archive." + settings.tenant + '.' + settings.host;
 }
@@ -54,12 +46,12 @@ std::string publisher::prepare() {
   auto opened = archive::entry_stream::open(archive_path_, &problem);
   if (!opened) return digd::quoted(archive_path_) + ": " + problem;
   reads_ = std::move(*opened);
-  if (archive::failure fault = store_.open(store_path_)) return in_words(store_path_, fault);
+  if (archive::failure fault = store_.open(store_path_)) return fault.about(store_path_);
   const auto highest = reads_->highest_ever();
   if (!highest) return digd::quoted(archive_path_) + ": " + highest.error().message();
   if (store_.position().entry <= *highest) return {};
   spdlog::warn("fleet_restarted reason=\"the archive is not the same as before\"");
-  return in_words(store_path_, store_.restart());
+  return store_.restart().about(store_path_);
 }
 
 void publisher::stop() {
@@ -192,7 +184,7 @@ std::string publisher::publish_piece(bool& more) {
   if (std::string problem = stream_->publish(messages, [this] { return is_stopping(); }); !problem.empty()) {
     return problem;
   }
-  if (archive::failure failed = store_.move(piece->upto, piece->entries)) return in_words(store_path_, failed);
+  if (archive::failure failed = store_.move(piece->upto, piece->entries)) return failed.about(store_path_);
   if (on_published_) on_published_(piece->entries);
   counts_.published += messages.size();
   counts_.lag -= std::min<std::uint64_t>(counts_.lag, piece->entries.size());
@@ -281,7 +273,7 @@ std::string publisher::publish_deletions() {
     return problem;
   }
   for (const std::int64_t number : deleted) {
-    if (archive::failure failed = store_.remove_run(number)) return in_words(store_path_, failed);
+    if (archive::failure failed = store_.remove_run(number)) return failed.about(store_path_);
     if (homes_ == nullptr) continue;
     if (archive::failure failed = homes_->forget(static_cast<std::uint64_t>(number)))
       return "homes.db: " + failed.words;

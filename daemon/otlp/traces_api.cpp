@@ -12,8 +12,6 @@ namespace {
 
 namespace http = boost::beast::http;
 
-std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
-
 // The code of google.rpc.Code that fits the HTTP status.
 int rpc_code(http::status status) {
   switch (status) {
@@ -60,7 +58,7 @@ http_response refuse_traces(otlp::encoding encoding, http::status status, std::s
 
 std::variant<traces_request, http_response> read_headers(const net::upgrade_request& request) {
   traces_request out;
-  const std::string_view type = without_parameters(view(request[http::field::content_type]));
+  const std::string_view type = without_parameters(request[http::field::content_type]);
   if (boost::beast::iequals(type, "application/x-protobuf")) {
     out.encoding = otlp::encoding::protobuf;
   } else if (!boost::beast::iequals(type, "application/json")) {
@@ -68,7 +66,7 @@ std::variant<traces_request, http_response> read_headers(const net::upgrade_requ
         otlp::encoding::json, http::status::unsupported_media_type,
         "Content-Type is " + digd::quoted(type) + ", expected application/x-protobuf or application/json");
   }
-  const std::string_view packing = view(request[http::field::content_encoding]);
+  const std::string_view packing = request[http::field::content_encoding];
   out.packed = boost::beast::iequals(packing, "gzip") || boost::beast::iequals(packing, "deflate");
   if (!out.packed && !packing.empty() && !boost::beast::iequals(packing, "identity")) {
     return refuse_traces(out.encoding, http::status::unsupported_media_type,

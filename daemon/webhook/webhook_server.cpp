@@ -22,10 +22,6 @@ bool is_beyond(const archive::callback_position& at, const archive::callback_pos
   return at.detection > highest.detection || at.intervention > highest.intervention;
 }
 
-std::string in_words(const std::string& file, const archive::failure& failed) {
-  return failed ? digd::quoted(file) + ": " + failed.words : std::string();
-}
-
 }  // namespace
 
 webhook_server::webhook_server(std::string archive_path, std::string store_path, std::string key_path)
@@ -87,7 +83,7 @@ std::string webhook_server::open() {
   const auto highest = reads_->highest_ever();
   if (!highest) return digd::quoted(archive_path_) + ": " + highest.error().message();
   if (archive::failure fault = store_.open(store_path_)) {
-    return in_words(store_path_, fault) + "; move the file away to start with an empty one";
+    return fault.about(store_path_) + "; move the file away to start with an empty one";
   }
   std::vector<webhook_store::webhook_position> known;
   archive::failure fault = store_.webhooks(known);
@@ -100,7 +96,7 @@ std::string webhook_server::open() {
   }
   if (!fault) fault = remove_deleted_runs();
   links_.set_archive(store_.prefix());
-  return in_words(store_path_, fault);
+  return fault.about(store_path_);
 }
 
 // Runs that were deleted while the daemon stopped.
@@ -138,7 +134,7 @@ std::string webhook_server::apply_to_store(const targets& targets,
     failed = store_.add_webhook(target->settings.name, *end);
     known.push_back({target->settings.name, *end});
   }
-  return in_words(store_path_, failed);
+  return failed.about(store_path_);
 }
 
 hold_links::state webhook_server::read_link(std::string_view link, hold_link& into) const {
@@ -165,7 +161,7 @@ std::string webhook_server::apply(const targets& targets) {
                                     [&](const auto& stored) { return stored.name == target->settings.name; });
     next.push_back(
         std::make_shared<webhook>(context_, *reads_, store_, links_, target, place->position, [this] { pump_soon(); }));
-    if (archive::failure failed = next.back()->load()) return in_words(store_path_, failed);
+    if (archive::failure failed = next.back()->load()) return failed.about(store_path_);
     spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(target->settings.name),
                  digd::quoted(target->where.shown()), target->settings.format, !target->secret.empty());
   }
