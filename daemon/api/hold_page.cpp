@@ -22,7 +22,7 @@ namespace json = boost::json;
 using picture::xml;
 
 // `frame-ancestors`: no other page can embed this one and lay its own buttons over it.
-constexpr std::string_view content_policy =
+constexpr std::string_view hold_page_policy =
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 constexpr std::string_view head =
@@ -36,7 +36,7 @@ constexpr std::string_view head =
 
 http_response page(http::status status, const std::string& body) {
   http_response response = respond(status, "text/html; charset=utf-8", std::string(head) + body + "</body></html>\n");
-  response.set("Content-Security-Policy", {content_policy.data(), content_policy.size()});
+  response.set("Content-Security-Policy", {hold_page_policy.data(), hold_page_policy.size()});
   // With `no-referrer` a browser's POST would have no usable Origin.
   response.set("Referrer-Policy", "same-origin");
   return response;

@@ -12,7 +12,7 @@ namespace digd::daemon {
 
 namespace {
 
-http_response unreadable(const std::string& problem) {
+http_response log_unreadable(const std::string& problem) {
   spdlog::error("archive_unreadable reason={}", digd::quoted(problem));
   return archive_unreadable(problem);
 }
@@ -22,7 +22,7 @@ http_response perform(const read_pool::work& work, archive::browser& with) {
   try {
     return work(with);
   } catch (const std::exception& e) {
-    return unreadable(e.what());
+    return log_unreadable(e.what());
   }
 }
 
@@ -83,7 +83,7 @@ void read_pool::serve() {
     if (!reads) {
       if (auto opened = archive::browser::open(path_, &problem)) reads = std::move(*opened);
     }
-    next.then(reads ? perform(next.work, *reads) : unreadable(problem));
+    next.then(reads ? perform(next.work, *reads) : log_unreadable(problem));
     {
       std::lock_guard guard(mutex_);
       if (--client->second.running == 0 && client->second.tasks.empty()) clients_.erase(client);

@@ -13,7 +13,7 @@ namespace http = boost::beast::http;
 
 // The page runs and shows only files of this host and connects only to it. No page of another host may frame it, and
 // text never becomes markup.
-constexpr std::string_view content_policy =
+constexpr std::string_view dashboard_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
@@ -56,7 +56,7 @@ http_response serve_page(const net::upgrade_request& request, const std::vector<
   set(response, http::field::vary, "Accept-Encoding");
   set(response, http::field::cache_control, file->never_changes ? "public, max-age=31536000, immutable" : "no-cache");
   if (zipped && !known) set(response, http::field::content_encoding, "gzip");
-  response.set("Content-Security-Policy", {content_policy.data(), content_policy.size()});
+  response.set("Content-Security-Policy", {dashboard_policy.data(), dashboard_policy.size()});
   response.set("Referrer-Policy", "no-referrer");
   response.set("Cross-Origin-Opener-Policy", "same-origin");
   response.set("Cross-Origin-Resource-Policy", "same-origin");

@@ -11,7 +11,7 @@ namespace {
 using archive::failure;
 using archive::statement;
 
-constexpr const char* schema = R"sql(
+constexpr const char* publish_schema = R"sql(
 CREATE TABLE position (    -- one row: the last rows of the archive that the stream has
   archive      TEXT NOT NULL,  -- random; the ids of all messages begin with it
   entry        INTEGER NOT NULL,
@@ -51,7 +51,7 @@ failure publish_store::migrate() {
   if (failed || (id == application_id && version == schema_version)) return failed;
   if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
   return db_.transaction([&] {
-    return db_.execute(schema + first_position() + "PRAGMA application_id = " + std::to_string(application_id) +
+    return db_.execute(publish_schema + first_position() + "PRAGMA application_id = " + std::to_string(application_id) +
                        "; PRAGMA user_version = " + std::to_string(schema_version));
   });
 }

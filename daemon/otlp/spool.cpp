@@ -9,7 +9,7 @@ namespace {
 using archive::failure;
 using archive::statement;
 
-constexpr const char* schema = R"sql(
+constexpr const char* spool_schema = R"sql(
 CREATE TABLE batches (  -- one a request: the fields that the mapping reads of its spans, as OTLP JSON
   id   INTEGER PRIMARY KEY,
   body TEXT NOT NULL
@@ -66,8 +66,8 @@ failure otlp_spool::migrate() {
   if (failed || (id == application_id && version == schema_version)) return failed;
   if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
   return db_.transaction([&] {
-    return db_.execute(schema + ("PRAGMA application_id = " + std::to_string(application_id) +
-                                 "; PRAGMA user_version = " + std::to_string(schema_version)));
+    return db_.execute(spool_schema + ("PRAGMA application_id = " + std::to_string(application_id) +
+                                       "; PRAGMA user_version = " + std::to_string(schema_version)));
   });
 }
 

@@ -54,7 +54,7 @@ http_response no_such_webhook(const std::string& name) {
   return respond_error(status::not_found, "no_such_webhook", "there is no webhook " + digd::quoted(name));
 }
 
-http_response unreadable(const std::string& words) {
+http_response webhooks_unreadable(const std::string& words) {
   spdlog::error("webhook_storage_error reason={}", digd::quoted(words));
   return respond_error(status::internal_server_error, "webhooks_unreadable",
                        "cannot read webhooks.db or the archive: " + words);
@@ -75,7 +75,7 @@ http_response dead_page(webhook_server& server, const std::string& name, const p
   std::vector<dead_letter> letters;
   const archive::failure failed =
       server.store().dead_letters(name, static_cast<std::int64_t>(page.cursor), page.limit + 1, letters);
-  if (failed) return unreadable(failed.words);
+  if (failed) return webhooks_unreadable(failed.words);
   const bool more = letters.size() > page.limit;
   if (more) letters.pop_back();
   std::string out;
@@ -83,7 +83,7 @@ http_response dead_page(webhook_server& server, const std::string& name, const p
   to.open_object().key("webhook").text(name).key("dead").open_array();
   for (const dead_letter& dead_letter : letters) {
     const auto run = server.reads().run_of(dead_letter.callback.run_number);
-    if (!run) return unreadable(run.error().message());
+    if (!run) return webhooks_unreadable(run.error().message());
     if (!*run || (viewer && !viewer->covers(**run))) continue;  // the run was just deleted, or is not the viewer's
     write_dead(to, server.store().prefix(), dead_letter, **run);
   }
@@ -125,7 +125,7 @@ void retry_dead_letters(webhook_server& server, const std::string& name, const w
     webhook* webhook = self.find(name);
     if (webhook == nullptr) return no_such_webhook(name);
     std::uint64_t revived = 0;
-    if (const archive::failure failed = webhook->revive(revived)) return unreadable(failed.words);
+    if (const archive::failure failed = webhook->revive(revived)) return webhooks_unreadable(failed.words);
     spdlog::info("webhook_dead_retried name={} count={}", digd::quoted(name), revived);
     std::string body;
     json_writer to(body);

@@ -15,7 +15,7 @@ constexpr int busy_ms = 2'000;  // an operator may have the file open in sqlite3
 
 constexpr const char* identity_table =
     "CREATE TABLE identity (prefix TEXT NOT NULL) STRICT;  -- random; all ids of callbacks begin with it\n";
-constexpr const char* schema = R"sql(
+constexpr const char* webhook_schema = R"sql(
 CREATE TABLE webhooks (
   name         TEXT PRIMARY KEY,
   detection    INTEGER NOT NULL,  -- the last detections.id of the archive that the webhook has read
@@ -107,7 +107,7 @@ failure webhook_store::migrate() {
   if (id == application_id && version == schema_version) return {};
   if (id == application_id && version == 1) {
     return db_.transaction([&] {
-      return db_.execute(from_version_1 + std::string(schema) + copy_version_1 +
+      return db_.execute(from_version_1 + std::string(webhook_schema) + copy_version_1 +
                          "PRAGMA user_version = " + std::to_string(schema_version));
     });
   }
@@ -117,7 +117,7 @@ failure webhook_store::migrate() {
   }
   if (objects > 0 || id != 0) return failure::wrong_file("the file is an SQLite database of another program");
   return db_.transaction([&] {
-    return db_.execute(identity_table + std::string(schema) + "INSERT INTO identity (prefix) VALUES ('" +
+    return db_.execute(identity_table + std::string(webhook_schema) + "INSERT INTO identity (prefix) VALUES ('" +
                        random_hex(16) + "'); PRAGMA application_id = " + std::to_string(application_id) +
                        "; PRAGMA user_version = " + std::to_string(schema_version));
   });

@@ -11,7 +11,7 @@ namespace digd::ingest {
 namespace {
 
 constexpr std::int64_t spoken_protocol = 1;
-constexpr std::size_t max_text_bytes = 4096;
+constexpr std::size_t max_healing_text_bytes = 4096;
 
 // Contexts of a rule's options: the options that the rule has.
 constexpr std::uint32_t has_kinds = 1, has_window = 2, has_attempts = 4, has_reroutes = 8, has_repeated = 16,
@@ -35,7 +35,7 @@ struct rule_fields {
   bool max_attempts(item& it) { return in.count(it, out.max_attempts); }
   bool max_reroutes(item& it) { return in.count(it, out.max_reroutes); }
   bool skip_repeated(item& it) { return in.flag(it, out.skip_repeated.emplace()); }
-  bool text(item& it) { return in.string(it, 0, max_text_bytes, out.text); }
+  bool text(item& it) { return in.string(it, 0, max_healing_text_bytes, out.text); }
 
   static constexpr std::array<known_field<rule_fields>, 8> fields{{
       {"mode", &rule_fields::mode},

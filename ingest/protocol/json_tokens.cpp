@@ -10,7 +10,7 @@ namespace digd::ingest {
 namespace {
 
 constexpr std::size_t min_buffer_bytes = 16 * 1024;
-constexpr std::size_t max_text_bytes = std::numeric_limits<std::uint32_t>::max() / 2;
+constexpr std::size_t max_frame_bytes = std::numeric_limits<std::uint32_t>::max() / 2;
 
 std::string_view explain(simdjson::error_code code) {
   switch (code) {
@@ -45,7 +45,7 @@ bool json_tokens::reserve(std::size_t size) {
 
 std::string_view json_tokens::open(std::string_view text) {
   size_ = text.size();
-  if (size_ > max_text_bytes || !reserve(size_)) return "the frame is too long to be read";
+  if (size_ > max_frame_bytes || !reserve(size_)) return "the frame is too long to be read";
   if (size_ > 0) std::memcpy(buffer_.get(), text.data(), size_);
   std::memset(buffer_.get() + size_, 0, padding);
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(buffer_.get());

@@ -10,11 +10,11 @@ using strings = std::vector<std::string>;
 namespace {
 
 // Feeds the replay directly, because these runs have hundreds of thousands of lines.
-struct long_run {
+struct replayed_run {
   ingest::replay replay{run_policy{}, {}};
   std::uint64_t seq = 0;
 
-  explicit long_run(const std::string& hello) {
+  explicit replayed_run(const std::string& hello) {
     REQUIRE(replay.line(R"({"type":"hello","protocol":1,"run":"r","clock":"trace",)" + hello + "}"));
   }
   void send(const std::string& members) {
@@ -119,7 +119,7 @@ TEST_CASE("live_events_are_judged_the_same_after_forgetting") {
 }
 
 TEST_CASE("two_hundred_thousand_messages_of_a_chain_keep_the_graph_at_its_live_events", "[long]") {
-  long_run r(R"("agents":["a0","a1","a2"],"limits":{"settled_events":100})");
+  replayed_run r(R"("agents":["a0","a1","a2"],"limits":{"settled_events":100})");
   r.send(event("e0", "a0"));
   std::size_t max_live = 0, max_remembered = 0;
   for (int i = 0; i < 100'000; ++i) {
@@ -144,10 +144,10 @@ TEST_CASE("two_hundred_thousand_messages_of_a_chain_keep_the_graph_at_its_live_e
 }
 
 TEST_CASE("answers_given_back_and_returning_orphans_leave_nothing_in_the_graph") {
-  long_run r(R"("agents":["ada","bob"],"limits":{"settled_events":10},"healing":{"budget":1000000,)"
-             R"("max_returns_per_agent":1000000},)"
-             R"("rules":{"early_termination":{"max_attempts":1000000},)"
-             R"("orphaned_event":{"window_ms":1,"max_attempts":1},"repeated_subproblem":{"mode":"observe"}})");
+  replayed_run r(R"("agents":["ada","bob"],"limits":{"settled_events":10},"healing":{"budget":1000000,)"
+                 R"("max_returns_per_agent":1000000},)"
+                 R"("rules":{"early_termination":{"max_attempts":1000000},)"
+                 R"("orphaned_event":{"window_ms":1,"max_attempts":1},"repeated_subproblem":{"mode":"observe"}})");
   r.send(event("hold", "bob"));
   for (int i = 0; i < 5'000; ++i) {
     const std::string n = std::to_string(i);
@@ -166,7 +166,7 @@ TEST_CASE("answers_given_back_and_returning_orphans_leave_nothing_in_the_graph")
 
 TEST_CASE("lineages_do_not_lengthen_with_the_run", "[long]") {
   // Each activation splits its input in two: one part continues the chain, the hub consumes the other.
-  long_run r(R"("agents":["ada","bob","hub"],"limits":{"settled_events":10},"mode":"observe")");
+  replayed_run r(R"("agents":["ada","bob","hub"],"limits":{"settled_events":10},"mode":"observe")");
   r.send(event("e0", "ada"));
   for (int i = 0; i < 20'000; ++i) {
     const std::string n = std::to_string(i), next = std::to_string(i + 1);
