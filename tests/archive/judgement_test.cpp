@@ -9,7 +9,7 @@ namespace {
 constexpr std::int64_t monday = 1'763'942'400'000;  // 2025-11-24, UTC
 constexpr std::int64_t day_ms = 86'400'000;
 
-detection_row detection(const std::string& rule, const std::string& subject, bool healed = false) {
+detection_row observed_detection(const std::string& rule, const std::string& subject, bool healed = false) {
   detection_row made;
   made.rule = rule;
   made.severity = "failure";
@@ -45,16 +45,16 @@ struct judged {
     entry found = message(1, 1);
     found.type = "activation_started";
     found.arrived_ms = monday + 6 * day_ms;  // Sunday
-    found.detections = {detection("orphaned_event", "critic"), detection("orphaned_event", "writer")};
+    found.detections = {observed_detection("orphaned_event", "critic"), observed_detection("orphaned_event", "writer")};
     push(*p, found);
     entry later = message(1, 2);
     later.arrived_ms = monday + 7 * day_ms;  // the next Monday
-    later.detections = {detection("orphaned_event", "critic", true)};
+    later.detections = {observed_detection("orphaned_event", "critic", true)};
     push(*p, later);
     push(*p, opening(2, "r2"));
     entry other = message(2, 1);
     other.arrived_ms = monday;
-    other.detections = {detection("deadlock", "planner")};
+    other.detections = {observed_detection("deadlock", "planner")};
     push(*p, other);
     REQUIRE(seen.wait_for_durable(2, 1));
   }
@@ -145,7 +145,7 @@ TEST_CASE("healings_are_summed_by_run_rule_subject_and_place", "[archive]") {
 TEST_CASE("detections_that_were_only_observed_or_failed_to_heal_are_no_healings", "[archive]") {
   judged at;
   entry more = message(2, 2);
-  more.detections = {detection("deadlock", "x"), detection("deadlock", "y")};
+  more.detections = {observed_detection("deadlock", "x"), observed_detection("deadlock", "y")};
   more.detections[0].healing.reset();        // observe
   more.detections[1].cause = "unsupported";  // nor could it have been
   push(*at.p, more);
