@@ -110,7 +110,7 @@ build() {
   say "Building ($preset)"
   (cd "$root" && cmake --preset "$preset" "${arguments[@]}" >"$root/build/cmake-$preset.log" 2>&1) ||
     { cat "$root/build/cmake-$preset.log" >&2; die "cmake could not set up the build"; }
-  (cd "$root" && cmake --build --preset "$preset" "${targets[@]}") >&2
+  (cd "$root" && cmake --build --preset "$preset" -j "$(nproc)" "${targets[@]}") >&2  # more at once take longer
 }
 
 # Creates a Python environment in the build folder with the pinned packages of the tests.
