@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 from coding_agent import play, post, program
-from fake_model import SUMMARIZE, Call, Tokens
+from fake_model import SUMMARIZE, After, Call, Tokens
 from live import wait_until
 
 REAL = pytest.mark.skipif(program() is None, reason="needs the real program: its own behaviour is what is tested")
@@ -250,7 +250,8 @@ def test_prompts_of_a_resumed_session_are_runs_of_one_session(watched, tmp_path)
     message = Call("SendMessage", {"to": "helper", "message": "more", "summary": "more"})
     parts = {
         "main": [[agent("a", name="helper")], ["It works."], ["First."], [message], ["It works again."], ["Second."]],
-        "a": [["result 1"], ["result 2"]],
+        # Not before the main agent has reacted to its tool's result.
+        "a": [[After("main", 1), "result 1"], [After("main", 4), "result 2"]],
     }
     session = play("resumed", tmp_path, watched.url(), parts, resumes=("again",))
     first, second = watched.runs()
