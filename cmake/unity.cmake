@@ -31,6 +31,8 @@ function(digd_compile_apart target)
   endif()
 endfunction()
 
+# Compiled as one group, GCC inlines less of the decoder: 2 % more instructions a message.
+set_target_properties(digd_protocol PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
 set_target_properties(digd_services PROPERTIES UNITY_BUILD_BATCH_SIZE 32)  # two groups: less memory
 set_target_properties(digd_otlp_wire digd_dashboard PROPERTIES UNITY_BUILD OFF)
 # With simdjson's intrinsics GCC drops a target's own -O1.
