@@ -27,7 +27,12 @@ def lines(caplog, level=logging.INFO):
 
 
 async def send_to_ghost(run, task):
-    """Sends an output to a missing agent. Returns the verdict on it."""
+    """Sends an output to a missing agent. Returns the verdict on it.
+
+    Waits for the connection first: without one, a client holds a message for a quarter of a second only.
+    """
+    if run.mode != "off":
+        await wait_for(lambda: run.connected, "the connection")
     async with run.activation("a", [task]) as a:
         lost = a.output(["ghost"])
     return a.verdict(lost)
