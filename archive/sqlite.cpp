@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "archive/files.h"
-
 #include "base/quote.h"
 
 namespace digd::archive {

@@ -28,7 +28,7 @@ std::optional<json::object> parsed(std::string_view frame) {
   return std::move(value.get_object());
 }
 
-std::uint64_t count_of(const json::object& from, std::string_view member) {
+std::uint64_t whole_number_of(const json::object& from, std::string_view member) {
   const json::value* value = from.if_contains(member);
   if (value == nullptr || !value->is_number()) return 0;
   return value->to_number<std::uint64_t>();
@@ -191,7 +191,8 @@ void hook_session::on_joined(join_result&& result) {
   const auto welcome = parsed(result.welcome);
   const json::object* guards = welcome ? object_of(*welcome, "guards") : nullptr;
   const json::object* repetition = guards == nullptr ? nullptr : object_of(*guards, "repetition");
-  state_.joined(result.acked_seq, guards != nullptr, repetition != nullptr && count_of(*repetition, "max_repeats") > 0);
+  state_.joined(result.acked_seq, guards != nullptr,
+                repetition != nullptr && whole_number_of(*repetition, "max_repeats") > 0);
   pump();
 }
 
@@ -247,7 +248,7 @@ void hook_session::on_frame(const client_frame& frame) {
 }
 
 void hook_session::on_verdicts(const json::object& frame) {
-  const std::uint64_t seq = count_of(frame, "seq");
+  const std::uint64_t seq = whole_number_of(frame, "seq");
   const auto found = judged_.find(seq);
   const json::value* verdicts = frame.if_contains("verdicts");
   if (found == judged_.end() || verdicts == nullptr || !verdicts->is_array()) return;
@@ -285,7 +286,7 @@ void hook_session::on_error(const json::object& frame, refusal code) {
                  digd::quoted(hooks::text_of(frame, "code")), digd::quoted(hooks::text_of(frame, "message")),
                  suppressed);
   }
-  const std::uint64_t seq = count_of(frame, "seq");
+  const std::uint64_t seq = whole_number_of(frame, "seq");
   if (const auto found = judged_.find(seq); found != judged_.end()) {
     const waiting_ptr hook = found->second;
     judged_.erase(found);
