@@ -122,8 +122,9 @@ class producer {
 
 class archive {
  public:
-  // The writer thread calls `on_durable` after each commit; it must neither throw nor call `stop`. On failure,
-  // `problem` is set to a sentence for people.
+  // The writer thread calls `on_durable` after each commit; it must neither throw nor call `stop`. Its span is empty if
+  // nothing in the commit is acknowledged, such as an opening alone. On failure, `problem` is set to a sentence for
+  // people.
   static boost::system::result<std::unique_ptr<archive>> open(options options,
                                                               std::function<void(std::span<const durable>)> on_durable,
                                                               std::string* problem = nullptr);

@@ -86,7 +86,7 @@ TEST_CASE("an_entry_reported_durable_survives_a_power_cut", "[archive]") {
   options.batch_entries = 40;
   options.checkpoint_pages = 30;  // so that some cuts come shortly after a checkpoint
   auto opened = archive::open(options, [&](std::span<const durable> progress) {
-    if (cuts.size() >= 25) return;
+    if (cuts.size() >= 25 || progress.empty()) return;  // a commit of the opening alone reports nothing
     auto copy = folder.file("cut-" + std::to_string(cuts.size()));
     disk.copy_after_power_cut(folder.file(), copy);
     cuts.emplace_back(copy, progress.front().seq);
