@@ -19,15 +19,24 @@ class node_store {
 
   // Appends an empty node.
   Node& add() {
-    if (size_ == blocks_.size() * block_size) blocks_.push_back(std::make_unique<block>());
+    if (size_ == blocks_.size() * block_size) grow();
     return (*this)[size_++];
   }
 
  private:
   static constexpr std::size_t block_size = 8;
+  static constexpr std::size_t large = 32, blocks_at_once = 32;
   using block = std::array<Node, block_size>;
 
-  std::vector<std::unique_ptr<block>> blocks_;
+  // A large store allocates many blocks at once: for each small one, malloc would ask the kernel for a page.
+  void grow() {
+    const std::size_t count = blocks_.size() < large ? 1 : blocks_at_once;
+    allocated_.push_back(std::make_unique<block[]>(count));
+    for (std::size_t i = 0; i < count; ++i) blocks_.push_back(&allocated_.back()[i]);
+  }
+
+  std::vector<std::unique_ptr<block[]>> allocated_;
+  std::vector<block*> blocks_;
   std::size_t size_ = 0;
 };
 

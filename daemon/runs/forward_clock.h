@@ -16,7 +16,7 @@ class forward_clock {
  public:
   static constexpr milliseconds min_logged_ms = 1'000;
 
-  // Logs a step back.
+  // Logs a step back. Reads the wall clock at most once a millisecond, since each message asks for the time.
   milliseconds now();
 
   // `wall` and `steady`: the system's clocks at the same instant. `set_back_ms`: by how much the wall clock was set
@@ -27,12 +27,16 @@ class forward_clock {
     set_back_ms = is_back ? last_ - difference : 0;
     highest_ = has_read_ ? std::max(highest_, difference) : difference;
     last_ = difference;
+    read_at_ = steady;
     has_read_ = true;
     return steady + highest_;
   }
 
  private:
+  bool has_read_at(milliseconds steady) const { return has_read_ && read_at_ == steady; }
+
   milliseconds last_ = 0, highest_ = 0;  // of the wall clock, before the steady one
+  milliseconds read_at_ = 0;             // the steady clock at the last reading of the wall clock
   bool has_read_ = false;
 };
 
