@@ -1,13 +1,13 @@
 // Loads digd and the bare echo server in turn, block by block in one run, with the same bytes: the cost of digd beyond
 // the socket.
 //
-//   digd-load --digd PORT:PID (--echo PORT:PID | --plain PORT:PID) [--connections N] [--in-flight N] [--events N]
-//             [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
+//   digd-load --digd PORT:PID (--echo PORT:PID | --plain PORT:PID) [--least PORT:PID] [--connections N] [--in-flight N]
+//             [--events N] [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
 //
-// With --plain the other server is a second digd with other settings. With --outputs the events are outputs of
-// activations that report their usage, which guards judge.
+// With --plain the other server is a second digd with other settings. --least adds a third: bench/least.cpp. With
+// --outputs the events are outputs of activations that report their usage, which guards judge.
 //
-// One block is `events` events a connection to one server, then as many to the other. Each connection is a run of its
+// One block is `events` events a connection to each server in turn. Each connection is a run of its
 // own: root events of `bytes` bytes, and after every 16 events an activation that consumes them, so that few events
 // stay live. digd answers an event with its verdicts, the echo server with the event itself. With --rate, events go out
 // at fixed times whether or not the server keeps up, and a latency counts from the intended time, so that a stall does
@@ -24,6 +24,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -61,7 +62,7 @@ cpu_time cpu_of(int pid) {
     std::string name;
     if (!(stat >> ns) || !(comm >> name)) continue;
     out.process += ns;
-    if (name.starts_with("engine-") || name.starts_with("digd-bench-echo")) out.serving += ns;
+    if (name.starts_with("engine-") || name.starts_with("digd-bench-")) out.serving += ns;
   }
   return out;
 }
@@ -77,7 +78,7 @@ class server {
     const std::string runs = "load-" + stamp() + "-";
     for (std::size_t i = 0; i < options.connections; ++i) {
       connections_.push_back(std::make_unique<connection>(at.port, runs + std::to_string(i), options.bytes,
-                                                          name_ == "echo", options.outputs));
+                                                          name_ == "echo" || name_ == "least", options.outputs));
     }
   }
 
@@ -175,11 +176,12 @@ class server {
 int run(int argc, char** argv) {
   CLI::App app("A load on digd and on a bare echo in turn; digd's cost beside the socket's.");
   load_options options;
-  std::string digd_at, echo_at, plain_at;
+  std::string digd_at, echo_at, plain_at, least_at;
   app.add_option("--digd", digd_at, "PORT:PID")->required();
   auto* baseline = app.add_option_group("baseline")->require_option(1);
   baseline->add_option("--echo", echo_at, "PORT:PID");
   baseline->add_option("--plain", plain_at, "PORT:PID of another digd");
+  app.add_option("--least", least_at, "PORT:PID");
   app.add_flag("--outputs", options.outputs, "events are outputs of activations that report their usage");
   app.add_option("--connections", options.connections)->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--in-flight", options.in_flight, "events unanswered, a connection")
@@ -198,22 +200,22 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--slowest", options.slowest, "the file for the slowest thousandth of the events");
   CLI11_PARSE(app, argc, argv);
-  const bool is_plain = !plain_at.empty();
-  server digd("digd", digd_at, options), other(is_plain ? "plain" : "echo", is_plain ? plain_at : echo_at, options);
+  std::deque<server> servers;
+  servers.emplace_back("digd", digd_at, options);
+  if (!echo_at.empty()) servers.emplace_back("echo", echo_at, options);
+  if (!plain_at.empty()) servers.emplace_back("plain", plain_at, options);
+  if (!least_at.empty()) servers.emplace_back("least", least_at, options);
   for (std::size_t i = 0; i <= options.blocks; ++i) {
-    // The order alternates, so that a drift of the machine affects both.
-    server& first = i % 2 == 0 ? digd : other;
-    server& second = i % 2 == 0 ? other : digd;
-    first.play(i);
-    second.play(i);
+    // The order rotates, so that a drift of the machine affects all.
+    for (std::size_t k = 0; k < servers.size(); ++k) servers[(i + k) % servers.size()].play(i);
   }
   if (!options.slowest.empty()) {
     std::ofstream file(options.slowest);
-    digd.write_slowest(file);
-    other.write_slowest(file);
+    for (const server& one : servers) one.write_slowest(file);
     if (!file.flush()) fail("cannot write " + options.slowest);
   }
-  std::cout << "{" << digd.json() << "," << other.json() << "}\n";
+  for (const server& one : servers) std::cout << (&one == &servers.front() ? "{" : ",") << one.json();
+  std::cout << "}\n";
   return 0;
 }
 

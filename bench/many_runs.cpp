@@ -1,16 +1,16 @@
 // Many runs at once: the cost of each, and the effect of a burst in one run on the latency of another.
 //
-//   digd-many-runs --digd PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N] [--blocks N]
-//                  [--burst-rate N] [--slowest FILE]
+//   digd-many-runs --digd PORT:PID --echo PORT:PID [--least PORT:PID] [--runs N] [--connections N] [--seconds N]
+//                  [--blocks N] [--burst-rate N] [--slowest FILE]
 //
 // Opens `runs` runs at digd, each with a few events of which some stay live, and keeps `connections` of them connected.
 // Then a probe sends one event every two milliseconds, at fixed times whether or not it gets answers; its latency
 // counts from these times. In some blocks another connection sends 64 events at once, again and again: as soon as they
-// are answered, or at a fixed rate. The echo server gets the same load in turn, as a measure of the machine's own
-// delays. At a fixed rate both servers get the same number of events; otherwise the faster server gets more, and costs
-// the client more.
+// are answered, or at a fixed rate. The echo server, and bench/least.cpp if it is given, get the same load in turn, as
+// a measure of the machine's own delays. At a fixed rate all servers get the same number of events; otherwise the
+// faster server gets more, and costs the client more.
 //
-// Prints one JSON line: memory a run, seconds to open the runs, and for both servers the latencies of the probe in each
+// Prints one JSON line: memory a run, seconds to open the runs, and for each server the latencies of the probe in each
 // kind of block. `halves` has the latencies of every second block: how far a server differs from itself.
 #include <CLI/CLI.hpp>
 #include <array>
@@ -105,8 +105,8 @@ class probed {
  public:
   probed(std::string name, server_place at, const std::string& runs, double rate)
       : name_(std::move(name)),
-        probe_(at.port, runs + "probe", event_bytes, name_ == "echo"),
-        burst_(at.port, runs + "burst", name_ == "echo", rate) {}
+        probe_(at.port, runs + "probe", event_bytes, name_ != "digd"),
+        burst_(at.port, runs + "burst", name_ != "digd", rate) {}
 
   // Plays a block. Block 0, a warm-up, does not count.
   void play(std::size_t kind, std::uint64_t ns, std::size_t block) {
@@ -161,11 +161,12 @@ class probed {
 
 int run(int argc, char** argv) {
   CLI::App app("Many runs at once: what each costs, and what a burst in one does to another.");
-  std::string digd_at, echo_at, slowest;
+  std::string digd_at, echo_at, least_at, slowest;
   std::size_t runs = 10'000, connections = 1'000, blocks = 5;
   double seconds = 1, burst_rate = 60'000;
   app.add_option("--digd", digd_at, "PORT:PID")->required();
   app.add_option("--echo", echo_at, "PORT:PID")->required();
+  app.add_option("--least", least_at, "PORT:PID");
   app.add_option("--runs", runs, "open at once")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   app.add_option("--connections", connections, "kept of them")->check(CLI::Range(0, 10'000))->capture_default_str();
   app.add_option("--seconds", seconds, "a block")->check(CLI::Range(0.05, 600.0))->capture_default_str();
@@ -178,7 +179,7 @@ int run(int argc, char** argv) {
   app.add_option("--slowest", slowest, "the file for the slowest hundredth of the probe's events beside the burst");
   CLI11_PARSE(app, argc, argv);
 
-  const server_place digd = place_of(digd_at), echo = place_of(echo_at);
+  const server_place digd = place_of(digd_at);
   const std::string names = "many-" + stamp() + "-";
   std::deque<std::unique_ptr<connection>> kept;
   const std::uint64_t before = resident_bytes(digd.pid), begun = now_ns();
@@ -192,23 +193,25 @@ int run(int argc, char** argv) {
   const double opening = static_cast<double>(now_ns() - begun) / 1e9;
   const std::uint64_t after = resident_bytes(digd.pid);
 
-  probed ours("digd", digd, names, burst_rate), theirs("echo", echo, names, burst_rate);
+  std::deque<probed> servers;
+  servers.emplace_back("digd", digd, names, burst_rate);
+  servers.emplace_back("echo", place_of(echo_at), names, burst_rate);
+  if (!least_at.empty()) servers.emplace_back("least", place_of(least_at), names, burst_rate);
   const auto ns = static_cast<std::uint64_t>(seconds * 1e9);
   for (std::size_t block = 0; block <= blocks; ++block) {
     for (std::size_t kind = 0; kind < burst_kinds.size(); ++kind) {
-      ours.play(kind, ns, block);
-      theirs.play(kind, ns, block);
+      for (probed& one : servers) one.play(kind, ns, block);
     }
   }
   if (!slowest.empty()) {
     std::ofstream file(slowest);
-    ours.write_slowest(file);
-    theirs.write_slowest(file);
+    for (const probed& one : servers) one.write_slowest(file);
     if (!file.flush()) fail("cannot write " + slowest);
   }
   std::cout << "{\"runs\":" << runs << ",\"connections\":" << kept.size()
-            << ",\"bytes_a_run\":" << (after > before ? (after - before) / runs : 0) << ",\"opening_s\":" << opening
-            << "," << ours.json() << "," << theirs.json() << "}\n";
+            << ",\"bytes_a_run\":" << (after > before ? (after - before) / runs : 0) << ",\"opening_s\":" << opening;
+  for (const probed& one : servers) std::cout << "," << one.json();
+  std::cout << "}\n";
   return 0;
 }
 
