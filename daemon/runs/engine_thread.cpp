@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/thread_heap.h"
 #include "base/thread_name.h"
 #include "daemon/runs/run_host.h"
 
@@ -20,6 +21,7 @@ engine_thread::engine_thread(std::size_t index, const run_services& services)
 void engine_thread::start() {
   thread_ = std::thread([this] {
     name_this_thread("engine-" + std::to_string(index_));
+    prepare_thread_heap();
     context_.run();
   });
 }
