@@ -1,13 +1,13 @@
-// Loads digd and the bare echo server in turn, block by block in one run, with the same bytes: the cost of digd beyond
-// the socket.
+// Loads two servers in turn, block by block in one run, with the same bytes. Usually they are digd and the bare echo
+// server, which shows the cost of digd beyond the socket.
 //
-//   digd-load --digd PORT:PID (--echo PORT:PID | --plain PORT:PID) [--least PORT:PID] [--connections N] [--in-flight N]
-//             [--events N] [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
+//   digd-load (--digd | --least) PORT:PID (--echo | --plain) PORT:PID [--connections N] [--in-flight N] [--events N]
+//             [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
 //
-// With --plain the other server is a second digd with other settings. --least adds a third: bench/least.cpp. With
-// --outputs the events are outputs of activations that report their usage, which guards judge.
+// --least: bench/least.cpp. --plain: a second digd with other settings. With --outputs the events are outputs of
+// activations that report their usage, which guards judge.
 //
-// One block is `events` events a connection to each server in turn. Each connection is a run of its
+// One block is `events` events a connection to one server, then as many to the other. Each connection is a run of its
 // own: root events of `bytes` bytes, and after every 16 events an activation that consumes them, so that few events
 // stay live. digd answers an event with its verdicts, the echo server with the event itself. With --rate, events go out
 // at fixed times whether or not the server keeps up, and a latency counts from the intended time, so that a stall does
@@ -177,11 +177,12 @@ int run(int argc, char** argv) {
   CLI::App app("A load on digd and on a bare echo in turn; digd's cost beside the socket's.");
   load_options options;
   std::string digd_at, echo_at, plain_at, least_at;
-  app.add_option("--digd", digd_at, "PORT:PID")->required();
+  auto* measured = app.add_option_group("measured")->require_option(1);
+  measured->add_option("--digd", digd_at, "PORT:PID");
+  measured->add_option("--least", least_at, "PORT:PID");
   auto* baseline = app.add_option_group("baseline")->require_option(1);
   baseline->add_option("--echo", echo_at, "PORT:PID");
   baseline->add_option("--plain", plain_at, "PORT:PID of another digd");
-  app.add_option("--least", least_at, "PORT:PID");
   app.add_flag("--outputs", options.outputs, "events are outputs of activations that report their usage");
   app.add_option("--connections", options.connections)->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--in-flight", options.in_flight, "events unanswered, a connection")
@@ -201,13 +202,17 @@ int run(int argc, char** argv) {
   app.add_option("--slowest", options.slowest, "the file for the slowest thousandth of the events");
   CLI11_PARSE(app, argc, argv);
   std::deque<server> servers;
-  servers.emplace_back("digd", digd_at, options);
-  if (!echo_at.empty()) servers.emplace_back("echo", echo_at, options);
-  if (!plain_at.empty()) servers.emplace_back("plain", plain_at, options);
-  if (!least_at.empty()) servers.emplace_back("least", least_at, options);
+  const auto add = [&](const char* name, const std::string& at) {
+    if (!at.empty()) servers.emplace_back(name, at, options);
+  };
+  add("digd", digd_at);
+  add("least", least_at);
+  add("echo", echo_at);
+  add("plain", plain_at);
   for (std::size_t i = 0; i <= options.blocks; ++i) {
-    // The order rotates, so that a drift of the machine affects all.
-    for (std::size_t k = 0; k < servers.size(); ++k) servers[(i + k) % servers.size()].play(i);
+    // The order alternates, so that a drift of the machine affects both.
+    servers[i % 2].play(i);
+    servers[(i + 1) % 2].play(i);
   }
   if (!options.slowest.empty()) {
     std::ofstream file(options.slowest);

@@ -1,14 +1,14 @@
 // Many runs at once: the cost of each, and the effect of a burst in one run on the latency of another.
 //
-//   digd-many-runs --digd PORT:PID --echo PORT:PID [--least PORT:PID] [--runs N] [--connections N] [--seconds N]
-//                  [--blocks N] [--burst-rate N] [--slowest FILE]
+//   digd-many-runs (--digd | --least) PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N] [--blocks N]
+//                  [--burst-rate N] [--slowest FILE]
 //
 // Opens `runs` runs at digd, each with a few events of which some stay live, and keeps `connections` of them connected.
 // Then a probe sends one event every two milliseconds, at fixed times whether or not it gets answers; its latency
 // counts from these times. In some blocks another connection sends 64 events at once, again and again: as soon as they
-// are answered, or at a fixed rate. The echo server, and bench/least.cpp if it is given, get the same load in turn, as
-// a measure of the machine's own delays. At a fixed rate all servers get the same number of events; otherwise the
-// faster server gets more, and costs the client more.
+// are answered, or at a fixed rate. The echo server gets the same load in turn, as a measure of the machine's own
+// delays. With --least, bench/least.cpp takes digd's place, and no runs are opened. At a fixed rate both servers get
+// the same number of events; otherwise the faster server gets more, and costs the client more.
 //
 // Prints one JSON line: memory a run, seconds to open the runs, and for each server the latencies of the probe in each
 // kind of block. `halves` has the latencies of every second block: how far a server differs from itself.
@@ -164,9 +164,10 @@ int run(int argc, char** argv) {
   std::string digd_at, echo_at, least_at, slowest;
   std::size_t runs = 10'000, connections = 1'000, blocks = 5;
   double seconds = 1, burst_rate = 60'000;
-  app.add_option("--digd", digd_at, "PORT:PID")->required();
+  auto* measured = app.add_option_group("measured")->require_option(1);
+  measured->add_option("--digd", digd_at, "PORT:PID");
+  measured->add_option("--least", least_at, "PORT:PID");
   app.add_option("--echo", echo_at, "PORT:PID")->required();
-  app.add_option("--least", least_at, "PORT:PID");
   app.add_option("--runs", runs, "open at once")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   app.add_option("--connections", connections, "kept of them")->check(CLI::Range(0, 10'000))->capture_default_str();
   app.add_option("--seconds", seconds, "a block")->check(CLI::Range(0.05, 600.0))->capture_default_str();
@@ -179,24 +180,25 @@ int run(int argc, char** argv) {
   app.add_option("--slowest", slowest, "the file for the slowest hundredth of the probe's events beside the burst");
   CLI11_PARSE(app, argc, argv);
 
-  const server_place digd = place_of(digd_at);
+  const bool is_digd = !digd_at.empty();
+  const server_place place = place_of(is_digd ? digd_at : least_at);
+  if (!is_digd) runs = 0;
   const std::string names = "many-" + stamp() + "-";
   std::deque<std::unique_ptr<connection>> kept;
-  const std::uint64_t before = resident_bytes(digd.pid), begun = now_ns();
+  const std::uint64_t before = resident_bytes(place.pid), begun = now_ns();
   for (std::size_t i = 0; i < runs; ++i) {
-    auto client = std::make_unique<connection>(digd.port, names + std::to_string(i), event_bytes, false);
+    auto client = std::make_unique<connection>(place.port, names + std::to_string(i), event_bytes, false);
     for (std::size_t n = 0; n < events_a_run; ++n) client->add_event(now_ns());
     answer_all(*client);
     kept.push_back(std::move(client));
     if (kept.size() > connections) kept.pop_front();
   }
   const double opening = static_cast<double>(now_ns() - begun) / 1e9;
-  const std::uint64_t after = resident_bytes(digd.pid);
+  const std::uint64_t after = resident_bytes(place.pid);
 
   std::deque<probed> servers;
-  servers.emplace_back("digd", digd, names, burst_rate);
+  servers.emplace_back(is_digd ? "digd" : "least", place, names, burst_rate);
   servers.emplace_back("echo", place_of(echo_at), names, burst_rate);
-  if (!least_at.empty()) servers.emplace_back("least", place_of(least_at), names, burst_rate);
   const auto ns = static_cast<std::uint64_t>(seconds * 1e9);
   for (std::size_t block = 0; block <= blocks; ++block) {
     for (std::size_t kind = 0; kind < burst_kinds.size(); ++kind) {
@@ -209,7 +211,8 @@ int run(int argc, char** argv) {
     if (!file.flush()) fail("cannot write " + slowest);
   }
   std::cout << "{\"runs\":" << runs << ",\"connections\":" << kept.size()
-            << ",\"bytes_a_run\":" << (after > before ? (after - before) / runs : 0) << ",\"opening_s\":" << opening;
+            << ",\"bytes_a_run\":" << (after > before && runs > 0 ? (after - before) / runs : 0)
+            << ",\"opening_s\":" << opening;
   for (const probed& one : servers) std::cout << "," << one.json();
   std::cout << "}\n";
   return 0;
