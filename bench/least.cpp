@@ -5,8 +5,9 @@
 // It has no code of digd and no WebSocket library. It reads all frames that have arrived with one call, returns each to
 // its client, and writes all answers of one connection with one call. For each event it works for NS nanoseconds, the
 // time that decoding, judging and encoding take. With --keep, another thread inserts every frame into plain SQLite, in
-// groups like those of digd's archive; the answers do not wait for it. A goal that this server misses too is denied by
-// the machine, the disk or the time for an event, and not by what digd does beside that.
+// groups like those of digd's archive; the answers do not wait for it, but each client then gets an ack. A goal that
+// this server misses too is denied by the machine, the disk or the time for an event, and not by what digd does beside
+// that.
 //
 // Bounds: a client that has max_unkept frames which are not stored yet is not read until they are. Prints its port and
 // serves until its standard input ends. Frames have at most 64 KiB.
@@ -58,7 +59,10 @@ void work(std::chrono::nanoseconds time) {
 // Stores frames on a thread of its own.
 class keeper {
  public:
-  using counter = std::shared_ptr<std::atomic<std::size_t>>;  // the frames of a client that are not stored yet
+  struct progress {  // of one client, in frames
+    std::atomic<std::size_t> waiting{0}, stored{0};
+  };
+  using progress_ptr = std::shared_ptr<progress>;
 
   // `stored`: an eventfd to be written to after each commit.
   keeper(const std::filesystem::path& folder, int stored)
@@ -74,17 +78,17 @@ class keeper {
     thread_.join();
   }
 
-  void keep(std::string_view frame, const counter& unkept) {
-    unkept->fetch_add(1);
+  void keep(std::string_view frame, const progress_ptr& from) {
+    from->waiting.fetch_add(1);
     const std::lock_guard hold(mutex_);
-    waiting_.push_back({std::string(frame), unkept});
+    waiting_.push_back({std::string(frame), from});
     if (waiting_.size() == 1 || waiting_.size() == gathered) changed_.notify_one();
   }
 
  private:
   struct kept {
     std::string frame;
-    counter unkept;
+    progress_ptr from;
   };
 
   void store() {
@@ -95,7 +99,10 @@ class keeper {
       table_.begin();
       for (const kept& one : batch) table_.insert(one.frame, verdicts);
       table_.commit();
-      for (const kept& one : batch) one.unkept->fetch_sub(1);
+      for (const kept& one : batch) {
+        one.from->waiting.fetch_sub(1);
+        one.from->stored.fetch_add(1);
+      }
       batch.clear();
       const std::uint64_t one = 1;
       if (::write(stored_, &one, sizeof one) < 0) return;
@@ -137,7 +144,18 @@ class client {
   client& operator=(const client&) = delete;
   ~client() { ::close(fd_); }
 
-  bool is_full() const { return unkept_->load() >= max_unkept; }
+  bool is_full() const { return progress_->waiting.load() >= max_unkept; }
+
+  // Tells the client what is stored. False: the client has gone.
+  bool acknowledge() {
+    const std::size_t stored = progress_->stored.load();
+    if (stored == acknowledged_) return true;
+    acknowledged_ = stored;
+    const std::string text = R"({"type":"ack","seq":)" + std::to_string(stored) + "}";
+    out_ = {static_cast<char>(0x81), static_cast<char>(text.size())};
+    out_ += text;
+    return send_answers();
+  }
 
   // Reads what has arrived, and answers it. False: the client has gone.
   bool serve(std::chrono::nanoseconds work_time, keeper* keeps) {
@@ -182,7 +200,7 @@ class client {
     for (std::size_t i = 0; i < length; ++i) out_[begin + head + i] ^= in_[at + head + i % key];
     const std::string_view text = std::string_view(out_).substr(begin + head);
     if (text.starts_with(R"({"type":"event")")) work(work_time);
-    if (keeps != nullptr) keeps->keep(text, unkept_);
+    if (keeps != nullptr) keeps->keep(text, progress_);
     return head + key + length;
   }
 
@@ -200,7 +218,8 @@ class client {
   std::vector<char> in_ = std::vector<char>(128u << 10);
   std::size_t had_ = 0;  // bytes in `in_`
   std::string out_;
-  keeper::counter unkept_ = std::make_shared<std::atomic<std::size_t>>(0);
+  keeper::progress_ptr progress_ = std::make_shared<keeper::progress>();
+  std::size_t acknowledged_ = 0;
 };
 
 class server {
@@ -233,7 +252,7 @@ class server {
         if (fd == listener_) {
           accept();
         } else if (fd == stored_) {
-          read_full_clients_again();
+          on_stored();
         } else {
           serve(fd);
         }
@@ -266,9 +285,11 @@ class server {
     }
   }
 
-  void read_full_clients_again() {
+  // Sends acks, and reads clients again that had too many frames waiting.
+  void on_stored() {
     std::uint64_t commits = 0;
     if (::read(stored_, &commits, sizeof commits) < 0) return;
+    std::erase_if(clients_, [](const auto& one) { return !one.second->acknowledge(); });
     std::erase_if(full_, [this](int fd) {
       const auto at = clients_.find(fd);
       if (at == clients_.end()) return true;
