@@ -30,7 +30,7 @@ digd_precompile(core HEADERS ${standard} ${containers} LIBRARIES Boost::headers
 digd_precompile(json HEADERS ${standard} ${containers} <boost/json.hpp> LIBRARIES Boost::headers Boost::json
   TARGETS digd_callbacks digd_importers digd_hooks digd_otlp digd_picture digd_report digd_stored_runs digd_mcp
           digctl digctl_passes digd_chief digd_chief_llm digd_whowhen digd_report_parts digd_oracle digd_test_support
-          digd-oracle-check digd_hook_player digd_bench_healing digd-bench-healing)
+          digd-oracle-check digd_hook_player digd_bench_healing digd-bench-healing fuzz_corpus_engine)
 digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp>
     <boost/asio/dispatch.hpp> <boost/asio/io_context.hpp>
     <boost/asio/ip/tcp.hpp> <boost/asio/local/stream_protocol.hpp> <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>
@@ -38,7 +38,8 @@ digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp>
     <boost/beast/http/read.hpp> <boost/beast/http/string_body.hpp> <boost/beast/http/write.hpp>
     <boost/beast/websocket/stream.hpp>
   LIBRARIES digd_asio Boost::json
-  TARGETS digd_net digd_http digd_client digd_cpp_client digd_settings digd_daemon digd_services digd fuzz_corpus)
+  TARGETS digd_net digd_http digd_client digd_cpp_client digd_settings digd_daemon digd_services digd
+          fuzz_corpus_daemon)
 # These do not use JSON, but a precompiled header is only for targets with its definitions.
 foreach(target digd_net digd_http)
   target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:Boost::json,INTERFACE_COMPILE_DEFINITIONS>)

@@ -41,7 +41,7 @@ set_target_properties(digd_otlp_wire digd_dashboard PROPERTIES UNITY_BUILD OFF)
 # With simdjson's intrinsics GCC drops a target's own -O1.
 digd_compile_alone(digd_otlp protobuf_check.cpp)
 
-digd_compile_apart(ingest_test hooks net otlp)
+digd_compile_apart(ingest_test hooks otlp)
 digd_compile_apart(analysis_test shapley)
 digd_compile_alone(digd_test_main analysis/chief/attribution_test.cpp archive/docs_test.cpp daemon/access_test.cpp
   daemon/overload_test.cpp daemon/watching_test.cpp daemon/webhook_store_test.cpp engine/hostile_test.cpp

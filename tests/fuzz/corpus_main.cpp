@@ -1,6 +1,8 @@
 // Runs a fuzz target once on each input in the given files and folders: the corpus as an ordinary test.
 //
-//   fuzz_corpus TARGET FILE|FOLDER…      exit code 0 after all inputs, 2 if there were none; a failure ends the program
+//   fuzz_corpus_engine|fuzz_corpus_daemon TARGET FILE|FOLDER…
+//
+// Exit code 0 after all inputs, 2 if there were none; a failure ends the program.
 //
 // Without a sanitizer, using more than `max_memory` also fails.
 #include <sys/resource.h>
@@ -64,7 +66,7 @@ int main(int argc, char** argv) {
   const auto* chosen =
       std::find_if(std::begin(targets), std::end(targets), [&](const target& t) { return t.name == name; });
   if (chosen == std::end(targets)) {
-    std::fprintf(stderr, "usage: fuzz_corpus TARGET FILE|FOLDER...\n");
+    std::fprintf(stderr, "usage: %s TARGET FILE|FOLDER...\n", argv[0]);
     return 2;
   }
   limit_memory();

@@ -1,8 +1,8 @@
 // Helpers of the fuzz targets. Each target is a file that passes its input to a public function and checks the result.
 //
-// With the CMake preset `fuzz` (scripts/fuzz) each target is a program that libFuzzer drives. In every other build all
-// targets are in one program, fuzz_corpus, which runs them on the inputs in corpus/ once, as ordinary tests
-// (corpus_main.cpp). Threads: none.
+// With the CMake preset `fuzz` (scripts/fuzz) each target is a program that libFuzzer drives. In every other build two
+// programs, fuzz_corpus_engine and fuzz_corpus_daemon, contain all targets. They run them on the inputs in corpus/
+// once, as ordinary tests (corpus_main.cpp). Threads: none.
 #pragma once
 
 #include <cstddef>

@@ -70,7 +70,7 @@ heard only(std::string_view bytes, std::size_t limit = 1 << 20) {
   return heards.front();
 }
 
-heard text_of(std::string payload) { return {frame_kind::text, std::move(payload), 0, 0}; }
+heard heard_text(std::string payload) { return {frame_kind::text, std::move(payload), 0, 0}; }
 
 }  // namespace
 
@@ -81,12 +81,12 @@ TEST_CASE("frames_are_the_same_however_the_bytes_arrive", "[websocket]") {
                       masked(fin | close_frame,
                              "\x03\xe8"
                              "done");
-  const std::vector<heard> expected{text_of("one"),
+  const std::vector<heard> expected{heard_text("one"),
                                     {frame_kind::ping, "still there?", 0, 0},
-                                    text_of("two, in parts"),
+                                    heard_text("two, in parts"),
                                     {frame_kind::binary, std::string(300, '\x07'), 0, 0},
-                                    text_of(""),
-                                    text_of(std::string(70'000, 'y')),
+                                    heard_text(""),
+                                    heard_text(std::string(70'000, 'y')),
                                     {frame_kind::pong, "", 0, 0},
                                     {frame_kind::close, "done", 0, 1000}};
   for (const std::size_t piece : {1, 2, 3, 7, 64, 1000, 32'768, 1'000'000}) CHECK(read(bytes, piece) == expected);
@@ -96,13 +96,13 @@ TEST_CASE("a_message_over_the_limit_is_counted_and_the_next_is_read", "[websocke
   const std::string after = masked(fin | text, "after");
   for (const std::size_t piece : {1, 100, 100'000}) {
     CHECK(read(masked(fin | text, std::string(11, 'x')) + after, piece, 10) ==
-          std::vector<heard>{{frame_kind::too_large, "", 11, 0}, text_of("after")});
+          std::vector<heard>{{frame_kind::too_large, "", 11, 0}, heard_text("after")});
     CHECK(read(masked(text, std::string(9, 'x')) + masked(fin, "xx") + after, piece, 10) ==
-          std::vector<heard>{{frame_kind::too_large, "", 11, 0}, text_of("after")});
+          std::vector<heard>{{frame_kind::too_large, "", 11, 0}, heard_text("after")});
     CHECK(read(masked(fin | text, std::string(160, 'x')) + after, piece, 10) ==
-          std::vector<heard>{{frame_kind::too_large, "", 160, 0}, text_of("after")});
+          std::vector<heard>{{frame_kind::too_large, "", 160, 0}, heard_text("after")});
   }
-  CHECK(only(masked(fin | text, std::string(10, 'x')), 10) == text_of(std::string(10, 'x')));
+  CHECK(only(masked(fin | text, std::string(10, 'x')), 10) == heard_text(std::string(10, 'x')));
 }
 
 TEST_CASE("sixteen_times_the_limit_breaks_the_connection_before_the_bytes_come", "[websocket]") {
@@ -134,7 +134,7 @@ TEST_CASE("a_violation_of_the_protocol_closes_with_its_code", "[websocket]") {
 }
 
 TEST_CASE("a_character_may_be_cut_between_fragments_but_not_at_the_end", "[websocket]") {
-  CHECK(read(masked(text, "caf\xc3") + masked(fin, "\xa9"), 5) == std::vector<heard>{text_of("caf\xc3\xa9")});
+  CHECK(read(masked(text, "caf\xc3") + masked(fin, "\xa9"), 5) == std::vector<heard>{heard_text("caf\xc3\xa9")});
   CHECK(read(masked(text, "caf") + masked(fin, "\xc3"), 5).back().code == 1007);
 }
 
