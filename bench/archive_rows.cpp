@@ -5,6 +5,8 @@
 //
 // Prints one JSON line: rows a second of both, bytes on disk and bytes received, and the nanoseconds for which handing
 // an entry to the writer holds up the engine thread, without the cost of reading the clock.
+#include <sqlite3.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <condition_variable>
@@ -18,7 +20,6 @@
 #include "archive/archive.h"
 #include "archive/schema.h"
 #include "bench/histogram.h"
-#include "bench/plain_table.h"
 #include "bench/tool.h"
 
 namespace digd::bench {
@@ -154,29 +155,53 @@ class archived {
 
 class plain {
  public:
-  plain(const fs::path& folder, std::size_t bytes) : bytes_(bytes), table_(folder / "plain.sqlite") {}
+  plain(const fs::path& folder, std::size_t bytes) : bytes_(bytes) {
+    check(sqlite3_open((folder / "plain.sqlite").c_str(), &db_));
+    run("PRAGMA page_size = 4096; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+        "CREATE TABLE entries (id INTEGER PRIMARY KEY, run INTEGER NOT NULL, n INTEGER NOT NULL, kind TEXT NOT NULL, "
+        "session TEXT,"
+        " seq INTEGER, ts INTEGER NOT NULL, arrived_ms INTEGER NOT NULL, type TEXT, code TEXT, verdicts TEXT, frame "
+        "TEXT) STRICT;"
+        "CREATE INDEX entries_by_run ON entries (run);");
+    check(sqlite3_prepare_v2(
+        db_,
+        "INSERT INTO entries (run, n, kind, session, seq, ts, arrived_ms, type, code, verdicts, frame)"
+        " VALUES (1, ?1, 'message', 'main', ?2, ?3, ?4, 'event', NULL, ?5, ?6)",
+        -1, &insert_, nullptr));
+  }
+  ~plain() {
+    sqlite3_finalize(insert_);
+    sqlite3_close(db_);
+  }
 
   std::uint64_t play(std::size_t rows) {
     std::vector<row_texts> made;
-    for (std::size_t i = 0; i < rows; ++i) made.push_back(texts_of(++seq_, bytes_));
+    for (std::size_t i = 0; i < rows; ++i) made.push_back(texts_of(seq_ + i + 1, bytes_));
     const std::uint64_t begun = now_ns();
-    table_.begin();
     for (std::size_t i = 0; i < rows; ++i) {
-      if (i > 0 && i % batch == 0) {
-        table_.commit();
-        table_.begin();
-      }
-      table_.insert(made[i].frame, made[i].verdicts);
+      if (i % batch == 0) run(i == 0 ? "BEGIN" : "COMMIT; BEGIN");
+      const auto seq = static_cast<sqlite3_int64>(++seq_);
+      for (int at = 1; at <= 4; ++at) sqlite3_bind_int64(insert_, at, seq);
+      sqlite3_bind_text(insert_, 5, made[i].verdicts.data(), static_cast<int>(made[i].verdicts.size()), SQLITE_STATIC);
+      sqlite3_bind_text(insert_, 6, made[i].frame.data(), static_cast<int>(made[i].frame.size()), SQLITE_STATIC);
+      if (sqlite3_step(insert_) != SQLITE_DONE) check(SQLITE_ERROR);
+      sqlite3_reset(insert_);
     }
-    table_.commit();
+    run("COMMIT");
     return now_ns() - begun;
   }
 
  private:
   const std::size_t batch = archive::options{}.batch_entries;  // the writer's largest commit
 
+  void check(int rc) {
+    if (rc != SQLITE_OK) throw std::runtime_error(std::string("the plain program: ") + sqlite3_errmsg(db_));
+  }
+  void run(const char* sql) { check(sqlite3_exec(db_, sql, nullptr, nullptr, nullptr)); }
+
   std::size_t bytes_;
-  plain_table table_;
+  sqlite3* db_ = nullptr;
+  sqlite3_stmt* insert_ = nullptr;
   std::uint64_t seq_ = 0;
 };
 

@@ -1,11 +1,12 @@
 // Loads two servers in turn, block by block in one run, with the same bytes. Usually they are digd and the bare echo
 // server, which shows the cost of digd beyond the socket.
 //
-//   digd-load (--digd | --least) PORT:PID (--echo | --plain) PORT:PID [--connections N] [--in-flight N] [--events N]
+//   digd-load (--digd | --log-server) PORT:PID (--echo | --plain) PORT:PID [--connections N] [--in-flight N] [--events
+//   N]
 //             [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
 //
-// --least: bench/least.cpp. --plain: a second digd with other settings. With --outputs the events are outputs of
-// activations that report their usage, which guards judge.
+// --log-server: bench/log_server.cpp. --plain: a second digd with other settings. With --outputs the events are outputs
+// of activations that report their usage, which guards judge.
 //
 // One block is `events` events a connection to one server, then as many to the other. Each connection is a run of its
 // own: root events of `bytes` bytes, and after every 16 events an activation that consumes them, so that few events
@@ -78,7 +79,7 @@ class server {
     const std::string runs = "load-" + stamp() + "-";
     for (std::size_t i = 0; i < options.connections; ++i) {
       connections_.push_back(std::make_unique<connection>(at.port, runs + std::to_string(i), options.bytes,
-                                                          name_ == "echo" || name_ == "least", options.outputs));
+                                                          name_ == "echo" || name_ == "log_server", options.outputs));
     }
   }
 
@@ -176,10 +177,10 @@ class server {
 int run(int argc, char** argv) {
   CLI::App app("A load on digd and on a bare echo in turn; digd's cost beside the socket's.");
   load_options options;
-  std::string digd_at, echo_at, plain_at, least_at;
+  std::string digd_at, echo_at, plain_at, log_server_at;
   auto* measured = app.add_option_group("measured")->require_option(1);
   measured->add_option("--digd", digd_at, "PORT:PID");
-  measured->add_option("--least", least_at, "PORT:PID");
+  measured->add_option("--log-server", log_server_at, "PORT:PID");
   auto* baseline = app.add_option_group("baseline")->require_option(1);
   baseline->add_option("--echo", echo_at, "PORT:PID");
   baseline->add_option("--plain", plain_at, "PORT:PID of another digd");
@@ -206,7 +207,7 @@ int run(int argc, char** argv) {
     if (!at.empty()) servers.emplace_back(name, at, options);
   };
   add("digd", digd_at);
-  add("least", least_at);
+  add("log_server", log_server_at);
   add("echo", echo_at);
   add("plain", plain_at);
   for (std::size_t i = 0; i <= options.blocks; ++i) {

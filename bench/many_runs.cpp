@@ -1,14 +1,15 @@
 // Many runs at once: the cost of each, and the effect of a burst in one run on the latency of another.
 //
-//   digd-many-runs (--digd | --least) PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N] [--blocks N]
+//   digd-many-runs (--digd | --log-server) PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N]
+//   [--blocks N]
 //                  [--burst-rate N] [--slowest FILE]
 //
 // Opens `runs` runs at digd, each with a few events of which some stay live, and keeps `connections` of them connected.
 // Then a probe sends one event every two milliseconds, at fixed times whether or not it gets answers; its latency
 // counts from these times. In some blocks another connection sends 64 events at once, again and again: as soon as they
 // are answered, or at a fixed rate. The echo server gets the same load in turn, as a measure of the machine's own
-// delays. With --least, bench/least.cpp takes digd's place, and no runs are opened. At a fixed rate both servers get
-// the same number of events; otherwise the faster server gets more, and costs the client more.
+// delays. With --log-server, bench/log_server.cpp takes digd's place, and no runs are opened. At a fixed rate both
+// servers get the same number of events; otherwise the faster server gets more, and costs the client more.
 //
 // Prints one JSON line: memory a run, seconds to open the runs, and for each server the latencies of the probe in each
 // kind of block. `halves` has the latencies of every second block: how far a server differs from itself.
@@ -161,12 +162,12 @@ class probed {
 
 int run(int argc, char** argv) {
   CLI::App app("Many runs at once: what each costs, and what a burst in one does to another.");
-  std::string digd_at, echo_at, least_at, slowest;
+  std::string digd_at, echo_at, log_server_at, slowest;
   std::size_t runs = 10'000, connections = 1'000, blocks = 5;
   double seconds = 1, burst_rate = 60'000;
   auto* measured = app.add_option_group("measured")->require_option(1);
   measured->add_option("--digd", digd_at, "PORT:PID");
-  measured->add_option("--least", least_at, "PORT:PID");
+  measured->add_option("--log-server", log_server_at, "PORT:PID");
   app.add_option("--echo", echo_at, "PORT:PID")->required();
   app.add_option("--runs", runs, "open at once")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   app.add_option("--connections", connections, "kept of them")->check(CLI::Range(0, 10'000))->capture_default_str();
@@ -181,7 +182,7 @@ int run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   const bool is_digd = !digd_at.empty();
-  const server_place place = place_of(is_digd ? digd_at : least_at);
+  const server_place place = place_of(is_digd ? digd_at : log_server_at);
   if (!is_digd) runs = 0;
   const std::string names = "many-" + stamp() + "-";
   std::deque<std::unique_ptr<connection>> kept;
@@ -197,7 +198,7 @@ int run(int argc, char** argv) {
   const std::uint64_t after = resident_bytes(place.pid);
 
   std::deque<probed> servers;
-  servers.emplace_back(is_digd ? "digd" : "least", place, names, burst_rate);
+  servers.emplace_back(is_digd ? "digd" : "log_server", place, names, burst_rate);
   servers.emplace_back("echo", place_of(echo_at), names, burst_rate);
   const auto ns = static_cast<std::uint64_t>(seconds * 1e9);
   for (std::size_t block = 0; block <= blocks; ++block) {

@@ -16,7 +16,7 @@ class forward_clock {
  public:
   static constexpr milliseconds min_logged_ms = 1'000;
 
-  // Logs a step back. Reads the wall clock at most once a millisecond, since each message asks for the time.
+  // Logs a step back. Reads the wall clock at most once a millisecond, because every message asks for the time.
   milliseconds now();
 
   // `wall` and `steady`: the system's clocks at the same instant. `set_back_ms`: by how much the wall clock was set

@@ -1,17 +1,18 @@
-// The least that a server with digd's duties could do: a second baseline of the socket benchmarks, beside the echo.
+// A simple server with digd's duties at the socket and the disk: a second baseline of the socket benchmarks, beside the
+// echo. It shows what batches, the time to judge an event, and durable storage cost by themselves.
 //
-//   digd-bench-least [--work NS] [--keep FOLDER]
+//   digd-bench-log-server [--work NS] [--keep FOLDER]
 //
 // It has no code of digd and no WebSocket library. It reads all frames that have arrived with one call, returns each to
 // its client, and writes all answers of one connection with one call. For each event it works for NS nanoseconds, the
-// time that decoding, judging and encoding take. With --keep, another thread inserts every frame into plain SQLite, in
-// groups like those of digd's archive; the answers do not wait for it, but each client then gets an ack. A goal that
-// this server misses too is denied by the machine, the disk or the time for an event, and not by what digd does beside
-// that.
+// time that decoding, judging and encoding take. With --keep, another thread at a lower priority appends every frame to
+// a file, with one write and one sync for a group; the groups are like those of digd's archive. The answers do not wait
+// for it, but each client then gets an ack.
 //
 // Bounds: a client that has max_unkept frames which are not stored yet is not read until they are. Prints its port and
 // serves until its standard input ends. Frames have at most 64 KiB.
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -36,9 +37,9 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "bench/plain_table.h"
 #include "bench/tool.h"
 
 namespace digd::bench {
@@ -48,7 +49,7 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 constexpr std::size_t max_unkept = 4'096;  // of one client
-constexpr std::size_t gathered = 256, max_batch = 4'096;
+constexpr std::size_t gathered = 256;      // frames
 constexpr std::chrono::milliseconds max_gathering{10};
 
 void work(std::chrono::nanoseconds time) {
@@ -61,12 +62,16 @@ class keeper {
  public:
   struct progress {  // of one client, in frames
     std::atomic<std::size_t> waiting{0}, stored{0};
+    std::size_t in_group = 0;  // guarded by the keeper's mutex
   };
   using progress_ptr = std::shared_ptr<progress>;
 
-  // `stored`: an eventfd to be written to after each commit.
+  // `stored`: an eventfd to be written to after each sync.
   keeper(const std::filesystem::path& folder, int stored)
-      : table_(folder / "least.sqlite"), stored_(stored), thread_([this] { store(); }) {}
+      : file_(::open((folder / "frames.log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600)), stored_(stored) {
+    if (file_ < 0) throw std::runtime_error("cannot write in " + folder.string());
+    thread_ = std::thread([this] { store(); });
+  }
   keeper(const keeper&) = delete;
   keeper& operator=(const keeper&) = delete;
   ~keeper() {
@@ -76,63 +81,66 @@ class keeper {
     }
     changed_.notify_one();
     thread_.join();
+    ::close(file_);
   }
 
   void keep(std::string_view frame, const progress_ptr& from) {
     from->waiting.fetch_add(1);
     const std::lock_guard hold(mutex_);
-    waiting_.push_back({std::string(frame), from});
-    if (waiting_.size() == 1 || waiting_.size() == gathered) changed_.notify_one();
+    bytes_ += frame;
+    if (from->in_group++ == 0) clients_.push_back(from);
+    ++frames_;
+    if (frames_ == 1 || frames_ == gathered) changed_.notify_one();
   }
 
  private:
-  struct kept {
-    std::string frame;
-    progress_ptr from;
+  struct share {  // of a client in a group
+    progress_ptr client;
+    std::size_t frames;
   };
 
   void store() {
     ::prctl(PR_SET_NAME, "keeper");                                 // its time is not that of the serving thread
     ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 5);  // as digd's archive
-    std::vector<kept> batch;
-    while (take(batch)) {
-      table_.begin();
-      for (const kept& one : batch) table_.insert(one.frame, verdicts);
-      table_.commit();
-      for (const kept& one : batch) {
-        one.from->waiting.fetch_sub(1);
-        one.from->stored.fetch_add(1);
+    std::string group;
+    std::vector<share> shares;
+    while (take(group, shares)) {
+      for (std::string_view left = group; !left.empty();) {
+        const ssize_t n = ::write(file_, left.data(), left.size());
+        if (n < 0) throw std::runtime_error("cannot write a group of frames");
+        left.remove_prefix(static_cast<std::size_t>(n));
       }
-      batch.clear();
+      if (::fdatasync(file_) != 0) throw std::runtime_error("cannot sync a group of frames");
+      for (const share& one : shares) {
+        one.client->waiting.fetch_sub(one.frames);
+        one.client->stored.fetch_add(one.frames);
+      }
       const std::uint64_t one = 1;
       if (::write(stored_, &one, sizeof one) < 0) return;
     }
   }
 
   // Waits for frames, and then a while for more. False: stopped.
-  bool take(std::vector<kept>& batch) {
+  bool take(std::string& group, std::vector<share>& shares) {
+    group.clear();
+    shares.clear();
     std::unique_lock hold(mutex_);
-    changed_.wait(hold, [this] { return stopped_ || !waiting_.empty(); });
-    changed_.wait_for(hold, max_gathering, [this] { return stopped_ || waiting_.size() >= gathered; });
+    changed_.wait(hold, [this] { return stopped_ || frames_ > 0; });
+    changed_.wait_for(hold, max_gathering, [this] { return stopped_ || frames_ >= gathered; });
     if (stopped_) return false;
-    if (waiting_.size() <= max_batch) {
-      batch.swap(waiting_);
-      return true;
-    }
-    const auto end = waiting_.begin() + max_batch;
-    batch.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
-    waiting_.erase(waiting_.begin(), end);
+    group.swap(bytes_);
+    frames_ = 0;
+    for (const progress_ptr& client : clients_) shares.push_back({client, std::exchange(client->in_group, 0)});
+    clients_.clear();
     return true;
   }
 
-  static constexpr std::string_view verdicts =
-      R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"deliver"}]})";
-
-  plain_table table_;
-  int stored_;
+  int file_, stored_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<kept> waiting_;
+  std::string bytes_;  // of the next group
+  std::size_t frames_ = 0;
+  std::vector<progress_ptr> clients_;
   bool stopped_ = false;
   std::thread thread_;
 };
@@ -307,7 +315,7 @@ class server {
 };
 
 int run(int argc, char** argv) {
-  CLI::App app("The least that a server with digd's duties could do.");
+  CLI::App app("A simple server with digd's duties at the socket and the disk.");
   std::int64_t work_ns = 0;
   std::string folder;
   app.add_option("--work", work_ns, "nanoseconds for each event")->check(CLI::Range(0, 1'000'000));
@@ -322,5 +330,5 @@ int run(int argc, char** argv) {
 }  // namespace digd::bench
 
 int main(int argc, char** argv) {
-  return digd::bench::as_tool("digd-bench-least", [&] { return digd::bench::run(argc, argv); });
+  return digd::bench::as_tool("digd-bench-log-server", [&] { return digd::bench::run(argc, argv); });
 }
