@@ -1,6 +1,5 @@
 // digctl attribute shapley: divides the risk of a run among its actions (docs/shapley.md).
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <charconv>
@@ -20,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/files.h"
+#include "cli/interrupt.h"
 #include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/run_text.h"
@@ -34,14 +34,6 @@ using namespace digd::shapley;
 
 constexpr std::size_t max_bytes = std::size_t{1} << 30;
 constexpr std::size_t max_shares = 4096;  // of one estimate
-
-std::atomic<bool> stop_asked{false};
-
-// The first Ctrl-C stops sampling and reports the samples so far; the second ends digctl.
-void on_interrupt(int) {
-  stop_asked.store(true);
-  ::signal(SIGINT, SIG_DFL);
-}
 
 struct shapley_options {
   daemon_options daemon;
@@ -67,8 +59,7 @@ using options = std::shared_ptr<shapley_options>;
 run_control control_of(const shapley_options& o) {
   run_control c;
   c.threads = o.threads > 0 ? o.threads : std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-  c.stop = &stop_asked;
-  ::signal(SIGINT, on_interrupt);
+  c.stop = &stop_asked();
   return c;
 }
 
@@ -91,7 +82,7 @@ opened open_game(const shapley_options& o) {
   if (!o.simulator.empty()) {
     external_options options = o.external;
     options.command = o.simulator;
-    options.stop = &stop_asked;
+    options.stop = &stop_asked();
     external_result made = make_external_game(options);
     return {made.problem, std::move(made.game), {}, {}};
   }
@@ -165,7 +156,7 @@ int write_chunk(shapley_options& o, const digd::shapley::game& game, const std::
   o.options.control.output = &output;
   const estimate_result result = estimate(game, o.options);
   if (!result) return complain("attribute shapley", result.problem);
-  if (stop_asked) return complain("attribute shapley", "stopped before the chunk was done");
+  if (stop_asked()) return complain("attribute shapley", "stopped before the chunk was done");
   const std::string problem = write_file(o.out, output.file());
   return problem.empty() ? done : complain("attribute shapley", shown(o.out) + ": " + problem);
 }
@@ -216,7 +207,7 @@ int attribute(shapley_options& o) {
     r.metrics = measure(game.game->players(), r.result, r.threshold, o.q);
   }
   const bool ranked = r.result.adds_risk();
-  if (o.faithful && ranked && !stop_asked) {
+  if (o.faithful && ranked && !stop_asked()) {
     r.faithful = show_while(
         {.name = "checking faithfulness"}, [&] { return judge(*game.game, r.result.phi.value, o.options.seed); },
         o.quiet);
@@ -279,7 +270,7 @@ int run_study(shapley_options& o, study study) {
   o.study.control = control_of(o);
   std::cout << show_while(
       {.name = "measuring"}, [&] { return study(cases, o); }, o.quiet);
-  if (stop_asked) std::cout << "INTERRUPTED: fewer runs than requested\n";
+  if (stop_asked()) std::cout << "INTERRUPTED: fewer runs than requested\n";
   return done;
 }
 

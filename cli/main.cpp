@@ -13,6 +13,7 @@
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/fleet.h"
+#include "cli/passes.h"
 
 namespace {
 
@@ -95,11 +96,7 @@ int main(int argc, char** argv) {
                {add_health, add_mode, add_hold, add_guards, add_export, add_delete, add_backup, add_restore, add_token,
                 add_hook, add_mcp});
   add_to_group(app, "Work with traces", status, {add_replay, add_check, add_send, add_import});
-#ifdef DIGD_ANALYSIS
-  add_to_group(app, "Find causes", status,
-               {add_attribute_chief, add_attribute_shapley, add_causal, add_eval, add_work});
-#endif
-  add_to_group(app, "Find causes", status, {add_rerun});
+  add_to_group(app, "Find causes", status, {add_pass_commands, add_rerun});
   add_completion(app, status);
   try {
     app.parse(argc, argv);

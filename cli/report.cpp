@@ -1,21 +1,15 @@
 // digctl report TRACE|RUN: what happened in a run, who was responsible, and how that is known, as one page.
-#include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <thread>
 
-#ifdef DIGD_ANALYSIS
-#include "analysis/report/parts.h"
-#endif
 #include "cli/browser_pdf.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/files.h"
+#include "cli/passes.h"
 #include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
@@ -28,73 +22,11 @@ namespace digd::cli {
 namespace {
 
 struct report_options {
-  std::string source, format, causes, out = "-";
-  double budget_seconds = 20;
-  unsigned threads = 0;
-  std::uint64_t seed = 1;
+  std::string source, format, out = "-";
+  attribution_options attribution;
   bool quiet = false;
   daemon_options daemon;
 };
-
-#ifdef DIGD_ANALYSIS
-
-constexpr std::size_t max_held_bytes = std::size_t{256} << 20, max_causes_bytes = std::size_t{64} << 20;
-
-std::atomic<bool> stop_asked{false};
-
-// The first Ctrl-C ends attribution and uses the results so far; the second ends digctl.
-void on_interrupt(int) {
-  stop_asked.store(true);
-  ::signal(SIGINT, SIG_DFL);
-}
-
-report::part_options part_options_of(const report_options& options, progress& progress) {
-  report::part_options out{
-      .budget_seconds = options.budget_seconds, .seed = options.seed, .stop = &stop_asked, .progress = {}};
-  out.threads = options.threads > 0 ? options.threads : std::clamp(std::thread::hardware_concurrency(), 1u, 64u);
-  out.progress = [&progress](std::size_t done, std::size_t total) { progress.set(done, total); };
-  return out;
-}
-
-// nullopt, after an error message, if the given part cannot be read.
-std::optional<std::vector<report::part>> attributed(const report_options& chosen, kept_trace& trace,
-                                                    const report::gathered& from, progress& progress) {
-  std::string problem, causes;
-  if (!chosen.causes.empty()) {
-    auto read = read_file(chosen.causes, max_causes_bytes, problem);
-    if (!read) {
-      const auto held = progress.pause();
-      complain("report", shown(chosen.source) + ": " + shown(chosen.causes) + ": " + problem);
-      return {};
-    }
-    causes = std::move(*read);
-  }
-  ::signal(SIGINT, on_interrupt);
-  std::optional<std::string> held;
-  const report::trace_text text = [&]() -> std::string_view {
-    if (!held) held = trace.text(max_held_bytes).value_or(std::string());
-    return *held;
-  };
-  const report::part_options options = part_options_of(chosen, progress);
-  const std::string subject = report::on_command_line(chosen.source);
-  std::vector<report::part> parts;
-  progress.begin({.name = "Shapley values"});
-  parts.push_back(report::shapley_part(text, from.seen, subject, options));
-  progress.begin({.name = "finding the decisive error"});
-  parts.push_back(report::chief_part(text, from.seen, subject, options));
-  parts.push_back(report::causal_part(causes));
-  return parts;
-}
-
-#else
-
-std::optional<std::vector<report::part>> attributed(const report_options& options, kept_trace&, const report::gathered&,
-                                                    progress&) {
-  return report::not_run(report::on_command_line(options.source),
-                         "this digctl was built without the attribution methods.");
-}
-
-#endif
 
 // Empty, or why it could not be written.
 std::string write_as(const std::string& format, const std::string& out, const report::gathered& from,
@@ -123,7 +55,7 @@ int write(report_options& options) {
     shown_progress.reset();
     return complain("report", shown(options.source) + ": " + from.problem);
   }
-  const auto parts = attributed(options, trace, from, *shown_progress);
+  const auto parts = attributed(options.source, options.attribution, trace, from, *shown_progress);
   if (!parts) return wrong_use;
   shown_progress->begin({.name = options.format == "pdf" ? "printing" : "drawing"});
   const report::document document = report::compose(from, *parts, report::on_command_line(options.source));
@@ -152,15 +84,15 @@ void add_report(CLI::App& app, int& status) {
       ->check(CLI::IsMember({"html", "md", "json", "pdf"}))
       ->default_val("html");
   sub->add_option("-o,--output", options->out, "the file to write; - for standard output")->capture_default_str();
-  sub->add_option("--budget", options->budget_seconds,
+  sub->add_option("--budget", options->attribution.budget_seconds,
                   "time limit for attribution, in seconds; 0: only what was observed")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  sub->add_option("--causes", options->causes, "add this result of `digctl causal explain --format json`");
-  sub->add_option("--threads", options->threads,
+  sub->add_option("--causes", options->attribution.causes, "add this result of `digctl causal explain --format json`");
+  sub->add_option("--threads", options->attribution.threads,
                   "threads for attribution; the result does not depend on it. 0: one for each core")
       ->check(CLI::Range(0, 256));
-  sub->add_option("--seed", options->seed, "seed of the sampling")->capture_default_str();
+  sub->add_option("--seed", options->attribution.seed, "seed of the sampling")->capture_default_str();
   sub->add_flag("-q,--quiet", options->quiet, "no progress");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);

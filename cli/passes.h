@@ -1,0 +1,38 @@
+// What digctl has of the offline passes (analysis/): their commands and their parts of a report. passes.cpp defines
+// both in a digctl with the passes, no_passes.cpp in one without. No other file of digctl depends on which it is, so
+// none compiles again when the passes join it (scripts/run).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/compose.h"
+#include "report/document.h"
+
+namespace CLI {
+class App;
+}
+
+namespace digd::cli {
+
+class kept_trace;
+class progress;
+
+void add_pass_commands(CLI::App& app, int& status);
+
+struct attribution_options {
+  std::string causes;  // a file with the output of `digctl causal explain --format json`; empty: none
+  double budget_seconds = 20;
+  unsigned threads = 0;  // 0: one for each core
+  std::uint64_t seed = 1;
+};
+
+// The parts of a report that name who was responsible; the user named the run `source`. Shows progress; Ctrl-C ends
+// attribution with the results so far. nullopt, after an error message: `causes` cannot be read.
+std::optional<std::vector<report::part>> attributed(const std::string& source, const attribution_options& options,
+                                                    kept_trace& trace, const report::gathered& from,
+                                                    progress& progress);
+
+}  // namespace digd::cli
