@@ -4,6 +4,7 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
+#include <optional>
 
 #include "analysis/causal/embedding.h"
 
@@ -27,20 +28,11 @@ class fisher_z final : public ci_test {
 
   test_result test(variable x, variable y, const variables& z) override {
     ++count_;
-    variables variables{x, y};
-    variables.insert(variables.end(), z.begin(), z.end());
     const double df = static_cast<double>(scores_.rows) - static_cast<double>(z.size()) - 3;
-    const Eigen::MatrixXd s = scores_.block(variables, variables);
-    if (df <= 0 || s(0, 0) <= 0 || s(1, 1) <= 0) return {};
-    // The covariance of (x, y) with z projected out.
-    Eigen::Matrix2d left = s.topLeftCorner<2, 2>();
-    if (!z.empty()) {
-      const auto k = static_cast<Eigen::Index>(z.size());
-      left -= s.topRightCorner(2, k) *
-              s.bottomRightCorner(k, k).completeOrthogonalDecomposition().solve(s.bottomLeftCorner(k, 2));
-    }
-    if (left(0, 0) <= 1e-10 * s(0, 0) || left(1, 1) <= 1e-10 * s(1, 1)) return {};
-    const double r = std::clamp(left(0, 1) / std::sqrt(left(0, 0) * left(1, 1)), -1 + 1e-15, 1 - 1e-15);
+    if (df <= 0) return {};
+    const std::optional<double> correlation = scores_.partial_correlation(x, y, z);
+    if (!correlation) return {};
+    const double r = std::clamp(*correlation, -1 + 1e-15, 1 - 1e-15);
     const double value = std::sqrt(df) * std::atanh(r);
     return {value, 0, normal_two_sided(value)};
   }

@@ -23,6 +23,42 @@ std::size_t commonest(const column& c) {
   return static_cast<std::size_t>(std::max_element(count.begin(), count.end()) - count.begin());
 }
 
+// The lower factor of a covariance, by rows. Pivot j: the variance of column j that the columns before it leave; 0 if
+// that is below the tolerance.
+struct cholesky {
+  std::vector<double> rows, pivots;
+};
+
+// Valid until the thread's next call.
+const cholesky& factorise(const Eigen::MatrixXd& covariance, const std::vector<Eigen::Index>& at) {
+  thread_local cholesky out;
+  const std::size_t m = at.size();
+  out.rows.assign(m * m, 0.0);
+  out.pivots.assign(m, 0.0);
+  for (std::size_t j = 0; j < m; ++j) {
+    double* row = &out.rows[j * m];
+    double pivot = covariance(at[j], at[j]);
+    for (std::size_t k = 0; k < j; ++k) {
+      const double* above = &out.rows[k * m];
+      if (above[k] == 0) continue;
+      double s = covariance(at[j], at[k]);
+      for (std::size_t i = 0; i < k; ++i) s -= row[i] * above[i];
+      row[k] = s / above[k];
+      pivot -= row[k] * row[k];
+    }
+    if (pivot <= tolerance) continue;
+    row[j] = std::sqrt(pivot);
+    out.pivots[j] = pivot;
+  }
+  return out;
+}
+
+std::vector<Eigen::Index> columns_of(const embedding& e, const variables& of) {
+  std::vector<Eigen::Index> at;
+  for (variable v : of) at.insert(at.end(), e.groups[v].begin(), e.groups[v].end());
+  return at;
+}
+
 }  // namespace
 
 embedding embed(const table& data, embedding_kind kind) {
@@ -58,44 +94,33 @@ embedding embed(const table& data, embedding_kind kind) {
   return out;
 }
 
-Eigen::MatrixXd embedding::block(const variables& a, const variables& b) const {
-  std::vector<Eigen::Index> rows_of, columns_of;
-  for (variable v : a) rows_of.insert(rows_of.end(), groups[v].begin(), groups[v].end());
-  for (variable v : b) columns_of.insert(columns_of.end(), groups[v].begin(), groups[v].end());
-  return covariance(rows_of, columns_of);
-}
-
-// One Cholesky factorisation of (given, v): the pivots of v's columns are what is left of them, one by one.
 gaussian_fit embedding::residual(variable v, const variables& given) const {
-  std::vector<Eigen::Index> at;
-  for (variable g : given) at.insert(at.end(), groups[g].begin(), groups[g].end());
+  std::vector<Eigen::Index> at = columns_of(*this, given);
   const std::size_t first = at.size();
   at.insert(at.end(), groups[v].begin(), groups[v].end());
-  const std::size_t m = at.size();
-  thread_local std::vector<double> l;
-  l.assign(m * m, 0.0);
+  const cholesky& whole = factorise(covariance, at);
   gaussian_fit out;
-  for (std::size_t j = 0; j < m; ++j) {
-    double* row = &l[j * m];
-    double pivot = covariance(at[j], at[j]);
-    for (std::size_t k = 0; k < j; ++k) {
-      const double* above = &l[k * m];
-      if (above[k] == 0) continue;
-      double s = covariance(at[j], at[k]);
-      for (std::size_t i = 0; i < k; ++i) s -= row[i] * above[i];
-      row[k] = s / above[k];
-      pivot -= row[k] * row[k];
-    }
-    if (pivot <= tolerance) continue;
-    row[j] = std::sqrt(pivot);
+  for (std::size_t j = 0; j < at.size(); ++j) {
+    if (whole.pivots[j] == 0) continue;
     if (j < first) {
       ++out.given;
     } else {
       ++out.rank;
-      out.log_det += std::log(pivot);
+      out.log_det += std::log(whole.pivots[j]);
     }
   }
   return out;
+}
+
+std::optional<double> embedding::partial_correlation(variable x, variable y, const variables& given) const {
+  std::vector<Eigen::Index> at = columns_of(*this, given);
+  const std::size_t x_at = at.size(), y_at = x_at + 1;
+  at.push_back(groups[x].front());
+  at.push_back(groups[y].front());
+  const cholesky& whole = factorise(covariance, at);
+  const double shared = whole.rows[y_at * at.size() + x_at], own = whole.pivots[y_at];
+  if (whole.pivots[x_at] == 0 || shared * shared + own <= tolerance) return {};
+  return shared / std::sqrt(shared * shared + own);
 }
 
 }  // namespace digd::causal

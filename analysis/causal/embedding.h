@@ -5,8 +5,9 @@
 // (`raw`). All columns are centred and scaled to variance 1.
 #pragma once
 
-#include <Eigen/Dense>
+#include <Eigen/Core>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "analysis/causal/factors/table.h"
@@ -28,9 +29,10 @@ struct embedding {
   Eigen::MatrixXd columns;                        // rows × columns
   Eigen::MatrixXd covariance;                     // columns × columns; divided by the number of rows
 
-  Eigen::MatrixXd block(const variables& a, const variables& b) const;
-  // A pivot below a tolerance counts as zero.
+  // A pivot below a tolerance counts as zero, here and in the next function.
   gaussian_fit residual(variable v, const variables& given) const;
+  // Of two variables with one column each. nullopt if the others determine one of them.
+  std::optional<double> partial_correlation(variable x, variable y, const variables& given) const;
 };
 
 embedding embed(const table& data, embedding_kind embedding_kind);
