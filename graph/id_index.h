@@ -34,9 +34,9 @@ class id_index {
     tables_[w.table].insert(entry{node, w.hash});
     ++size_;
   }
-  void erase(std::string_view id) {
+  void erase(std::string_view id, std::uint32_t node) {
     const wanted w = want(id);
-    size_ -= tables_[w.table].erase(w);
+    size_ -= tables_[w.table].erase(entry{node, w.hash});
   }
   std::size_t size() const { return size_; }
   template <class Each>

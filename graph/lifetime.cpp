@@ -1,9 +1,23 @@
 // The lifetime of nodes: active activations, and settling and forgetting of events.
 #include <algorithm>
+#include <memory>
+#include <type_traits>
 
 #include "graph/graph.h"
 
 namespace digd::graph {
+
+namespace {
+
+// Cheaper than the assignment of an empty node.
+template <class Node>
+void empty(Node& node) {
+  static_assert(std::is_nothrow_default_constructible_v<Node>);
+  std::destroy_at(&node);
+  std::construct_at(&node);
+}
+
+}  // namespace
 
 // ---- activity
 
@@ -93,7 +107,7 @@ void graph::forget() {
 
 void graph::forget(event_index e) {
   event_node& node = events_[e];
-  event_ids_.erase(node.id);
+  event_ids_.erase(node.id, e);
   node.remembered = false;
   ++counters_.forgotten_events;
   for (const activation_index v : node.inputs_of) release(v);
@@ -114,15 +128,15 @@ void graph::release(activation_index v) {
 void graph::forget_if_unneeded(activation_index v) {
   activation_node& node = activations_[v];
   if (node.open || node.remembered > 0 || node.id.empty()) return;
-  activation_ids_.erase(node.id);
-  node = activation_node{};
+  activation_ids_.erase(node.id, v);
+  empty(node);
   free_activations_.push_back(v);
 }
 
 void graph::free_event(event_index e) {
   const std::uint32_t generation = events_[e].generation + 1;
   drop_kind(events_[e]);
-  events_[e] = event_node{};
+  empty(events_[e]);
   events_[e].generation = generation;
   free_events_.push_back(e);
 }
