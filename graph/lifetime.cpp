@@ -9,9 +9,9 @@ namespace digd::graph {
 
 namespace {
 
-// Cheaper than the assignment of an empty node.
+// Makes a node empty in place. The assignment of an empty one takes longer.
 template <class Node>
-void empty(Node& node) {
+void reset(Node& node) {
   static_assert(std::is_nothrow_default_constructible_v<Node>);
   std::destroy_at(&node);
   std::construct_at(&node);
@@ -129,14 +129,14 @@ void graph::forget_if_unneeded(activation_index v) {
   activation_node& node = activations_[v];
   if (node.open || node.remembered > 0 || node.id.empty()) return;
   activation_ids_.erase(node.id, v);
-  empty(node);
+  reset(node);
   free_activations_.push_back(v);
 }
 
 void graph::free_event(event_index e) {
   const std::uint32_t generation = events_[e].generation + 1;
   drop_kind(events_[e]);
-  empty(events_[e]);
+  reset(events_[e]);
   events_[e].generation = generation;
   free_events_.push_back(e);
 }
