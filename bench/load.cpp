@@ -1,9 +1,8 @@
 // Loads two servers in turn, block by block in one run, with the same bytes. Usually they are digd and the bare echo
 // server, which shows the cost of digd beyond the socket.
 //
-//   digd-load (--digd | --log-server) PORT:PID (--echo | --plain) PORT:PID [--connections N] [--in-flight N] [--events
-//   N]
-//             [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
+//   digd-load (--digd | --log-server) PORT:PID (--echo | --plain) PORT:PID [--connections N] [--in-flight N]
+//             [--events N] [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
 //
 // --log-server: bench/log_server.cpp. --plain: a second digd with other settings. With --outputs the events are outputs
 // of activations that report their usage, which guards judge.

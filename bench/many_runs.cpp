@@ -1,8 +1,7 @@
 // Many runs at once: the cost of each, and the effect of a burst in one run on the latency of another.
 //
 //   digd-many-runs (--digd | --log-server) PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N]
-//   [--blocks N]
-//                  [--burst-rate N] [--slowest FILE]
+//                  [--blocks N] [--burst-rate N] [--slowest FILE]
 //
 // Opens `runs` runs at digd, each with a few events of which some stay live, and keeps `connections` of them connected.
 // Then a probe sends one event every two milliseconds, at fixed times whether or not it gets answers; its latency
