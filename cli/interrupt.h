@@ -5,8 +5,8 @@
 
 namespace digd::cli {
 
-// Set by the first Ctrl-C after the first call: attribution stops then, and reports the results so far. The second one
-// ends digctl.
+// The first call begins to catch Ctrl-C. The first Ctrl-C sets the result: attribution stops, and reports what it has
+// so far. The second one ends digctl. Any thread.
 const std::atomic<bool>& stop_asked();
 
 }  // namespace digd::cli
