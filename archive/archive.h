@@ -48,7 +48,7 @@ struct options {
   unsigned max_disk_ms = 4'000;         // how long entries may wait for the disk before `health` reports it
   unsigned stop_ms = 10'000;            // how long `stop` retries while writes fail
   int value_bytes = 128 << 20;          // of a row at most; a larger entry is shrunk (docs/archive.md)
-  int checkpoint_pages = 4'096;         // the log is checkpointed at this length (16 MB)
+  int checkpoint_pages = 512;           // the log is checkpointed at this length (2 MB); longer syncs delay others
   std::int64_t check_bytes = 64 << 20;  // `open` runs SQLite's quick check on files up to this size
   unsigned look_for_damage_ms = 0;      // how often to read a part of the file, for damage; 0: never
   std::string vfs;                      // SQLite's file layer, for fault injection; empty: the default
