@@ -2,7 +2,7 @@
 // server, which shows the cost of digd beyond the socket.
 //
 //   digd-load (--digd | --log-server) PORT:PID (--echo | --plain) PORT:PID [--connections N] [--in-flight N]
-//             [--events N] [--blocks N] [--rate R] [--bytes N] [--outputs] [--slowest FILE]
+//             [--events N] [--blocks N] [--rate R] [--bytes N] [--outputs] [--trips FILE]
 //
 // --log-server: bench/log_server.cpp. --plain: a second digd with other settings. With --outputs the events are outputs
 // of activations that report their usage, which guards judge.
@@ -14,7 +14,7 @@
 // not hide the requests that it delayed (coordinated omission). Without it, each connection keeps `in-flight` events
 // unanswered.
 //
-// --slowest FILE: writes the slowest thousandth of the events of each server, as write_slowest says.
+// --trips FILE: writes when each event was sent and answered, as write_trips says.
 //
 // Prints one JSON line: for both servers, latencies in nanoseconds, events a second, and events a second of CPU time
 // (/proc/PID/task/*/schedstat), both of the threads that serve sockets, which digd names engine-N, and of the whole
@@ -32,6 +32,7 @@
 #include <memory>
 #include <ranges>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "bench/histogram.h"
@@ -46,13 +47,16 @@ struct load_options {
   std::size_t connections = 1, in_flight = 1, events = 500, blocks = 40, bytes = 600;
   double rate = 0;  // events a second over all connections; 0: as fast as answers arrive
   bool outputs = false;
-  std::string slowest;
+  std::string trips;
 };
 
 // CPU nanoseconds of a process.
 struct cpu_time {
   std::uint64_t serving = 0, process = 0;
 };
+
+// After a block, until the server has stored its last events. Otherwise it would delay the other server.
+constexpr std::chrono::milliseconds time_to_store{50};
 
 cpu_time cpu_of(int pid) {
   cpu_time out;
@@ -72,7 +76,7 @@ class server {
   server(std::string name, const std::string& where, const load_options& options)
       : name_(std::move(name)),
         options_(options),
-        halves_{trip_log(!options.slowest.empty()), trip_log(!options.slowest.empty())} {
+        halves_{trip_log(!options.trips.empty()), trip_log(!options.trips.empty())} {
     const server_place at = place_of(where);
     pid_ = at.pid;
     const std::string runs = "load-" + stamp() + "-";
@@ -113,7 +117,7 @@ class server {
            ",\"per_serving_cpu_second\":" + per(serving_) + ",\"per_cpu_second\":" + per(cpu_) + "}";
   }
 
-  void write_slowest(std::ostream& to) const { bench::write_slowest(to, name_, all(), 0.001); }
+  void write_trips(std::ostream& to) const { bench::write_trips(to, name_, all()); }
 
  private:
   trip_log all() const {
@@ -199,7 +203,7 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--rate", options.rate, "events a second, over all connections; 0: as they are answered")
       ->capture_default_str();
-  app.add_option("--slowest", options.slowest, "the file for the slowest thousandth of the events");
+  app.add_option("--trips", options.trips, "the file for when each event was sent and answered");
   CLI11_PARSE(app, argc, argv);
   std::deque<server> servers;
   const auto add = [&](const char* name, const std::string& at) {
@@ -211,13 +215,15 @@ int run(int argc, char** argv) {
   add("plain", plain_at);
   for (std::size_t i = 0; i <= options.blocks; ++i) {
     // The order alternates, so that a drift of the machine affects both.
-    servers[i % 2].play(i);
-    servers[(i + 1) % 2].play(i);
+    for (const std::size_t one : {i % 2, (i + 1) % 2}) {
+      servers[one].play(i);
+      std::this_thread::sleep_for(time_to_store);
+    }
   }
-  if (!options.slowest.empty()) {
-    std::ofstream file(options.slowest);
-    for (const server& one : servers) one.write_slowest(file);
-    if (!file.flush()) fail("cannot write " + options.slowest);
+  if (!options.trips.empty()) {
+    std::ofstream file(options.trips);
+    for (const server& one : servers) one.write_trips(file);
+    if (!file.flush()) fail("cannot write " + options.trips);
   }
   for (const server& one : servers) std::cout << (&one == &servers.front() ? "{" : ",") << one.json();
   std::cout << "}\n";

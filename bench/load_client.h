@@ -15,10 +15,8 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <ostream>
-#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -59,15 +57,10 @@ class trip_log : public histogram {
   std::vector<trip> trips_;
 };
 
-// Writes the slowest `share` (0 … 1) of the kept trips, at least one. A line has the server's name, then from when to
-// when, in nanoseconds of CLOCK_MONOTONIC. bench/slowest.py finds what they waited for.
-inline void write_slowest(std::ostream& to, const std::string& server, const trip_log& log, double share) {
-  std::vector<trip> trips = log.trips();
-  const auto duration = [](const trip& one) { return one.until - one.since; };
-  std::ranges::sort(trips, std::greater{}, duration);
-  const auto kept = static_cast<std::size_t>(share * static_cast<double>(trips.size()));
-  for (const trip& one : trips | std::views::take(std::max<std::size_t>(kept, 1)))
-    to << server << ' ' << one.since << ' ' << one.until << '\n';
+// Writes the kept trips. A line has the server's name, then from when to when, in nanoseconds of CLOCK_MONOTONIC.
+// bench/slowest.py finds what they waited for.
+inline void write_trips(std::ostream& to, const std::string& server, const trip_log& log) {
+  for (const trip& one : log.trips()) to << server << ' ' << one.since << ' ' << one.until << '\n';
 }
 
 // As members of a JSON object.

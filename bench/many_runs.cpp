@@ -1,7 +1,7 @@
 // Many runs at once: the cost of each, and the effect of a burst in one run on the latency of another.
 //
 //   digd-many-runs (--digd | --log-server) PORT:PID --echo PORT:PID [--runs N] [--connections N] [--seconds N]
-//                  [--blocks N] [--burst-rate N] [--slowest FILE]
+//                  [--blocks N] [--burst-rate N] [--trips FILE]
 //
 // Opens `runs` runs at digd, each with a few events of which some stay live, and keeps `connections` of them connected.
 // Then a probe sends one event every two milliseconds, at fixed times whether or not it gets answers; its latency
@@ -31,6 +31,9 @@ namespace {
 
 constexpr std::uint64_t probe_every_ns = 2'000'000;
 constexpr std::size_t burst_in_flight = 64, event_bytes = 600, events_a_run = 20;
+
+// After a block, until the server has stored its last events. Otherwise it would delay the other server.
+constexpr std::chrono::milliseconds time_to_store{250};
 
 std::uint64_t resident_bytes(int pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/statm");
@@ -128,10 +131,10 @@ class probed {
   }
 
   // Of the probe beside the unlimited burst.
-  void write_slowest(std::ostream& to) const {
+  void write_trips(std::ostream& to) const {
     trip_log all(true);
     for (const trip_log& half : latencies_[1]) all.add(half);
-    bench::write_slowest(to, name_, all, 0.01);
+    bench::write_trips(to, name_, all);
   }
 
   std::string json() const {
@@ -161,7 +164,7 @@ class probed {
 
 int run(int argc, char** argv) {
   CLI::App app("Many runs at once: what each costs, and what a burst in one does to another.");
-  std::string digd_at, echo_at, log_server_at, slowest;
+  std::string digd_at, echo_at, log_server_at, trips;
   std::size_t runs = 10'000, connections = 1'000, blocks = 5;
   double seconds = 1, burst_rate = 60'000;
   auto* measured = app.add_option_group("measured")->require_option(1);
@@ -177,7 +180,7 @@ int run(int argc, char** argv) {
   app.add_option("--burst-rate", burst_rate, "events a second, where the burst has a fixed rate")
       ->check(CLI::Range(1'000.0, 1e6))
       ->capture_default_str();
-  app.add_option("--slowest", slowest, "the file for the slowest hundredth of the probe's events beside the burst");
+  app.add_option("--trips", trips, "the file for when the probe's events beside the burst were sent and answered");
   CLI11_PARSE(app, argc, argv);
 
   const bool is_digd = !digd_at.empty();
@@ -202,13 +205,16 @@ int run(int argc, char** argv) {
   const auto ns = static_cast<std::uint64_t>(seconds * 1e9);
   for (std::size_t block = 0; block <= blocks; ++block) {
     for (std::size_t kind = 0; kind < burst_kinds.size(); ++kind) {
-      for (probed& one : servers) one.play(kind, ns, block);
+      for (probed& one : servers) {
+        one.play(kind, ns, block);
+        std::this_thread::sleep_for(time_to_store);
+      }
     }
   }
-  if (!slowest.empty()) {
-    std::ofstream file(slowest);
-    for (const probed& one : servers) one.write_slowest(file);
-    if (!file.flush()) fail("cannot write " + slowest);
+  if (!trips.empty()) {
+    std::ofstream file(trips);
+    for (const probed& one : servers) one.write_trips(file);
+    if (!file.flush()) fail("cannot write " + trips);
   }
   std::cout << "{\"runs\":" << runs << ",\"connections\":" << kept.size()
             << ",\"bytes_a_run\":" << (after > before && runs > 0 ? (after - before) / runs : 0)

@@ -1,8 +1,8 @@
-"""Finds what the slowest thousandth of the round trips waited for. Called by scripts/measure-slowest.
+"""Finds what the slowest round trips waited for. Called by scripts/measure-slowest.
 
 Loads digd and the echo server in turn, as scripts/bench does, while the kernel records which thread each processor runs
-and the slow system calls. Then splits each of the slowest round trips by what ran while it lasted. Needs root and
-tracefs. Recording makes every round trip slower by a few microseconds.
+and the slow system calls. Then splits each round trip by what ran while it lasted. Needs root and tracefs. Recording
+makes every round trip slower by a few microseconds.
 """
 
 import argparse
@@ -149,16 +149,16 @@ def thread_named(pid, prefix):
 
 
 def record(folder, tool, arguments):
-    """Returns the slowest trips of both servers with their parts."""
+    """Returns the trips of both servers with their parts."""
     client_cpu, serving_cpu = client_and_server_processors()
-    slowest = folder / "slowest"
+    trips_file = folder / "trips"
     with Daemon(folder / "data", "threads = 1\narchive = true\nruns = 20000\n") as daemon, Echo() as echo:
         port = daemon.address.rsplit(":", 1)[1]
         keep_on(serving_cpu, daemon.process.pid, "engine-")
         keep_on(serving_cpu, echo.process.pid, "digd-bench-echo")
         servers = {"digd": thread_named(daemon.process.pid, "engine-"), "echo": echo.process.pid}
         command = [BIN / tool, "--digd", f"{port}:{daemon.process.pid}", "--echo", echo.at]
-        command += ["--slowest", slowest, *arguments]
+        command += ["--trips", trips_file, *arguments]
         with Recording() as recording:
             client = subprocess.Popen(
                 list(map(str, command)),
@@ -169,16 +169,21 @@ def record(folder, tool, arguments):
                 sys.exit(f"{tool} failed")
             trips = [
                 (name, int(since), int(until))
-                for name, since, until in map(str.split, slowest.read_text().splitlines())
+                for name, since, until in map(str.split, trips_file.read_text().splitlines())
             ]
             done = split_trips(recording.lines(), trips, servers, client.pid, (client_cpu, serving_cpu))
         daemon.stop()
     return done
 
 
-def rows_of(trips, server):
-    """For each cause: in how many trips it took longest, and its share of the time of all."""
+def trips_of(trips, server):
+    """Nanoseconds and parts of a server's trips, the slowest first."""
     mine = [(until - since, parts) for (name, since, until), parts in trips if name == server]
+    return sorted(mine, key=lambda trip: trip[0], reverse=True)
+
+
+def rows_of(mine):
+    """For each cause: in how many of these trips it took longest, and its share of the time of all."""
     total = sum((parts for _, parts in mine), collections.Counter())
     longest = collections.Counter(max(parts, key=parts.get) for _, parts in mine if parts)
     everything = sum(total.values()) or 1
@@ -189,31 +194,61 @@ def rows_of(trips, server):
     return rows, statistics.median(ns for ns, _ in mine) / 1000
 
 
+def percentile(durations, share):
+    """The duration that this share of them exceeds, in microseconds."""
+    return sorted(durations, reverse=True)[int(share * len(durations))] / 1000
+
+
+def without_host(duration, parts):
+    """A trip's nanoseconds without those in which a processor idles although the thread that is needed could run.
+
+    The host wakes the processor late then, which no program in the machine can change.
+    """
+    return duration - sum(ns for cause, ns in parts.items() if cause.endswith("processor runs idle"))
+
+
+def print_percentiles(digd, echo, share):
+    """Compares the servers' trips: as they were, and without the time that the host took to wake a processor."""
+    print(f"\n| p{100 * (1 - share):g} | digd to echo | ratio |\n|---|---|---|")
+    for title, ns_of in {
+        "as measured": lambda duration, _: duration,
+        "without processors that the host wakes late": without_host,
+    }.items():
+        ours, theirs = (percentile([ns_of(*trip) for trip in trips], share) for trips in (digd, echo))
+        print(f"| {title} | {ours:.0f} µs to {theirs:.0f} µs | {ours / theirs:.2f} |")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--blocks", type=int, default=40)
     arguments = options.parse_args()
     print(machine())
     loads = [
-        ("One event in flight: the slowest thousandth", "digd-load", ["--blocks", arguments.blocks, "--events", 500]),
+        ("One event in flight", 0.001, "digd-load", ["--blocks", arguments.blocks, "--events", 500]),
         (
-            "4,000 events a second at fixed times: the slowest thousandth",
+            "4,000 events a second at fixed times",
+            0.001,
             "digd-load",
             ["--blocks", max(2, arguments.blocks // 10), "--events", 4000, "--rate", 4000],
         ),
         (
-            "Beside a burst of another run: the slowest hundredth",
+            "Beside a burst of another run",
+            0.01,
             "digd-many-runs",
             ["--blocks", max(1, arguments.blocks // 8), "--seconds", 0.5, "--runs", 100, "--connections", 10],
         ),
     ]
-    for title, tool, load in loads:
+    for title, share, tool, load in loads:
         say(f"{title} …")
         with tempfile.TemporaryDirectory(prefix="digd-slowest-", dir=ROOT / "build") as name:
             trips = record(Path(name), tool, load)
-        for server in ("digd", "echo"):
-            rows, median = rows_of(trips, server)
-            print(f"\n## {title} at {server}, {median:.0f} µs in the median\n")
+        both = {server: trips_of(trips, server) for server in ("digd", "echo")}
+        print(f"\n## {title}")
+        for each in dict.fromkeys((0.01, share)):
+            print_percentiles(both["digd"], both["echo"], each)
+        for server, mine in both.items():
+            rows, median = rows_of(mine[: max(1, int(share * len(mine)))])
+            print(f"\n### The slowest {share:g} at {server}: {median:.0f} µs in the median\n")
             print("| waits while | longest cause of | share of the time | a trip |\n|---|---|---|---|")
             print("\n".join("| " + " | ".join(row) + " |" for row in rows))
 
