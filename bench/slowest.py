@@ -248,7 +248,7 @@ def main():
             print_percentiles(both["digd"], both["echo"], each)
         for server, mine in both.items():
             rows, median = rows_of(mine[: max(1, int(share * len(mine)))])
-            print(f"\n### The slowest {share:g} at {server}: {median:.0f} µs in the median\n")
+            print(f"\n### The slowest {100 * share:g} % at {server}: {median:.0f} µs in the median\n")
             print("| waits while | longest cause of | share of the time | a trip |\n|---|---|---|---|")
             print("\n".join("| " + " | ".join(row) + " |" for row in rows))
 
