@@ -129,6 +129,27 @@ def test_parquet_has_what_the_archive_has(nats, tmp_path):
         ], runs.stderr
 
 
+def test_a_second_signal_ends_a_collector_that_waits_for_a_batch(nats, tmp_path):
+    lake = tmp_path / "lake"
+    with Daemon(tmp_path / "d", fleet_config(nats)) as daemon:
+        play(daemon, "r0")
+        wait_until(lambda: all_published(daemon), "the publication")
+        # Each row is a batch, so the collector stores them all and then waits for the next.
+        running = collector(nats, lake, "--batch-seconds", "600", "--batch-rows", "1")
+        try:
+            expected = stored(daemon)
+            wait_until(lambda: collected(lake) == expected, "all rows")
+            time.sleep(0.5)  # for the acknowledgement of the last one
+            running.send_signal(signal.SIGTERM)
+            with pytest.raises(subprocess.TimeoutExpired):
+                running.wait(1)
+            running.send_signal(signal.SIGTERM)
+            assert running.wait(20) == 128 + signal.SIGTERM
+        finally:
+            running.kill()
+            running.communicate()
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_kills_lose_and_double_nothing(nats, tmp_path, seed):
     rng = random.Random(seed)

@@ -8,7 +8,6 @@ Any number of collectors share the consumer `collector`; the server gives each m
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 import time
 from collections.abc import Iterable
@@ -21,6 +20,7 @@ from nats.js import JetStreamContext
 from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from . import live
+from .interrupts import run_until_interrupted
 from .live import connect_unless, messages_of
 from .places import Fleet
 from .rows import BadMessage, Moved, Rows, RunKey, decode
@@ -218,11 +218,11 @@ class Collector:
         print(f"digd.fleet: {self.counts.text()}", file=sys.stderr)
 
 
-async def collect(root: str, options: Options) -> Counts:
-    """Runs a collector until SIGINT or SIGTERM, or until the stream is empty."""
+def collect(root: str, options: Options) -> Counts:
+    """Runs a collector until SIGINT or SIGTERM, or until the stream is empty.
+
+    The first signal lets it store the batch that it has, the second cancels that.
+    """
     collector = Collector(Store(root), options)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, collector.stop)
-    await collector.run()
+    run_until_interrupted(collector.run(), stops=(collector.stop,))
     return collector.counts

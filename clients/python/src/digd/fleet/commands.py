@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import datetime
 import json
 import os
@@ -47,7 +46,7 @@ def _collect(given: argparse.Namespace) -> int:
     options = Options(fleet, given.batch_rows, given.batch_seconds)
     options.until_empty = given.until_empty
     options.ack_wait_seconds = given.ack_wait
-    print(asyncio.run(collect(given.root, options)).text())
+    print(collect(given.root, options).text())
     return 0
 
 
