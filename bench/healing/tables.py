@@ -155,7 +155,7 @@ def against(r: Results) -> str:
     return (
         f"{markdown(head, rows)}\n\n"
         f"Of {size(ok)} runs that are valid in plain, {size(broken)} are not valid in enforce. "
-        f"digd gave {size(returned)} valid answers back."
+        f"In *enforce*, digd gave {size(returned)} valid answers back."
     )
 
 
