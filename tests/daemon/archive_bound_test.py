@@ -9,7 +9,7 @@ import json
 import pytest
 
 from large_answers_test import ids, split
-from live import Daemon
+from live import TIMEOUT_S, Daemon
 
 # Of the row of a message, without its frame and the name of its session (docs/archive.md).
 MAX_ROW_BYTES = 100
@@ -89,7 +89,7 @@ def hear(client):
     """All verdicts up to the last message, as text."""
     frames = []
     while client.acked < client.seq or not frames:
-        text = client.ws.recv(60)
+        text = client.ws.recv(3 * TIMEOUT_S)
         frame = json.loads(text)
         if frame["type"] == "ack":
             client.acked = frame["seq"]

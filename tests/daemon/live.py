@@ -150,6 +150,7 @@ class Client:
             max_size=None,
             open_timeout=TIMEOUT_S,
             close_timeout=TIMEOUT_S,
+            ping_timeout=TIMEOUT_S,
             max_queue=max_queue,
             additional_headers={"Authorization": "Bearer " + token} if token else {},
         )
