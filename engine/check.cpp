@@ -33,7 +33,8 @@ class checker {
       case message_type::time:
       case message_type::run_ended: break;
     }
-    if (graph_.agent_count() + new_names_.size() > limits_.agents)
+    // A hello may name more agents than the limit; then only messages with further ones are refused.
+    if (!new_names_.empty() && graph_.agent_count() + new_names_.size() > limits_.agents)
       hit(limit_id::agents, "agent", over("agents", limits_.agents));
     if (added_ > 0 && graph_.live_events() + added_ > limits_.live_events) {
       hit(limit_id::live_events, "event", over("events that are not settled", limits_.live_events));

@@ -184,7 +184,8 @@ void run::follow_agents(const message& m) {
   }
 }
 
-// Used after judging has stopped: every event is delivered unchanged, and the run tracks only its agents and its end.
+// Used after judging has stopped: every event is delivered unchanged, and the run tracks only its agents, its answer
+// and its end.
 void run::pass_through(const message& m, milliseconds time, answer& out) {
   if (ended_) {
     out.refused.consider(refusal::run_closed, "", std::string(run_closed_words));
@@ -194,7 +195,10 @@ void run::pass_through(const message& m, milliseconds time, answer& out) {
   for (const reaction_draft& r : m.reactions) {
     if (r.reaction == reaction::reroute) out.verdicts.emplace_back().event = r.input;
   }
-  for (const event_draft& e : m.events) out.verdicts.emplace_back().event = e.id;
+  for (const event_draft& e : m.events) {
+    out.verdicts.emplace_back().event = e.id;
+    if (e.submit) submit(false);  // judging does not resume in a run that has its answer
+  }
   if (knows_agents_) follow_agents(m);
   ended_ = m.type == message_type::run_ended;
 }

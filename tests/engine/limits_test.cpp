@@ -233,6 +233,33 @@ TEST_CASE("a_run_that_has_ended_or_has_too_many_agents_stays_unjudged") {
   CHECK(full.run().unjudged());
 }
 
+TEST_CASE("a_run_whose_answer_came_while_judging_had_stopped_stays_unjudged") {
+  scenario s(R"(
+{"type":"hello","agents":["ada"]}
+{"type":"activation_started","activation":"v1","agent":"ada"}
+{"type":"limit","limit":"overload","policy":"observe","ts":0}
+{"type":"event","event":{"id":"e1","source":"v1","submit":true}}
+{"type":"limit","limit":"overload","policy":"resume","ts":0}
+{"type":"activation_ended","activation":"v1"}
+{"type":"time","ts":9999999})");
+  CHECK(s.run().terminal());
+  CHECK(s.run().unjudged() == limit_id::overload);
+  CHECK(s.detection_summaries().empty());
+}
+
+TEST_CASE("a_hello_with_more_agents_than_the_limit_leaves_messages_without_new_agents_alone") {
+  scenario s(R"(
+{"type":"hello","agents":["ada","bob"],"limits":{"agents":1}}
+{"type":"event","event":{"id":"e1","recipients":["ada","bob"]}}
+{"type":"time","ts":1})");
+  CHECK(s.errors.empty());
+  s.then(R"({"type":"agent_joined","agent":"cleo"})");
+  REQUIRE(s.errors.size() == 1);
+  CHECK(s.errors[0].code == "over_limit");
+  s.then(R"({"type":"run_ended"})");
+  CHECK(s.run().ended());
+}
+
 TEST_CASE("interventions_keep_unique_ids_when_judging_begins_again") {
   const std::string orphan = R"(
 {"type":"activation_started","activation":"v1","agent":"ada","ts":%}
