@@ -65,9 +65,13 @@ void registry::open(join_request&& request, const home_answer* home) {
     owner_.counts().runs_of_token_refused.add();
     return refuse(request, "run", "the token has reached its max_runs of open runs");
   }
-  const std::uint64_t number = home != nullptr ? home->number : services.next_run_number();
   const hello first = request.greeting;
   run_settings starts_with = settle(first, settings->policy);
+  if (first.agents && first.agents->size() > starts_with.limits.agents) {
+    owner_.counts().limits[limit_id::agents].add();
+    return refuse(request, "agents", too_many_agents(starts_with.limits.agents));
+  }
+  const std::uint64_t number = home != nullptr ? home->number : services.next_run_number();
   const canary_group group =
       draw_canary(first, settings->policy, settings->enforce_share, services.operator_mode.load());
   starts_with.mode = mode_in(group, starts_with.mode);
@@ -95,6 +99,7 @@ std::shared_ptr<run_host> registry::find(const std::string& name) const {
 
 void registry::adopt(std::shared_ptr<run_host> host) {
   host->inbox().set_scratch(owner_.scratch());  // only now: the run may have been read back on another thread
+  host->start_clock();
   owner_.services().acks.add(host->number(), owner_.index());
   if (!host->ended()) owner_.services().counts.open.fetch_add(1);
   owner_.counts().runs_loaded.add();
@@ -372,7 +377,7 @@ void registry::take_in(pending_run&& pending, recovered_run&& result) {
   if (result.has_older_semantics) host->adopt_semantics();
   // The operator's switch ended with the last process, or changed while the run was read back.
   static_cast<void>(host->follow_operator(owner_.services().operator_mode.load()));
-  owner_.watch(*host, host->inbox().next_due());
+  host->watch_due();
   for (join_request& request : pending.requests) host->join(std::move(request));
   retire_if_idle(*host);
 }

@@ -26,6 +26,10 @@ ingest::inbox::options live_options(const config& settings, bool is_archived) {
 
 }  // namespace
 
+std::string too_many_agents(std::uint64_t limit) {
+  return "the run would have more than " + std::to_string(limit) + " agents (limits.agents)";
+}
+
 run_host::run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
                    canary_group group)
     : owner_(owner),
@@ -43,15 +47,18 @@ void run_host::go_live(const stored& existing, const hello* first) {
   bytes_ = existing.bytes;
   counted_graph_limits_ = inbox_.run().graph().counters();
   inbox_.hold_unseen(true);
-  if (inbox_.run().settings().clock == clock_kind::wall) {
-    ahead_ms_ = std::max<milliseconds>(0, inbox_.run().clock() - owner_.clock().now());
-  }
   slots_.resize(inbox_.sessions().size());
   for (ingest::session_index s = 0; s < inbox_.sessions().size(); ++s) by_name_[inbox_.sessions()[s].name] = s;
   if (first != nullptr && owner_.records().is_on()) {
     archive::entry_ptr opening = opening_entry(*first, inbox_.run().settings(), group_);
     opening->token = opener_;
     push(std::move(opening));
+  }
+}
+
+void run_host::start_clock() {
+  if (inbox_.run().settings().clock == clock_kind::wall) {
+    ahead_ms_ = std::max<milliseconds>(0, inbox_.run().clock() - owner_.clock().now());
   }
 }
 
@@ -64,6 +71,12 @@ void run_host::join(join_request&& request) {
   if (is_foreign(request)) {
     join_result refused;
     refused.refused.consider(refusal::unauthorized, "session", "the session belongs to another token");
+    return answer(request, std::move(refused));
+  }
+  if (!has_room_for(request.greeting)) {
+    owner_.counts().limits[limit_id::agents].add();
+    join_result refused;
+    refused.refused.consider(refusal::over_limit, "agents", too_many_agents(inbox_.run().settings().limits.agents));
     return answer(request, std::move(refused));
   }
   const auto joined = inbox_.join(request.greeting, granted_->policy);
@@ -101,6 +114,15 @@ void run_host::join(join_request&& request) {
   carry_out(inbox_.resume(joined.session, request.greeting.answered_seq));
   touch(joined.session);
   after_call();
+}
+
+// Whether the run may have the agents of a new session.
+bool run_host::has_room_for(const hello& greeting) const {
+  if (!greeting.agents || by_name_.contains(greeting.session)) return true;
+  const graph::graph& g = inbox_.run().graph();
+  const auto is_new = [&](const std::string& agent) { return g.find_agent(agent) == graph::nobody; };
+  const auto added = std::count_if(greeting.agents->begin(), greeting.agents->end(), is_new);
+  return g.agent_count() + static_cast<std::size_t>(added) <= inbox_.run().settings().limits.agents;
 }
 
 bool run_host::is_foreign(const join_request& request) const {
@@ -189,7 +211,7 @@ void run_host::receive(session_slot from, std::string_view frame, std::chrono::s
   if (homes_ != nullptr) check_home();
   // Latency is not recorded for frames held for another session.
   const std::size_t held = inbox_.sessions()[from.session].held.size();
-  if (held == 0) read_at_ = read_at;
+  if (held == 0) read_at_ = frame_read{from.session, read_at};
   ++slots_[from.session].handled;
   slots_[from.session].unreported_bytes += frame.size();
   touch(from.session);
@@ -261,7 +283,7 @@ void run_host::carry_out(const ingest::effects& effects) {
     switch (e.action) {
       case ingest::effect::action::keep: keep(*e.item); break;
       case ingest::effect::action::send:
-        if (e.type == ingest::frame_type::verdicts) measure_latency();
+        if (e.type == ingest::frame_type::verdicts) measure_latency(e.session);
         send(e.session, {.type = e.type, .text = e.frame, .code = e.code});
         break;
       case ingest::effect::action::acknowledge:
@@ -271,9 +293,9 @@ void run_host::carry_out(const ingest::effects& effects) {
   }
 }
 
-void run_host::measure_latency() {
-  if (!read_at_) return;
-  owner_.counts().verdict_latency.record(std::chrono::steady_clock::now() - *read_at_);
+void run_host::measure_latency(ingest::session_index s) {
+  if (!read_at_ || read_at_->session != s) return;
+  owner_.counts().verdict_latency.record(std::chrono::steady_clock::now() - read_at_->at);
   read_at_.reset();
 }
 
@@ -459,13 +481,17 @@ void run_host::touch(ingest::session_index s) {
   touched_.push_back(s);
 }
 
+void run_host::watch_due() {
+  std::optional<milliseconds> next = inbox_.next_due();
+  if (next) *next -= ahead_ms_;
+  owner_.watch(*this, next);
+}
+
 void run_host::after_call() {
   limit_run_bytes();
   charge_held();
   count_graph_limits();
-  std::optional<milliseconds> next = inbox_.next_due();
-  if (next) *next -= ahead_ms_;
-  owner_.watch(*this, next);
+  watch_due();
   if (!owner_.records().is_on()) {  // without an archive, digd acknowledges every message at once
     for (ingest::session_index s = 0; s < slots_.size(); ++s) {
       const ingest::session& session = inbox_.sessions()[s];

@@ -26,6 +26,9 @@ class engine_thread;
 class home_keeper;
 struct config;
 
+// Why a hello is refused that names too many agents.
+std::string too_many_agents(std::uint64_t limit);
+
 class run_host final : public std::enable_shared_from_this<run_host> {
  public:
   // Until `go_live`, recovery uses only its inbox: effects are neither sent nor archived.
@@ -36,8 +39,12 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   struct stored {
     std::uint64_t entries = 0, bytes = 0;
   };
-  // `first`: the hello of a new run, for its opening entry.
+  // `first`: the hello of a new run, for its opening entry. The thread that built the run.
   void go_live(const stored& existing, const hello* first = nullptr);
+  // Before the run's time is read. From here on, all calls come from the run's thread.
+  void start_clock();
+  // Tells the thread when the run's next window or hold is due.
+  void watch_due();
   ingest::inbox& inbox() { return inbox_; }
   const std::string& name() const { return inbox_.name(); }
   std::uint64_t number() const { return number_; }
@@ -136,10 +143,11 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void carry_out(const ingest::effects& effects);
   void keep(const ingest::record& record);
   void send(ingest::session_index to, const client_frame& frame);
-  void measure_latency();
+  void measure_latency(ingest::session_index s);
   void count(const ingest::record& record);
   void archive_joining(const join_request& request);
   // Whether the session belongs to another token than this client's.
+  bool has_room_for(const hello& greeting) const;
   bool is_foreign(const join_request& request) const;
   void push(archive::entry_ptr entry);
   void occupy(ingest::session_index s, join_request& request);
@@ -194,8 +202,11 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   boost::unordered_flat_map<std::string, std::string> owners_;  // tokens by session; sessions without one are missing
   boost::unordered_flat_map<std::string, ingest::session_index> by_name_;
   std::string ack_;
-  // When the current frame was read, until its verdicts are sent; none: its latency is not measured.
-  std::optional<std::chrono::steady_clock::time_point> read_at_;
+  struct frame_read {
+    ingest::session_index session;
+    std::chrono::steady_clock::time_point at;
+  };
+  std::optional<frame_read> read_at_;  // of the current frame, until its verdicts are sent; none: it is not measured
 };
 
 }  // namespace digd::daemon

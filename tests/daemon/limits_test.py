@@ -51,6 +51,13 @@ def hit_agents(daemon):
     with daemon.client() as c:
         c.event("e1", ["a", "b", "c"])
         refused(c, "agents")
+    with daemon.client(run="r2", agents=["a", "b", "c"], greet=False) as opening:
+        opening.send_raw(opening.hello)
+        assert opening.receive()["code"] == "over_limit"
+    with daemon.client(run="r3", agents=["a"]), daemon.client(run="r3", session="s2", agents=["a", "b"]):
+        with daemon.client(run="r3", session="s3", agents=["c"], greet=False) as joining:
+            joining.send_raw(joining.hello)
+            assert joining.receive()["code"] == "over_limit"
 
 
 @forces("limits.recipients", config=toml("limits.recipients", 2))
