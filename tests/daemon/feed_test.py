@@ -92,6 +92,19 @@ def test_a_reader_that_reconnects_misses_nothing_over_restarts(tmp_path):
         assert all(a["seq"] <= b["seq"] for a, b in zip(whole, whole[1:]))
 
 
+def test_a_commit_with_large_messages_delays_no_reader_of_another_run(daemon):
+    with daemon.client(run="large", agents=["a"]) as large, daemon.client(run="small", agents=["a"]) as small:
+        feed = Feed(daemon, "?run=small")
+        for round in range(5):
+            for i in range(200):  # a reading of the archive takes 4 MiB, and a transaction may have more
+                large.event(f"l{round}-{i}", ["a"], event={"payload": "x" * 100_000})
+            small.event(f"s{round}", ["a"])
+            small.wait_acked()
+            large.wait_acked()
+            feed.until(lambda f: f["type"] == "message" and f["message"].get("event", {}).get("id") == f"s{round}")
+        feed.drop()
+
+
 def test_positions_are_not_reused_after_the_newest_run_is_deleted(daemon):
     feed = Feed(daemon)
     with daemon.client(run="gone", agents=["a", "b"]) as c:
