@@ -145,6 +145,14 @@ failure search_index::remove_runs(const std::vector<std::uint64_t>& run_numbers)
   return failed;
 }
 
+failure search_index::clear() {
+  failure failed = db_.transaction(
+      [&] { return db_.execute("DELETE FROM texts; DELETE FROM documents; UPDATE position SET entry = 0"); });
+  if (failed) return failed;
+  upto_ = 0;
+  return db_.execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
 failure search_index::runs(std::vector<std::uint64_t>& run_numbers) {
   const statement_reset guard(runs_);
   failure failed;

@@ -37,7 +37,7 @@ class search_index {
   static constexpr std::size_t max_words = 16;  // of a question; further ones are ignored
   static constexpr std::uint64_t max_hits = 100;
 
-  // Creates the file, or takes what an earlier start left. A file of another version is emptied first.
+  // Creates the file, or takes what an earlier start left. A file of another version is refused.
   failure open(const std::string& path);
   // For searching only.
   failure open_to_search(const std::string& path);
@@ -47,6 +47,8 @@ class search_index {
   // All or nothing.
   failure add(const std::vector<search_document>& documents, std::int64_t upto);
   failure remove_runs(const std::vector<std::uint64_t>& run_numbers);
+  // Removes everything, to build the index again.
+  failure clear();
   failure runs(std::vector<std::uint64_t>& run_numbers);
   failure used_bytes(std::uint64_t& bytes);
 

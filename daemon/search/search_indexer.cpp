@@ -6,6 +6,7 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
+#include "archive/entry_stream.h"
 #include "archive/files.h"
 #include "base/quote.h"
 #include "base/thread_name.h"
@@ -85,6 +86,14 @@ std::string search_indexer::open() {
   if (!opened) return "the archive cannot be read: " + problem;
   if (failure fault = index_.open(index_path_))
     return fault.words + " (" + index_path_ + "; delete it to build it again)";
+  const auto stream = archive::entry_stream::open(archive_path_, &problem);
+  if (!stream) return "the archive cannot be read: " + problem;
+  const auto highest = (*stream)->highest_ever();
+  if (!highest) return "the archive cannot be read: " + highest.error().message();
+  if (index_.upto() > *highest) {
+    spdlog::warn("search_restarted reason=\"the archive is not the same as before\"");
+    if (failure failed = index_.clear()) return failed.words;
+  }
   reads_ = std::move(*opened);
   return {};
 }

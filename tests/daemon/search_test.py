@@ -136,6 +136,24 @@ def test_the_index_is_built_from_the_archive_and_removed_when_turned_off(tmp_pat
         assert not list(daemon.data.glob("search.db*"))
 
 
+def test_the_index_of_a_newer_archive_is_built_again(tmp_path):
+    daemon = Daemon(tmp_path, ON)
+    with daemon:
+        say(daemon, "r1", "an old zebra")
+        daemon.stop()
+        (archive,) = daemon.data.glob("digd.sqlite")
+        older = archive.read_bytes()
+        daemon.start()
+        say(daemon, "r2", *["a lost gnu"] * 9)
+        indexed(daemon, 9)
+        daemon.stop()
+        archive.write_bytes(older)
+        daemon.start()
+        say(daemon, "r3", "a new okapi")
+        wait_until(lambda: hits(daemon, "okapi") == [("r3", "r3-e0")], "the new text")
+        assert hits(daemon, "zebra") == [("r1", "r1-e0")] and hits(daemon, "gnu") == []
+
+
 def test_redacted_texts_are_not_indexed(tmp_path):
     with Daemon(tmp_path, ON + "redact = ['sk-[0-9a-z]+']\n") as daemon:
         say(daemon, "r1", "the key is sk-0123456789abcdef indeed")
