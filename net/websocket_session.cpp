@@ -271,7 +271,13 @@ void websocket_session::close(close_code code, std::string_view reason) {
 void websocket_session::close_and_drop(close_code code, std::string_view reason) {
   if (finished_) return;
   if (!open_) return abort();
+  // Nothing follows a close, so it is in the last batch.
+  const bool drops_close = close_sent_ && unwritten() > 0 && has_unbegun_batches();
   drop_unwritten();
+  if (drops_close) {
+    close_sent_ = false;
+    send_close();
+  }
   close(code, reason);
   part(std::string(reason));
   reader_.drop();
@@ -288,9 +294,12 @@ void websocket_session::report_memory() {
   listener_->on_memory(partial, unwritten);
 }
 
+// Whether there are batches of which nothing is written.
+bool websocket_session::has_unbegun_batches() const { return out_.size() > (written_ > 0 ? 1u : 0u); }
+
 // Drops all batches but one that is partly written.
 void websocket_session::drop_unwritten() {
-  while (out_.size() > (written_ > 0 ? 1u : 0u)) {
+  while (has_unbegun_batches()) {
     (out_.back().is_large ? large_bytes_ : out_bytes_) -= out_.back().bytes.size();
     out_frames_ -= out_.back().frames;
     out_.pop_back();

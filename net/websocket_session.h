@@ -103,6 +103,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   void flush_soon();
   void flush();
   void hang_up();
+  bool has_unbegun_batches() const;
   void drop_unwritten();
   void report_memory();
   void send_close();
