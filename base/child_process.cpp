@@ -19,6 +19,14 @@ namespace digd {
 
 namespace {
 
+// Repeats a system call that a signal's handler has interrupted.
+template <class Call>
+auto again_if_interrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
 constexpr unsigned close_range_cloexec = 4;  // CLOSE_RANGE_CLOEXEC, which older headers lack
 
 // Arrays for execvpe. They point into the strings, which must outlive them.
@@ -79,10 +87,10 @@ std::string child_process::start(const child_command& command) {
   ::close(failure[1]);
   int reason = pid_ < 0 ? fork_error : 0;
   // The pipe closes without a byte when the program starts.
-  if (pid_ > 0 && ::read(failure[0], &reason, sizeof reason) <= 0) reason = 0;
+  if (pid_ > 0 && again_if_interrupted([&] { return ::read(failure[0], &reason, sizeof reason); }) <= 0) reason = 0;
   ::close(failure[0]);
   if (reason == 0) return {};
-  if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  if (pid_ > 0) again_if_interrupted([&] { return ::waitpid(pid_, nullptr, 0); });
   pid_ = -1;
   return command.words.front() + ": " + std::strerror(reason);
 }
@@ -105,7 +113,7 @@ void child_process::end() {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   if (pid_ <= 0) return;
   ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  again_if_interrupted([&] { return ::waitpid(pid_, nullptr, 0); });
   pid_ = -1;
 }
 

@@ -193,11 +193,12 @@ bool operator==(const config& a, const config& b) {
          a.threads == b.threads && a.archive == b.archive && a.hosts == b.hosts && a.origins == b.origins &&
          a.tokens == b.tokens && a.unix_users == b.unix_users && a.tls == b.tls && a.payloads == b.payloads &&
          a.verdict_deadline_ms == b.verdict_deadline_ms && a.credits == b.credits && a.runs == b.runs &&
-         a.run_bytes == b.run_bytes && a.over_run_bytes == b.over_run_bytes && a.overload == b.overload &&
-         a.retention == b.retention && a.log == b.log && a.connections == b.connections && a.otlp == b.otlp &&
-         a.transcript_roots == b.transcript_roots && a.fleet == b.fleet && a.otlp_export == b.otlp_export &&
-         a.policy.defaults == b.policy.defaults && a.policy.strongest_mode == b.policy.strongest_mode &&
-         a.policy.caps == b.policy.caps && a.prices == b.prices && a.webhooks == b.webhooks;
+         a.run_bytes == b.run_bytes && a.over_run_bytes == b.over_run_bytes && a.enforce_share == b.enforce_share &&
+         a.overload == b.overload && a.retention == b.retention && a.log == b.log && a.connections == b.connections &&
+         a.otlp == b.otlp && a.transcript_roots == b.transcript_roots && a.fleet == b.fleet &&
+         a.otlp_export == b.otlp_export && a.policy.defaults == b.policy.defaults &&
+         a.policy.strongest_mode == b.policy.strongest_mode && a.policy.caps == b.policy.caps && a.prices == b.prices &&
+         a.webhooks == b.webhooks;
 }
 
 }  // namespace digd::daemon
