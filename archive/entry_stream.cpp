@@ -136,8 +136,13 @@ boost::system::result<stream_piece> entry_stream::after(const stream_position& f
     side_rows detections(detections_, from.detection), interventions(interventions_, from.intervention),
         outcomes(outcomes_, from.outcome);
     for (std::size_t bytes = 0; bytes < max_bytes && !failed && entries_.step(failed);) {
+      const std::int64_t id = entries_.integer(0);
+      if (id <= piece.upto.entry) {
+        failed = failure::damaged("entries are not in the order of their ids");
+        break;
+      }
       streamed_entry& entry = piece.entries.emplace_back();
-      entry.id = entries_.integer(0);
+      entry.id = id;
       entry.run_number = entries_.integer(1);
       entry.json = entries_.text(2);
       entry.n = static_cast<std::uint64_t>(entries_.integer(4));

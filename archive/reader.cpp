@@ -159,7 +159,12 @@ failure reader::read_next_piece(std::uint64_t run_number, std::int64_t& id, std:
   std::size_t bytes = 0;
   while (out.size() < entries_at_once && bytes < bytes_at_once && entries_.step(failed)) {
     stored_entry entry;
-    entry.id = id = entries_.integer(0);
+    entry.id = entries_.integer(0);
+    if (entry.id <= id) {  // in a damaged file; without this, reading would never end
+      failed = failure::damaged("entries are not in the order of their ids");
+      break;
+    }
+    id = entry.id;
     entry.kind = entry_kind_from(entries_.text(1)).value_or(entry_kind::message);
     entry.n = static_cast<std::uint64_t>(entries_.integer(2));
     entry.seq = static_cast<std::uint64_t>(entries_.integer(3));

@@ -62,6 +62,8 @@ std::string failure::about(const std::string& file) const {
 
 failure failure::wrong_file(std::string words) { return {SQLITE_NOTADB, std::move(words)}; }
 
+failure failure::damaged(std::string words) { return {SQLITE_CORRUPT, std::move(words)}; }
+
 failure failure::other(std::string words) { return {SQLITE_ERROR, std::move(words)}; }
 
 archive_error failure::error() const {

@@ -24,6 +24,8 @@ struct failure {
 
   // The file belongs to another program, or is not a database: archive_error::not_an_archive.
   static failure wrong_file(std::string words);
+  // The file has rows in an impossible order: archive_error::corrupt.
+  static failure damaged(std::string words);
   // A failure without a result code of its own: archive_error::io.
   static failure other(std::string words);
 
