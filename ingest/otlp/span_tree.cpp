@@ -1,6 +1,7 @@
 #include "ingest/otlp/span_tree.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <tuple>
 
 #include "ingest/otlp/turns.h"
@@ -20,8 +21,11 @@ span_tree::span_tree(std::span<const span> spans) {
   std::vector<const span*> sorted;
   for (const span& span : spans) sorted.push_back(&span);
   std::sort(sorted.begin(), sorted.end(), comes_before);
+  boost::unordered_flat_set<std::string_view> ids;  // of all traces: they become ids of activations
   for (const span* span : sorted) {
-    if (by_id_.emplace(key{span->trace, span->id}, spans_.size()).second) spans_.push_back(span);
+    if (!ids.insert(span->id).second) continue;
+    by_id_.emplace(key{span->trace, span->id}, spans_.size());
+    spans_.push_back(span);
   }
   for (const span* span : spans_) parent_.push_back(span->parent.empty() ? none : find(span->trace, span->parent));
   put_in_order();

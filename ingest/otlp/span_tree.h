@@ -11,8 +11,9 @@
 
 namespace digd::otlp {
 
-// Views into the spans it was made from. If several spans of a trace have the same id, it keeps the first in order of
-// ids, times and names, whichever arrived first. It removes the parents of spans that are each other's ancestors.
+// Views into the spans it was made from. If several spans have the same id, also in different traces, it keeps the
+// first in order of times, ids and names, whichever arrived first. It removes the parents of spans that are each
+// other's ancestors.
 class span_tree {
  public:
   explicit span_tree(std::span<const span> spans);
