@@ -85,7 +85,7 @@ struct entry {
   std::string code;      // of refused only
   std::string token;     // of run_opened and session_joined: the name of the client's; empty: none was needed
   std::string verdicts;  // the `verdicts` frame as sent; may be empty
-  std::optional<std::string> answered;  // of a delivery: the intervention that it answers
+  std::optional<std::string> answered;  // of a delivery report: its intervention, or its event
   std::string ended;                    // of run_ended: its outcome ("success", …, "unknown"); else empty
   std::vector<detection_row> detections;
   std::vector<intervention_row> interventions;

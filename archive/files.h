@@ -15,13 +15,13 @@ std::error_code rename_archive_file(const std::string& path, const std::string& 
 // Also if it does not exist. Errors are ignored.
 void remove_archive_file(const std::string& path);
 
-// Returns when the content, or the folder's list of names, is on the disk.
 // Creates a missing file that only its owner may read and write, whatever the umask. SQLite gives the parts that it
 // adds the same permissions.
 void create_private_file(const std::string& path);
 // Takes the file and its parts from all but their owner. Permissions that this user cannot change stay as they are.
 void make_private(const std::string& path);
 
+// Return when the content, or the folder's list of names, is on the disk.
 std::error_code sync_file(const std::string& path);
 std::error_code sync_folder_of(const std::string& path);
 

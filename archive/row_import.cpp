@@ -12,8 +12,6 @@ namespace digd::archive {
 
 namespace {
 
-// The sums stop here, so that they stay integers (store.cpp).
-
 // Columns of `runs` follow from its entries, as `store` keeps them while a run goes on.
 constexpr const char* runs_sql = R"sql(
 INSERT OR REPLACE INTO runs (number, run, opened_ms, last_ts, ended, ended_ms, bytes, heard_ms, mode, canary,

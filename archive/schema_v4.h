@@ -1,6 +1,6 @@
 // Version 4 of the schema. The lines that digd adds by itself get a kind each: before, `limit` and `semantics` were
-// stored with the kind `operator_mode`. This digd leaves the new columns that are marked as reserved NULL
-// (docs/archive.md).
+// stored with the kind `operator_mode`. A digd of that time left the new columns that are marked as reserved
+// NULL; docs/archive.md says which of them are filled now.
 //
 // ALTER TABLE cannot change a CHECK constraint, and copying `entries` would take as much space again. The steps below
 // are those that SQLite documents for a constraint that becomes weaker (https://www.sqlite.org/lang_altertable.html,

@@ -150,11 +150,11 @@ void writer::gather(clock::time_point until) {
 bool writer::write() {
   auto done = store_.write(batch_);
   if (done.failed && done.at < batch_.size() && done.failed.primary() == SQLITE_TOOBIG && shrink(*batch_[done.at])) {
-    return true;  // the batch is written again at once
+    return true;  // the batch is written again in the next round
   }
   if (done.failed && done.at < batch_.size() && is_caused_by_entry(done.failed)) {
     set_aside_from(done.at, done.failed);
-    return true;  // the rest of the batch is written at once
+    return true;  // the rest of the batch is written in the next round
   }
   if (done.failed) {
     ++failures_;

@@ -7,9 +7,9 @@
 
 namespace digd {
 
-// Appends `text` as a JSON string with its quotes. It also escapes U+007F to U+009F and the characters that reorder or
-// break lines (U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069). So a name cannot disguise itself in a terminal, a
-// log or an injected text. `text` should be valid UTF-8; each invalid byte is written as U+FFFD.
+// Appends `text` as a JSON string with its quotes. It also escapes U+007F to U+009F and characters that are invisible
+// or that reorder or break lines (`hidden` in quote.cpp). So a name cannot disguise itself in a terminal, a log or an
+// injected text. `text` should be valid UTF-8; each invalid byte is written as U+FFFD.
 void append_quoted(std::string& out, std::string_view text);
 
 std::string quoted(std::string_view text);

@@ -124,22 +124,22 @@ mode effective_mode(const run_settings& settings, std::optional<limit_id> unjudg
   return unjudged ? mode::off : std::min(settings.mode, settings.operator_mode);
 }
 
-std::string contradiction(const hello& asked, const run_settings& holds, const run_policy& policy) {
-  if (asked.clock && *asked.clock != holds.clock) return "clock";
+std::string contradiction(const hello& asked, const run_settings& settings, const run_policy& policy) {
+  if (asked.clock && *asked.clock != settings.clock) return "clock";
   // A client may ask for the mode that a welcome named, which the operator's switch can weaken.
-  const bool as_welcomed = asked.mode && *asked.mode == std::min(holds.mode, holds.operator_mode);
+  const bool as_welcomed = asked.mode && *asked.mode == std::min(settings.mode, settings.operator_mode);
   if (asked.mode && !as_welcomed &&
-      std::min(*asked.mode, policy.strongest_mode) != std::min(holds.mode, policy.strongest_mode)) {
+      std::min(*asked.mode, policy.strongest_mode) != std::min(settings.mode, policy.strongest_mode)) {
     return "mode";
   }
   for (const rule* r : failure_rules()) {
-    rule_settings wanted = holds.of(r->id);
+    rule_settings wanted = settings.of(r->id);
     apply(asked.rules[index_of(r->id)], *r, wanted);
-    if (wanted != holds.of(r->id)) return "rules";
+    if (wanted != settings.of(r->id)) return "rules";
   }
-  run_settings wanted = holds;
+  run_settings wanted = settings;
   apply(asked, policy, wanted);
-  if (wanted != holds) return "guards";
+  if (wanted != settings) return "guards";
   return {};
 }
 

@@ -62,7 +62,8 @@ class run {
   void set_able(const capabilities& any) { window_able_ = any; }
 
   // Applies one message. `stamp` is its time with the wall clock; with the trace clock its own `ts` counts.
-  // A refused message changes nothing. `out` is cleared first.
+  // A refused message changes nothing itself; with the wall clock, what was due before it is applied. `out` is cleared
+  // first.
   void apply(const message& m, const speaker& from, milliseconds stamp, answer& out);
 
   // Time passes without a message: applies what is due by `now`. `out` is cleared first.

@@ -59,7 +59,7 @@ void graph::set_window(event_index e, window_state state) {
   touch(e);
 }
 
-// Drops the list of ancestors once all of them are settled: a settled event never becomes live again.
+// Called when the event settles. Drops the list of ancestors if all of them are settled: they never become live again.
 void graph::drop_settled_ancestry(event_node& node) const {
   if (!node.ancestry) return;
   const auto& members = node.ancestry->members;

@@ -34,8 +34,8 @@ std::string callback_id(std::string_view archive_prefix, callback_kind kind, std
 std::string generic_body(std::string_view id, callback_kind kind, const callback_text& callback);
 
 // {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: none. Slack splits texts of
-// more than 4,000 characters, which could end a span. There are at most `max_slack_words` bytes before the links.
-inline constexpr std::size_t max_slack_words = 3'200;
+// more than 4,000 characters, which could end a span. There are at most `max_slack_text_bytes` bytes before the links.
+inline constexpr std::size_t max_slack_text_bytes = 3'200;
 std::string slack_body(callback_kind kind, const callback_text& callback, std::string_view dashboard = {});
 
 // A trigger event of PagerDuty's Events API v2. PagerDuty joins alerts with the same dedup_key, which consists of the

@@ -2,8 +2,8 @@
 //
 // It sends a message only after the answer to the previous held message. So the answers and their order do not depend
 // on timing; with one session they equal those of a replay. Before it changes to another session, it waits until the
-// daemon has acked the messages of the previous session. At most `credits` messages are unacked. It reconnects a few
-// times after a lost connection and sends unacked messages again; it passes on no answer twice.
+// daemon has answered or acked the messages of the previous session. At most `credits` messages are unacked. It
+// reconnects a few times after a lost connection and sends unacked messages again; it passes on no answer twice.
 //
 // Thread: one; it blocks. Memory: the unacked messages, the state of their answers, the latest ids of interventions.
 #pragma once
@@ -111,7 +111,7 @@ class trace_player {
   bool keep_time(const entry& next);
   bool drive();
   step_result step(const entry& e);
-  step_result settle(std::size_t session);  // waits until the session has no unacked messages
+  step_result settle(std::size_t session);  // waits until the session's messages are answered or acked
   step_result connect(session_state& s);
   bool recover();
   void forget_acked();

@@ -10,7 +10,7 @@ namespace digd::daemon {
 class connection {
  public:
   virtual ~connection() = default;
-  // The daemon stops: write what waits, close with a reason.
+  // The daemon stops. A WebSocket sends what waits and closes with a reason; an HTTP connection is closed at once.
   virtual void shut_down() = 0;
   // The time for an orderly close is over: close the socket.
   virtual void abort() = 0;

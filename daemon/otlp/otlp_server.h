@@ -54,7 +54,8 @@ class otlp_server {
   std::string start();
   void stop();
 
-  // Returns false if too many requests wait. Otherwise it calls `answer` once, on any thread.
+  // Returns false if too many requests wait. Otherwise it calls `answer` once, on any thread, unless it is stopped
+  // first.
   bool submit(traces_request&& request, std::function<void(http_response&&)> answer);
   const otlp_counts& counted() const { return counts_; }
 

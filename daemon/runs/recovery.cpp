@@ -71,7 +71,7 @@ class replayer {
     switch (e.kind) {
       case archive::entry_kind::run_opened: return take_opening(e);
       case archive::entry_kind::session_joined: return take_joining(e);
-      case archive::entry_kind::firing: return has_host() && (host_->inbox().advance(e.ts), true);
+      case archive::entry_kind::firing: return take_firing(e);
       case archive::entry_kind::operator_mode:
       case archive::entry_kind::limit:
       case archive::entry_kind::semantics:
@@ -86,7 +86,7 @@ class replayer {
   }
 
   recovered_run finish() {
-    if (problem_.empty()) static_cast<void>(has_host());
+    if (problem_.empty()) ensure_host();
     if (!problem_.empty()) return {.problem = problem_};
     ingest::inbox& inbox = host_->inbox();
     for (ingest::session_index s = 0; s < inbox.sessions().size(); ++s) {
@@ -116,7 +116,7 @@ class replayer {
     hello greeting;
     if (const refusal_note note = decoder_.decode_hello(e.frame, greeting)) return fail("a hello: " + note.text);
     const std::string session = greeting.session;
-    if (!has_host(&greeting) || !join(std::move(greeting))) return false;
+    if (!ensure_host(&greeting) || !join(std::move(greeting))) return false;
     host_->note_owner(session, e.token);
     return true;
   }
@@ -128,23 +128,29 @@ class replayer {
 
   // Makes the host if there is none, and joins the opening's session. `next`: the hello that follows the opening, which
   // has the clock that the client asked for.
-  bool has_host(const hello* next = nullptr) {
+  bool ensure_host(const hello* next = nullptr) {
     if (host_) return true;
     if (!opened_) return fail("the archive has no opening entry of it");
     make_host(next != nullptr ? *next : hello());
     return (next != nullptr && next->session == first_.session) || join(first_);
   }
 
+  bool take_firing(const archive::stored_entry& e) {
+    if (!ensure_host()) return false;
+    host_->inbox().advance(e.ts);
+    return true;
+  }
+
   bool take_own_line(const archive::stored_entry& e) {
     const std::optional<ingest::own_line> line = decoder_.own_line_of(e.frame);
-    if (!line || !has_host()) return fail("a line of digd's own cannot be read");
+    if (!line || !ensure_host()) return fail("a line of digd's own cannot be read");
     follows_current_semantics_ |= line->kind == ingest::record_kind::semantics && line->version == semantics_version;
     host_->inbox().follow(*line);
     return true;
   }
 
   bool feed(const archive::stored_entry& e) {
-    if (!has_host()) return false;
+    if (!ensure_host()) return false;
     ingest::inbox& inbox = host_->inbox();
     const auto s = inbox.find_session(e.session);
     if (!s) return fail("a message of a session that never joined");

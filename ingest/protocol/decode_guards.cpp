@@ -86,7 +86,7 @@ bool guard_fields::action(item& it) {
   return true;
 }
 
-// Reads a number in [0, most].
+// Reads a number in [0, max_value].
 bool read_number(frame_reader& in, item& it, double max_value, std::string_view wanted, std::optional<double>& out) {
   if (it.kind != json_kind::number) return in.skip(it, wanted);
   std::string_view text;

@@ -207,7 +207,7 @@ std::optional<std::uint64_t> parse_uint64(std::string_view token) { return parse
 std::optional<double> parse_double(std::string_view token) {
   double value = 0;
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
-  if (error == std::errc::result_out_of_range || error != std::errc{}) return std::nullopt;
+  if (error != std::errc{}) return std::nullopt;  // also if the number is too large
   return value;
 }
 

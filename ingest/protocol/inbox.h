@@ -4,7 +4,7 @@
 //   inbox::receive → decode → sequence → run::apply (check, record, judge, heal) → encode → effects
 //
 // Thread: that of its run. The caller passes the time. Bounds: the limits of the run; `window` unacked replies and held
-// frames a session; `max_outstanding` interventions; beyond that it drops the oldest.
+// frames a session, which the caller keeps to; the latest `max_outstanding` interventions without a report.
 //
 // Every call that returns effects invalidates those of the call before, by any inbox with the same scratch.
 #pragma once

@@ -60,9 +60,9 @@ struct record {
   digd::answer answer;
   std::string_view verdicts;               // the `verdicts` frame as sent; empty if none
   std::vector<std::string> interventions;  // the frames with witnesses, in the order of answer.interventions
-  std::string answered;                    // the intervention that a delivery report answers; empty if none
+  std::string answered;                    // of a delivery report: its intervention, or its event; else empty
   std::optional<run_outcome> ended;        // an accepted run_ended
-  std::optional<limit_id> limit;           // that refused the frame, or that an own line is about
+  std::optional<limit_id> limit;           // that refused the frame, or that one of digd's own lines is about
   std::optional<limit_policy> policy;      // of limit, as in `own_line`
   bool resumes = false;                    // of limit: judging begins again
   std::optional<digd::mode> strongest;     // of operator_mode

@@ -393,13 +393,13 @@ TEST_CASE("escapes_make_no_text_longer_than_slack_shows_in_one_piece") {
     CHECK(slack_code(reason, 200).size() <= 200);
     archive::callback_text alert{.run = name, .json = detection_json(reason), .joined = 1'000'000};
     std::string text = slack_text(callback_kind::detection, alert);
-    CHECK(text.size() <= max_slack_words);
+    CHECK(text.size() <= max_slack_text_bytes);
     outside_spans(text);
     boost::json::object made{{"action", "create"}, {"recipients", boost::json::array(6, name.c_str())}};
     made["detections"] = boost::json::array{boost::json::parse(alert.json)};
     alert.json = boost::json::serialize(made);
     text = slack_text(callback_kind::intervention, alert);
-    CHECK(text.size() <= max_slack_words);
+    CHECK(text.size() <= max_slack_text_bytes);
     CHECK(text.find("and 1 more") != std::string::npos);
     outside_spans(text);
   }
