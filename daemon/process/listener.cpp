@@ -184,10 +184,11 @@ void listener::start() {
 
 template <class Protocol>
 void listener::accept(acceptor<Protocol>& from) {
+  if (is_stopped_) return;
   engine_thread& home = threads_[next_home_++ % threads_.size()];
   from.async_accept(home.context().get_executor(),
                     [this, &from, &home](error_code ec, asio::basic_stream_socket<Protocol, executor> socket) {
-                      if (ec == asio::error::operation_aborted) return;
+                      if (is_stopped_ || ec == asio::error::operation_aborted) return;
                       if (!ec) {
                         admit(home, std::move(socket));
                         return accept(from);
@@ -278,6 +279,7 @@ void listener::admit_tls(engine_thread& home, asio::basic_stream_socket<asio::ip
 void listener::stop() {
   std::promise<void> done;
   asio::post(threads_.front().context(), [&] {
+    is_stopped_ = true;  // handlers of a connection or of a retry may be in the queue already
     error_code ignored;
     if (tcp_) static_cast<void>(tcp_->close(ignored));
     if (unix_) static_cast<void>(unix_->close(ignored));

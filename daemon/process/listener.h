@@ -95,6 +95,7 @@ class listener {
   log_rate_limit refusals_logged_{1};
   std::unique_ptr<tls_terminator> tls_;
   bool adopted_ = false, started_ = false;
+  bool is_stopped_ = false;  // of the first engine thread
 };
 
 }  // namespace digd::daemon

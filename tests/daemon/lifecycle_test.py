@@ -1,5 +1,6 @@
 """Start, stop, kill and recovery."""
 
+import contextlib
 import json
 import os
 import random
@@ -7,6 +8,8 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -144,6 +147,24 @@ def test_a_silent_client_does_not_block_the_stop(tmp_path):
     with Daemon(tmp_path) as daemon, daemon.raw() as silent:
         silent.sendall(b"GET /healthz HT")
         assert daemon.stop() == 0
+
+
+def test_connections_that_arrive_during_the_stop_do_no_harm(tmp_path):
+    def connect_until_refused(daemon):
+        with contextlib.suppress(OSError):
+            while True:
+                daemon.raw().close()
+
+    for round in range(10):
+        with Daemon(tmp_path / str(round)) as daemon:
+            clients = [threading.Thread(target=connect_until_refused, args=[daemon]) for _ in range(4)]
+            for client in clients:
+                client.start()
+            time.sleep(0.02 * round)
+            assert daemon.stop() == 0
+            for client in clients:
+                client.join()
+            assert "accept_failed" not in daemon.log_text()
 
 
 def test_only_the_archive_thread_runs_at_low_priority(tmp_path):
