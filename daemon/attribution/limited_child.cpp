@@ -42,9 +42,16 @@ struct child_files {
   int in, out, err;
 };
 
+// A sanitizer reserves terabytes of addresses, so that its program could not start.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool limits_memory = false;
+#else
+constexpr bool limits_memory = true;
+#endif
+
 bool limit_rights(child_limits limits) {
   const auto seconds = static_cast<std::uint64_t>(limits.max_time.count());
-  return set_limit(RLIMIT_AS, limits.max_memory_bytes) && set_limit(RLIMIT_CPU, seconds) &&
+  return (!limits_memory || set_limit(RLIMIT_AS, limits.max_memory_bytes)) && set_limit(RLIMIT_CPU, seconds) &&
          set_limit(RLIMIT_FSIZE, 0) && set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_NOFILE, 64) && forbid_sockets();
 }
 
