@@ -307,7 +307,7 @@ failure browser::read_entries(std::int64_t after, std::uint64_t run_number, std:
   while (out.size() < max_entries && bytes < max_bytes && from.step(failed)) {
     watched_entry entry;
     entry.id = from.integer(0);
-    if (entry.id <= after) return failure::damaged("entries are not in the order of their ids");
+    if (entry.id <= after) return failure::entries_out_of_order();
     after = entry.id;
     entry.run_number = static_cast<std::uint64_t>(from.integer(1));
     entry.run = from.text(2);

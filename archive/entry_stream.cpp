@@ -138,7 +138,7 @@ boost::system::result<stream_piece> entry_stream::after(const stream_position& f
     for (std::size_t bytes = 0; bytes < max_bytes && !failed && entries_.step(failed);) {
       const std::int64_t id = entries_.integer(0);
       if (id <= piece.upto.entry) {
-        failed = failure::damaged("entries are not in the order of their ids");
+        failed = failure::entries_out_of_order();
         break;
       }
       streamed_entry& entry = piece.entries.emplace_back();

@@ -161,7 +161,7 @@ failure reader::read_next_piece(std::uint64_t run_number, std::int64_t& id, std:
     stored_entry entry;
     entry.id = entries_.integer(0);
     if (entry.id <= id) {  // in a damaged file; without this, reading would never end
-      failed = failure::damaged("entries are not in the order of their ids");
+      failed = failure::entries_out_of_order();
       break;
     }
     id = entry.id;

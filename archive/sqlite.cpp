@@ -62,7 +62,7 @@ std::string failure::about(const std::string& file) const {
 
 failure failure::wrong_file(std::string words) { return {SQLITE_NOTADB, std::move(words)}; }
 
-failure failure::damaged(std::string words) { return {SQLITE_CORRUPT, std::move(words)}; }
+failure failure::entries_out_of_order() { return {SQLITE_CORRUPT, "entries are not in the order of their ids"}; }
 
 failure failure::other(std::string words) { return {SQLITE_ERROR, std::move(words)}; }
 

@@ -24,8 +24,8 @@ struct failure {
 
   // The file belongs to another program, or is not a database: archive_error::not_an_archive.
   static failure wrong_file(std::string words);
-  // The file has rows in an impossible order: archive_error::corrupt.
-  static failure damaged(std::string words);
+  // The ids of entries do not rise, as they do in every intact file: archive_error::corrupt.
+  static failure entries_out_of_order();
   // A failure without a result code of its own: archive_error::io.
   static failure other(std::string words);
 

@@ -84,12 +84,12 @@ std::string search_indexer::open() {
   std::string problem;
   auto opened = archive::browser::open(archive_path_, &problem);
   if (!opened) return "the archive cannot be read: " + problem;
-  if (failure fault = index_.open(index_path_))
-    return fault.words + " (" + index_path_ + "; delete it to build it again)";
   const auto stream = archive::entry_stream::open(archive_path_, &problem);
   if (!stream) return "the archive cannot be read: " + problem;
   const auto highest = (*stream)->highest_ever();
   if (!highest) return "the archive cannot be read: " + highest.error().message();
+  if (failure fault = index_.open(index_path_))
+    return fault.words + " (" + index_path_ + "; delete it to build it again)";
   if (index_.upto() > *highest) {
     spdlog::warn("search_restarted reason=\"the archive is not the same as before\"");
     if (failure failed = index_.clear()) return failed.words;
