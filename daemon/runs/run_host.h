@@ -39,9 +39,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   struct stored {
     std::uint64_t entries = 0, bytes = 0;
   };
-  // `first`: the hello of a new run, for its opening entry. The thread that built the run.
+  // `first`: the hello of a new run, for its opening entry. Called once, by the thread that built the run.
   void go_live(const stored& existing, const hello* first = nullptr);
-  // Before the run's time is read. From here on, all calls come from the run's thread.
+  // Called once, by the run's thread, before it uses the run. Later calls come from this thread too.
   void start_clock();
   // Tells the thread when the run's next window or hold is due.
   void watch_due();
