@@ -9,7 +9,7 @@
 #include <new>
 #include <utility>
 
-#include "base/thread_yield.h"
+#include "base/background_steps.h"
 
 namespace digd::archive {
 

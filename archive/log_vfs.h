@@ -1,6 +1,6 @@
 // SQLite's file layer for the connection that writes: it writes the log of a transaction in few large pieces. SQLite
 // itself makes two system calls for each page. Between the pieces, and between the pages of a checkpoint, other threads
-// get the processor (base/thread_yield.h). All other files go to the layer below it.
+// get the processor (base/background_steps.h). All other files go to the layer below it.
 //
 // It gathers only if the layer below claims SQLITE_IOCAP_POWERSAFE_OVERWRITE, as SQLite's own does on Unix.
 //

@@ -12,7 +12,7 @@
 #include "archive/salvage.h"
 #include "archive/usage_sum.h"
 #include "archive/verdict_text.h"
-#include "base/thread_yield.h"
+#include "base/background_steps.h"
 
 namespace digd::archive {
 

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/background_steps.h"
 #include "base/thread_name.h"
 #include "base/thread_priority.h"
-#include "base/thread_yield.h"
 
 namespace digd::archive {
 
