@@ -141,7 +141,7 @@ void graph::give(event_index e, agent_index a) {
 
 // Moves the lineage to the end of the list. The events of a message usually have the same lineage, so only the first
 // of them searches the whole list. False: the agent holds no event of this lineage.
-static bool find_lineage(const graph& g, std::vector<pending_lineage>& held, const generators& from) {
+static bool move_to_back(const graph& g, std::vector<pending_lineage>& held, const generators& from) {
   std::size_t visited = 0;
   const auto found = std::find_if(held.rbegin(), held.rend(), [&](const pending_lineage& known) {
     ++visited;
@@ -154,7 +154,7 @@ static bool find_lineage(const graph& g, std::vector<pending_lineage>& held, con
 }
 
 void graph::add_lineage(agent_node& to, const generators& from) {
-  if (find_lineage(*this, to.lineages, from)) {
+  if (move_to_back(*this, to.lineages, from)) {
     ++to.lineages.back().events;
   } else {
     to.lineages.push_back({from, 1});
@@ -162,7 +162,7 @@ void graph::add_lineage(agent_node& to, const generators& from) {
 }
 
 void graph::drop_lineage(agent_node& of, const generators& from) {
-  if (find_lineage(*this, of.lineages, from) && --of.lineages.back().events == 0) of.lineages.pop_back();
+  if (move_to_back(*this, of.lineages, from) && --of.lineages.back().events == 0) of.lineages.pop_back();
 }
 
 // Merges all new deliveries at once. Inserting them one by one would move a long list each time.

@@ -18,20 +18,15 @@ action healing_of(guard_action a) {
 
 }  // namespace
 
-// `drops_after_returns`: once the sender has used up its returns, nobody gets its event. So the budget still limits the
-// sender.
 digd::cause healer::guard_obstacle(const rule& guard, const finding& found, const guard_case& about,
-                                   remedy& planned) const {
+                                   const remedy& planned) const {
   const bool is_placing = found.event != graph::nobody && found.action != guard_action::inject;
   if (as_is_) return cause::as_is;
   if (is_placing && about.is_placed) return cause::superseded;
   if (!is_able_to(planned.healing)) return cause::unsupported;
   if (found.action == guard_action::give_back) {
     if (planned.targets.empty()) return cause::target;
-    if (returns_used_up(planned.targets.front())) {
-      if (!guard.traits.drops_after_returns) return cause::attempts;
-      planned.targets.clear();
-    }
+    if (returns_used_up(planned.targets.front()) && !guard.traits.drops_after_returns) return cause::attempts;
   }
   if (found.action == guard_action::hold && !about.has_deliveries) return cause::target;
   if (found.action == guard_action::cancel && found.event == graph::nobody && !about.has_activations)
@@ -49,6 +44,8 @@ remedy healer::decide_guard(const rule& guard, const finding& found, const guard
     decided.targets.push_back(sender);
   decided.healing = healing_of(found.action);
   decided.cause = guard_obstacle(guard, found, about, decided);
+  // Once the sender has used up its returns, nobody gets its event. So the budget still limits the sender.
+  if (!decided.targets.empty() && returns_used_up(decided.targets.front())) decided.targets.clear();
   if (decided.cause != cause::none || allowed < mode::shadow) decided.healing = action::none;
   if (allowed != mode::enforce) decided.cause = cause::mode;
   if (!decided.healed()) return decided;

@@ -52,7 +52,8 @@ class healer {
 
  private:
   void fill_in_text(const rule& rule, const finding& found, remedy& decided) const;
-  digd::cause guard_obstacle(const rule& guard, const finding& found, const guard_case& about, remedy& planned) const;
+  digd::cause guard_obstacle(const rule& guard, const finding& found, const guard_case& about,
+                             const remedy& planned) const;
   digd::cause obstacle(const rule& rule, const finding& found, const remedy& planned) const;
   bool is_able_to(action healing) const;
   mode mode_for(const rule& rule, const finding& found) const;
