@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_tokens.h"
 #include "base/quote.h"
 
 namespace digd::archive {
@@ -36,34 +37,6 @@ constexpr std::string_view witness_name = R"(,"witness":)";
 constexpr std::string_view list_name = R"(,"detections":[)";
 constexpr std::string_view list_with_witness_name = R"(,"detections_with_witness":[)";
 
-// The position after the JSON string that begins at `at`; npos: it has no end.
-std::size_t after_string(std::string_view json, std::size_t at) {
-  for (std::size_t i = at + 1; i < json.size(); ++i) {
-    if (json[i] == '\\') {
-      ++i;
-    } else if (json[i] == '"') {
-      return i + 1;
-    }
-  }
-  return std::string_view::npos;
-}
-
-// The position after the object or list that begins at `at`; npos: it has no end.
-std::size_t after_nested(std::string_view json, std::size_t at) {
-  std::size_t depth = 0;
-  while (at < json.size()) {
-    const char c = json[at];
-    if (c == '"') {
-      at = after_string(json, at);
-      continue;
-    }
-    ++at;
-    if (c == '{' || c == '[') ++depth;
-    if ((c == '}' || c == ']') && --depth == 0) return at;
-  }
-  return std::string_view::npos;
-}
-
 // A list of strings in JSON.
 struct string_list {
   std::size_t begin = 0, end = 0;        // of its text, without the brackets
@@ -76,8 +49,7 @@ std::optional<string_list> find_strings(std::string_view json, std::string_view 
   string_list list{.begin = found + name.size()};
   std::size_t at = list.begin;
   while (at < json.size() && json[at] == '"') {
-    const std::size_t end = after_string(json, at);
-    if (end == std::string_view::npos) return std::nullopt;
+    const std::size_t end = end_of_string(json, at);
     list.tokens.push_back(json.substr(at, end - at));
     at = end;
     if (at < json.size() && json[at] == ',') ++at;
@@ -183,8 +155,7 @@ std::optional<detection_list> find_detections(std::string_view json, std::size_t
   if (list.name == std::string_view::npos) return std::nullopt;
   list.begin = list.end = list.name + list_name.size();
   while (list.end < json.size() && json[list.end] == '{') {
-    const std::size_t end = after_nested(json, list.end);
-    if (end == std::string_view::npos) return std::nullopt;
+    const std::size_t end = end_of_value(json, list.end);
     list.objects.push_back(json.substr(list.end, end - list.end));
     list.end = end;
     if (list.end < json.size() && json[list.end] == ',') ++list.end;

@@ -1,59 +1,31 @@
 #include "archive/trace_export.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/hex.h"
+#include "base/json_tokens.h"
 #include "base/json_writer.h"
+#include "base/text.h"
 
 namespace digd::archive {
 
 namespace {
 
-// The end of the JSON value or key that begins at `at`; skips strings and nested values.
-std::size_t end_of_value(std::string_view text, std::size_t at) {
-  int depth = 0;
-  for (bool in_string = false; at < text.size(); ++at) {
-    const char c = text[at];
-    if (in_string) {
-      if (c == '\\') ++at;
-      if (c == '"') in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '{' || c == '[') {
-      ++depth;
-    } else if (c == '}' || c == ']') {
-      if (depth == 0) return at;
-      --depth;
-    } else if ((c == ',' || c == ':') && depth == 0) {
-      return at;
-    }
+// Calls `take(name, value, member)` for each member of an object: their texts, the name with quotes. Ends when `take`
+// returns false.
+template <class Take>
+void for_each_member(std::string_view object, const Take& take) {
+  std::size_t at = skip_json_space(object, 0) + 1;
+  while ((at = skip_json_space(object, at)) < object.size() && object[at] == '"') {
+    const std::size_t name_end = end_of_string(object, at);
+    const std::size_t value = skip_json_space(object, skip_json_space(object, name_end) + 1);  // after the colon
+    const std::size_t end = end_of_value(object, value);
+    if (end <= value) return;
+    const std::string_view member = trimmed(object.substr(at, end - at));
+    if (!take(object.substr(at, name_end - at), trimmed(object.substr(value, end - value)), member)) return;
+    at = skip_json_space(object, end) + 1;  // after the comma
   }
-  return at;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view space = " \t\r\n";
-  const std::size_t from = text.find_first_not_of(space);
-  if (from == std::string_view::npos) return {};
-  return text.substr(from, text.find_last_not_of(space) - from + 1);
-}
-
-// A key with its JSON escapes decoded, for keys of ASCII letters only: "t\u0073" is "ts".
-std::string plain_key(std::string_view key) {
-  std::string out;
-  for (std::size_t i = 0; i < key.size(); ++i) {
-    unsigned code = 0;
-    const char* const end = key.data() + std::min(key.size(), i + 6);
-    if (key.substr(i, 2) == "\\u" && std::from_chars(key.data() + i + 2, end, code, 16).ptr == end && code < 0x80) {
-      out += static_cast<char>(code);
-      i += 5;
-    } else {
-      out += key[i];
-    }
-  }
-  return out;
 }
 
 void add_member(std::string& out, std::string_view member) {
@@ -94,31 +66,22 @@ std::string with_members(std::string_view object, std::string_view members,
                          std::initializer_list<std::string_view> drop) {
   std::string out = "{";
   add_member(out, members);
-  object = trimmed(object);
-  for (std::size_t at = 1; at + 1 < object.size();) {
-    const std::size_t colon = end_of_value(object, at);
-    const std::size_t end = end_of_value(object, colon + 1);
-    std::string_view key = trimmed(object.substr(at, colon - at));
-    if (key.size() >= 2) key = key.substr(1, key.size() - 2);
-    if (std::find(drop.begin(), drop.end(), plain_key(key)) == drop.end()) {
-      add_member(out, trimmed(object.substr(at, end - at)));
-    }
-    at = end + 1;
-  }
+  for_each_member(object, [&](std::string_view name, std::string_view, std::string_view member) {
+    const bool stays = std::none_of(drop.begin(), drop.end(), [&](std::string_view d) { return string_is(name, d); });
+    if (stays) add_member(out, member);
+    return true;
+  });
   return out + '}';
 }
 
 std::string_view member_of(std::string_view object, std::string_view name) {
-  object = trimmed(object);
-  for (std::size_t at = 1; at + 1 < object.size();) {
-    const std::size_t colon = end_of_value(object, at);
-    const std::size_t end = end_of_value(object, colon + 1);
-    std::string_view key = trimmed(object.substr(at, colon - at));
-    if (key.size() >= 2) key = key.substr(1, key.size() - 2);
-    if (plain_key(key) == name) return trimmed(object.substr(colon + 1, end - colon - 1));
-    at = end + 1;
-  }
-  return {};
+  std::string_view found;
+  for_each_member(object, [&](std::string_view at, std::string_view value, std::string_view) {
+    if (!string_is(at, name)) return true;
+    found = value;
+    return false;
+  });
+  return found;
 }
 
 void trace_export::take(const stored_entry& e) {

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "base/json_tokens.h"
+
 namespace digd::archive {
 
 namespace {
@@ -25,16 +27,9 @@ bool skip_digits(std::string_view& rest) {
 // Takes a JSON string with its quotes, without decoding it.
 bool take_string(std::string_view& rest, std::string_view& text) {
   if (!rest.starts_with('"')) return false;
-  for (std::size_t i = 1; i < rest.size(); ++i) {
-    if (rest[i] == '\\') {
-      ++i;
-    } else if (rest[i] == '"') {
-      text = rest.substr(0, i + 1);
-      rest.remove_prefix(i + 1);
-      return true;
-    }
-  }
-  return false;
+  text = rest.substr(0, end_of_string(rest, 0));
+  rest.remove_prefix(text.size());
+  return true;
 }
 
 // Writes the events' ids as a JSON array if every verdict is a plain `deliver`. False: one is not.

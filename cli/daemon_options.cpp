@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/printable.h"
@@ -81,7 +82,7 @@ std::string complaint_of(const net::http_client& asked, const net::http_answer& 
 }
 
 std::string run_path(const std::string& run, const std::string& rest) {
-  return "/v1/runs/" + net::percent_encoded(run) + rest;
+  return "/v1/runs/" + percent_encoded(run) + rest;
 }
 
 }  // namespace digd::cli

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/quote.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/json_records.h"
@@ -129,7 +130,7 @@ int decide(const hold_options& options) {
   if (!options.text.empty()) body["text"] = options.text;
   if (!options.by.empty()) body["by"] = options.by;
   net::http_answer answer;
-  const std::string target = run_path(options.run, "/holds/" + net::percent_encoded(options.hold));
+  const std::string target = run_path(options.run, "/holds/" + percent_encoded(options.hold));
   if (const std::string problem = daemon->ask("POST", target, json::serialize(body), answer); !problem.empty())
     return complain(command, problem);
   if (!answer.good()) return complain(command, complaint_of(*daemon, answer));

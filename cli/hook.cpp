@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/files.h"
@@ -119,7 +120,7 @@ int pass_on(const hook_options& options) {
   if (json::object added = additions_to(call.get_object(), options.program); !added.empty())
     call.get_object()["digd"] = std::move(added);
   net::http_answer answer;
-  problem = daemon->ask("POST", "/v1/hooks/" + net::percent_encoded(options.program) + "?mode=" + options.mode,
+  problem = daemon->ask("POST", "/v1/hooks/" + percent_encoded(options.program) + "?mode=" + options.mode,
                         json::serialize(call), answer);
   if (!problem.empty()) return fail_open(problem);
   if (!answer.good()) return fail_open(complaint_of(*daemon, answer));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/quote.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 
@@ -32,8 +33,7 @@ int judge(const judge_options& options) {
     body["judgement"] = options.judgement;
   }
   if (!options.by.empty()) body["by"] = options.by;
-  const std::string target =
-      run_path(options.run, "/detections/" + net::percent_encoded(options.detection) + "/judgement");
+  const std::string target = run_path(options.run, "/detections/" + percent_encoded(options.detection) + "/judgement");
   net::http_answer answer;
   if (const std::string problem = daemon->ask("POST", target, json::serialize(body), answer); !problem.empty())
     return complain("judge", problem);

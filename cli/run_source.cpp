@@ -9,6 +9,7 @@
 #include "archive/browser.h"
 #include "archive/trace_source.h"
 #include "base/quote.h"
+#include "base/text.h"
 #include "cli/files.h"
 #include "report/stored_runs/pilot.h"
 #include "report/stored_runs/run_json.h"
@@ -52,7 +53,7 @@ class asked_daemon final : public run_source {
       const json::string* named = next ? next->if_string() : nullptr;
       std::string later = named ? std::string(named->data(), named->size()) : std::string();
       if (!later.empty() && later == cursor) return "the list of runs does not end; is that digd?";
-      cursor = net::percent_encoded(later);
+      cursor = percent_encoded(later);
     } while (!cursor.empty());
     return {};
   }
@@ -60,7 +61,7 @@ class asked_daemon final : public run_source {
   std::string details(const std::string& run, json::object& into) override { return get(run_path(run), into); }
 
   std::string pilot(const std::string& since, json::object& into) override {
-    return get("/v1/pilot?since=" + net::percent_encoded(since), into);
+    return get("/v1/pilot?since=" + percent_encoded(since), into);
   }
 
   std::string trace(const std::string& run, const sink& to) override { return download(run_path(run, "/trace"), to); }

@@ -20,6 +20,7 @@
 
 #include "archive/browser.h"
 #include "archive/detection_text.h"
+#include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/feed_lines.h"
@@ -154,7 +155,7 @@ class follower {
  private:
   std::string target() const {
     std::string out = "/v1/feed?payloads=" + std::string(options_.payloads ? "1" : "0");
-    if (!options_.run.empty()) out += "&run=" + net::percent_encoded(options_.run);
+    if (!options_.run.empty()) out += "&run=" + percent_encoded(options_.run);
     if (at_) out += "&since=" + std::to_string(*at_);
     return out;
   }

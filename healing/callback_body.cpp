@@ -6,6 +6,7 @@
 
 #include "base/json_writer.h"
 #include "base/quote.h"
+#include "base/text.h"
 
 namespace digd {
 
@@ -15,14 +16,6 @@ namespace json = boost::json;
 
 constexpr std::string_view zero_width_space = "\xe2\x80\x8b";
 constexpr std::size_t max_names = 5, max_run_bytes = 300, max_name_bytes = 200;
-
-// The longest prefix of at most `max_bytes` that ends between two UTF-8 characters.
-std::string_view prefix_of(std::string_view text, std::size_t max_bytes) {
-  if (text.size() <= max_bytes) return text;
-  std::size_t size = max_bytes;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
-  return text.substr(0, size);
-}
 
 // Escapes control characters and characters that reorder text, but not quotes and backslashes.
 std::string on_one_line(std::string_view text) {
@@ -198,7 +191,7 @@ std::string pagerduty_body(std::string_view id, callback_kind kind, const callba
   if (fields == nullptr) fields = &none;
   const alert about = kind == callback_kind::detection ? alert_of_detection(*fields) : alert_of_intervention(*fields);
   std::string key = "digd:" + about.rule + ":" + about.agent;
-  key = prefix_of(key, max_dedup_bytes);
+  key = utf8_prefix(key, max_dedup_bytes);
   const std::string summary = about.rule + " in run " + on_one_line(callback.run) + ": " + about.reason;
   std::string out;
   json_writer to(out);
@@ -214,7 +207,7 @@ std::string pagerduty_body(std::string_view id, callback_kind kind, const callba
     }
     to.close_array();
   }
-  to.key("payload").open_object().key("summary").text(prefix_of(summary, max_summary_bytes));
+  to.key("payload").open_object().key("summary").text(utf8_prefix(summary, max_summary_bytes));
   to.key("source").text(about.agent.empty() ? std::string_view("digd") : std::string_view(about.agent));
   to.key("severity").text(about.severity).key("component").text("digd").key("class").text(about.rule);
   to.key("group").text(callback.run);
@@ -245,12 +238,11 @@ std::string slack_body(callback_kind kind, const callback_text& callback, std::s
 
 std::string slack_code(std::string_view text, std::size_t max_bytes) {
   constexpr std::string_view cut_mark = "…`";
-  const std::string line = on_one_line(prefix_of(text, max_bytes));
+  const std::string line = on_one_line(utf8_prefix(text, max_bytes));
   std::string out = "`";
   std::size_t end_if_cut = out.size();
   for (std::size_t i = 0; i < line.size(); ++i) {
-    const bool begins_character = (static_cast<unsigned char>(line[i]) & 0xc0) != 0x80;
-    if (begins_character && out.size() + cut_mark.size() <= max_bytes) end_if_cut = out.size();
+    if (!continues_character(line[i]) && out.size() + cut_mark.size() <= max_bytes) end_if_cut = out.size();
     append_slack_character(out, line, i);
   }
   if (text.empty()) out += "(nothing)";

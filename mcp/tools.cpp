@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/text.h"
 #include "net/client.h"
 
 namespace digd::mcp {
@@ -227,7 +228,7 @@ void decide_hold(argument_reader& from, const api_call& api, const finish& done)
   json::object decision{{"decision", from.one_of("decision", {"release", "return"})}, {"by", "mcp"}};
   if (const std::string text = from.text("text", false); !text.empty()) decision["text"] = text;
   if (!from.error().empty()) return done({from.error(), true});
-  ask(api, {"POST", run_target(run, "/holds/" + net::percent_encoded(hold)), json::serialize(decision)}, done,
+  ask(api, {"POST", run_target(run, "/holds/" + percent_encoded(hold)), json::serialize(decision)}, done,
       [done](const json::value& body) { done(data(body)); });
 }
 
@@ -352,7 +353,7 @@ bool call_tool(std::string_view name, const json::object& arguments, const api_c
 }
 
 std::string run_target(std::string_view run, std::string_view rest) {
-  return "/v1/runs/" + net::percent_encoded(std::string(run)) + std::string(rest);
+  return "/v1/runs/" + percent_encoded(std::string(run)) + std::string(rest);
 }
 
 std::string page_of(const std::string& text, std::size_t number) {

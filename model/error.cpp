@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "base/enum_name.h"
+
 namespace digd {
 
 namespace {
@@ -38,10 +40,8 @@ static_assert(names.back() == "hold_closed" && static_cast<std::size_t>(refusal:
 std::string_view to_string(refusal code) { return names[static_cast<std::size_t>(code)]; }
 
 std::optional<refusal> refusal_from(std::string_view name) {
-  for (std::size_t i = 1; i < refusal_count; ++i) {
-    if (names[i] == name) return static_cast<refusal>(i);
-  }
-  return std::nullopt;
+  const std::optional<refusal> found = enum_from_name<refusal>(name, names);
+  return found == refusal::none ? std::nullopt : found;
 }
 
 void refusal_note::consider(refusal other, std::string_view where, std::string words, std::optional<limit_id> hit) {

@@ -1,8 +1,6 @@
 // Why a message is refused. In the protocol's order: if several reasons apply, the answer names the first.
 #pragma once
 
-#include <boost/system/error_category.hpp>
-#include <boost/system/error_code.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>

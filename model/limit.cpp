@@ -1,5 +1,7 @@
 #include "model/limit.h"
 
+#include "base/enum_name.h"
+
 namespace digd {
 
 namespace {
@@ -13,19 +15,13 @@ static_assert(limit_names.back() == "fleet_lease" &&
 
 constexpr std::array<std::string_view, 3> policy_names{"refuse", "observe", "gap"};
 
-template <class Enum, std::size_t N>
-std::optional<Enum> from_name(std::string_view name, const std::array<std::string_view, N>& names) {
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::string_view to_string(limit_id id) { return limit_names[static_cast<std::size_t>(id)]; }
 std::string_view to_string(limit_policy policy) { return policy_names[static_cast<std::size_t>(policy)]; }
-std::optional<limit_id> limit_from(std::string_view name) { return from_name<limit_id>(name, limit_names); }
-std::optional<limit_policy> policy_from(std::string_view name) { return from_name<limit_policy>(name, policy_names); }
+std::optional<limit_id> limit_from(std::string_view name) { return enum_from_name<limit_id>(name, limit_names); }
+std::optional<limit_policy> policy_from(std::string_view name) {
+  return enum_from_name<limit_policy>(name, policy_names);
+}
 
 }  // namespace digd

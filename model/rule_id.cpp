@@ -1,12 +1,9 @@
 #include "model/rule_id.h"
 
+#include "base/enum_name.h"
+
 namespace digd {
 
-std::optional<rule_id> rule_from(std::string_view name) {
-  for (std::size_t i = 0; i < rule_count; ++i) {
-    if (rule_names[i] == name) return static_cast<rule_id>(i);
-  }
-  return std::nullopt;
-}
+std::optional<rule_id> rule_from(std::string_view name) { return enum_from_name<rule_id>(name, rule_names); }
 
 }  // namespace digd

@@ -8,6 +8,7 @@
 #include <boost/json/value.hpp>
 #include <deque>
 
+#include "base/text.h"
 #include "net/client_socket.h"
 #include "net/websocket_teardown.h"
 
@@ -16,28 +17,6 @@ namespace digd::net {
 namespace beast = boost::beast;
 namespace websocket = beast::websocket;
 using error_code = boost::system::error_code;
-
-namespace {
-
-bool unreserved(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-         c == '_' || c == '~';
-}
-
-}  // namespace
-
-std::string percent_encoded(std::string_view text) {
-  constexpr char digits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (unreserved(c)) {
-      out += c;
-    } else {
-      out += {'%', digits[static_cast<unsigned char>(c) >> 4], digits[static_cast<unsigned char>(c) & 15]};
-    }
-  }
-  return out;
-}
 
 std::string error_message(std::string_view body) {
   boost::system::error_code ec;

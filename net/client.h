@@ -45,7 +45,6 @@ std::optional<server_address> parse_address(std::string_view text, std::string& 
 std::string ingest_target(std::string_view run);
 
 // For a part of a URL's path, or a value in its query.
-std::string percent_encoded(std::string_view text);
 
 // The message in a daemon's refusal, a body `{"error":{"code":…,"message":…}}`; empty if there is none.
 std::string error_message(std::string_view body);

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/text.h"
+
 namespace digd::net {
 
 namespace {
@@ -70,11 +72,7 @@ void append_websocket_frame(std::string& out, websocket_opcode opcode, std::stri
 std::string close_payload(std::uint16_t code, std::string_view reason) {
   std::string out;
   append_big_endian(out, code, 2);
-  std::string_view cut = reason.substr(0, max_control_bytes - 2);
-  // Does not cut a character.
-  while (cut.size() < reason.size() && !cut.empty() && (byte_at(reason.data() + cut.size()) & 0xc0) == 0x80)
-    cut.remove_suffix(1);
-  return out.append(cut);
+  return out.append(utf8_prefix(reason, max_control_bytes - 2));
 }
 
 websocket_reader::websocket_reader(std::size_t message_bytes)

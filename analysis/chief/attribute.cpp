@@ -8,6 +8,7 @@
 
 #include "analysis/chief/text.h"
 #include "analysis/chief/unsourced.h"
+#include "base/text.h"
 
 namespace digd::chief {
 

@@ -17,6 +17,7 @@ namespace {
 #define FEATURE(name, by, weighs, means, says) f_##name,
 enum feature : std::size_t {
 #include "analysis/chief/chat_features.inc"
+#include "base/text.h"
   feature_count
 };
 #undef FEATURE

@@ -38,6 +38,7 @@ const std::vector<feature_info>& agent_features() {
 const std::vector<feature_info>& generic_features() {
   static const std::vector<feature_info> features{
 #include "analysis/chief/generic_features.inc"
+#include "base/text.h"
   };
   return features;
 }

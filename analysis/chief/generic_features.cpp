@@ -15,6 +15,7 @@ namespace {
 #define FEATURE(name, by, weighs, means, says) g_##name,
 enum generic_feature : std::size_t {
 #include "analysis/chief/generic_features.inc"
+#include "base/text.h"
   generic_feature_count
 };
 #undef FEATURE

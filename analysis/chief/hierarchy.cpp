@@ -6,6 +6,7 @@
 
 #include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
+#include "base/text.h"
 
 namespace digd::chief {
 

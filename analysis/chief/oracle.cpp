@@ -5,6 +5,7 @@
 
 #include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
+#include "base/text.h"
 
 namespace digd::chief {
 

@@ -21,6 +21,7 @@ enum step_feature : std::size_t {
 #define FEATURE(name, by, weighs, means, says) a_##name,
 enum agent_feature : std::size_t {
 #include "analysis/chief/agent_features.inc"
+#include "base/text.h"
   agent_feature_count
 };
 #undef FEATURE

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analysis/chief/text.h"
+#include "base/text.h"
 
 namespace digd::chief {
 

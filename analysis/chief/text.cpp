@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/text.h"
+
 namespace digd::chief {
 
 namespace {
@@ -34,14 +36,6 @@ bool kept(std::string_view word) {
 }
 
 }  // namespace
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 word_set content_words(std::string_view text) {
   word_set words;

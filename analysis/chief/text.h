@@ -16,7 +16,6 @@ namespace digd::chief {
 using word_set = std::vector<std::string>;
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
-std::string lower(std::string_view text);
 
 // Lower-case words of three letters or more and all numbers, without common English and the vocabulary of tasks.
 word_set content_words(std::string_view text);

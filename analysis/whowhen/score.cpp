@@ -5,6 +5,7 @@
 
 #include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
+#include "base/text.h"
 
 namespace digd::whowhen {
 
@@ -24,7 +25,7 @@ answer of(const labelled_log& l, std::size_t step) { return {l.log.steps[step].a
 bool acts(const labelled_log& l, std::size_t i) {
   if (!speaks(l, i)) return false;
   if (l.log.orchestrated) return l.log.steps[i].agent != l.log.planner;
-  return !chief::is_brief(chief::lower(l.log.steps[i].text)) && chief::can_be_blamed(l.log, i);
+  return !chief::is_brief(lower(l.log.steps[i].text)) && chief::can_be_blamed(l.log, i);
 }
 
 }  // namespace

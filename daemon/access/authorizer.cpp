@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "base/text.h"
 #include "daemon/access/peer.h"
 
 namespace digd::daemon {
@@ -12,12 +13,6 @@ namespace digd::daemon {
 namespace {
 
 namespace http = boost::beast::http;
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t from = text.find_first_not_of(" \t");
-  if (from == text.npos) return {};
-  return text.substr(from, text.find_last_not_of(" \t") - from + 1);
-}
 
 std::optional<std::string_view> bearer_of(std::string_view header) {
   constexpr std::string_view scheme = "bearer ";

@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/enum_name.h"
 #include "base/hex.h"
 #include "base/json_writer.h"
 #include "base/quote.h"
@@ -15,6 +16,8 @@
 namespace digd::daemon {
 
 namespace {
+
+constexpr std::string_view keeping_names[] = {"full", "digest", "none"};
 
 re2::RE2::Options quiet() {
   re2::RE2::Options options;
@@ -39,16 +42,10 @@ std::string digest_of(std::string_view value) {
 
 }  // namespace
 
-std::string_view to_string(payload_keeping keeping) {
-  constexpr std::string_view names[] = {"full", "digest", "none"};
-  return names[static_cast<std::size_t>(keeping)];
-}
+std::string_view to_string(payload_keeping keeping) { return keeping_names[static_cast<std::size_t>(keeping)]; }
 
 std::optional<payload_keeping> payload_keeping_from(std::string_view name) {
-  for (const auto keeping : {payload_keeping::full, payload_keeping::digest, payload_keeping::none}) {
-    if (to_string(keeping) == name) return keeping;
-  }
-  return std::nullopt;
+  return enum_from_name<payload_keeping>(name, keeping_names);
 }
 
 std::string problem_of_pattern(const std::string& pattern) {

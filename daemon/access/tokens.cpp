@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/enum_name.h"
 #include "base/hex.h"
 #include "base/quote.h"
 
@@ -104,10 +105,8 @@ token_table::digest hash_of(std::string_view token) {
 std::string_view to_string(right right) { return right_names[static_cast<std::size_t>(right)]; }
 
 std::optional<right> right_from(std::string_view name) {
-  for (const right candidate : {right::ingest, right::watch, right::read, right::operate}) {
-    if (to_string(candidate) == name) return candidate;
-  }
-  return std::nullopt;
+  const std::optional<right> found = enum_from_name<right>(name, right_names);
+  return found == right::none ? std::nullopt : found;
 }
 
 std::chrono::nanoseconds even_rate::take(std::chrono::steady_clock::time_point now, std::uint64_t units) {

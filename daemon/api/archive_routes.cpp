@@ -141,8 +141,7 @@ routed get_pilot(call& in) {
     if (grant) asked.shows = [&](std::string_view run) { return grant->covers(run); };
     auto text = stored::pilot_json(from, asked);
     if (text) return respond_json(std::move(*text));
-    return respond_error(http::status::internal_server_error, "archive_unreadable",
-                         "the archive cannot be read: " + text.error().message());
+    return archive_unreadable(text.error().message());
   });
 }
 

@@ -13,8 +13,7 @@ using boost::beast::http::status;
 
 http_response unreadable(const boost::system::error_code& ec, std::string_view run) {
   if (ec == archive::make_error_code(archive::archive_error::run_deleted)) return no_such_run(run);
-  return respond_error(status::internal_server_error, "archive_unreadable",
-                       "the archive cannot be read: " + ec.message());
+  return archive_unreadable(ec.message());
 }
 
 }  // namespace

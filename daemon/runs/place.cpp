@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
 #include "rules/rule.h"
 
 namespace digd::daemon {
@@ -29,9 +30,7 @@ std::string source_of(const detection& found, std::string_view event) {
 // Cuts between two UTF-8 characters.
 std::string shortened(const std::string& name) {
   if (name.size() <= max_name_bytes) return name;
-  std::size_t end = max_name_bytes;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
-  return name.substr(0, end) + "…";
+  return std::string(utf8_prefix(name, max_name_bytes)) + "…";
 }
 
 std::string joined(std::vector<std::string> names) {

@@ -2,6 +2,8 @@
 
 #include <boost/json/parse.hpp>
 
+#include "base/text.h"
+
 namespace digd::daemon {
 
 namespace {
@@ -12,9 +14,7 @@ namespace json = boost::json;
 void append_cut(std::string& to, std::string_view text, std::size_t max_bytes) {
   if (!to.empty()) to += '\n';
   const std::size_t room = max_bytes > to.size() ? max_bytes - to.size() : 0;
-  std::size_t end = std::min(text.size(), room);
-  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  to.append(text.substr(0, end));
+  to.append(utf8_prefix(text, room));
 }
 
 void collect(const json::value& value, std::string& to, std::size_t max_bytes) {

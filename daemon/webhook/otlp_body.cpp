@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/hex.h"
+#include "base/text.h"
 #include "trace.pb.h"
 
 namespace digd::daemon {
@@ -48,13 +49,6 @@ bool read_traceparent(std::string_view text, otlp_context& into) {
   return true;
 }
 
-std::string_view short_text(std::string_view text) {
-  if (text.size() <= max_text_bytes) return text;
-  std::size_t size = max_text_bytes;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
-  return text.substr(0, size);
-}
-
 std::string_view text_of(const json::object& from, std::string_view key) {
   const json::value* found = from.if_contains(key);
   const json::string* text = found == nullptr ? nullptr : found->if_string();
@@ -82,7 +76,7 @@ class attributes {
   explicit attributes(Message& of) : out_(*of.mutable_attributes()) {}
 
   void text(std::string_view key, std::string_view value) {
-    if (!value.empty()) add(key).set_string_value(std::string(short_text(value)));
+    if (!value.empty()) add(key).set_string_value(std::string(utf8_prefix(value, max_text_bytes)));
   }
   void boolean(std::string_view key, bool value) { add(key).set_bool_value(value); }
   void number(std::string_view key, std::int64_t value) { add(key).set_int_value(value); }
@@ -127,7 +121,7 @@ void add_events(wire::Span& span, const json::object& from, std::string_view key
 }
 
 void set_error(wire::Span& span, std::string_view message) {
-  span.mutable_status()->set_message(std::string(short_text(message)));
+  span.mutable_status()->set_message(std::string(utf8_prefix(message, max_text_bytes)));
   span.mutable_status()->set_code(status_error);
 }
 

@@ -3,9 +3,10 @@
 #include <array>
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
-#include <cstdio>
 #include <utility>
 
+#include "base/fnv_hash.h"
+#include "base/text.h"
 #include "ingest/hooks/transcript.h"
 
 namespace digd::hooks {
@@ -16,9 +17,6 @@ namespace json = boost::json;
 
 // Those of coding agents.
 constexpr std::array dialects = {&claude_code, &codex, &gemini, &opencode};
-
-constexpr std::uint64_t fnv_offset = 0xcbf29ce484222325;
-constexpr std::uint64_t fnv_prime = 0x100000001b3;
 
 }  // namespace
 
@@ -124,19 +122,10 @@ void add_permission(json::object& output, std::string_view decision, std::string
   output["permissionDecisionReason"] = reason;
 }
 
-std::string cut(std::string_view text, std::size_t max_bytes) {
-  if (text.size() <= max_bytes) return std::string(text);
-  std::size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return std::string(text.substr(0, end));
-}
+std::string cut(std::string_view text, std::size_t max_bytes) { return std::string(utf8_prefix(text, max_bytes)); }
 
 std::string fingerprint_of(std::string_view tool, const json::object& input) {
-  std::uint64_t hash = fnv_offset;
-  for (const char c : json::serialize(input)) hash = (hash ^ static_cast<unsigned char>(c)) * fnv_prime;
-  std::array<char, 17> hex{};
-  std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return cut(tool, 100) + ':' + hex.data();
+  return cut(tool, 100) + ':' + fnv_digits(json::serialize(input));
 }
 
 }  // namespace digd::hooks

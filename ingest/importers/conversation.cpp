@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "base/fnv_hash.h"
+
 namespace digd::importers {
 namespace json = boost::json;
 
@@ -177,7 +179,7 @@ class turn_mapper {
     }
     event["payload"] = payload(k);
     // The payload has the number of the turn. So that repetition shows, the fingerprint is of the text alone.
-    if (!now.text.empty()) event["fingerprint"] = short_hash(now.text);
+    if (!now.text.empty()) event["fingerprint"] = fnv_digits(now.text);
     return event;
   }
 

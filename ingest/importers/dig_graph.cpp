@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "base/fnv_hash.h"
 #include "ingest/importers/dig_graph_reader.h"
 #include "ingest/importers/dig_replay.h"
 #include "ingest/importers/json_reader.h"
@@ -12,7 +13,7 @@ namespace digd::importers {
 namespace {
 
 std::string default_run(const dig_tables& tables, std::string_view file) {
-  return "dig-" + (tables.created_us ? std::to_string(*tables.created_us / 1000) : short_hash(file));
+  return "dig-" + (tables.created_us ? std::to_string(*tables.created_us / 1000) : fnv_digits(file));
 }
 
 import_outcome import_checked(std::string_view file, const dig_graph_options& options) {

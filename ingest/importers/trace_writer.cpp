@@ -5,19 +5,14 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 
-#include "base/hex.h"
+#include "base/fnv_hash.h"
+#include "base/text.h"
 #include "model/settings.h"
 
 namespace digd::importers {
 namespace json = boost::json;
 
 namespace {
-
-std::size_t utf8_boundary(std::string_view text, std::size_t at) {
-  if (at >= text.size()) return text.size();
-  while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
-  return at;
-}
 
 std::size_t written_bytes(std::string_view text) {
   std::size_t bytes = 2;
@@ -34,17 +29,9 @@ std::size_t written_bytes(std::string_view text) {
 
 }  // namespace
 
-std::string short_hash(std::string_view text) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  std::string out(16, '0');
-  for (std::size_t i = 16; i-- > 0; hash >>= 4) out[i] = hex_digits[hash & 15];
-  return out;
-}
-
 std::string shortened(std::string_view name, std::size_t max_bytes) {
   if (name.size() <= max_bytes) return std::string(name);
-  return std::string(name.substr(0, utf8_boundary(name, max_bytes - 17))) + '~' + short_hash(name);
+  return std::string(utf8_prefix(name, max_bytes - 17)) + '~' + fnv_digits(name);
 }
 
 std::string run_id(std::string_view wanted) {
@@ -63,7 +50,7 @@ bool cut_to_fit(std::string& text, std::size_t max_bytes) {
     const auto over = written - max_bytes;
     // A character takes one to six bytes when it is written as JSON.
     const auto keep = text.size() - std::min(text.size(), std::max<std::size_t>(1, over / 6));
-    text.resize(utf8_boundary(text, keep));
+    text.resize(utf8_prefix(text, keep).size());
     cut = true;
     if (text.empty()) break;
   }

@@ -74,10 +74,6 @@ std::string shortened(std::string_view name, std::size_t max_bytes);
 // A run id that is safe in a path: letters, digits, `.`, `_`, `-`; anything else becomes `_`.
 std::string run_id(std::string_view wanted);
 
-// FNV-1a, 64 bits, as 16 hexadecimal digits: distinguishes names and files; it is no protection against collisions on
-// purpose.
-std::string short_hash(std::string_view text);
-
 boost::json::array string_array(const std::vector<std::string_view>& names);
 
 }  // namespace digd::importers

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "base/fnv_hash.h"
 #include "ingest/importers/conversation.h"
 #include "ingest/importers/json_reader.h"
 #include "ingest/importers/trace_writer.h"
@@ -56,7 +57,7 @@ import_outcome import_checked(framework from, std::string_view file, const traje
   const std::string name(to_string(from));
   json::object labels;
   labels["source"] = name;
-  writer.hello(options.run.empty() ? name + '-' + short_hash(file) : options.run, read.log.agents,
+  writer.hello(options.run.empty() ? name + '-' + fnv_digits(file) : options.run, read.log.agents,
                "digd-import-" + name, std::move(labels), {"ts"});
   write_conversation(read.log, {options.step_ms, options.quiet_ms}, writer, result.counts);
   result.counts.messages = writer.messages();

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/fnv_hash.h"
 #include "ingest/importers/conversation.h"
 #include "ingest/importers/json_reader.h"
 #include "ingest/importers/trace_writer.h"
@@ -118,7 +119,7 @@ class log_reader {
 
 std::string default_run(const conversation& log, std::string_view file) {
   return std::string(log.hand_crafted ? "whowhen-hc-" : "whowhen-ag-") +
-         (log.question_id.empty() ? short_hash(file) : std::string(log.question_id));
+         (log.question_id.empty() ? fnv_digits(file) : std::string(log.question_id));
 }
 
 void write_hello(const conversation& log, const whowhen_options& options, std::string_view file, trace_writer& writer) {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/hex.h"
+#include "base/json_tokens.h"
 #include "ingest/protocol/payloads.h"
 
 namespace digd::ingest {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/quote.h"
+#include "base/text.h"
 
 namespace digd::ingest {
 
@@ -117,14 +118,6 @@ std::string_view without_trailing_space(std::string_view token) {
   return token.substr(0, last == std::string_view::npos ? 0 : last + 1);
 }
 
-// At most `max_shown_key_bytes` bytes, cut between characters.
-std::string_view shown(std::string_view key) {
-  if (key.size() <= max_shown_key_bytes) return key;
-  std::size_t size = max_shown_key_bytes;
-  while (size > 0 && (static_cast<unsigned char>(key[size]) & 0xC0) == 0x80) --size;
-  return key.substr(0, size);
-}
-
 void append_path(std::string& out, const place& where) {
   if (where.up) append_path(out, *where.up);
   switch (where.kind) {
@@ -136,7 +129,7 @@ void append_path(std::string& out, const place& where) {
       return;
     case place::step::key:
       out += '[';
-      append_quoted(out, shown(where.name));
+      append_quoted(out, utf8_prefix(where.name, max_shown_key_bytes));
       if (where.name.size() > max_shown_key_bytes) out += "...";
       out += ']';
       return;

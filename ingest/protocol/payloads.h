@@ -22,7 +22,4 @@ std::string without_payloads(std::string_view object);
 // The JSON text with each string token, quotes included, replaced by the result of `with`.
 std::string rewrite_strings(std::string_view json, const std::function<std::string(std::string_view token)>& with);
 
-// The index after the string token that begins at `at`.
-std::size_t end_of_string(std::string_view json, std::size_t at);
-
 }  // namespace digd::ingest

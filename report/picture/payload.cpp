@@ -4,6 +4,8 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/text.h"
+
 namespace digd::picture {
 
 namespace json = boost::json;
@@ -16,7 +18,7 @@ std::string in_short(std::string_view text) {
   for (const char c : text) {
     const bool space = c == ' ' || c == '\n' || c == '\t' || c == '\r';
     if (space && (out.empty() || out.back() == ' ')) continue;
-    if (out.size() >= max_words_bytes && (static_cast<unsigned char>(c) & 0xC0) != 0x80) return out + "…";
+    if (out.size() >= max_words_bytes && !continues_character(c)) return out + "…";
     out += space ? ' ' : c;
   }
   while (out.ends_with(' ')) out.pop_back();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "archive/trace_export.h"
+#include "base/json_tokens.h"
 #include "base/json_writer.h"
 #include "ingest/protocol/payloads.h"
 
@@ -25,7 +26,7 @@ std::string verdicts_json(std::string_view archived) {
   json_writer to(out);
   to.open_array();
   for (std::size_t at = archived.find('"'); at < archived.size(); at = archived.find('"', at)) {
-    const std::size_t end = ingest::end_of_string(archived, at);
+    const std::size_t end = end_of_string(archived, at);
     to.open_object().key("event").raw(archived.substr(at, end - at)).key("action").text("deliver").close_object();
     at = end;
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/json_writer.h"
+#include "base/text.h"
 #include "report/stored_runs/intervals.h"
 
 namespace digd::stored {
@@ -279,19 +280,6 @@ class pilot {
     to.open_object().key("run").text(run.run).key("link").text("/#/run/" + percent_encoded(run.run));
     to.key("detection").text(to_string(detection_name{text.entry, text.place_in_entry}));
     to.key("ended").text_or_null(run.ended).key("reason").text(text.reason).close_object();
-  }
-
-  static std::string percent_encoded(std::string_view text) {
-    constexpr std::string_view digits = "0123456789ABCDEF", plain = "-_.~";
-    std::string out;
-    for (const char c : text) {
-      const auto byte = static_cast<unsigned char>(c);
-      const bool is_plain =
-          (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || plain.find(c) != plain.npos;
-      if (is_plain) out += c;
-      else out.append("%").append(1, digits[byte >> 4]).append(1, digits[byte & 15]);
-    }
-    return out;
   }
 
   void write_canary(json_writer& to) {

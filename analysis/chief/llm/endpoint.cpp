@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/fnv_hash.h"
 #include "net/client_socket.h"
 #include "net/http_exchange.h"
 #include "net/http_proxy.h"
@@ -63,15 +64,6 @@ std::string body_of(const endpoint_options& options, const std::vector<message>&
 std::size_t tokens_in(const json::object& usage, const char* name) {
   const json::value* v = usage.if_contains(name);
   return v && v->is_int64() && v->get_int64() > 0 ? static_cast<std::size_t>(v->get_int64()) : 0;
-}
-
-// FNV-1a, 64 bits, for the file name. The file holds the whole request, so a collision is detected.
-std::string hash_of(std::string_view text) {
-  std::uint64_t h = 14695981039346656037u;
-  for (unsigned char c : text) h = (h ^ c) * 1099511628211u;
-  char out[17];
-  std::snprintf(out, sizeof out, "%016llx", static_cast<unsigned long long>(h));
-  return out;
 }
 
 bool again(llm_errc failure) {
@@ -248,7 +240,7 @@ void endpoint::count(std::size_t in, std::size_t out) {
 }
 
 std::string endpoint::cache_file(const std::string& body) const {
-  return (fs::path(options_.cache) / (hash_of(options_.url + "\n" + body) + ".json")).string();
+  return (fs::path(options_.cache) / (fnv_digits(options_.url + "\n" + body) + ".json")).string();
 }
 
 bool endpoint::from_cache(const std::string& body, std::string& text) {

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "analysis/chief/text.h"
+#include "base/text.h"
 
 namespace digd::chief::llm {
 
@@ -23,7 +24,7 @@ constexpr std::string_view system_prompt =
 std::string_view cut(std::string_view text, std::size_t max_bytes, bool from_end) {
   if (text.size() <= max_bytes) return text;
   std::size_t at = from_end ? text.size() - max_bytes : max_bytes;
-  while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+  while (at > 0 && at < text.size() && continues_character(text[at])) ++at;
   return from_end ? text.substr(at) : text.substr(0, at);
 }
 

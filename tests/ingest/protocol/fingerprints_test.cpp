@@ -5,8 +5,6 @@
 #include <set>
 #include <string>
 
-#include "ingest/protocol/payloads.h"
-
 namespace digd::ingest {
 namespace {
 
@@ -55,16 +53,6 @@ TEST_CASE("archived_digests_keep_their_value") {
   CHECK(view_of(text_of_digest(digest_of_payload(R"({"n": 1})"))) == "payload:9e09cf444e51953d");
   CHECK(view_of(text_of_digest(digest_of_payload(R"("a text of more than eight bytes")"))) ==
         "payload:c392a3574c8ccd55");
-}
-
-TEST_CASE("a_string_ends_at_the_first_quote_that_no_backslash_escapes") {
-  CHECK(end_of_string(R"("" rest)", 0) == 2);
-  CHECK(end_of_string(R"("a" "b")", 0) == 3);
-  CHECK(end_of_string(R"("\"" rest)", 0) == 4);
-  CHECK(end_of_string(R"("\\" rest)", 0) == 4);
-  CHECK(end_of_string(R"("\\\"" rest)", 0) == 6);
-  CHECK(end_of_string(R"(\"\"")", 1) == 5);  // the backslash before the token is not part of it
-  CHECK(end_of_string(R"("open \")", 0) == 8);
 }
 
 }  // namespace digd::ingest
