@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -85,25 +86,47 @@ def precision_rows(lines: list[Line]) -> list[list[str]]:
     return rows
 
 
+def given_back(line: Line) -> int:
+    """How many answers digd gave back: each healed early termination is about the next answer of the run."""
+    return sum(d["rule"] == "early_termination" and d["healed"] for d in line["detections"])
+
+
+def correct_answers_given_back(line: Line) -> int:
+    return sum(answer["correct"] for answer in line["answers"][: given_back(line)])
+
+
 def against(by_cell: dict[str, list[dict[str, Line]]], compared: list[dict[str, Any]]) -> list[str]:
     """What fell against digd, worst first."""
     findings = []
     for row in sorted(compared, key=lambda row: row["difference"][0]):
-        low = row["difference"][1]
-        if row["difference"][0] < 0 or low < NOT_EXCLUDED:
-            kind = "fewer valid answers" if row["difference"][0] < 0 else "harm is not excluded"
+        difference, low, _ = row["difference"]
+        kinds = ["fewer valid answers"] * (difference < 0) + ["harm is not excluded"] * (low < NOT_EXCLUDED)
+        if kinds:
+            kind = ", ".join(kinds)
             findings.append(f"- `{row['cell']}`, {row['arms']}: {kind}; {points(row['difference'])} points.")
+    unclear = Counter(row["arms"] for row in compared if row["difference"][1] <= 0 <= row["difference"][2])
+    if unclear:
+        cells = ", ".join(f"{arms} in {count} of {len(by_cell)} cells" for arms, count in unclear.items())
+        findings.append(f"- No effect shown (the interval contains 0): {cells}.")
     lines = [pair for complete in by_cell.values() for pair in complete]
     valid = [pair for pair in lines if pair["plain"]["valid"]]
     lost = sum(not pair["enforce"]["valid"] for pair in valid)
-    findings.append(f"- Pairs that are valid in plain: {len(valid)}. Of these, enforce is not valid in {lost}.")
-    returned = sum(answer["correct"] for pair in lines for answer in pair["enforce"]["answers"][:-1])
-    findings.append(f"- Correct answers in enforce that a later answer of the run replaced: {returned}.")
+    findings.append(f"- Pairs that are valid in plain: {len(valid)}. In {lost} of these pairs, enforce is not valid.")
+    returned = [pair["enforce"] for pair in lines if correct_answers_given_back(pair["enforce"])]
+    silent = sum(len(line["answers"]) == given_back(line) for line in returned)
+    findings.append(
+        f"- Runs in enforce in which digd gave a correct answer back: {len(returned)}. "
+        f"In {silent} of them, the team gave no further answer."
+    )
     texts = sum(pair["enforce"]["texts_with_data_lacking"] for pair in lines)
     followed = sum(pair["enforce"]["texts_followed"] for pair in lines)
-    findings.append(f"- Texts of digd that reached an agent which lacked data: {texts}. The agent followed {followed}.")
+    findings.append(
+        f"- Texts of digd that reached an agent without all its data: {texts}. Agents followed {followed} of them."
+    )
     without = sum(row["corrected"] >= 0.05 for row in compared)
-    findings.append(f"- Comparisons without a significant difference: {without} of {len(compared)}.")
+    findings.append(
+        f"- After Holm's correction, {without} of the {len(compared)} primary comparisons are not significant."
+    )
     if not any(pair[arm]["valid"] for pair in lines for arm in pair):
         findings.insert(0, "- No arm gave a valid answer in any run. So these pairs cannot show whether digd helps.")
     return findings
@@ -127,7 +150,7 @@ def round_of(number: int, results: Results) -> list[str]:
         "### Primary comparisons",
         "Differences of valid answers in percentage points, with Newcombe's paired 95 % interval.",
         table(
-            ["cell", "arms", "pairs", "difference", "McNemar p", "corrected"],
+            ["cell", "arms", "pairs", "difference", "McNemar p", "corrected by Holm"],
             [
                 [
                     f"`{r['cell']}`",
@@ -141,7 +164,9 @@ def round_of(number: int, results: Results) -> list[str]:
             ],
         ),
         "### Arms",
-        "Means over the runs of each arm.",
+        "Means over the runs of each arm. *valid*: the answer is correct. *answered*: the team gave an answer.\n"
+        "*calls*: calls of the model. *model s*: seconds of the model.\n"
+        "*texts*: texts of digd or of the arm that agents read.",
         table(
             ["cell", "arm", "valid", "answered", "calls", "tokens in", "tokens out", "model s", "texts"],
             [

@@ -112,6 +112,17 @@ def test_the_page_begins_with_the_newest_round_and_the_results_against_digd(line
     assert all(cell in text for cell in study.CELLS)
 
 
+def test_the_page_counts_correct_answers_that_digd_gave_back(lines):
+    cell, seed = "autogen-count-3", 1
+    returned = {"rule": "early_termination", "healed": True}
+    line = {**lines[cell, seed, "enforce"], "detections": [returned], "answers": [{"lacking": 0, "correct": True}]}
+    text = page.page({1: {**lines, (cell, seed, "enforce"): line}})
+    assert "gave a correct answer back: 1. In 1 of them, the team gave no further answer." in text
+    line = {**line, "answers": [*line["answers"], {"lacking": 0, "correct": False}]}
+    text = page.page({1: {**lines, (cell, seed, "enforce"): line}})
+    assert "gave a correct answer back: 1. In 0 of them, the team gave no further answer." in text
+
+
 def test_the_page_says_that_a_round_has_no_complete_pair(lines):
     some = {key: line for key, line in lines.items() if key[2] == "plain"}
     assert "4 runs so far. There is no pair yet" in page.page({2: some})
