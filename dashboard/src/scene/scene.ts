@@ -101,7 +101,8 @@ export const flagRank: Record<Flag, number> = {none: 0, healed: 1, shadow: 2, wa
 export function flagOf(found: Detection[]): Flag {
   let flag: Flag = 'none';
   for (const detection of found) {
-    const candidate: Flag = detection.healed ? 'healed' : detection.cause === 'mode' ? 'shadow' : detection.severity;
+    const wouldHeal = detection.cause === 'mode' && detection.healing !== null;
+    const candidate: Flag = detection.healed ? 'healed' : wouldHeal ? 'shadow' : detection.severity;
     if (flagRank[candidate] > flagRank[flag]) flag = candidate;
   }
   return flag;

@@ -3,7 +3,7 @@ import {zoomed, panned, Frame} from '../../src/graph/frame';
 import {histogram, parseMetrics, quantile, total} from '../../src/health/prometheus';
 import {RunModel} from '../../src/model/run_model';
 import {findAll, focusOf, witnessKeys} from '../../src/scene/focus';
-import {MAX_SINGLE_NODES, type View} from '../../src/scene/scene';
+import {flagOf, MAX_SINGLE_NODES, type View} from '../../src/scene/scene';
 import {buildScene, cellWidthFor} from '../../src/scene/sums';
 import {dateText, displayLine, displayText, fittingLine, stampText} from '../../src/scene/text';
 import {Script} from './frames';
@@ -26,6 +26,18 @@ const chain = (n: number): Script => {
       .end(`v${i}`, [{id: `o${i}`, recipients: ['c']}]);
   return s;
 };
+
+describe('the ring of a detection', () => {
+  const ringOf = (detection: object): string => {
+    const s = new Script(new RunModel()).event('e1', ['a']).detection({rule: 'orphaned_event', ...detection});
+    return flagOf(s.model.detections);
+  };
+  it('is dashed only where digd would have healed', () => {
+    expect(ringOf({healed: false, healing: 'inject', cause: 'mode'})).toBe('shadow');
+    expect(ringOf({healed: false, healing: null, cause: 'mode', severity: 'failure'})).toBe('failure');
+    expect(ringOf({healed: true, healing: 'inject', cause: null})).toBe('healed');
+  });
+});
 
 describe('a scene', () => {
   it('draws only recorded edges', () => {
