@@ -88,14 +88,7 @@ server::~server() {
   if (overload_) overload_->stop();
   if (spans_) spans_->stop();
   if (retention_) retention_->stop();
-  if (view_) view_->stop();
-  if (reads_) reads_->stop();
-  if (attribution_) attribution_->stop();
-  if (search_) search_->stop();
-  if (feed_) feed_->stop();
-  if (webhooks_) webhooks_->stop();
-  if (publisher_) publisher_->stop();
-  if (homes_) homes_->stop();
+  stop_users_of_archive();
   for (asio::thread_pool* pool : {&rebuilder_, &finder_}) {
     pool->stop();
     pool->join();
@@ -475,7 +468,7 @@ void server::release_homes(std::chrono::milliseconds max_wait) {
   static_cast<void>(homes_->drain(std::max(max_wait / 4, std::chrono::milliseconds(500))));
 }
 
-void server::close_archive() {
+void server::stop_users_of_archive() {
   if (view_) view_->stop();
   if (reads_) reads_->stop();
   if (attribution_) attribution_->stop();
@@ -484,6 +477,10 @@ void server::close_archive() {
   if (webhooks_) webhooks_->stop();
   if (publisher_) publisher_->stop();
   if (homes_) homes_->stop();
+}
+
+void server::close_archive() {
+  stop_users_of_archive();
   if (!archive_) return;
   archive_->stop();
   if (const std::string problem = archive_->health(); !problem.empty()) spdlog::error("archive_failing {}", problem);

@@ -82,6 +82,7 @@ class server {
   void start_archive_readers();
   void start_view();
   void make_http_services();
+  void stop_users_of_archive();
   void on_durable(std::span<const archive::durable> progress);
   void open_homes(const std::string& data_dir);
   void start_homes();

@@ -80,8 +80,7 @@ void fill_entry(archive::entry& e, const ingest::record& record) {
   if (record.answer.refused) e.code = to_string(record.answer.refused.code);
   e.verdicts = record.verdicts;
   // The error as sent. A line that stands for the frame has the same words.
-  const bool is_line = record.frame.data() == record.kept_frame.data();
-  if (record.kind == ingest::record_kind::refused && !is_line) e.verdicts = record.response;
+  if (record.kind == ingest::record_kind::refused && !record.is_frame_kept()) e.verdicts = record.response;
   if (!record.answered.empty()) e.answered = std::string(record.answered);
   if (record.ended) e.ended = *record.ended == run_outcome::none ? "unknown" : to_string(*record.ended);
   for (const detection& d : record.answer.detections) e.detections.push_back(row_of(d));

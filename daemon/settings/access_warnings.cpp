@@ -34,6 +34,7 @@ std::vector<std::string> access_warnings(const config& c) {
   for (const webhook_settings& webhook : c.webhooks) {
     secrets.emplace_back("the webhook " + digd::quoted(webhook.name), webhook.secret_file);
   }
+  if (!c.otlp_export.url.empty()) secrets.emplace_back("otlp_export", c.otlp_export.headers_file);
   for (const auto& [name, file] : secrets) {
     if (!others_have(file, S_IROTH | S_IWOTH | S_IWGRP)) continue;
     texts.push_back("other users can read or change the secret of " + name + ", " + digd::quoted(file) +

@@ -94,7 +94,8 @@ void add_payloads(table& table) {
       "full: payloads as sent. digest: their SHA-256 and length. none: no payloads."));
   table.push_back(list(
       "payloads.redact", applies::to_new_runs, [](auto& c) -> auto& { return c.payloads.redact; },
-      "Regular expressions (RE2). Text that matches in a payload, an error or a reason is replaced by [redacted]."));
+      "Regular expressions (RE2). Text that matches in a payload, an error, a reason or the metrics of a run is "
+      "replaced by [redacted]."));
   table.push_back(whole_number(
       "payloads.search_bytes", 0, 1LL << 50, applies::at_restart,
       [](auto& c) -> auto& { return c.payloads.search_bytes; },

@@ -71,6 +71,9 @@ struct record {
   std::string response;    // what the session is sent: verdicts or error; empty if nothing
   std::string kept_frame;  // behind `frame`, if the caller does not have it
 
+  // Whether `frame` is a text that digd wrote, in `kept_frame`, and not the text that it received.
+  bool is_frame_kept() const { return frame.data() == kept_frame.data(); }
+
   void clear();  // keeps the memory
 };
 

@@ -92,6 +92,18 @@ def test_a_private_key_that_others_can_read_is_reported(tmp_path, mode, words):
     assert ("warning" in done.stderr) == (words is not None) and (words or "") in done.stderr
 
 
+@pytest.mark.parametrize("mode,is_reported", [(0o600, False), (0o644, True)])
+def test_a_file_of_export_headers_that_others_can_read_is_reported(tmp_path, mode, is_reported):
+    headers = tmp_path / "otlp.headers"
+    headers.write_text("Authorization: Basic c2VjcmV0\n")
+    headers.chmod(mode)
+    daemon = guarded(tmp_path, f'[otlp_export]\nurl = "http://127.0.0.1:4318/v1/traces"\nheaders_file = "{headers}"\n')
+    (tmp_path / "tokens.toml").chmod(0o600)
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0
+    assert ("can read or change the secret of otlp_export" in done.stderr) == is_reported
+
+
 def test_a_wide_address_without_tls_is_reported(tmp_path):
     daemon = guarded(tmp_path)
     daemon.listen = "0.0.0.0:0"
