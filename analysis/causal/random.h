@@ -1,6 +1,6 @@
 // The random numbers of this folder: splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-// OOPSLA 2014). Everything else uses base/random.h. That generator would change every figure that docs/causal.md prints
-// and every answer of `digctl causal` for a given seed.
+// OOPSLA 2014). Most of the project uses base/random.h (docs/decisions/0014-two-seeded-generators.md). That generator
+// would change every figure that docs/causal.md prints and every answer of `digctl causal` for a given seed.
 //
 // Ownership: an object belongs to one thread. Memory: constant. Failure: none.
 #pragma once
