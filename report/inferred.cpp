@@ -1,7 +1,8 @@
 #include "report/inferred.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
+
+#include "base/deep_json.h"
 
 namespace digd::report {
 
@@ -34,7 +35,7 @@ bool guesses_recipients(const json::value* event) {
 void inferred::note(std::string_view line) {
   if ((links && times) || line.find("\"inferred\"") == std::string_view::npos) return;
   boost::system::error_code failed;
-  const json::value read = json::parse({line.data(), line.size()}, failed);
+  const json::value read = parse_json(line, failed);
   const json::object* message = failed ? nullptr : read.if_object();
   if (message == nullptr) return;
   const json::value* type = message->if_contains("type");

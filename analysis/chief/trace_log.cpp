@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "base/deep_json.h"
+
 namespace digd::chief {
 
 namespace {
@@ -201,7 +203,7 @@ bool read_trace(std::string_view lines, flat_log& into, std::string& problem) {
     const std::string_view line = lines.substr(at, end - at);
     if (line.find_first_not_of(" \r\t") == std::string_view::npos) continue;
     boost::system::error_code failed;
-    const json::value message = json::parse({line.data(), line.size()}, failed);
+    const json::value message = parse_json(line, failed);
     const json::object* o = failed ? nullptr : message.if_object();
     if (!begun && (!o || text_member(*o, "type") != "hello")) {
       problem = "neither a Who&When log (a JSON object with a history) nor a trace (whose first line is a hello)";

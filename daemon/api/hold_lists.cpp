@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/post.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/deep_json.h"
 #include "base/json_writer.h"
 #include "daemon/api/http_services.h"
 #include "daemon/runs/run_host.h"
@@ -88,9 +88,7 @@ bool is_event(const json::value& value, std::string_view id) {
 // The JSON of the event's payload in the frame that announces it; empty: none.
 std::string payload_in(const std::string& frame, std::string_view event) {
   json::error_code ec;
-  json::parse_options lenient;
-  lenient.max_depth = 2000;
-  const json::value parsed = json::parse(frame, ec, {}, lenient);
+  const json::value parsed = parse_json(frame, ec);
   const json::object* message = ec ? nullptr : parsed.if_object();
   if (message == nullptr) return {};
   const json::value* found = message->if_contains("event");

@@ -1,11 +1,11 @@
 #include "ingest/hooks/log_calls.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <charconv>
 #include <chrono>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "ingest/hooks/session.h"
 
 namespace digd::hooks {
@@ -93,7 +93,7 @@ void read_lines(const log_file& file, imported_session& into, const std::functio
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     json::error_code ec;
-    const json::value value = json::parse({line.data(), line.size()}, ec);
+    const json::value value = parse_json(line, ec);
     if (ec) {
       note_damage(into, file, number, "no JSON: " + ec.message());
     } else if (!value.is_object()) {

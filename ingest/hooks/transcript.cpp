@@ -1,8 +1,8 @@
 #include "ingest/hooks/transcript.h"
 
-#include <boost/json/parse.hpp>
 #include <unordered_map>
 
+#include "base/deep_json.h"
 #include "ingest/hooks/dialect.h"
 
 namespace digd::hooks {
@@ -71,7 +71,7 @@ transcript_facts read_transcript(std::string_view lines) {
                           line.find("\"turn_context\"") != std::string_view::npos;
     if (!is_codex && line.find("\"usage\"") == std::string_view::npos) continue;
     json::error_code ec;
-    const json::value value = json::parse({line.data(), line.size()}, ec);
+    const json::value value = parse_json(line, ec);
     const json::object* entry = ec ? nullptr : value.if_object();
     if (entry != nullptr && entry->contains("payload")) {
       read_codex_line(*entry, facts);

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <cmath>
 #include <functional>
+
+#include "base/deep_json.h"
 
 namespace digd::stored {
 
@@ -167,7 +168,7 @@ struct extent_reader::recorder {
 
 void extent_reader::take(std::string_view line) {
   boost::system::error_code ec;
-  const json::value parsed = json::parse({line.data(), line.size()}, ec);
+  const json::value parsed = parse_json(line, ec);
   const json::object* message = ec ? nullptr : parsed.if_object();
   if (message == nullptr) return;
   recorder record{*this, *message};

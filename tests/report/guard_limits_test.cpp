@@ -25,6 +25,12 @@ run_extent with_activations(double n) {
 
 }  // namespace
 
+TEST_CASE("a_message_with_a_deep_payload_counts") {
+  const std::string deep = std::string(900, '[') + std::string(900, ']');
+  const std::string line = R"({"type":"usage","ts":1,"activation":"v1","x":)" + deep + R"(,"usage":{"cost":0.5}})";
+  CHECK(reached(read({line}), guard_limit::max_cost) == 0.5);
+}
+
 TEST_CASE("usage_of_all_messages_is_added_up") {
   const extent_reader reader = read({
       R"({"type":"hello","ts":1})",

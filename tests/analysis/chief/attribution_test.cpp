@@ -291,6 +291,13 @@ TEST_CASE("lines_that_digd_would_refuse_are_left_out_and_counted") {
   CHECK(log.left_out == 5);
 }
 
+TEST_CASE("a_step_with_a_deep_payload_is_read") {
+  const std::string deep = std::string(900, '[') + std::string(900, ']');
+  const flat_log log = traced(R"({"type":"event","event":{"id":"a","payload":)" + deep + "}}\n");
+  CHECK(log.steps.size() == 1);
+  CHECK(log.left_out == 0);
+}
+
 TEST_CASE("a_text_that_is_no_trace_is_refused_with_the_expected_formats") {
   flat_log bad;
   std::string problem;
