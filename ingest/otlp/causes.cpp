@@ -1,7 +1,9 @@
 #include "ingest/otlp/causes.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -23,6 +25,7 @@ class cause_finder {
         follow_links(i, within);
       }
     }
+    for (std::size_t i = 0; i < run_.turns.size(); ++i) turns_of_agent_[run_.turns[i].agent].push_back(i);
     for (std::size_t i = 0; i < spans_.tree.size(); ++i) {
       if (spans_.roles[i] == role::handoff && spans_.holders[i] != none) follow_handoff(i, spans_.holders[i]);
     }
@@ -82,11 +85,16 @@ class cause_finder {
     const turn& giver = run_.turns[from];
     std::size_t best = none;
     int best_rank = -1;
-    for (std::size_t to = 0; to < run_.turns.size(); ++to) {
-      const turn& t = run_.turns[to];
-      if (to == from || t.agent != named || t.caller != giver.caller || t.start_ns < handoff.start_ns) continue;
-      const int rank = (handed_to_.contains(to) ? 0 : 2) + (t.of->parent == giver.of->parent ? 1 : 0);
-      if (rank > best_rank) best = to, best_rank = rank;
+    constexpr int best_possible = 3;
+    const auto turns = turns_of_agent_.find(named);
+    if (turns == turns_of_agent_.end()) return none;
+    const auto begins_later = [&](std::size_t to) { return run_.turns[to].start_ns >= handoff.start_ns; };
+    auto at = std::partition_point(turns->second.begin(), turns->second.end(), std::not_fn(begins_later));
+    for (; at != turns->second.end() && best_rank < best_possible; ++at) {
+      const turn& t = run_.turns[*at];
+      if (*at == from || t.caller != giver.caller) continue;
+      const int rank = (handed_to_.contains(*at) ? 0 : 2) + (t.of->parent == giver.of->parent ? 1 : 0);
+      if (rank > best_rank) best = *at, best_rank = rank;
     }
     return best;
   }
@@ -190,6 +198,7 @@ class cause_finder {
   std::vector<char> caused_, answered_;               // by turn: its cause is known; its outcome is known
   boost::unordered_flat_set<const span*> taken_;      // messages and handoffs that a turn began with
   boost::unordered_flat_set<std::size_t> handed_to_;  // turns that a handoff led to
+  boost::unordered_flat_map<std::string, std::vector<std::size_t>> turns_of_agent_;  // by start
 };
 
 }  // namespace

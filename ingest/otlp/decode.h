@@ -1,9 +1,9 @@
 // Decodes OTLP trace requests (ExportTraceServiceRequest) in both encodings into spans, and encodes the answers.
 //
-// Pure functions, any thread, nothing throws. Time and memory are proportional to the bytes of a request. A request
-// with more than `max_items` messages (spans, attributes, links …) or `max_depth` levels is refused before it is
-// decoded. Format: opentelemetry-proto 1.x, "OpenTelemetry Protocol Specification" 1.x (OTLP/HTTP). Unknown fields are
-// ignored.
+// Pure functions, any thread, nothing throws. Time and memory are proportional to the bytes of a request. A protobuf
+// request with more than `max_items` messages (spans, attributes, links …) or `max_depth` levels is refused before it
+// is decoded. Format: opentelemetry-proto 1.x, "OpenTelemetry Protocol Specification" 1.x (OTLP/HTTP). Unknown fields
+// are ignored.
 #pragma once
 
 #include <boost/system/result.hpp>

@@ -49,7 +49,7 @@ class json_decoder {
     if (const json::object* resource = in_.object(of, "resource", where, false)) {
       const json::object named = attributes(*resource, place(where, "resource"));
       const json::value* name = named.if_contains("service.name");
-      if (name != nullptr && name->is_string()) service = name->as_string().c_str();
+      if (name != nullptr && name->is_string()) service = std::string(name->get_string());
     }
     each(of, "scopeSpans", where, [&](const json::object& object, const std::string& here) {
       origin from{.service = service, .scope = {}, .version = {}};
@@ -93,7 +93,7 @@ class json_decoder {
       if (in_.string(event, "name", here, false).value_or("") != "exception") return;
       const json::object reply = attributes(event, here);
       const json::value* text = reply.if_contains("exception.message");
-      if (text != nullptr && text->is_string()) s.error = text->as_string().c_str();
+      if (text != nullptr && text->is_string()) s.error = std::string(text->get_string());
     });
   }
 

@@ -19,11 +19,13 @@ class planner {
         is_over_(is_over),
         passed_to_(run.turns.size()),
         passed_on_(run.turns.size()),
+        lost_by_(run.turns.size()),
         last_act_(run.turns.size(), none) {
     for (const passing& p : run.passings) {
       passed_to_[p.to].push_back(&p);
       passed_on_[p.from].push_back(&p);
     }
+    for (const loss& l : run.losses) lost_by_[l.from].push_back(&l);
     for (std::size_t i = 0; i < run.turns.size(); ++i) heirs_.push_back(heir_of(i));
   }
 
@@ -48,10 +50,7 @@ class planner {
     if (answer_ != none && run_.turns[answer_].failed) answer_ = none;
     out_.answered = answer_ != none;
   }
-  bool is_read(std::size_t i) const {
-    return !passed_on_[i].empty() ||
-           std::any_of(run_.losses.begin(), run_.losses.end(), [i](const loss& l) { return l.from == i; });
-  }
+  bool is_read(std::size_t i) const { return !passed_on_[i].empty() || !lost_by_[i].empty(); }
 
   // ---- the inputs of a turn
 
@@ -203,11 +202,10 @@ class planner {
     for (const passing* p : passed_on_[i]) {
       if (p->by != t.of || !failed) add_message(*p, mine);
     }
-    for (const loss& lost : run_.losses) {
-      if (lost.from != i) continue;
-      act_event event{.id = "msg:" + lost.by->id, .from = i, .by = t.output, .recipients_stated = true};
-      if (!lost.named.empty()) event.recipients.push_back(lost.named);
-      put(std::move(event), lost.by->end_ns, mine);
+    for (const loss* lost : lost_by_[i]) {
+      act_event event{.id = "msg:" + lost->by->id, .from = i, .by = t.output, .recipients_stated = true};
+      if (!lost->named.empty()) event.recipients.push_back(lost->named);
+      put(std::move(event), lost->by->end_ns, mine);
     }
     if (!failed && (t.caller != none || !is_read(i))) add_own(i, mine.back());
     for (const std::size_t a : mine) gather_outputs(out_.acts[a]);
@@ -245,17 +243,17 @@ class planner {
   void add_message(const passing& p, const std::vector<std::size_t>& mine) {
     const std::string id = event_of(p);
     const std::int64_t begins = run_.turns[p.to].start_ns;
-    for (const std::size_t a : mine) {
-      for (act_event& made : out_.acts[a].outputs) {
-        if (made.id != id) continue;
-        add_recipient(made, run_.turns[p.to].agent);
-        return;
-      }
+    if (const auto found = placed_.find(id); found != placed_.end() && is_among(found->second.act, mine)) {
+      return add_recipient(out_.acts[found->second.act].outputs[found->second.output], run_.turns[p.to].agent);
     }
     act_event event{
         .id = id, .from = p.from, .by = run_.turns[p.from].output, .recipients_stated = p.stated, .read_ns = begins};
     add_recipient(event, run_.turns[p.to].agent);
     put(std::move(event), std::min(begins, p.by->end_ns), mine);
+  }
+
+  static bool is_among(std::size_t act, const std::vector<std::size_t>& mine) {
+    return std::find(mine.begin(), mine.end(), act) != mine.end();
   }
 
   static void add_recipient(act_event& to, const std::string& agent) {
@@ -276,14 +274,20 @@ class planner {
       within.end_ns = std::max(within.end_ns, event.at_ns + 1);
     }
     event_times_[event.id] = event.at_ns;
+    placed_.try_emplace(event.id, output_place{at, within.outputs.size()});
     within.outputs.push_back(std::move(event));
   }
 
   const run_of_turns& run_;
   const bool is_over_;
   std::vector<std::vector<const passing*>> passed_to_, passed_on_;
+  std::vector<std::vector<const loss*>> lost_by_;
   std::vector<std::size_t> last_act_;  // of a turn
   std::vector<std::size_t> heirs_;     // of a turn that failed
+  struct output_place {
+    std::size_t act = 0, output = 0;
+  };
+  boost::unordered_flat_map<std::string, output_place> placed_;
   boost::unordered_flat_map<std::string, std::int64_t> event_times_;
   std::size_t answer_ = none;
   timeline out_;

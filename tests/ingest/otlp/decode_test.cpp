@@ -98,6 +98,13 @@ TEST_CASE("spans_without_usable_ids_or_times_are_rejected_and_the_others_taken")
   REQUIRE(out->problem == "resourceSpans[0].scopeSpans[0].spans[0].traceId: expected 16 bytes, not all zero");
 }
 
+TEST_CASE("a_time_that_leaves_no_room_for_sums_is_rejected") {
+  const auto out = decode_json(with_span(R"("startTimeUnixNano":"9223372036854775807","endTimeUnixNano":2000)"));
+  REQUIRE(out.has_value());
+  CHECK(out->spans.empty());
+  CHECK(out->rejected == 1);
+}
+
 TEST_CASE("protobuf_says_the_same_as_json") {
   const auto out =
       decode_protobuf(in_request(good_span() + field(5, "n") + field(9, field(1, "k") + field(2, field(1, "v")))));
