@@ -273,7 +273,8 @@ void hook_session::on_intervention(const json::object& frame) {
   if (action == "cancel") return state_.cancel(id, names_of(frame, "activations"), hooks::text_of(frame, "inject"));
   if (action == "release") {
     state_.release(id);
-    return send_lines();
+    // The run may be carrying out its effects, and a message now would invalidate them.
+    return boost::asio::post(home_.context(), [self = shared_from_this()] { self->send_lines(); });
   }
   state_.intervene(hooks::text_of(frame, "id"), hooks::text_of(frame, "event"), hooks::text_of(frame, "inject"),
                    names_of(frame, "recipients"));

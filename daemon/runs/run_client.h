@@ -1,6 +1,7 @@
 // A client of a run: a WebSocket's conversation, or the span replayer. These are the calls between it and the run.
 //
-// Thread: each client has a home thread, on which the run's host calls it. The host has a weak reference to it.
+// Thread: each client has a home thread, on which the run's host calls it. The host has a weak reference to it. A run
+// on the same thread calls it while it carries out its effects; then the client must not call the run's host.
 #pragma once
 
 #include <cstdint>

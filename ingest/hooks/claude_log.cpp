@@ -124,6 +124,7 @@ void log_reader::take_user(const json::object& line, const json::object& message
 void log_reader::drop_command() {
   if (calls_.empty() || prompt_ != calls_.size() - 1 || !calls_.last().text.starts_with(command_mark)) return;
   calls_.remove_last();
+  models_.erase(calls_.size());
   prompt_ = std::string::npos;
 }
 

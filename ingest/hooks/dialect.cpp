@@ -1,10 +1,11 @@
 #include "ingest/hooks/dialect.h"
 
+#include <algorithm>
 #include <array>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "base/fnv_hash.h"
 #include "base/text.h"
 #include "ingest/hooks/transcript.h"
@@ -36,7 +37,7 @@ std::vector<std::string> dialect_names() {
 
 boost::system::result<call, bad_call> read_call(const dialect& as, std::string_view body) {
   json::error_code ec;
-  const json::value value = json::parse({body.data(), body.size()}, ec);
+  const json::value value = parse_json(body, ec);
   if (ec) return bad_call{"", "the body is not JSON: " + ec.message()};
   const json::object* hook = value.if_object();
   if (hook == nullptr) return bad_call{"", "expected a JSON object"};
@@ -73,7 +74,8 @@ bool is_true(const json::object& from, std::string_view member) {
 
 std::int64_t count_of(const json::object& from, std::string_view member) {
   const json::value* value = from.if_contains(member);
-  return value != nullptr && value->is_int64() && value->get_int64() > 0 ? value->get_int64() : 0;
+  constexpr std::int64_t most = 1'000'000'000'000;  // so that no sum overflows
+  return value != nullptr && value->is_int64() ? std::clamp<std::int64_t>(value->get_int64(), 0, most) : 0;
 }
 
 void read_additions(const json::object& hook, call& into) {

@@ -6,6 +6,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/text.h"
 #include "ingest/hooks/dialect.h"
 
 namespace digd::hooks {
@@ -35,10 +36,8 @@ std::string session_of(const json::object& body) {
 std::string header_of(const json::object& body, std::string_view wanted) {
   const json::object* headers = object_of(body, "request_headers");
   if (headers == nullptr) return {};
-  const auto is_letter_equal = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
   for (const auto& [name, value] : *headers) {
-    if (!value.is_string() || name.size() != wanted.size()) continue;
-    if (std::equal(name.begin(), name.end(), wanted.begin(), is_letter_equal)) return value.get_string().c_str();
+    if (value.is_string() && lower(name) == wanted) return std::string(value.get_string());
   }
   return {};
 }
@@ -92,7 +91,7 @@ boost::system::result<call, bad_call> read(const json::object& body) {
       texts != nullptr && texts->is_array() && !texts->get_array().empty() && texts->get_array().back().is_string();
   made.takes_text = has_texts && messages != nullptr && messages->is_array() && !messages->get_array().empty();
   if (has_texts) {
-    made.text = cut(texts->get_array().back().get_string().c_str(), call::max_text_bytes);
+    made.text = cut(texts->get_array().back().get_string(), call::max_text_bytes);
     made.input["texts"] = *texts;
   }
   return made;

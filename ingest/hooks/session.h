@@ -8,8 +8,8 @@
 //   spawn         an event to an agent of its own (`general-purpose#2`), so that children of one type differ
 //   subagent      an activation; its last message is an event to the agent that spawned or messaged it
 //   model call    an activation of its own of the caller, and an event to the model, which reads it at once
-//   shared task   an event to nobody that is `fyi`; given to another agent, an event to it. Who takes it has it as
-//   input
+//   shared task   an event to nobody that is `fyi`; given to another agent, an event to it; an input of the agent that
+//                 takes it
 //
 // Thread: its owner's. No I/O, no clock. Bounds: `max_agents` agents a run (beyond that calls are ignored and counted),
 // `max_waiting` calls that wait for verdicts. Failure: none; inconsistent calls are ignored and counted.

@@ -128,7 +128,7 @@ void session::finish_tool(const call& of, taken& into) {
       return;
     }
     if (!other->started && !of.has_result)
-      return start_agent({.kind = call_kind::agent_started, .agent = of.bound_agent});
+      return start_agent({.kind = call_kind::agent_started, .agent = of.bound_agent, .tool_use = of.tool_use});
     if (of.has_result) turn_over(*caller, read_inbox(*caller, other));
   } else if (of.tool == tool_kind::message && other != nullptr && of.bound_agent.empty() &&
              !other->activation.empty()) {

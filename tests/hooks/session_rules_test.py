@@ -4,6 +4,8 @@ Two rules cannot fire on sessions, because of how hook calls become messages. Th
 """
 
 import json
+import signal
+import time
 from dataclasses import dataclass
 
 import pytest
@@ -200,3 +202,25 @@ def test_no_session_reroutes_an_event_or_lets_two_agents_consume_it(tmp_path):
                 kept = line.get("reactions", {})
                 consumed += [event for event in inputs[line["activation"]] if event in work and event not in kept]
             assert len(consumed) == len(set(consumed)), run["run"]
+
+
+def test_holds_that_expire_together_are_released_one_after_another(tmp_path):
+    """While the daemon is stopped, the time of both holds passes. The session's home is the thread of the run."""
+    config = "threads = 1\n[guards]\nhold_ms = 1000\n[guards.fan_out]\nmax_outputs = 1\naction = 'hold'\n"
+    with Daemon(tmp_path / "daemon", config) as daemon:
+        watched = Watched(daemon)
+        head = {"session_id": "s1", "prompt_id": "p1"}
+        post(watched.url("enforce"), {**head, **PROMPT})
+        for use in ("t1", "t2", "t3"):
+            asked = post(watched.url("enforce"), {**head, **tool("PreToolUse", "Agent", use, {"prompt": "work"})})
+        assert asked.answer["hookSpecificOutput"]["permissionDecision"] == "ask"
+        daemon.process.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        daemon.process.send_signal(signal.SIGCONT)
+
+        def released():
+            lines = watched.trace({"run": "s1/p1"})
+            return {line["of"] for line in lines if line.get("applied") == "released"} == {"hold:1", "hold:2"}
+
+        wait_until(released, "the holds to be released")
+        assert daemon.stop() == 0

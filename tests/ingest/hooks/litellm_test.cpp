@@ -59,6 +59,16 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
+TEST_CASE("APromptMayContainU0000AndNestDeeply") {
+  json::object body = request();
+  body["texts"] = json::array{json::string(std::string_view("\0hidden", 7))};
+  REQUIRE(read_well(body).text == std::string("\0hidden", 7));
+  const std::string deep = std::string(100, '[') + std::string(100, ']');
+  std::string text = json::serialize(request());
+  text.insert(1, "\"tools\":" + deep + ",");
+  REQUIRE(read_call(litellm, text).has_value());
+}
+
 TEST_CASE("AModelCallNamesItsTraceCallerAndModel") {
   const call read = read_well(request());
   REQUIRE(read.kind == call_kind::tool_wanted);

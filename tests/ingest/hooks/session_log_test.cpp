@@ -156,6 +156,11 @@ TEST_CASE("A command that Claude Code runs itself is no run", "[session_log]") {
   file.text = lines_of({summary, claude_prompt(2, "<command-name>/compact</command-name>"),
                         claude_prompt(3, "<local-command-stdout>Compacted</local-command-stdout>")});
   CHECK(import_claude_log("s", {file}).runs.empty());
+  // The model that a line between names is not that of the next prompt.
+  const std::string between = claude_reply(3, claude_text("Compacting."), "tool_use");
+  file.text = lines_of({claude_prompt(2, "<command-name>/compact</command-name>"), between,
+                        claude_prompt(4, "<local-command-stdout>Compacted</local-command-stdout>")});
+  CHECK(import_claude_log("s", {file}).runs.empty());
   // A command that asks the model is a prompt.
   file.text = lines_of(
       {claude_prompt(2, "<command-name>/review</command-name>"), claude_reply(3, claude_text("Fine."), "end_turn")});
