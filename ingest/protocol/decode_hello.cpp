@@ -326,7 +326,7 @@ refusal_note decoder::decode_hello(std::string_view frame, hello& out) {
   if (!fields.read(root) || !in.end()) return note;
   if (out.protocol != spoken_protocol) {
     note.consider(refusal::unsupported_protocol, "protocol",
-                  "protocol " + std::to_string(out.protocol) + " is not spoken here; 1 is");
+                  "protocol " + std::to_string(out.protocol) + " is not supported; expected 1");
   }
   return note;
 }

@@ -45,9 +45,11 @@ struct reported_usage {
   bool has_price = false;
 };
 
+constexpr auto max_tokens = static_cast<std::uint64_t>(max_usage);  // so that no sum overflows
+
 std::optional<std::uint64_t> count_in(ondemand::value value) {
   std::uint64_t number = 0;
-  if (value.get_uint64().get(number) != simdjson::SUCCESS) return std::nullopt;
+  if (value.get_uint64().get(number) != simdjson::SUCCESS || number > max_tokens) return std::nullopt;
   return number;
 }
 

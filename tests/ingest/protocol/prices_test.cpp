@@ -46,6 +46,13 @@ TEST_CASE("a_price_for_all_other_models_also_counts_tokens_without_a_model") {
         R"({"usage":{"cost":2.5,"input_tokens":3000000,"models":{"small":{"input_tokens":1000000}}}})");
 }
 
+TEST_CASE("counts_beyond_the_limit_of_a_usage_have_no_price") {
+  CHECK(priced(R"({"usage":{"models":{"large":{"input_tokens":9223372036854775808,)"
+               R"("output_tokens":9223372036854775808},"small":{"output_tokens":1000000}}}})") ==
+        R"({"usage":{"cost":1,"models":{"large":{"input_tokens":9223372036854775808,)"
+        R"("output_tokens":9223372036854775808},"small":{"output_tokens":1000000}}}})");
+}
+
 TEST_CASE("payloads_and_malformed_messages_stay_as_they_are") {
   CHECK(priced(R"({"event":{"payload":{"usage":{"models":{"large":{"input_tokens":5}}}}}})") == "unchanged");
   for (const char* wrong : {"", "x", R"({"usage":)", R"({"usage":{)", R"({"usage":[]})", R"({"usage":{"models":[]}})",
