@@ -93,7 +93,7 @@ class discrete_test final : public ci_test {
   }
 
   void add_stratum(const std::uint32_t* cells, std::size_t a, std::size_t b, double& statistic, double& df) {
-    std::uint32_t rows[column::max_levels * 4] = {}, columns[column::max_levels * 4] = {}, total = 0;
+    std::uint32_t rows[column::max_levels] = {}, columns[column::max_levels] = {}, total = 0;
     for (std::size_t i = 0; i < a; ++i) {
       for (std::size_t j = 0; j < b; ++j) {
         rows[i] += cells[i * b + j];

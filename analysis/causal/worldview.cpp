@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <type_traits>
 
 #include "analysis/causal/factors/csv.h"
 #include "analysis/causal/factors/plain_name.h"
@@ -35,7 +36,7 @@ struct bad_yaml {
 }
 
 void allow(const YAML::Node& map, std::initializer_list<std::string_view> keys) {
-  if (!map.IsMap()) refuse(map, "a mapping is expected");
+  if (!map.IsMap()) refuse(map, "expected a mapping");
   for (const auto& item : map) {
     const std::string key = item.first.Scalar();
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) refuse(item.first, "unknown key " + digd::quoted(key));
@@ -72,7 +73,7 @@ number read_number(const YAML::Node& at, const char* text) {
   try {
     return at.as<number>();
   } catch (const YAML::Exception&) {
-    refuse(at, std::string(text) + " has to be a number");
+    refuse(at, std::string(text) + (std::is_integral_v<number> ? " has to be a whole number" : " has to be a number"));
   }
 }
 
@@ -91,6 +92,11 @@ worldview_variable read_variable(const YAML::Node& at) {
   return v;
 }
 
+int sign_of(const YAML::Node& at, const std::string& sign) {
+  if (!sign.empty() && sign != "+" && sign != "-") refuse(at["sign"], "sign has to be \"+\" or \"-\"");
+  return sign == "+" ? 1 : sign == "-" ? -1 : 0;
+}
+
 worldview_edge read_edge(const YAML::Node& at) {
   allow(at, {"from", "to", "sign", "required"});
   worldview_edge e;
@@ -98,9 +104,7 @@ worldview_edge read_edge(const YAML::Node& at) {
   e.to = text(at, "to", true);
   e.required = flag(at, "required");
   const std::string sign = text(at, "sign", false);
-  if (sign == "+") e.sign = 1;
-  else if (sign == "-") e.sign = -1;
-  else if (!sign.empty()) refuse(at["sign"], "sign has to be \"+\" or \"-\"");
+  e.sign = sign_of(at, sign);
   return e;
 }
 
@@ -144,22 +148,29 @@ worldviews read_worldviews(std::string_view yaml) {
     out.worldviews.push_back(base);
     const YAML::Node others = list(root, "alternatives");
     if (others.size() > max_alternatives) refuse(others, "more than 64 alternatives");
-    // An alternative replaces the edges between the same two variables.
+    // What an alternative says about two variables replaces what the base says about them.
     for (const YAML::Node& other : others) {
       allow(other, {"name", "edges", "forbidden"});
       worldview w = common;
       w.name = text(other, "name", true);
       read_edges(other, w);
-      const auto is_replaced = [&w](const worldview_edge& e) {
-        return std::any_of(w.edges.begin(), w.edges.end(), [&](const worldview_edge& own) {
-          return (own.from == e.from && own.to == e.to) || (own.from == e.to && own.to == e.from);
+      const auto is_same = [](const worldview_edge& a, const worldview_edge& b) {
+        return a.from == b.from && a.to == b.to;
+      };
+      const auto says = [&](const std::vector<worldview_edge>& own, const worldview_edge& e, bool either_way) {
+        return std::any_of(own.begin(), own.end(), [&](const worldview_edge& o) {
+          return is_same(o, e) || (either_way && o.from == e.to && o.to == e.from);
         });
       };
-      std::vector<worldview_edge> kept;
+      std::vector<worldview_edge> edges, forbidden;
       for (const worldview_edge& e : base.edges) {
-        if (!is_replaced(e)) kept.push_back(e);
+        if (!says(w.edges, e, true) && !says(w.forbidden, e, false)) edges.push_back(e);
       }
-      w.edges.insert(w.edges.begin(), kept.begin(), kept.end());
+      for (const worldview_edge& e : base.forbidden) {
+        if (!says(w.edges, e, false) && !says(w.forbidden, e, false)) forbidden.push_back(e);
+      }
+      w.edges.insert(w.edges.begin(), edges.begin(), edges.end());
+      w.forbidden.insert(w.forbidden.begin(), forbidden.begin(), forbidden.end());
       out.worldviews.push_back(std::move(w));
     }
   });
@@ -168,7 +179,7 @@ worldviews read_worldviews(std::string_view yaml) {
 experiments read_experiments(std::string_view yaml) {
   return guarded<experiments>(yaml, [](const YAML::Node& root, experiments& out) {
     if (root.IsNull()) return;
-    if (!root.IsSequence()) refuse(root, "a list is expected");
+    if (!root.IsSequence()) refuse(root, "expected a list");
     for (const YAML::Node& at : root) {
       allow(at, {"from", "to", "result", "sign", "p", "pairs"});
       experiment e;
@@ -178,7 +189,7 @@ experiments read_experiments(std::string_view yaml) {
       if (result == "confirmed") e.result = finding_kind::confirmed;
       else if (result == "contradicted") e.result = finding_kind::contradicted;
       else if (result != "open") refuse(at["result"], "result has to be confirmed, contradicted or open");
-      e.sign = sign == "+" ? 1 : sign == "-" ? -1 : 0;
+      e.sign = sign_of(at, sign);
       if (at["p"]) e.p = read_number<double>(at["p"], "p");
       if (at["pairs"]) e.pairs = read_number<std::size_t>(at["pairs"], "pairs");
       out.experiments.push_back(std::move(e));

@@ -157,9 +157,7 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
     if (out.size() > max_bytes) break;
   }
   if (out.size() > max_bytes) {
-    std::size_t end = max_bytes;
-    while (end > 0 && (static_cast<unsigned char>(out[end]) & 0xC0) == 0x80) --end;
-    out.resize(end);
+    out.resize(utf8_prefix(out, max_bytes).size());
     out += "…";
   }
   return out;

@@ -4,6 +4,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cmath>
 #include <optional>
 
@@ -49,34 +50,36 @@ class declaration {
   double threshold = std::numeric_limits<double>::quiet_NaN();
 
  private:
-  static std::uint32_t index_in(std::vector<std::string>& names, std::string_view name) {
-    const std::size_t at = static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-    if (at == names.size()) names.emplace_back(name);
-    return static_cast<std::uint32_t>(at);
+  using name_index = boost::unordered_flat_map<std::string, std::uint32_t>;
+
+  static std::uint32_t index_in(std::vector<std::string>& names, name_index& numbers, std::string_view name) {
+    const auto [at, is_new] = numbers.try_emplace(std::string(name), static_cast<std::uint32_t>(names.size()));
+    if (is_new) names.emplace_back(name);
+    return at->second;
   }
 
   std::string add(const element item) {
     object player;
-    if (item.get(player) != simdjson::SUCCESS) return "an object";
+    if (item.get(player) != simdjson::SUCCESS) return "expected an object";
     std::string_view agent, name;
-    if (player["agent"].get(agent) != simdjson::SUCCESS) return "agent: a string";
+    if (player["agent"].get(agent) != simdjson::SUCCESS) return "agent: expected a string";
     std::uint64_t step = 1;
     element given;
     if (player["step"].get(given) == simdjson::SUCCESS &&
         (given.get(step) != simdjson::SUCCESS || step < 1 || step > 1'000'000)) {
-      return "step: a number from 1";
+      return "step: expected a whole number from 1 to 1000000";
     }
     std::vector<std::uint16_t> types;
     array behaviours;
     if (player["behaviours"].get(behaviours) == simdjson::SUCCESS) {
       for (const element b : behaviours) {
         std::string_view type;
-        if (b.get(type) != simdjson::SUCCESS) return "behaviours: a list of strings";
-        types.push_back(static_cast<std::uint16_t>(index_in(players.behaviour_names, type)));
+        if (b.get(type) != simdjson::SUCCESS) return "behaviours: expected a list of strings";
+        types.push_back(static_cast<std::uint16_t>(index_in(players.behaviour_names, behaviour_numbers_, type)));
       }
       if (players.behaviour_names.size() > 10'000) return "behaviours: at most 10000 types";
     }
-    const std::uint32_t i = index_in(players.agent_names, agent);
+    const std::uint32_t i = index_in(players.agent_names, agent_numbers_, agent);
     players.add(i, static_cast<std::uint32_t>(step - 1), types, false);
     players.steps = std::max<std::size_t>(players.steps, step);
     if (player["name"].get(name) != simdjson::SUCCESS) {
@@ -86,6 +89,8 @@ class declaration {
     }
     return {};
   }
+
+  name_index agent_numbers_, behaviour_numbers_;
 };
 
 class external_evaluator final : public evaluator {

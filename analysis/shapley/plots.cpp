@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "analysis/shapley/report.h"
+#include "base/text.h"
 #include "report/picture/chart.h"
 
 namespace digd::shapley {
@@ -47,9 +48,7 @@ void legend(chart& to, std::initializer_list<key> keys) {
 
 std::string cut(const std::string& name, std::size_t max_bytes) {
   if (name.size() <= max_bytes) return name;
-  std::size_t at = max_bytes - 1;
-  while (at > 0 && (static_cast<unsigned char>(name[at]) & 0xC0) == 0x80) --at;
-  return name.substr(0, at) + "…";
+  return std::string(utf8_prefix(name, max_bytes - 1)) + "…";
 }
 
 // Horizontal bars with error bars, in the given order.

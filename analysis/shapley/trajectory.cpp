@@ -137,7 +137,7 @@ class reader {
     }
   }
   void fault(const char* name, const char* expected) {
-    if (problem_.empty()) problem_ = fmt::format("{}: {} is expected", name, expected);
+    if (problem_.empty()) problem_ = fmt::format("{}: expected {}", name, expected);
   }
   const std::string& problem() const { return problem_; }
 
@@ -201,17 +201,24 @@ void read(reader& from, social_trajectory& t) {
     }
   }
   t.view_begin.push_back(0);
+  std::vector<std::int64_t> seen;  // of one agent in one step
   for (const element row : from.list("views")) {
     array agents;
     if (row.get(agents) != simdjson::SUCCESS) return from.fault("views", "lists of lists");
     for (const element e : agents) {
-      array seen;
-      if (e.get(seen) != simdjson::SUCCESS || seen.size() % 2 != 0)
-        return from.fault("views", "lists [author, reaction, …]");
+      array list;
+      if (e.get(list) != simdjson::SUCCESS) return from.fault("views", "lists [author, reaction, …]");
+      seen.clear();
+      for (const element item : list) {
+        std::int64_t number;
+        if (item.get(number) != simdjson::SUCCESS)
+          return from.fault("views", "lists [author, reaction, …], reaction -1, 0 or 1");
+        seen.push_back(number);
+      }
+      if (seen.size() % 2 != 0) return from.fault("views", "lists [author, reaction, …]");
       for (std::size_t k = 0; k < seen.size(); k += 2) {
-        std::int64_t author, option;
-        if (seen.at(k).get(author) != simdjson::SUCCESS || seen.at(k + 1).get(option) != simdjson::SUCCESS ||
-            author < 0 || author > 1'000'000 || option < -1 || option > 1) {
+        const std::int64_t author = seen[k], option = seen[k + 1];
+        if (author < 0 || author > 1'000'000 || option < -1 || option > 1) {
           return from.fault("views", "lists [author, reaction, …], reaction -1, 0 or 1");
         }
         t.views.push_back({static_cast<std::uint32_t>(author), option > 0   ? reacts::like
@@ -247,13 +254,13 @@ trajectory_result read_trajectory(std::string_view text) {
   std::string_view format, scenario;
   std::uint64_t version = 0;
   if (top["format"].get(format) != simdjson::SUCCESS || format != format_name)
-    return {"format: digd.trajectory is expected", nullptr};
-  if (top["version"].get(version) != simdjson::SUCCESS || version != 1) return {"version: 1 is expected", nullptr};
+    return {"format: expected digd.trajectory", nullptr};
+  if (top["version"].get(version) != simdjson::SUCCESS || version != 1) return {"version: expected 1", nullptr};
   if (top["scenario"].get(scenario) != simdjson::SUCCESS) scenario = "";
   if (scenario == "econagent") return build<econ_trajectory>(top, make_econ_game);
   if (scenario == "twinmarket") return build<twin_trajectory>(top, make_twin_game);
   if (scenario == "socialnetwork") return build<social_trajectory>(top, make_social_game);
-  return {"scenario: econagent, twinmarket or socialnetwork is expected", nullptr};
+  return {"scenario: expected econagent, twinmarket or socialnetwork", nullptr};
 }
 
 std::string to_json(const econ_trajectory& t) {

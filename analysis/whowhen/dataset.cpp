@@ -118,7 +118,8 @@ bool read_folder(const std::string& folder, std::vector<labelled_log>& into, std
     labelled_log.subset = file.parent_path().filename().string();
     labelled_log.log.id = labelled_log.subset + "/" + file.stem().string();
     if (!in || !read_log(text, labelled_log, problem)) {
-      problem = file.filename().string() + ": " + (problem.empty() ? "cannot be read" : problem);
+      problem =
+          labelled_log.subset + "/" + file.filename().string() + ": " + (problem.empty() ? "cannot be read" : problem);
       return false;
     }
     into.push_back(std::move(labelled_log));

@@ -83,9 +83,8 @@ class dig_replay {
   std::map<std::string_view, activation_state> running_;
   std::map<std::string_view, std::vector<std::string_view>> waiting_for_;  // event: activations to start
   std::set<std::string_view> unstarted_;
-  std::set<std::string_view> submits_;                             // events
-  std::set<std::string_view> inferred_submits_;                    // of these
-  std::map<std::string_view, std::vector<std::size_t>> declared_;  // activation: see schedule_reroutings
+  std::set<std::string_view> submits_;           // events
+  std::set<std::string_view> inferred_submits_;  // of these
   std::priority_queue<task, std::vector<task>, std::greater<>> tasks_;
   std::int64_t now_us_ = 0;
 };

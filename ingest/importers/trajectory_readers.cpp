@@ -6,6 +6,8 @@
 #include <boost/json/string.hpp>
 #include <vector>
 
+#include "base/text.h"
+
 namespace digd::importers {
 namespace json = boost::json;
 
@@ -60,12 +62,6 @@ std::string_view last_part(std::string_view name) {
 }
 
 bool is_user(std::string_view name) { return name.empty() || name == "user" || name == "Human" || name == "human"; }
-
-std::string_view stripped(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
 
 class trajectory_reader {
  public:
@@ -199,7 +195,7 @@ class trajectory_reader {
     std::string speaker, to, text;
     const auto flush = [&] {
       if (speaker.empty()) return;
-      const bool final = stripped(text).starts_with("Final Answer") || text.find("\nFinal Answer") != std::string::npos;
+      const bool final = trimmed(text).starts_with("Final Answer") || text.find("\nFinal Answer") != std::string::npos;
       turn& t = add(speaker, std::move(text));
       if (!to.empty()) t.addressees = {names_.safe(to)};
       t.final = final;
@@ -235,9 +231,9 @@ class trajectory_reader {
       const auto named = line.find(intern);
       if (speaker == "Planner" && named != std::string_view::npos && (named == 0 || line[named - 1] == '\n')) {
         const auto rest = line.substr(named + intern.size());
-        to = stripped(rest.substr(0, std::min(rest.find('\n'), rest.size())));
+        to = trimmed(rest.substr(0, std::min(rest.find('\n'), rest.size())));
       }
-      if (!speaker.empty()) (text += text.empty() ? "" : "\n") += stripped(line);
+      if (!speaker.empty()) (text += text.empty() ? "" : "\n") += trimmed(line);
     }
     flush();
   }
@@ -334,8 +330,8 @@ class trajectory_reader {
     for (std::size_t i = 0; i < steps->size(); ++i) {
       const auto* s = entry(*steps, i);
       if (s == nullptr) return;
-      const std::string action(stripped(text_of(*s, "action")));
-      std::string text(stripped(text_of(*s, "thought")));
+      const std::string action(trimmed(text_of(*s, "action")));
+      std::string text(trimmed(text_of(*s, "thought")));
       if (!action.empty()) text += (text.empty() ? "" : "\n") + action;
       const bool last = i + 1 == steps->size();
       add(agent, std::move(text)).final = last && submitted;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+
 namespace digd::importers {
 namespace {
 
@@ -14,10 +16,10 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || byte >= 0x80;
 }
 
-std::string_view trim(std::string_view text, std::string_view given_text = spaces) {
-  const auto first = text.find_first_not_of(given_text);
+std::string_view trim(std::string_view text, std::string_view bytes = spaces) {
+  const auto first = text.find_first_not_of(bytes);
   if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(given_text) - first + 1);
+  return text.substr(first, text.find_last_not_of(bytes) - first + 1);
 }
 
 // Whether nothing but emphasis and spaces lies between `at` and the start of its line or sentence.
@@ -86,7 +88,7 @@ bool has_final_answer(std::string_view text) {
     std::string line(trim(text.substr(0, end), " \t\r*_`#>-"));
     text.remove_prefix(std::min(text.size(), end + 1));
     line.resize(std::min(line.size(), max_mark_bytes));
-    for (char& c : line) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    line = lower(line);
     if (line.starts_with("the ")) line.erase(0, 4);
     if (!line.starts_with(mark)) continue;
     const auto behind = line.find_first_not_of(" *_`", mark.size());

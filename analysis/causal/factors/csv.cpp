@@ -193,7 +193,14 @@ csv_result read_codes(std::string_view text) {
     }
     at = end + 1;
   }
-  for (std::size_t c = 0; c < columns.size(); ++c) out.data.add_discrete("v" + std::to_string(c), columns[c]);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (std::set<int>(columns[c].begin(), columns[c].end()).size() > column::max_levels) {
+      out.problem = "column " + std::to_string(c + 1) + " has more than " + std::to_string(column::max_levels) +
+                    " different codes";
+      return out;
+    }
+    out.data.add_discrete("v" + std::to_string(c), columns[c]);
+  }
   if (columns.empty()) out.problem = "empty";
   return out;
 }

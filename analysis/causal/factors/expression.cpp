@@ -124,7 +124,7 @@ class parser {
     if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) || text_[at_] == '.'))
       return constant();
     const std::string name = word();
-    if (name.empty()) return fail("a number, a name or a ( is expected");
+    if (name.empty()) return fail("expected a number, a name or a (");
     if ((name == "label" || name == "metric") && accept(".")) return field(name == "label");
     if (accept("(")) return call(name, depth);
     if (const builtin_factor* known = find_builtin(name)) {
@@ -162,7 +162,7 @@ class parser {
   value_of field(bool label) {
     std::string name = quoted().value_or("");
     if (name.empty()) name = word();
-    if (name.empty()) return fail("the name of a label or metric is expected");
+    if (name.empty()) return fail("expected the name of a label or metric");
     if (!label) {
       return [name](const run_facts& f) -> std::optional<double> {
         const auto at = f.metrics.find(name);

@@ -16,6 +16,7 @@
 #include "analysis/causal/factors/run_reader.h"
 #include "archive/reader.h"
 #include "archive/trace_export.h"
+#include "base/text.h"
 
 namespace digd::causal {
 
@@ -217,7 +218,10 @@ class builder {
   // Why a user factor cannot have this name; empty if it can.
   std::string name_problem(const std::string& name) const {
     const bool is_own = name == "success" || name.starts_with("label.") || name.starts_with("metric.");
-    if (is_own || find_builtin(name) != nullptr) return "there is a factor of that name already; choose another";
+    constexpr std::string_view by = "_per_activation";
+    const bool is_of_rate = name.ends_with(by) && find_builtin(name.substr(0, name.size() - by.size())) != nullptr;
+    if (is_own || is_of_rate || find_builtin(name) != nullptr)
+      return "there is a factor of that name already; choose another";
     for (const user_factor& u : user_) {
       if (u.name == name) return "it is given twice";
     }
@@ -346,12 +350,15 @@ factor_rows factor_table_of_lines(std::string_view lines, const factor_request& 
   factor_rows failed;
   std::vector<std::string> notes;
   failed.problem = into.prepare();
-  while (failed.problem.empty() && !lines.empty()) {
+  for (std::size_t number = 1; failed.problem.empty() && !lines.empty(); ++number) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
     run_factors read;
-    if (!read_line(lines.substr(0, end), read)) failed.problem = "a line is not of the factors of a run";
+    if (!read_line(lines.substr(0, end), read))
+      failed.problem =
+          "line " + std::to_string(number) + ": expected the factors of a run, as factors --lines writes them";
     else if (!read.note.empty()) notes.push_back(std::move(read.note));
-    else if (!into.add(std::move(read))) failed.problem = "a run has other factors than those that are asked for";
+    else if (!into.add(std::move(read)))
+      failed.problem = "line " + std::to_string(number) + ": the run has other factors than those that are asked for";
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
   return failed.problem.empty() ? built(into, notes) : failed;
@@ -415,18 +422,13 @@ std::string read_user_factors(std::string_view text, std::vector<std::pair<std::
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    const auto trim = [](std::string_view s) {
-      const std::size_t from = s.find_first_not_of(" \t\r");
-      return from == std::string_view::npos ? std::string_view{}
-                                            : s.substr(from, s.find_last_not_of(" \t\r") - from + 1);
-    };
-    line = trim(line);
+    line = trimmed(line);
     if (line.empty() || line.front() == '#') continue;
     const std::size_t sign = line.find('=');
-    if (sign == std::string_view::npos || trim(line.substr(0, sign)).empty()) {
-      return "line " + std::to_string(number) + ": NAME = EXPRESSION is expected";
+    if (sign == std::string_view::npos || trimmed(line.substr(0, sign)).empty()) {
+      return "line " + std::to_string(number) + ": expected NAME = EXPRESSION";
     }
-    out.emplace_back(trim(line.substr(0, sign)), trim(line.substr(sign + 1)));
+    out.emplace_back(trimmed(line.substr(0, sign)), trimmed(line.substr(sign + 1)));
   }
   return {};
 }

@@ -140,8 +140,9 @@ double clustering(const run_facts& f) {
   double closed = 0, open = 0;
   for (std::size_t i = 0; i < g.size(); ++i) {
     for (std::size_t j = 0; j < g.size(); ++j) {
+      if (!g[i][j]) continue;
       for (std::size_t k = j + 1; k < g.size(); ++k) {
-        if (!g[i][j] || !g[i][k]) continue;
+        if (!g[i][k]) continue;
         ++open;
         closed += g[j][k];
       }

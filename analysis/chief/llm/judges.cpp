@@ -137,7 +137,8 @@ ruling hybrid(endpoint& model, const flat_log& log, const judge_options& options
     within.notes.push_back("agent from all-at-once: " + whole.reason);
     return within;
   }
-  whole.notes.push_back("step-by-step: " + within.detail);
+  const std::string why = within.error.message() + (within.detail.empty() ? "" : ": " + within.detail);
+  whole.notes.push_back("step-by-step: " + why);
   return whole;
 }
 

@@ -119,7 +119,7 @@ TEST_CASE("a_table_of_lines_is_the_table_of_the_runs") {
   factor_request other = request;
   other.user.pop_back();
   CHECK_THAT(factor_table_of_lines(lines, other).problem, Catch::Contains("other factors"));
-  CHECK_THAT(factor_table_of_lines("{}\n", request).problem, Catch::Contains("not of the factors"));
+  CHECK_THAT(factor_table_of_lines("{}\n", request).problem, Catch::Contains("expected the factors of a run"));
   std::filesystem::remove_all(folder);
 }
 
@@ -179,6 +179,24 @@ TEST_CASE("a_table_written_as_csv_reads_back") {
   CHECK(read_csv("a,b\n1,2\n,3\n4,5\n7,9\n").kept == std::vector<std::size_t>{0, 2, 3});
 }
 
+TEST_CASE("a_column_of_codes_has_a_bounded_number_of_categories") {
+  std::string text;
+  for (std::size_t i = 0; i < column::max_levels; ++i) text += std::to_string(i) + " 1\n";
+  CHECK(read_codes(text).problem.empty());
+  CHECK(read_codes(text + "300 1\n").problem == "column 1 has more than 64 different codes");
+}
+
+TEST_CASE("a_rate_s_name_is_taken") {
+  factor_request request;
+  request.user = {{"events_per_activation", "events"}};
+  CHECK(factor_table_of_lines("", request).problem.find("events_per_activation") != std::string::npos);
+}
+
+TEST_CASE("a_line_that_is_not_of_factors_is_named") {
+  CHECK(factor_table_of_lines("x\n", {}).problem ==
+        "line 1: expected the factors of a run, as factors --lines writes them");
+}
+
 TEST_CASE("worldviews_are_read_and_refuted_by_experiments") {
   const worldviews worldviews = read_worldviews(R"(
 name: waiting
@@ -188,6 +206,9 @@ variables:
 edges:
   - {from: wait_ratio, to: success, sign: "-"}
   - {from: fan_out, to: success}
+forbidden:
+  - {from: success, to: fan_out}
+  - {from: success, to: wait_ratio}
 alternatives:
   - name: the other way
     edges:
@@ -197,6 +218,7 @@ alternatives:
   REQUIRE(worldviews.worldviews.size() == 2);
   CHECK(worldviews.worldviews[0].variables[0].at == scale::micro);
   CHECK(worldviews.worldviews[1].edges.size() == 2);  // its own, and the one it is not about
+  CHECK(worldviews.worldviews[1].forbidden.size() == 1);
   std::vector<experiment> found{{"wait_ratio", "success", finding_kind::confirmed, -1, 0.01, 20}};
   CHECK(contradiction_of(worldviews.worldviews[0], found).empty());
   CHECK_FALSE(contradiction_of(worldviews.worldviews[1], found).empty());
@@ -207,6 +229,8 @@ alternatives:
   REQUIRE(back.experiments.size() == 1);
   CHECK(back.experiments[0].sign == 1);
   CHECK(back.experiments[0].p == 0.01);
+  const std::string wrong_sign = "- {from: a, to: b, result: confirmed, sign: plus}\n";
+  CHECK(read_experiments(wrong_sign).problem.find("sign has to be") != std::string::npos);
   CHECK(read_worldviews("name: x\nedge: []\n").problem.find("edge") != std::string::npos);
   CHECK_FALSE(read_worldviews("[").problem.empty());
 }

@@ -165,7 +165,7 @@ def test_bad_input_is_refused_with_the_reason(digctl, trace, tmp_path):
         ((), "name either a run, trace or trajectory file, or --simulator"),
         ((trace, "--simulator", SIMULATOR), "name either a run"),
         ((nowhere, "--data-dir", tmp_path), "there is no archive"),
-        ((broken,), "agents: a whole number is expected"),
+        ((broken,), "agents: expected a whole number"),
         ((empty,), "the file is empty"),
         ((trace, "--estimator", "magic"), "magic"),
         ((trace, "-M", "0"), "0"),

@@ -152,10 +152,10 @@ TEST_CASE("an_invalid_trajectory_is_refused_with_its_field") {
     return read_trajectory(text.replace(at, from.size(), to)).problem;
   };
   const std::string econ = generate({"econagent", 3, 4, 0, 1}, true).json;
-  CHECK(problem_of(econ, "\"skill\"", "\"skills\"") == "skill: a list is expected");
+  CHECK(problem_of(econ, "\"skill\"", "\"skills\"") == "skill: expected a list");
   CHECK(problem_of(econ, "\"steps\":4", "\"steps\":5").find("one row a step") != std::string::npos);
   CHECK(problem_of(econ, "\"steps\":4", "\"steps\":3") == "steps: 4 to 100000");
-  CHECK(problem_of(econ, "econagent", "elsewhere") == "scenario: econagent, twinmarket or socialnetwork is expected");
+  CHECK(problem_of(econ, "econagent", "elsewhere") == "scenario: expected econagent, twinmarket or socialnetwork");
   CHECK(read_trajectory("[]").problem == "it is not a JSON object");
   const std::string social = generate({"socialnetwork", 3, 4, 2, 1}, true).json;
   CHECK(problem_of(social, "\"belief\":[", "\"belief\":[7,").find("belief") == 0);
