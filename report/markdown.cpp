@@ -37,6 +37,12 @@ std::string md(std::string_view text) {
       case '!':
       case '|':
       case '~': out.append("\\") += c; break;
+      case '-':
+      case '+':
+      case '=':  // of a list or of a heading
+        if (out.empty()) out += '\\';
+        out += c;
+        break;
       case ':':  // of a URL
         out += text.substr(i + 1).starts_with("//") ? "\\:" : ":";
         break;

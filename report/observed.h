@@ -44,7 +44,7 @@ struct time_bins {
   milliseconds start = 0, width = 1;  // ms
   std::size_t max_bins = 120;
 
-  // The bin of `ts`; call `widen` first.
+  // The bin of `ts`. First double the width as `doublings_for` says.
   std::size_t of(milliseconds ts) const;
   // How often the width must double for `ts`.
   int doublings_for(milliseconds ts) const;

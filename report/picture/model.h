@@ -66,7 +66,6 @@ struct activation {
   bool open = true;
   bool failed = false;
   bool stalled = false;
-  std::string error;
   std::vector<input> inputs;
   std::vector<index> outputs;
   bool generating() const { return outputs.size() > inputs.size(); }  // problem-generating, else reducing
@@ -115,7 +114,6 @@ struct model {
 
   index find_lane(std::string_view name) const;
   index find_event(std::string_view id) const;  // the last of that id
-  bool is_from_monitor(const row& r) const { return r.kind == row_kind::remedy || r.kind == row_kind::firing; }
 };
 
 class recorder {

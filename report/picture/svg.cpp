@@ -403,7 +403,7 @@ class drawing : private svg_pieces {
       y += 6;
     }
     std::size_t n = 0;
-    std::unordered_map<std::string, milliseconds> unordered_map;
+    std::unordered_map<std::string, milliseconds> first_time_of_reason;
     const std::size_t columns = static_cast<std::size_t>((std::min(width_, 1300.0) - 128) / 6.6);
     for (const index f : part_.findings) {
       if (n++ == max_findings_listed) {
@@ -419,7 +419,7 @@ class drawing : private svg_pieces {
       text(76, y, "words",
            std::string(digd::to_string(d.rule)) + " at " + scale_.at(d.ts) + " " + std::string(scale_.unit()) +
                (d.event ? " · " + *d.event : "") + (d.agent ? " · " + *d.agent : "") + " · " + finding_outcome(d));
-      const auto [before, is_new] = unordered_map.try_emplace(d.reason, d.ts);
+      const auto [before, is_new] = first_time_of_reason.try_emplace(d.reason, d.ts);
       for (const std::string& part :
            wrapped(is_new ? d.reason : "the same as at " + scale_.at(before->second), columns)) {
         y += 16;

@@ -19,9 +19,9 @@ struct highlight {
 };
 
 struct svg_look {
-  bool embedded = false;  // in a page, as `<svg class="run">`: the graph and its legend; no narrower than it can be
-                          // read; the page has the style
-                          // (svg_style.h), the heading, the notes and the findings
+  // In a page, as `<svg class="run">`: only the graph and its legend, and wide enough to be read. The page has the
+  // style (svg_style.h), the heading, the notes and the findings.
+  bool embedded = false;
   std::string_view id = "picture";  // begins the ids in the picture
   const highlight* lit = nullptr;
 };

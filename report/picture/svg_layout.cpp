@@ -96,8 +96,8 @@ class planner {
       svg_span& span = out_.spans[v];
       if (!span.shown) continue;
       const auto end = last_[v] == none ? out_.row_y.end() : out_.row_y.find(last_[v]);
-      span.is_cut_off = end == out_.row_y.end();
-      span.bottom = span.is_cut_off ? out_.bottom - 14 : end->second;
+      const bool is_cut_off = end == out_.row_y.end();
+      span.bottom = is_cut_off ? out_.bottom - 14 : end->second;
     }
   }
 

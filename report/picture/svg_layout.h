@@ -29,11 +29,10 @@ struct svg_span {
   std::size_t slot = 0;        // beside others of its agent that are open at the same time
   double x = 0;                // middle
   double top = 0, bottom = 0;  // of first and last row
-  bool is_cut_off = false;     // its end is not in the picture
 };
 
 struct svg_layout {
-  static constexpr double span_width = 18, square = 11, label_px = 6.7, slot_px = 32;
+  static constexpr double span_width = 18, square = 11, slot_px = 32;
   static constexpr std::size_t max_lanes = 60, max_tracks = 16, max_ports = 14;
 
   std::vector<index> lanes;    // shown

@@ -400,7 +400,7 @@ class painter {
     const style current_style = d.severity == severity::failure ? style::bad : style::warning;
     say(border_ + 2, "⚠ " + finding_title(d), current_style, d.ts);
     const std::size_t indent = border_ + 4;
-    const auto [before, is_new] = unordered_map_.try_emplace(d.reason, d.ts);
+    const auto [before, is_new] = first_time_of_reason_.try_emplace(d.reason, d.ts);
     const std::string words = is_new ? d.reason : "the same as at " + scale_.at(before->second);
     std::vector<std::string> lines = wrapped(words, look_.width > indent + 20 ? look_.width - indent - 1 : 20);
     if (lines.size() > max_reason_lines) {
@@ -483,8 +483,8 @@ class painter {
   milliseconds last_ts_ = 0;
   bool seen_any_ = false;
   std::size_t lines_ = 0;
-  std::set<std::string> used_;                                   // signs, for the legend
-  std::unordered_map<std::string, milliseconds> unordered_map_;  // reasons
+  std::set<std::string> used_;                                          // signs, for the legend
+  std::unordered_map<std::string, milliseconds> first_time_of_reason_;  // reasons
   std::vector<std::string> notes_;
   std::string out_;
 };

@@ -13,6 +13,7 @@
 
 #include "base/json_writer.h"
 #include "base/text.h"
+#include "model/rule_id.h"
 #include "report/stored_runs/intervals.h"
 
 namespace digd::stored {
@@ -268,7 +269,9 @@ class pilot {
       if (*text) write_example(to, runs_[run], **text);  // else deleted meanwhile
     }
     to.close_array();
-    // The setting in a hello's `rules` that silences the place.
+    // The setting that silences the place, and the member of a hello that takes it.
+    const auto id = rule_from(rule);
+    to.key("silence_in").text(id && is_guard(*id) ? "guards" : "rules");
     to.key("silence").open_object().key(rule).open_object();
     if (subject) to.key("except").open_array().text(*subject).close_array();
     else to.key("mode").text("observe");
