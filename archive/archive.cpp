@@ -62,6 +62,30 @@ struct archive::state {
   std::unique_ptr<damage_watch> watch;  // null: none
 };
 
+namespace {
+
+// Joins what is wrong with writing and with the file, and reports each change. Any thread.
+class health_report {
+ public:
+  explicit health_report(std::function<void(const std::string&)> report) : report_(std::move(report)) {}
+
+  void writing(const std::string& words) { note(writing_, words); }
+  void damage(const std::string& words) { note(damage_, words); }
+
+ private:
+  void note(std::string& part, const std::string& words) {
+    const std::lock_guard guard(mutex_);
+    part = words;
+    if (report_) report_(writing_.empty() || damage_.empty() ? writing_ + damage_ : writing_ + "; " + damage_);
+  }
+
+  const std::function<void(const std::string&)> report_;
+  std::mutex mutex_;
+  std::string writing_, damage_;
+};
+
+}  // namespace
+
 archive::archive(std::unique_ptr<state> s) : state_(std::move(s)) {}
 
 archive::~archive() { stop(); }
@@ -71,6 +95,8 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
                                                               std::string* problem) {
   auto made = std::make_unique<state>();
   made->options = std::move(options);
+  const auto health = std::make_shared<health_report>(std::move(made->options.on_health));
+  made->options.on_health = [health](const std::string& words) { health->writing(words); };
   const auto& o = made->options;
   if (auto found = made->file.open({o.path, o.vfs, o.check_bytes, o.value_bytes, o.on_migration})) {
     if (problem != nullptr) *problem = found.words;
@@ -88,9 +114,7 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
                                           std::move(on_durable));
   if (o.look_for_damage_ms > 0) {
     made->watch = std::make_unique<damage_watch>(o.path, o.vfs, std::chrono::milliseconds(o.look_for_damage_ms),
-                                                 [on_health = o.on_health](const std::string& words) {
-                                                   if (on_health) on_health(words);
-                                                 });
+                                                 [health](const std::string& words) { health->damage(words); });
   }
   return std::unique_ptr<archive>(new archive(std::move(made)));
 }

@@ -141,10 +141,10 @@ class archive {
 
   // Reading: each call sees the committed entries.
   boost::system::result<std::vector<stored_run>> runs() const;
-  // Of these, the ones that have not ended, without their hellos. Costs what they are, however many have ended.
+  // The runs that have not ended, without their hellos. The cost does not depend on how many have ended.
   boost::system::result<std::vector<stored_run>> open_runs() const;
   boost::system::result<std::uint64_t> count_ended() const;
-  // The numbers of the runs with this id, the latest first. It waits for no other call of these.
+  // The numbers of the runs with this id, latest first. Uses a connection of its own, so it waits for no other read.
   boost::system::result<std::vector<std::uint64_t>> numbers_of(std::string_view run) const;
   // All entries of a run in the order applied, `run_opened` first; stops if `each` returns false. No transaction is
   // open while `each` runs, so a slow one delays neither the writer nor other readers.

@@ -10,8 +10,10 @@
 
 #include "archive/file_lock.h"
 #include "archive/files.h"
+#include "archive/salvage.h"
 #include "archive/schema.h"
 #include "archive/sqlite.h"
+#include "base/unix_time.h"
 
 namespace digd::archive {
 
@@ -89,11 +91,7 @@ open_trouble put_in_place(const std::string& from, const std::string& to) {
   return {archive_error::io, "cannot write " + to + ": " + ec.message()};
 }
 
-std::string name_of_replaced(const std::string& archive) {
-  const auto now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
-  return archive + ".replaced-" + std::to_string(now.count());
-}
+std::string name_of_replaced(const std::string& archive) { return archive + ".replaced-" + std::to_string(unix_ms()); }
 
 }  // namespace
 
@@ -140,7 +138,11 @@ boost::system::result<backup_result> restore(const std::string& copy, const std:
     if (ec) trouble = {archive_error::io, "cannot rename " + archive + ": " + ec.message()};
   }
   if (!trouble) trouble = put_in_place(unfinished, archive);
-  if (!trouble) return result;
+  if (!trouble) {
+    forget_salvage(archive);
+    return result;
+  }
+  if (!result.aside.empty() && !fs::exists(archive, ec)) static_cast<void>(rename_archive_file(result.aside, archive));
   remove_archive_file(unfinished);
   return fail(trouble);
 }

@@ -164,12 +164,23 @@ void note_limit(std::string&& line, std::string& unjudged) {
   if (policy == "\"observe\"") unjudged = std::move(line);
 }
 
+std::size_t bytes_of(const run_tally& tally) {
+  std::size_t bytes = sizeof tally + tally.hello.size() + tally.operator_mode.size() + tally.unjudged.size();
+  for (const std::string& name : tally.sessions) bytes += sizeof name + name.size();
+  return bytes;
+}
+
 }  // namespace
 
 boost::system::result<run_tally> browser::tally(std::uint64_t run_number) {
-  if (tallies_.size() >= max_tallies) tallies_.clear();
+  if (tallies_.size() >= max_tallies || tally_bytes_ >= max_tally_bytes) {
+    tallies_.clear();
+    tally_bytes_ = 0;
+  }
   counted& sum = tallies_[run_number];
+  const std::size_t before = bytes_of(sum.sum);
   if (failure failed = count_on(run_number, sum)) return make_error_code(failed.error());
+  tally_bytes_ += bytes_of(sum.sum) - before;
   return sum.sum;
 }
 
@@ -385,6 +396,10 @@ failure browser::add_rows(std::vector<watched_entry>& to) {
     });
   }
   for (watched_entry& e : to) expand_verdicts(e);
+  std::size_t bytes = 0;  // now with the rows of the entries
+  const auto last =
+      std::find_if(to.begin(), to.end(), [&](const watched_entry& e) { return (bytes += e.bytes()) >= max_bytes; });
+  if (last != to.end()) to.erase(last + 1, to.end());
   return failed;
 }
 

@@ -116,7 +116,8 @@ class browser {
  public:
   static constexpr std::size_t max_entries = 1'024;
   static constexpr std::size_t max_bytes = 4u << 20;
-  static constexpr std::size_t max_tallies = 20'000;  // cached, so that a list counts only new entries
+  // Cached, so that a list counts only new entries.
+  static constexpr std::size_t max_tallies = 20'000, max_tally_bytes = 32u << 20;
 
   static boost::system::result<std::unique_ptr<browser>> open(const std::string& path, std::string* problem = nullptr);
 
@@ -184,6 +185,7 @@ class browser {
   statement detection_rows_, intervention_rows_, outcome_rows_;
   statement detection_last_, intervention_last_, outcome_last_;
   boost::unordered_flat_map<std::uint64_t, counted> tallies_;
+  std::size_t tally_bytes_ = 0;
 };
 
 }  // namespace digd::archive

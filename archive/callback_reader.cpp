@@ -26,7 +26,7 @@ constexpr const char* ended_run_sql =
     " 'found', (SELECT json_group_array(json_object('rule', rule, 'severity', severity, 'healed', healed,"
     " 'healing', healing, 'cause', cause, 'agent', agent, 'event', event, 'reason', reason, 'at_ms', at_ms))"
     " FROM (SELECT d.*, e.arrived_ms AS at_ms FROM detections AS d JOIN entries AS e ON e.id = d.entry"
-    " WHERE d.run = r.number ORDER BY d.id LIMIT 128))), '', '', r.ended_ms"
+    " WHERE d.run = r.number ORDER BY d.id LIMIT 128))), '', '', r.ended_ms, NULL"
     " FROM runs AS r WHERE r.deleting = 0 AND r.number = ?1";
 
 }  // namespace

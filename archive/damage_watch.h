@@ -45,7 +45,7 @@ class damage_watch {
   const std::function<void(const std::string&)> on_damage_;
   connection db_;
   std::size_t left_bytes_ = 0;  // of this look
-  std::int64_t in_turn_ = 0;    // the last entry of the look before
+  std::int64_t in_turn_ = 0;    // where the reading in turn ended at the last look; 0: at the beginning
   std::minstd_rand random_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;

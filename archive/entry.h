@@ -83,7 +83,7 @@ struct entry {
   std::string type;
   std::string frame;
   std::string code;      // of refused only
-  std::string token;     // of run_opened and session_joined: the name of the client's; empty: none was needed
+  std::string token;     // of run_opened and session_joined: the name of the client's token; empty: none was needed
   std::string verdicts;  // the `verdicts` frame as sent; may be empty
   std::optional<std::string> answered;  // of a delivery report: its intervention, or its event
   std::string ended;                    // of run_ended: its outcome ("success", …, "unknown"); else empty
@@ -95,7 +95,7 @@ struct entry {
 
   std::size_t bytes() const;  // approximate size in memory
 
-  // Makes it like a new one, but its texts keep their memory.
+  // Clears the entry. Its usual texts keep their memory.
   void reset();
   std::size_t text_capacity() const;  // the memory that `reset` keeps
 

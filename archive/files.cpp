@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 namespace digd::archive {
 
@@ -24,11 +26,17 @@ std::error_code sync(const std::string& path, int flags) {
 }  // namespace
 
 std::error_code rename_archive_file(const std::string& path, const std::string& to) {
-  std::error_code ec;
+  std::error_code ec, ignored;
+  std::vector<std::string> moved;
   for (const char* part : {"-wal", "-shm", ""}) {
     if (!std::filesystem::exists(path + part, ec)) continue;
     std::filesystem::rename(path + part, to + part, ec);
-    if (ec) return ec;
+    if (!ec) {
+      moved.emplace_back(part);
+      continue;
+    }
+    for (const std::string& back : moved) std::filesystem::rename(to + back, path + back, ignored);
+    return ec;
   }
   return {};
 }

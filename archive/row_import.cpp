@@ -195,7 +195,11 @@ failure row_import::finish() { return db_.execute(std::string(order_sql) + runs_
 
 failure row_import::publish() { return db_.execute(std::string(runs_sql) + publish_sql); }
 
-failure row_import::discard() { return db_.execute("ROLLBACK; BEGIN;"); }
+failure row_import::discard() {
+  failure failed;
+  if (db_.in_transaction()) failed = db_.execute("ROLLBACK");  // after some errors SQLite has done it already
+  return failed ? failed : db_.execute("BEGIN");
+}
 
 failure row_import::remove(std::int64_t run_number) {
   const std::string number = std::to_string(run_number);

@@ -420,6 +420,8 @@ class salvage {
 
 }  // namespace
 
+void forget_salvage(const std::string& path) { remove_archive_file(path + made_suffix); }
+
 open_trouble finish_salvage(const std::string& path) {
   std::error_code ec;
   const std::string made = path + made_suffix;

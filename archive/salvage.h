@@ -28,5 +28,7 @@ boost::system::result<salvaged> set_damage_aside(const std::string& path, const 
 
 // Completes a salvage that was interrupted in its last steps. Called before the archive is opened, with its lock held.
 open_trouble finish_salvage(const std::string& path);
+// Removes what an interrupted salvage left, so that the next start does not install it. With the archive's lock held.
+void forget_salvage(const std::string& path);
 
 }  // namespace digd::archive

@@ -255,7 +255,7 @@ void writer::keep_log_short() {
   checkpoint_at_ = all_moved ? options_.checkpoint_pages : store_.log_pages() + options_.checkpoint_pages / 4;
 }
 
-// At most one step between two batches, so that an ack waits for no more than one step.
+// One step of deletion, given back pages or the log. Each step is short, because acks wait for it.
 bool writer::tidy() {
   if (clock::now() < tidy_next_) return false;
   failure failed;
@@ -283,6 +283,7 @@ bool writer::tidy() {
 
 void writer::run_gone(std::uint64_t run_number) {
   counted_.deleted_runs.fetch_add(1);
+  if (set_aside_.erase(run_number) > 0 && set_aside_.empty()) set_trouble(set_aside_trouble_, {});
   to_scrub_ = true;
   scrub_log();
   if (!on_durable_) return;

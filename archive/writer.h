@@ -46,7 +46,7 @@ class writer {
   void take();
   void drop(batch::iterator from);  // from here to the end of the batch
   void keep_log_short();
-  // One small step of deletion: rows, then unused pages, then the log. False: nothing to do now.
+  // One small step of deletion: rows, then unused pages, then the log. False: nothing to do now, or the step failed.
   bool tidy();
   void run_gone(std::uint64_t run_number);
   void scrub_log();

@@ -131,6 +131,16 @@ TEST_CASE("restore_keeps_the_archive_that_was_there", "[archive]") {
   CHECK(ask(copy, "SELECT count(*) FROM entries") == messages + 1);
 }
 
+TEST_CASE("a_restored_archive_is_not_replaced_by_what_an_interrupted_salvage_left", "[archive]") {
+  temporary_folder folder;
+  const std::string copy = folder.file("copy"), left = folder.file() + ".salvaged";
+  write_messages(folder.file());
+  REQUIRE(back_up(folder.file(), copy, nullptr).has_value());
+  std::filesystem::copy_file(copy, left);
+  REQUIRE(restore(copy, folder.file(), true, nullptr).has_value());
+  CHECK_FALSE(exists(left));
+}
+
 TEST_CASE("restore_is_refused_while_the_archive_is_open", "[archive]") {
   temporary_folder folder;
   const std::string copy = folder.file("copy");

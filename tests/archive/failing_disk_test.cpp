@@ -273,6 +273,7 @@ TEST_CASE("a_run_that_contradicts_the_archive_is_set_aside_and_the_others_go_on"
   push(*p, message(7, 1));  // a run that was never opened
   REQUIRE(seen.wait_for_durable(2, 1));
   REQUIRE(seen.wait_for_health("number 7"));
+  CHECK_FALSE(a->health().empty());
   a->stop();
   CHECK(seen.durable_seq(1) == 1);  // its prefix stays; nothing after it is reported durable
   CHECK(seen.durable_seq(7) == 0);
