@@ -44,8 +44,6 @@ std::optional<server_address> parse_address(std::string_view text, std::string& 
 // Path and query for a session of the run.
 std::string ingest_target(std::string_view run);
 
-// For a part of a URL's path, or a value in its query.
-
 // The message in a daemon's refusal, a body `{"error":{"code":…,"message":…}}`; empty if there is none.
 std::string error_message(std::string_view body);
 

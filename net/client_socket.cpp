@@ -1,5 +1,7 @@
 #include "net/client_socket.h"
 
+#include <unistd.h>
+
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <stdexcept>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "base/quote.h"
+#include "base/text.h"
 #include "net/tls_pipe.h"
 
 namespace digd::net {
@@ -19,7 +22,7 @@ using boost::system::error_code;
 std::string secure(asio::io_context& io, stream_socket& socket, const server_address& to,
                    client_clock::time_point until, std::shared_ptr<void> owner) {
   struct progress {
-    bool ready = false;
+    bool ready = false, abandoned = false;
     error_code ec;
     int plain = -1;
   };
@@ -29,9 +32,11 @@ std::string secure(asio::io_context& io, stream_socket& socket, const server_add
   tls_pipe::socket tcp(io.get_executor());
   tcp.assign(protocol.family() == AF_INET6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), socket.release(ec), ec);
   if (ec) return to.shown() + ": " + ec.message();
+  std::shared_ptr<tls_pipe> pipe;
   try {
-    const auto pipe = std::make_shared<tls_pipe>(std::move(tcp), client_context(to.authority), nullptr);
+    pipe = std::make_shared<tls_pipe>(std::move(tcp), client_context(to.authority), nullptr);
     pipe->connect(to.host, [owner = std::move(owner), shaking](error_code result, int plain) {
+      if (shaking->abandoned && plain >= 0) ::close(plain);
       shaking->ec = result;
       shaking->plain = plain;
       shaking->ready = true;
@@ -39,7 +44,11 @@ std::string secure(asio::io_context& io, stream_socket& socket, const server_add
   } catch (const std::runtime_error& e) {
     return e.what();
   }
-  if (!run_until(io, shaking->ready, until)) return to.shown() + " does not answer";
+  if (!run_until(io, shaking->ready, until)) {
+    shaking->abandoned = true;  // a caller with a lasting `io` may run it again
+    pipe->give_up();
+    return to.shown() + " does not answer";
+  }
   if (!shaking->ec) socket.assign(asio::generic::stream_protocol(AF_UNIX, 0), shaking->plain, shaking->ec);
   if (!shaking->ec) return {};
   return no_tls(to, shaking->ec);
@@ -75,7 +84,7 @@ std::string no_tls(const server_address& to, const error_code& ec) {
          "; to trust a certificate that the system does not know, use " + to.program.authority_option;
 }
 
-std::string harmless(std::string_view text) { return digd::quoted(text.substr(0, 200)); }
+std::string harmless(std::string_view text) { return digd::quoted(utf8_prefix(text, 200)); }
 
 std::string host_of(const server_address& to) { return to.local ? to.host : to.shown(); }
 
@@ -93,7 +102,7 @@ std::string connect_to(asio::io_context& io, stream_socket& socket, const server
   const std::vector<generic_endpoint> endpoints = look_up(to, ec);
   if (ec) return no_address(to, ec);
   struct progress {
-    bool ready = false;
+    bool ready = false, abandoned = false;
     error_code ec;
   };
   for (const generic_endpoint& endpoint : endpoints) {

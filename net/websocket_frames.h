@@ -20,7 +20,7 @@ namespace digd::net {
 
 enum class websocket_opcode : std::uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
 
-// A whole frame, unmasked, as a server sends it.
+// Appends a whole frame, unmasked, as a server sends it.
 void append_websocket_frame(std::string& out, websocket_opcode opcode, std::string_view payload);
 
 // The payload of a close frame: the code, and as much of the reason as fits.
@@ -92,7 +92,7 @@ class websocket_reader {
 
   header frame_;
   bool in_frame_ = false;
-  bool in_message_ = false;  // fragments of one have come
+  bool in_message_ = false;  // fragments of a message have arrived
   bool is_text_ = false;
   std::string message_;      // of a message that is not whole in the buffer
   std::size_t dropped_ = 0;  // bytes of a message too large to be kept

@@ -111,6 +111,7 @@ void websocket_session::take_frames() {
     continues = take(event);
   }
   in_turn_ = false;
+  continues = continues || closing_;                           // nobody resumes a session that closes
   if (!continues && !finished_) paused_ = shared_from_this();  // before flush: on_drained may resume
   flush();
   report_memory();

@@ -126,8 +126,9 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   std::string close_payload_;  // the payload of our close frame
 
   std::shared_ptr<websocket_session> paused_;  // itself, while no read is pending
-  std::string
-      parting_;  // the reason for the end, once both sides have closed or the frames are broken; input is then dropped
+  // Why the connection ends; set when the client has closed, its frames are broken, or `close_and_drop` was called.
+  // Input is then dropped.
+  std::string parting_;
   bool open_ = false;
   bool in_turn_ = false;  // while the frames of one read are handled: their answers are written together
   bool flush_posted_ = false;
@@ -138,8 +139,8 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   bool too_many_pings_ = false;                                     // reading is paused until that second ends
   bool received_since_check_ = false, pinged_since_check_ = false;  // since the idle timer's last check
   bool wrote_ = false, stuck_ = false;                              // likewise
-  bool closing_ = false;                                            // `close` was called
-  bool close_sent_ = false;                                         // it is in the queue
+  bool closing_ = false;     // by either side: frames are neither sent nor handled
+  bool close_sent_ = false;  // it is in the queue
   bool finished_ = false;
 };
 
