@@ -42,17 +42,20 @@ struct child_files {
   int in, out, err;
 };
 
-// A sanitizer reserves terabytes of addresses, so that its program could not start.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool limits_memory = false;
+// A program with a sanitizer could not start: both reserve terabytes of addresses, and that for threads writes a file.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool limits_memory = false, limits_files = true;
+#elif defined(__SANITIZE_THREAD__)
+constexpr bool limits_memory = false, limits_files = false;
 #else
-constexpr bool limits_memory = true;
+constexpr bool limits_memory = true, limits_files = true;
 #endif
 
 bool limit_rights(child_limits limits) {
   const auto seconds = static_cast<std::uint64_t>(limits.max_time.count());
   return (!limits_memory || set_limit(RLIMIT_AS, limits.max_memory_bytes)) && set_limit(RLIMIT_CPU, seconds) &&
-         set_limit(RLIMIT_FSIZE, 0) && set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_NOFILE, 64) && forbid_sockets();
+         (!limits_files || set_limit(RLIMIT_FSIZE, 0)) && set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_NOFILE, 64) &&
+         forbid_sockets();
 }
 
 // In the child, after fork: only system calls. Its exit status is `cannot_start` if the program cannot be started.

@@ -116,13 +116,13 @@ void feed_reader::watch(std::chrono::milliseconds within) {
   });
 }
 
-void feed_reader::close(net::close_code code, std::string_view reason, bool dropping) {
+void feed_reader::close(net::close_code code, std::string_view reason) {
   if (closing_ || finished_) return;
   closing_ = true;
   reason_.code = static_cast<websocket::close_code>(code);
   const std::string_view cut = reason.substr(0, max_reason_bytes);
   reason_.reason.assign(cut.data(), cut.size());
-  if (dropping) out_.resize(std::min(out_.size(), writing_));
+  out_.resize(std::min(out_.size(), writing_));
   watch(closing_within);
   if (open_ && writing_ == 0 && out_.empty()) start_closing();
 }

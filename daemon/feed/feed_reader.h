@@ -51,8 +51,8 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   bool has_room() const { return open_ && !closing_ && out_bytes_ < max_bytes; }
   bool is_open() const { return open_ && !closing_; }
   void send(std::shared_ptr<const std::string> frame);
-  // `dropping`: discards the frames that wait. Otherwise it writes them first.
-  void close(net::close_code code, std::string_view reason, bool dropping);
+  // Discards the frames that wait.
+  void close(net::close_code code, std::string_view reason);
   void abort();
 
   // The server keeps the reader's position here.

@@ -29,7 +29,7 @@ void feed_server::stop() {
   if (!thread_.joinable()) return;
   boost::asio::post(context_, [this] {
     stopping_ = true;
-    for (const auto& reader : std::vector(readers_)) reader->close(close_code::going_away, "the daemon stops", true);
+    for (const auto& reader : std::vector(readers_)) reader->close(close_code::going_away, "the daemon stops");
     work_.reset();
   });
   // Each reader ends by its own deadline; this one only guards against an error in the readers.
@@ -58,7 +58,7 @@ void feed_server::admit(net::batched_stream stream, const net::upgrade_request& 
   // Sets the position before the client is connected, so that it gets every entry committed after that.
   const bool placed = open_archive() && set_start(*reader);
   reader->accept(request);
-  if (!placed) reader->close(close_code::going_away, "the archive cannot be read", true);
+  if (!placed) reader->close(close_code::going_away, "the archive cannot be read");
 }
 
 bool feed_server::set_start(feed_reader& reader) {
@@ -95,7 +95,7 @@ void feed_server::wants_more() { pump_soon(); }
 void feed_server::drop(feed_reader& reader) {
   counted_.dropped.fetch_add(1);
   spdlog::warn("feed_dropped run={} at={}", reader.asked().run ? digd::quoted(*reader.asked().run) : "all", reader.at);
-  reader.close(close_code::too_slow, "too slow: reconnect with ?since= and the last seq you have", true);
+  reader.close(close_code::too_slow, "too slow: reconnect with ?since= and the last seq you have");
 }
 
 void feed_server::closed(feed_reader& reader) {
@@ -126,8 +126,10 @@ void feed_server::forget(std::uint64_t run_number) {
       deleted.plain.clear();
       deleted.full.clear();
       deleted.has_plain = deleted.has_full = true;  // there are no frames
-      deleted.entry.frame.clear();
-      deleted.entry.detections.clear();
+      archive::watched_entry forgotten;
+      forgotten.id = deleted.entry.id;
+      forgotten.run_number = run_number;
+      deleted.entry = std::move(forgotten);
     }
   });
 }
@@ -221,7 +223,7 @@ bool feed_server::catch_up(feed_reader& reader) {
 void feed_server::send_entry(feed_reader& reader, tail_entry& tail_entry) {
   if (reader.asked().run && *reader.asked().run != tail_entry.entry.run) return;
   if (const grant_ptr& grant = reader.asked().grant) {
-    if (grant->is_revoked()) return reader.close(close_code::fatal_error, "unauthorized", true);
+    if (grant->is_revoked()) return reader.close(close_code::fatal_error, "unauthorized");
     if (!grant->covers(tail_entry.entry.run)) return;
   }
   for (const auto& frame : frames_of(tail_entry, reader.asked().payloads)) {
@@ -244,8 +246,7 @@ const std::vector<std::shared_ptr<const std::string>>& feed_server::frames_of(ta
 
 void feed_server::close_all(const boost::system::error_code& ec) {
   spdlog::error("feed_cannot_read reason={}", digd::quoted(ec.message()));
-  for (const auto& reader : std::vector(readers_))
-    reader->close(close_code::going_away, "the archive cannot be read", true);
+  for (const auto& reader : std::vector(readers_)) reader->close(close_code::going_away, "the archive cannot be read");
 }
 
 }  // namespace digd::daemon

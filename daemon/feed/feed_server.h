@@ -54,7 +54,6 @@ class feed_server {
   void wake();
   void forget(std::uint64_t run_number);  // the run was deleted: drops its entries from the shared tail
   const counters& counted() const { return counted_; }
-  counters& counted() { return counted_; }
 
   // Called by readers.
   void opened(feed_reader& reader);
@@ -85,6 +84,8 @@ class feed_server {
   void close_all(const boost::system::error_code& ec);
 
   const std::string path_;
+  counters counted_;  // a handler that is destroyed with the loop still counts
+  client_slots places_{max_readers, max_readers_of_client};
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::unique_ptr<archive::browser> reads_;
@@ -96,8 +97,6 @@ class feed_server {
   bool tail_known_ = false;
   std::atomic<bool> pump_posted_{false};
   bool stopping_ = false;
-  counters counted_;
-  client_slots places_{max_readers, max_readers_of_client};
   std::thread thread_;
 };
 

@@ -93,17 +93,21 @@ std::string listener::check_access(const config& c) const {
 
 std::string listener::change_access(const config& c) {
   if (std::string problem = check_access(c); !problem.empty()) return problem;
+  // The files may have changed since the check, so all are read before anything changes.
+  token_table tokens;
+  if (!c.tokens.empty()) {
+    if (std::string problem = token_table::read(c.tokens, tokens); !problem.empty()) return "tokens: " + problem;
+  }
   try {
-    authorizer_.set_users(users_named(c.unix_users));
-    const auto* file = adopted_ ? nullptr : std::get_if<unix_address>(&bound_);
-    if (file != nullptr && unix_) ::chmod(file->path.c_str(), c.unix_users.empty() ? 0600 : 0666);
+    auto users = users_named(c.unix_users);
     if (tls_) tls_->change(files_of(c.tls));
-  } catch (const std::runtime_error& e) {  // the files changed since the check
+    authorizer_.set_users(std::move(users));
+  } catch (const std::runtime_error& e) {
     return e.what();
   }
-  token_table tokens;
+  const auto* file = adopted_ ? nullptr : std::get_if<unix_address>(&bound_);
+  if (file != nullptr && unix_) ::chmod(file->path.c_str(), c.unix_users.empty() ? 0600 : 0666);
   if (c.tokens.empty()) return {};
-  if (std::string problem = token_table::read(c.tokens, tokens); !problem.empty()) return "tokens: " + problem;
   spdlog::info("tokens count={}", tokens.size());
   authorizer_.set_tokens(std::move(tokens));
   return {};

@@ -243,7 +243,8 @@ void end_threads(app& a) {
 next_step write_address(app& a) {
   const std::string bound = to_string(a.daemon->bound());
   const std::string draft = address_file(a) + ".new";
-  if (!(std::ofstream(draft) << bound << '\n')) throw std::runtime_error("cannot write " + digd::quoted(draft));
+  if (!(std::ofstream(draft) << bound << '\n' << std::flush))
+    throw std::runtime_error("cannot write " + digd::quoted(draft));
   ::chmod(draft.c_str(), 0666 & ~a.umask_before);  // not a secret: any user with access to the folder may find digd
   std::filesystem::rename(draft, address_file(a));
   spdlog::info("listening address={} data_dir={}", digd::quoted(bound), digd::quoted(a.settings.data_dir));

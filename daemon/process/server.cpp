@@ -82,6 +82,7 @@ server::server(config c)
       }) {}
 
 server::~server() {
+  for (const auto& thread : threads_) thread->abandon();  // they still run if `start` failed halfway
   operator_listener_.reset();
   listener_.reset();
   runs_.recovery.stopping = true;

@@ -46,6 +46,7 @@ class watch {
       if (ec) return;
       if (number != SIGHUP) {
         spdlog::info("stopping signal={}", number);
+        stopped_ = true;
         timer_.cancel();
         return;
       }
@@ -68,7 +69,7 @@ class watch {
     }
     timer_.expires_after(every_);
     timer_.async_wait([this](error_code ec) {
-      if (!ec) tick();
+      if (!ec && !stopped_) tick();  // a tick that is queued already is not cancelled
     });
   }
 
@@ -79,7 +80,7 @@ class watch {
   asio::signal_set& signals_;
   asio::steady_timer timer_;
   std::string message_;
-  bool hung_ = false;
+  bool hung_ = false, stopped_ = false;
 };
 
 }  // namespace

@@ -30,6 +30,12 @@ void engine_thread::join_thread() {
   if (thread_.joinable()) thread_.join();
 }
 
+void engine_thread::abandon() {
+  if (!thread_.joinable()) return;
+  context_.stop();
+  thread_.join();
+}
+
 void engine_thread::durable(std::span<const archive::durable> progress) {
   for (const archive::durable& run : progress) {
     if (const auto host = runs_.find(run.run_number)) host->durable(run.session, run.seq);

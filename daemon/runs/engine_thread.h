@@ -32,6 +32,8 @@ class engine_thread {
   std::size_t index() const { return index_; }
   void start();
   void join_thread();
+  // Ends the thread as soon as it can, with work left. Nothing if it does not run.
+  void abandon();
 
   registry& runs() { return runs_; }
   archiver& records() { return records_; }

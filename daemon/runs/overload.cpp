@@ -13,6 +13,7 @@
 
 #include "archive/reader.h"
 #include "base/quote.h"
+#include "base/thread_name.h"
 #include "daemon/access/authorizer.h"
 #include "daemon/access/memory_budget.h"
 #include "daemon/runs/engine_threads.h"
@@ -312,7 +313,10 @@ void overload::resume_runs() {
 
 void overload::start(std::function<void()> after_check) {
   after_check_ = std::move(after_check);
-  thread_ = std::thread([this] { work(); });
+  thread_ = std::thread([this] {
+    name_this_thread("overload");
+    work();
+  });
 }
 
 void overload::stop() {

@@ -13,7 +13,7 @@
 //   shrink_credits  a session is read only while it is at most 1/16 of its credits ahead of what is durable
 //   observe         at each check, digd finds the token that holds most memory and can free some. It closes the
 //                   heaviest connections of this token, or stops judging its heaviest runs and frees their graphs; the
-//                   events of such a run are delivered as is, and archived
+//                   events of such a run are delivered as is, and archived.
 //                   Once the action has ended, each engine thread resumes one such run at each check
 //   refuse          messages are refused with over_limit, except run_ended
 //

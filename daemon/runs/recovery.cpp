@@ -143,7 +143,8 @@ class replayer {
 
   bool take_own_line(const archive::stored_entry& e) {
     const std::optional<ingest::own_line> line = decoder_.own_line_of(e.frame);
-    if (!line || !ensure_host()) return fail("a line of digd's own cannot be read");
+    if (!line) return fail("a line of digd's own cannot be read");
+    if (!ensure_host()) return false;
     follows_current_semantics_ |= line->kind == ingest::record_kind::semantics && line->version == semantics_version;
     host_->inbox().follow(*line);
     return true;

@@ -48,7 +48,7 @@ class registry {
   }
 
   // ---- recovery. The first two before the thread starts.
-  // Of the numbers of runs with the same name, the latest first: that of the run; 0: each was deleted, or moved away.
+  // `numbers`: of the runs with one name, latest first. Returns the current run's; 0: all were deleted or moved away.
   std::uint64_t latest_of(const std::vector<std::uint64_t>& numbers) const;
   // An open run, to be read back.
   void expect(archive::stored_run run);
@@ -73,9 +73,9 @@ class registry {
   void remove(const std::string& name, std::function<void(removal)> done);
   // Nothing of a run that was removed is stored any longer.
   void erased(std::uint64_t number);
-  // For retention: the same, unless the run is in use, which is `busy`. In use is a run with a client, and one that has
-  // not ended, unless it received nothing since `quiet_since` (Unix milliseconds). `number`: of the stored run; a
-  // number that is unknown here is `removed`.
+  // As `remove`, for retention; `busy` if the run is in use. A run is in use while it has a client. A run that has not
+  // ended is also in use if it received something since `quiet_since` (Unix milliseconds). `number`: of the stored run;
+  // a number that is unknown here is `removed`.
   removal::result remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
   // Memory runs out: stops judging the token's heaviest runs and frees their graphs, until that frees `wanted` bytes.
   // Runs of less than `least` bytes stay.

@@ -146,8 +146,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void measure_latency(ingest::session_index s);
   void count(const ingest::record& record);
   void archive_joining(const join_request& request);
-  // Whether the session belongs to another token than this client's.
   bool has_room_for(const hello& greeting) const;
+  // Whether the session belongs to another token than this client's.
   bool is_foreign(const join_request& request) const;
   void push(archive::entry_ptr entry);
   void occupy(ingest::session_index s, join_request& request);

@@ -51,7 +51,7 @@ def test_the_answer_is_that_of_digctl(tmp_path):
         status, state = start(daemon)
         assert status == 200 and state["state"] in ("reading", "ranking", "done")
         state = finished(daemon)
-        assert state["state"] == "done", state
+        assert state["state"] == "done", repr(state)
         trace = tmp_path / "trace.jsonl"
         trace.write_bytes(ask(daemon, "GET", run_path("r1", "trace"))[1])
         command = [DIGCTL, "attribute", "chief", str(trace), "--format", "json", "--brief"]
@@ -108,7 +108,7 @@ def test_a_run_of_20000_events_is_ranked_within_a_tenth_of_the_limit(tmp_path):
         subprocess.run(sent, stdout=subprocess.DEVNULL, check=True, timeout=120)
         assert start(daemon, "long")[0] == 200
         state = finished(daemon, "long", within=120)
-        assert state["state"] == "done", state
+        assert state["state"] == "done", repr(state)
         assert len(state["answer"]["ranking"]) > 0
         assert state["ms"] < state["max_ms"] / 10, state["ms"]
 
