@@ -325,6 +325,44 @@ async def test_answers_are_inputs_of_the_next_activation_of_the_asking_agent(sha
     assert not read_run(shared_daemon, "core-asks/detections")["detections"]
 
 
+class Unprintable(Exception):
+    def __str__(self):
+        raise KeyError("no text")
+
+
+@pytest.mark.parametrize("mode", ["shadow", "enforce"])
+@async_test
+async def test_an_error_that_cannot_be_printed_reaches_the_caller(shared_daemon, mode):
+    async def raises(agent, message, reply, ctx):
+        raise Unprintable
+
+    # AutoGen's own task cannot print the error either; its exception stays unretrieved, as without digd.
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+    async with digd.Run(f"core-unprintable-{mode}", mode=mode, url=url_of(shared_daemon)) as run:
+        runtime = healing_runtime(run)
+        await worker(runtime, "clerk", raises, "x")
+        runtime.start()
+        with pytest.raises(Unprintable):
+            await runtime.send_message(Ask("Go."), AgentId("clerk", "default"))
+        await runtime.stop()
+
+
+@async_test
+async def test_a_program_that_waits_for_the_answer_can_always_be_cancelled():
+    async with digd.Run(url=unused_address(), linger_s=0) as run:
+        runtime = digd.autogen.Runtime(run)
+        with pytest.raises(asyncio.TimeoutError):
+            await runtime.answer(0.01)
+        waiting = asyncio.ensure_future(runtime.answer(30))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        runtime.state.settle("done")
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+        assert waiting.cancelled()
+
+
 @async_test
 async def test_without_a_daemon_a_runtime_behaves_as_without_digd(caplog):
     async with digd.Run("core-alone", url=unused_address()) as run:

@@ -36,8 +36,12 @@ def reaction_of(value: Any) -> Reaction:
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an error, as reported with a failed activation."""
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """The text of an error, as reported with a failed activation. Never raises: a program's own `__str__` may."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 class ActivationRecord:

@@ -24,14 +24,14 @@ def cancelled_text(agent: str, intervention: Intervention) -> str:
 
 
 class Cancelled(RuntimeError):
-    """Raised where an agent's work waits, when digd asks to cancel it. The text says why."""
+    """Raised to the caller of an agent's work that ended because digd asked to cancel it. The text says why."""
 
 
 class Cancellable(Generic[T]):
-    """Awaits a coroutine in the task of its caller. After `cancel`, the coroutine raises Cancelled where it waits.
+    """Awaits a coroutine in the task of its caller. `cancel` ends it as `Task.cancel` does, but raises Cancelled here.
 
-    It can clean up, or catch the exception and continue. Unlike with a cancelled task, its caller gets an
-    ordinary exception.
+    The coroutine gets a CancelledError where it waits, so that task groups and timeouts in it clean up. If it catches
+    this exception, it continues. Its caller gets an ordinary exception.
     """
 
     def __init__(self, work: Coroutine[Any, Any, T], before_cancel: Callable[[], None] | None = None) -> None:
@@ -39,53 +39,50 @@ class Cancellable(Generic[T]):
         self._work = work
         self._before_cancel = before_cancel
         self._task: asyncio.Task[Any] | None = None
-        self._text: str | None = None
-        self._is_thrown = False
+        self._requested: str | None = None  # the text of the first `cancel`
+        self._text: str | None = None  # the same, once the task has been cancelled for it
         self._is_done = False
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether `cancel` reached the coroutine while it ran."""
+        return self._text is not None
 
     def cancel(self, text: str) -> None:
         """Cancels the work. Any thread may call it; later calls do nothing."""
+        self._requested = self._requested or text  # set before the task is read: `__await__` does both the other way
         task = self._task
-        if task is None or self._is_done:
-            self._text = self._text or text
-        else:
-            task.get_loop().call_soon_threadsafe(self._interrupt, text)
+        if task is not None and not self._is_done:
+            task.get_loop().call_soon_threadsafe(self._interrupt)
 
-    def _interrupt(self, text: str) -> None:
+    def _interrupt(self) -> None:
         if self._task is not None and not self._is_done and self._text is None:
-            self._text = text
+            self._text = self._requested
             if self._before_cancel is not None:
                 self._before_cancel()
-            self._task.cancel()  # wakes the task; `__await__` replaces the CancelledError
+            self._task.cancel()  # `__await__` takes it back
 
     def __await__(self) -> Generator[Any, Any, T]:
         self._task = asyncio.current_task()
-        steps = self._work.__await__()
+        is_taken_back = False
         try:
-            if self._text is not None:
+            if self._requested is not None:
                 self._work.close()
-                raise Cancelled(self._text)
-            waiting = next(steps)
-            while True:
-                try:
-                    result = yield waiting
-                except GeneratorExit:
-                    steps.close()
-                    raise
-                except BaseException as error:
-                    waiting = steps.throw(self._replaced(error))
-                else:
-                    waiting = steps.send(result)
-        except StopIteration as stop:
-            value: T = stop.value
-            return value
+                raise Cancelled(self._requested)
+            return (yield from self._work.__await__())
+        except asyncio.CancelledError:
+            if self._text is None:
+                raise
+            is_taken_back = True
+            if self._take_back() > 0:  # the program cancelled the task too
+                raise
+            raise Cancelled(self._text) from None
         finally:
             self._is_done = True
+            if self._text is not None and not is_taken_back:
+                self._take_back()
 
-    def _replaced(self, error: BaseException) -> BaseException:
-        """The exception for the coroutine: Cancelled for our own cancellation, unless the program cancelled too."""
-        if self._text is None or self._is_thrown or not isinstance(error, asyncio.CancelledError):
-            return error
-        self._is_thrown = True
-        uncancel = getattr(self._task, "uncancel", None)  # not in Python 3.10
-        return error if uncancel is not None and uncancel() > 0 else Cancelled(self._text)
+    def _take_back(self) -> int:
+        """Takes our cancellation of the task back. Returns how many others the task has; 0 in Python 3.10."""
+        uncancel: Callable[[], int] | None = getattr(self._task, "uncancel", None)
+        return 0 if uncancel is None else uncancel()

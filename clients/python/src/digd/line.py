@@ -16,6 +16,7 @@ from typing import NamedTuple
 from .activation import Activation, error_text
 from .messages import Intervention, Json, Usage, Verdict, event_id
 from .run import Run
+from .waiting import wait_at_most
 
 MAX_MAIL = 64  # events that wait for one agent; the oldest is dropped first
 MAX_TEXT_CHARACTERS = 16384  # of a text in a payload
@@ -91,10 +92,7 @@ class Mail:
             if left_s <= 0:
                 return None
             self._woken_event.clear()
-            try:
-                await asyncio.wait_for(self._woken_event.wait(), left_s)
-            except asyncio.TimeoutError:
-                return None
+            await wait_at_most(self._woken_event.wait(), left_s)
         return agent
 
 

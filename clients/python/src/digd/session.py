@@ -11,13 +11,14 @@ import logging
 import random
 import ssl as tls
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from .conversation import Conversation, Phase, Ticket
 from .messages import Intervention, Json, Message, Verdict
 from .options import Address, parse_address
 from .transport import Link, Refused, connect
+from .waiting import wait_at_most
 
 log = logging.getLogger("digd")
 
@@ -31,13 +32,6 @@ MAX_MISSING_DAEMONS = 64
 _missing_daemons: set[str] = set()  # addresses without a daemon, each logged once
 _silent_until: dict[str, float] = {}  # by address: only one run waits for a daemon that accepts and never answers
 USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")
-
-
-async def _wait_at_most(work: Awaitable[object], seconds: float) -> None:
-    try:
-        await asyncio.wait_for(work, seconds)
-    except asyncio.TimeoutError:
-        pass
 
 
 @dataclass
@@ -155,13 +149,13 @@ class Session:
                 break
             self._idle.clear()  # the pump sets it; more messages may be queued before this coroutine resumes
             self._schedule_pump()
-            await _wait_at_most(self._idle.wait(), min(left_s, MAX_FIRST_CONNECTION_S) if at_end else left_s)
+            await wait_at_most(self._idle.wait(), min(left_s, MAX_FIRST_CONNECTION_S) if at_end else left_s)
         return self.conversation.idle
 
     async def _await_first_connection(self, within_s: float) -> None:
         """Waits for the outcome of the first attempt. The time counts from the attempt's start, not from the call."""
         left_s = MAX_FIRST_CONNECTION_S - (time.monotonic() - self._started_at)
-        await _wait_at_most(self._first_attempt_done.wait(), min(within_s, max(left_s, MIN_FIRST_CONNECTION_S)))
+        await wait_at_most(self._first_attempt_done.wait(), min(within_s, max(left_s, MIN_FIRST_CONNECTION_S)))
         if self.conversation.phase is Phase.CONNECTING and left_s <= within_s:
             address = str(self.target.address)
             if address in _silent_until or len(_silent_until) < MAX_MISSING_DAEMONS:

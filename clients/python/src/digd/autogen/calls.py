@@ -11,6 +11,7 @@ from typing import Any
 
 from autogen_core import Agent, MessageContext, TopicId
 
+from ..activation import error_text
 from ..cancellation import GIVEN_BACK_TEXT, UNDELIVERED_TEXT, Cancelled
 from ..line import MAX_ROUNDS, InputEvent, GivenBack, quoted, text_payload
 from ..messages import Intervention, Verdict, event_id
@@ -133,7 +134,7 @@ class Calls:
             return
         to = [call.caller.agent] if call.caller is not None else []
         with self._runtime.holding():
-            event = await line.end_failed(error, text_payload(f"{type(error).__name__}: {error}"), to)
+            event = await line.end_failed(error, text_payload(error_text(error)), to)
         if to:
             self._runtime.answer_request(call.message_id, event)
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from autogen_agentchat import conditions
 from autogen_agentchat.base import AndTerminationCondition, OrTerminationCondition, TaskResult, Team
 from autogen_agentchat.messages import (BaseChatMessage, HandoffMessage, TextMessage, ToolCallExecutionEvent,
                                         ToolCallRequestEvent)
-from autogen_agentchat.teams._group_chat._events import GroupChatAgentResponse, GroupChatStart
+from autogen_agentchat.teams._group_chat._events import (GroupChatAgentResponse, GroupChatError, GroupChatStart,
+                                                        SerializableException)
 from autogen_agentchat.teams._group_chat._swarm_group_chat import SwarmGroupChatManager
+from autogen_core import DefaultTopicId, MessageContext
 
+from ..activation import error_text
+from ..cancellation import Cancelled
 from ..line import NOTE, text_payload
 from ..messages import Usage
 from ..session import log
@@ -131,10 +136,24 @@ def _leaves(condition: Any) -> list[Any]:
     return [condition]
 
 
+async def speak(line: AgentLine, agent: Any, message: Any, ctx: MessageContext) -> Any:
+    """Awaits a participant's turn. If digd cancels it, ends the chat as AutoGen does after an error of a participant.
+
+    AutoGen does not end a chat for a CancelledError.
+    """
+    try:
+        return await line.do(partial(agent.on_message, message), ctx)
+    except Cancelled as error:
+        if line.was_cancelled:
+            notice = GroupChatError(error=SerializableException.from_exception(error))
+            await agent.publish_message(notice, topic_id=DefaultTopicId(type=agent._parent_topic_type))
+        raise
+
+
 async def fail(line: AgentLine, error: BaseException) -> None:
     """Ends the line of a speaker whose turn failed. The chat fails too, so its inputs are not open work."""
     await line.begin(line.agent)
-    await line.end_failed(error, text_payload(f"{type(error).__name__}: {error}"))
+    await line.end_failed(error, text_payload(error_text(error)))
 
 
 async def emit_as_notices(pending: list[Utterance]) -> None:

@@ -159,6 +159,7 @@ class AgentLine(Line):
     """An agent's line of work that can end with a notice, or with an error, and that digd can cancel."""
 
     work: Cancellable[Any] | None = None
+    was_cancelled = False  # digd ended the work of the last call
 
     async def do(self, call: Callable[[MessageContext], Coroutine[Any, Any, Any]], ctx: MessageContext) -> Any:
         """Awaits the agent's work. An intervention can end it if the run's mode allows it, with all that is linked to
@@ -166,11 +167,11 @@ class AgentLine(Line):
         if not self.run.heals:
             return await call(ctx)
         token = CallToken(ctx.cancellation_token)
-        self.work = Cancellable(call(replace(ctx, cancellation_token=token)), token.cancel_alone)
+        work = self.work = Cancellable(call(replace(ctx, cancellation_token=token)), token.cancel_alone)
         try:
-            return await self.work
+            return await work
         finally:
-            self.work = None
+            self.work, self.was_cancelled = None, work.is_interrupted
 
     def cancel(self, intervention: Intervention) -> None:
         """Ends the work of the open activation if the intervention names it."""

@@ -13,7 +13,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from autogen_agentchat.base import TaskResult, Team
@@ -29,8 +28,8 @@ from ..cancellation import UNDELIVERED_TEXT
 from ..line import MAX_ROUNDS, NOTE, InputEvent, text_payload
 from ..messages import Intervention, Verdict, event_id
 from .conversation import (Utterance, emit_as_notices, fail, has_worked, is_swarm, name_of_speaker, reads_text,
-                           takes_for_answer, text_before_turn, text_of_messages, text_of_response, text_of_result,
-                           usage_of, would_stop)
+                           speak, takes_for_answer, text_before_turn, text_of_messages, text_of_response,
+                           text_of_result, usage_of, would_stop)
 from .flow import AgentLine, consume_without_call
 from .host import Host
 from .speaking import Turn, current_turn
@@ -334,7 +333,7 @@ class Chats:
         turn = Turn(line)
         token = current_turn.set(turn)
         try:
-            response = await line.do(partial(agent.on_message, message), ctx)
+            response = await speak(line, agent, message, ctx)
         except BaseException as error:
             await fail(line, error)
             raise

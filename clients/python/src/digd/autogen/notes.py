@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from autogen_core.models import SystemMessage, UserMessage
 from pydantic import BaseModel
 
+from ..activation import error_text
 from ..line import NOTE
 
 Message = TypeVar("Message")
@@ -60,7 +61,7 @@ def wrapping_errors(add_note: AddNote) -> AddNote:
         except NoPlaceForNote:
             raise
         except Exception as error:
-            raise NoPlaceForNote(f"add_note raised {type(error).__name__}: {error}") from error
+            raise NoPlaceForNote(f"add_note raised {error_text(error)}") from error
 
     return try_note
 

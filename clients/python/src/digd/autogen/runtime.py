@@ -23,6 +23,7 @@ from ..cancellation import UNDELIVERED_TEXT, Cancelled
 from ..line import InputEvent, GivenBack, Mail, text_payload
 from ..messages import Intervention, Outcome, Verdict
 from ..run import Run
+from ..waiting import wait_at_most
 from .agents import DIRECT, Traits, all_absorb, id_of, name_of, traits_of
 from .calls import Calls, HandlerCall, current
 from .delivery import WatchedAgent, delivering
@@ -121,7 +122,8 @@ class Runtime(SingleThreadedAgentRuntime):
 
     async def answer(self, within_s: float | None = None) -> Any:
         """Waits for the final answer. Raises asyncio.TimeoutError after `within_s` seconds."""
-        await asyncio.wait_for(self.state.answered.wait(), within_s)
+        if not await wait_at_most(self.state.answered.wait(), within_s):
+            raise asyncio.TimeoutError
         return self.state.answer
 
     # ---- teams
@@ -168,10 +170,7 @@ class Runtime(SingleThreadedAgentRuntime):
         if self._run_context is not None and not self.is_off and self.digd_run.heals:
             await self.holding.wait_until_idle(self._message_queue)
             if self.wait_for_healing_ms and self._answers:
-                try:
-                    await self.answer(self.wait_for_healing_ms / 1000)
-                except asyncio.TimeoutError:
-                    pass
+                await wait_at_most(self.state.answered.wait(), self.wait_for_healing_ms / 1000)
                 await self.holding.wait_until_idle(self._message_queue)
         await super().stop_when_idle()
 

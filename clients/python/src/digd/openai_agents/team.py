@@ -21,6 +21,7 @@ from ..activation import error_text
 from ..cancellation import UNDELIVERED_TEXT, Cancelled
 from ..messages import Intervention, Verdict, event_id
 from ..run import Run
+from ..waiting import wait_at_most
 from .conversation import DECLARED_ENDS, Conversation, current
 from .feed import Feed
 from .notes import InputEvent, HandoffGivenBack, name_of, note_item, payload
@@ -360,9 +361,10 @@ class Team:
         waiting_run: Future[Intervention] = Future()
         self._waiting_runs.append(waiting_run)
         try:
-            intervention = await asyncio.wait_for(asyncio.wrap_future(waiting_run), self._wait_s)
-        except asyncio.TimeoutError:
-            return None
+            offered = asyncio.wrap_future(waiting_run)
+            if not await wait_at_most(offered, self._wait_s):
+                return None
+            intervention = offered.result()
         finally:
             if waiting_run in self._waiting_runs:
                 self._waiting_runs.remove(waiting_run)
