@@ -8,7 +8,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Union
 
+from .activation import error_text
 from .messages import Intervention, Redact, redacted
+from .waiting import wait_at_most
 
 log = logging.getLogger("digd")
 
@@ -19,8 +21,10 @@ Applied = Union[bool, str, None]
 Handler = Callable[[Intervention], Union[Applied, Awaitable[Applied]]]
 """Carries out an intervention.
 
-It returns None or True for success, False if it cannot carry the intervention out, or a value of the protocol's
-`applied`. An exception counts as `failed`.
+`digd.Run` calls it on the run's event loop, `digd.sync.Run` in a thread of its own; the next handler waits for it. It
+returns None or True for success, False if it cannot carry the intervention out (`unsupported`), or a value of the
+protocol's `applied`. An exception counts as `failed`, and so does a handler that takes over MAX_HANDLER_S seconds; a
+coroutine is then cancelled.
 """
 
 APPLIED_BY_ACTION = {"create": "created", "inject": "injected", "reroute": "rerouted", "cancel": "cancelled"}
@@ -79,15 +83,24 @@ class InterventionQueue:
 
     async def _call_handler(self, intervention: Intervention) -> tuple[str, str | None]:
         handler = self.handler(intervention.action)
+        task: asyncio.Future[Any] | None = None
         try:
             result: Any = handler(intervention) if handler is not None else False
             if inspect.isawaitable(result):
-                result = await asyncio.wait_for(result, MAX_HANDLER_S)
-        except asyncio.TimeoutError:
-            return "failed", f"the handler took over {MAX_HANDLER_S:g} s"
+                task = asyncio.ensure_future(result)
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # marks it as retrieved
+                if not await wait_at_most(task, MAX_HANDLER_S):
+                    return "failed", f"the handler took over {MAX_HANDLER_S:g} s"
+                if task.cancelled():
+                    return "failed", "the handler was cancelled"
+                result = task.result()
+        except asyncio.CancelledError:
+            if task is not None:
+                raise  # the run ends
+            return "failed", "the handler was cancelled"
         except Exception as error:
             log.warning("digd: the handler of intervention %s raised", intervention.id, exc_info=True)
-            return "failed", str(redacted(f"{type(error).__name__}: {error}"[:2000], self._redact))
+            return "failed", str(redacted(error_text(error)[:2000], self._redact))
         if isinstance(result, str):
             return result, None
         if result is False:

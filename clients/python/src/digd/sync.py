@@ -7,6 +7,7 @@ has arrived, at the latest at the verdict deadline.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import threading
 import weakref
@@ -324,7 +325,20 @@ def _run_without_loop(work: Coroutine[Any, Any, T]) -> Future[T]:
 
 
 def _in_thread(handler: Callable[[Intervention], Applied]) -> Handler:
+    """Each call has a daemon thread: the threads of an executor are joined at exit, which a blocked handler delays."""
+
     async def call(intervention: Intervention) -> Applied:
-        return await asyncio.to_thread(handler, intervention)
+        outcome: Future[Applied] = Future()
+        context = contextvars.copy_context()
+
+        def work() -> None:
+            if outcome.set_running_or_notify_cancel():
+                try:
+                    outcome.set_result(context.run(handler, intervention))
+                except BaseException as error:
+                    outcome.set_exception(error)
+
+        threading.Thread(target=work, name="digd handler", daemon=True).start()
+        return await asyncio.wrap_future(outcome)
 
     return call
