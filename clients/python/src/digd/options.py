@@ -5,12 +5,14 @@ Bad values raise ValueError when the run is constructed, so that a typo cannot l
 
 from __future__ import annotations
 
+import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from .messages import Mode
+from .messages import Json, Mode
 
 DEFAULT_ADDRESS = "127.0.0.1:7344"
 MODES: tuple[str, ...] = get_args(Mode)
@@ -73,6 +75,15 @@ def refuse_negative(**limits: float | None) -> None:
     for name, limit in limits.items():
         if limit is not None and limit < 0:
             raise ValueError(f"{name}: expected a number from 0, got {limit!r}")
+
+
+def refuse_no_json(hello: Mapping[str, Json]) -> None:
+    """Raises ValueError for the first setting that JSON cannot express: no daemon would ever get such a hello."""
+    for name, value in hello.items():
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{name}: expected what JSON can express ({error})") from None
 
 
 def requested_mode(mode: str | None) -> Mode | None:

@@ -14,6 +14,7 @@ from typing import Any, Union, overload
 
 from .activation import Activation, reaction_of
 from .conversation import Conversation, count
+from .forks import abandon_in_child
 from .healing import HealingRecord
 from .interventions import APPLIED_BY_ACTION, Handler, InterventionQueue
 from .messages import (
@@ -40,7 +41,7 @@ from .messages import (
     started_message,
     usage_message,
 )
-from .options import bearer_token, daemon_address, refuse_negative, requested_mode
+from .options import bearer_token, daemon_address, refuse_negative, refuse_no_json, requested_mode
 from .run_state import RunState
 from .session import Session, Target
 from .version import __version__
@@ -80,6 +81,8 @@ class Run(RunState):
         dropped; a `gap` reports them.
     linger_s: how long `close` waits for the last ack. Without a connection it waits only as long as for the first one.
     end_on_exit: False leaves `run_ended` to another session.
+    tls_context: for wss://. None: the system's certificate authorities.
+    client: the name and version of the program that reports, for the hello. Adapters pass their own.
     """
 
     def __init__(
@@ -142,6 +145,8 @@ class Run(RunState):
             labels=labels,
             witness=witness or None,
         )
+        if self._mode != "off":
+            refuse_no_json({**hello, "capabilities": capabilities})
         self._conversation = Conversation(
             hello,
             hold=hold,
@@ -164,6 +169,7 @@ class Run(RunState):
         """Begins to connect. `async with` calls it; adapters that cannot use that call `open` and `close`."""
         if self._mode != "off":
             self._session.start(self._before_hello)
+            abandon_in_child(self)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -216,14 +216,17 @@ class Session:
                     error,
                 )
             except Exception as error:  # no error of a socket may reach the run
+                if link is not None:
+                    link.abort()
                 self._warn(str(error) or type(error).__name__)
             self._link = None
             self._on_connection_lost(link)
-            self._first_attempt_done.set()
             self._pump()
-            if self._has_moved:
+            if self._has_moved and not self.conversation.closed:
                 self._has_moved = False
-            elif not self.conversation.closed:
+                continue  # the first attempt ends with the connection to the daemon that has the run
+            self._first_attempt_done.set()
+            if not self.conversation.closed:
                 self.target = replace(self.target, address=self._first_address)
                 await asyncio.sleep(self.backoff.next_s())
 
@@ -255,7 +258,8 @@ class Session:
             was_up = self.conversation.phase is Phase.UP
             self.conversation.disconnected(time.monotonic())
             if was_up:
-                self._warn(f"the connection was closed ({code})")
+                closed = f"the daemon closed the connection with code {code}"
+                self._warn("the connection was lost" if code is None else closed)
 
     def _warn(self, reason: str) -> None:
         """Logs once for all runs of the process that a daemon is missing. A connection allows the next log line."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import os
+import sys
 import threading
-import weakref
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from types import TracebackType
@@ -19,13 +19,13 @@ from typing import Any, Callable, TypeVar
 from . import run as asynchronous
 from .activation import ActivationRecord, error_text
 from .conversation import Counters
+from .forks import abandon_in_child
 from .interventions import Applied, Handler
 from .messages import Event, EventLike, Intervention, Json, Mode, Outcome, Usage, Verdict
 
 T = TypeVar("T")
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
-_open_runs: weakref.WeakSet[Run] = weakref.WeakSet()
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
@@ -38,16 +38,22 @@ def background_loop() -> asyncio.AbstractEventLoop:
         return _loop
 
 
-def _abandon_after_fork() -> None:
-    """A forked child has no background thread: it abandons the parent's runs, and new runs start a new thread."""
+def is_on_background_loop() -> bool:
+    """Whether the caller runs on the loop of `background_loop`, which must not wait for itself."""
+    try:
+        return asyncio.get_running_loop() is _loop
+    except RuntimeError:
+        return False
+
+
+def _forget_loop_after_fork() -> None:
+    """A forked child has no background thread: `forks` abandons the parent's runs, and new runs start a new thread."""
     global _loop, _lock
     _loop, _lock = None, threading.Lock()
-    for run in list(_open_runs):
-        run.aio.abandon("forked")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon_after_fork)
+    os.register_at_fork(after_in_child=_forget_loop_after_fork)
 
 
 class Activation(ActivationRecord):
@@ -127,8 +133,6 @@ class Run:
     def open(self) -> None:
         """Begins to connect. `with` calls it; programs that cannot use that call `open` and `close`."""
         self._call_on_loop(self.aio.open)
-        if self.aio.mode != "off":
-            _open_runs.add(self)
 
     def begin(self) -> None:
         """As `open`, but does not wait for the background thread: the caller may be on an event loop."""
@@ -138,12 +142,11 @@ class Run:
 
         self.submit(open_())
         if self.aio.mode != "off":
-            _open_runs.add(self)
+            abandon_in_child(self.aio)  # a fork may come before the background thread opens the run
 
     def close(self, error: BaseException | None = None) -> None:
         """Reports the end of the run unless another session does, waits for the last ack, and disconnects."""
         self._run_on_loop(self.aio.close(error))
-        _open_runs.discard(self)
 
     def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
         """Reports the end of the run. Later messages are not reported."""
@@ -292,12 +295,14 @@ class Run:
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Runs a coroutine of `self.aio` on the background loop. For adapters that serve threads and event loops."""
+        if sys.is_finalizing() and self.aio.mode != "off":
+            self.aio.abandon("disconnected")  # the interpreter has stopped the background thread
         if self.aio.mode == "off":
             return _run_without_loop(work)
         return asyncio.run_coroutine_threadsafe(work, background_loop())
 
     def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        if threading.current_thread().name == "digd":
+        if is_on_background_loop():
             work.close()
             raise RuntimeError("digd.sync called from the event loop's own thread; use digd.Run there")
         return self.submit(work).result()

@@ -74,8 +74,9 @@ class Link(asyncio.Protocol):
             return
         try:
             if self.opened.done() and not self.opened.cancelled() and self.opened.exception() is None:
-                self._ws.send_close(1000)
-                self._flush()
+                if self._ws.state is State.OPEN:  # else the daemon is closing it, and `send_close` would raise
+                    self._ws.send_close(1000)
+                    self._flush()
                 await asyncio.wait([self.lost], timeout=within_s)
         finally:  # also if this task is cancelled while it waits
             self._transport.abort()

@@ -44,7 +44,7 @@ class Feed:
     @property
     def loop(self) -> asyncio.AbstractEventLoop | None:
         """The loop of the run; None while the run is not open or if its mode is `off`."""
-        return getattr(self.run._session, "_loop", None)
+        return None if self.run.mode == "off" else getattr(self.run._session, "_loop", None)
 
     @property
     def heals(self) -> bool:
