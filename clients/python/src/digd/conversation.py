@@ -20,7 +20,7 @@ from __future__ import annotations
 import enum
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from .holds import Hold, decided, timed_out
@@ -48,12 +48,12 @@ class Ticket:
     """A message that blocks events, until `verdicts` is set."""
 
     blocked: tuple[Blocked, ...]
-    deadline: float
+    deadline: float  # in seconds of the monotonic clock, as all times here
     fails_closed: bool = False  # a submit event of a fail-closed run waits for its deadline even without a connection
     seq: int = 0
-    verdicts: tuple[Verdict, ...] | None = None
+    verdicts: tuple[Verdict, ...] | None = None  # in the daemon's order, which may differ from that of `blocked`
     holds: dict[str, Hold] = field(default_factory=dict)  # by event: those that wait for a person
-    judged: dict[str, Verdict] = field(default_factory=dict)  # by event, while others of the message wait for a person
+    judged: dict[str, Verdict] = field(default_factory=dict)  # by event in the daemon's order, while others are held
     queued: QueuedMessage | None = None  # None: the message was dropped
 
 
@@ -94,6 +94,7 @@ class Conversation:
         self.no_hold_reason: str | None = None if hold else "unheld"  # if set, no message waits for a verdict
         self.fail_closed_s = fail_closed_s
         self.max_added_s = max_added_s  # limit on the total hold time; messages held at the same time count once
+        self.counts_added_time: Callable[[], bool] = lambda: True  # False while nothing waits for the verdicts
         self._added_s = 0.0
         self._held_since: float | None = None
         self.window = Window(max_bytes=max_buffer_bytes)
@@ -131,7 +132,7 @@ class Conversation:
         fails_closed = submits and self.fail_closed_s > 0
         wait_s = max(self.deadline_s, self.fail_closed_s) if fails_closed else self.deadline_s
         ticket = Ticket(report.blocked, now + wait_s, fails_closed)
-        if self.max_added_s is not None:
+        if self.max_added_s is not None and self.counts_added_time():
             self._update_added_time(now)
             ticket.deadline = min(ticket.deadline, now + self.max_added_s - self.added_s(now))
         reason = self._no_wait_reason(ticket, now)
@@ -149,7 +150,7 @@ class Conversation:
         else:
             ticket.queued.ticket = ticket
             (self._fail_closed if fails_closed else self._pending)[ticket] = None
-            if self._held_since is None:
+            if self._held_since is None and self.counts_added_time():
                 self._held_since = now
         return ticket
 
@@ -166,7 +167,8 @@ class Conversation:
 
     def _is_added_time_spent(self, now: float) -> bool:
         tolerance_s = 1e-6  # sums of floating-point times are inexact
-        return self.max_added_s is not None and self.added_s(now) > self.max_added_s - tolerance_s
+        is_spent = self.max_added_s is not None and self.added_s(now) > self.max_added_s - tolerance_s
+        return is_spent and self.counts_added_time()
 
     def _no_wait_reason(self, ticket: Ticket, now: float) -> str | None:
         if self.no_hold_reason is not None:
@@ -258,7 +260,7 @@ class Conversation:
         if ticket.holds:
             ticket.deadline = min(h.deadline for h in ticket.holds.values())
         else:
-            self._settle(ticket, tuple(ticket.judged[b.event] for b in ticket.blocked))
+            self._settle(ticket, tuple(ticket.judged.values()))
 
     # ---- frames from the daemon
 
@@ -267,14 +269,14 @@ class Conversation:
         try:
             message = json.loads(frame)
             handle = self._handlers.get(message["type"])
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             self._count_error("unreadable")
             return
         self._missed_deadlines = 0
         if handle is not None:
             try:
                 handle(self, message, now)
-            except (TypeError, KeyError, ValueError, AttributeError):
+            except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
                 self._count_error("unreadable")
             self._update_added_time(now)
 
@@ -306,25 +308,26 @@ class Conversation:
             self.counters.second_verdicts += 1
             return
         blocked = {b.event: b for b in ticket.blocked}
-        verdicts: list[Verdict] = []
+        judged: dict[str, Verdict] = {}
         for frame in message["verdicts"]:
-            held = blocked.pop(frame["event"], None)
-            if held is None:
+            held = blocked.get(frame["event"])
+            if held is None or held.event in judged:
                 continue
-            verdicts.append(held.judged(frame))
+            verdict = judged[held.event] = held.judged(frame)
             if frame["action"] != "hold":
                 continue
             if self.passes_holds:
-                verdicts[-1] = held.passed(verdicts[-1], frame)
+                judged[held.event] = held.passed(verdict, frame)
             else:
                 # The daemon ends the hold; its own clock may be a little behind.
                 deadline = now + float(frame["hold_ms"]) / 1000 + self.deadline_s
-                ticket.holds[held.event] = Hold(str(frame["hold"]), verdicts[-1], frame.get("on_timeout"), deadline)
-        verdicts += [b.as_is("error:no_verdict") for b in blocked.values()]
+                ticket.holds[held.event] = Hold(str(frame["hold"]), verdict, frame.get("on_timeout"), deadline)
+        for event, held in blocked.items():
+            judged.setdefault(event, held.as_is("error:no_verdict"))
         if not ticket.holds:
-            self._settle(ticket, tuple(verdicts))
+            self._settle(ticket, tuple(judged.values()))
             return
-        ticket.judged = {v.event: v for v in verdicts}
+        ticket.judged = judged
         ticket.deadline = min(h.deadline for h in ticket.holds.values())
         self._pending.pop(ticket, None)
         self._fail_closed.pop(ticket, None)
@@ -339,14 +342,13 @@ class Conversation:
     def _on_intervention(self, message: Mapping[str, Json], now: float) -> None:
         intervention = Intervention.of(message)
         if intervention.id not in self._known_interventions:
-            if intervention.id.startswith("hold:"):
-                self._known_interventions[intervention.id] = None
-                self._on_hold_end(intervention, now)
-                return
             self._known_interventions[intervention.id] = None
             while len(self._known_interventions) > MAX_KNOWN_INTERVENTIONS:
                 self._known_interventions.popitem(last=False)
-            self._interventions.append(intervention)
+            if intervention.id.startswith("hold:"):
+                self._on_hold_end(intervention, now)
+            else:
+                self._interventions.append(intervention)
             return
         self.counters.repeated_interventions += 1
         outcome = self._known_interventions[intervention.id]

@@ -284,6 +284,10 @@ class Run(RunState):
         else:
             self._is_shadow_late = True
 
+    def count_added_time_in_enforce(self) -> None:
+        """For adapters that wait for verdicts only in `enforce`: in other modes no time counts for `max_added_ms`."""
+        self._conversation.counts_added_time = lambda: self._enforces and not self._is_shadow_late
+
     def pass_holds(self) -> None:
         """For adapters that keep held events themselves: calls return the verdict `hold` and wait for no decision."""
         self._conversation.passes_holds = True
@@ -464,7 +468,8 @@ class Run(RunState):
         if self._conversation.no_hold_reason == "max_added_ms":
             self._healing.log_unheld(self._conversation.max_added_s or 0)
         if self._is_shadow_late or self._healing.is_stopped:
-            verdicts = tuple(map(self._without_healing, ticket.blocked, verdicts))
+            blocked = {b.event: b for b in ticket.blocked}
+            verdicts = tuple(self._without_healing(blocked[v.event], v) for v in verdicts)
         for verdict in verdicts:
             if verdict.as_is is None and verdict.action != "deliver":
                 self._healing.add(verdict.detections)

@@ -31,6 +31,11 @@ class RunState:
         is_stopped = self._healing.is_stopped or self._conversation.no_hold_reason == "max_added_ms"
         if self._is_shadow_late or self._mode == "off" or self._conversation.closed or is_stopped:
             return False
+        return self._enforces
+
+    @property
+    def _enforces(self) -> bool:
+        """Whether the mode lets verdicts change something; before the welcome, whether it may."""
         mode = self._mode if self.welcome is None else self.welcome.get("mode", self._mode)
         return mode in (None, "enforce")
 

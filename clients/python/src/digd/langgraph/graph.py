@@ -70,6 +70,7 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
         settings["limits"] = {"stalled_ms": NEVER_MS, **(settings.get("limits") or {})}
         settings["capabilities"] = {"create": can_wake, "hold": True, **(settings.get("capabilities") or {})}
         run = sync.Run(run_id, [n for n in self.nodes if n not in (START, HOLD_NODE)], client=CLIENT, **settings)
+        run.aio.count_added_time_in_enforce()
         if options.holds == "interrupt" and can_interrupt(self.checkpointer, config):
             run.aio.pass_holds()
         watch = Watch(run, options, self.nodes, can_wake)

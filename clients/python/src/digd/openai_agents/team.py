@@ -94,6 +94,7 @@ class Team:
         aio.ask_for(limits={"stalled_ms": MAX_STALLED_MS} if is_main else None, rules=WORK_ONLY if is_main else None,
                     healing=None if max_returns_per_agent is None else {"max_returns_per_agent": max_returns_per_agent},
                     capabilities={"hold": True}, max_added_ms=max_added_ms)
+        aio.count_added_time_in_enforce()
         aio.on_intervention("cancel")(self.steps.cancel)
         if self._wait_s > 0:
             aio.on_intervention("create")(self._offer_intervention)
