@@ -272,6 +272,14 @@ class Run:
         """Reports that a verdict was carried out or, with `as_is`, why it was not."""
         self._call_on_loop(lambda: self.aio.applied(event, verdict, as_is=as_is))
 
+    def submit_applied(self, event: EventLike, verdict: Verdict, *, as_is: str | None = None) -> None:
+        """As `applied`, but does not wait for the background thread: the caller may be on an event loop."""
+
+        async def report() -> None:
+            self.aio.applied(event, verdict, as_is=as_is)
+
+        self.submit(report())
+
     def gap(self, dropped: int, *, ts: int | None = None) -> None:
         """Reports that the program itself lost this many observations."""
         self._call_on_loop(lambda: self.aio.gap(dropped, ts=ts))

@@ -59,7 +59,7 @@ class InstrumentedGraph(CompiledStateGraph[Any, Any, Any, Any]):
 
     def _begin(self, config: RunnableConfig | None) -> Watch:
         options = self._digd
-        run_id = options.run_id(config or {}) if options.run_id else f"{self.name}-{uuid.uuid4().hex[:12]}"
+        run_id = str(options.run_id(config or {})) if options.run_id else f"{self.name}-{uuid.uuid4().hex[:12]}"
         can_wake = bool(self.checkpointer) and options.wait_for_healing_ms > 0
         settings = dict(options.run)
         around = current_watch.get()
@@ -149,7 +149,7 @@ def _without_hold_node(graph: Graph) -> Graph:
 
 def _wait_for_end(ended: Future[None]) -> None:
     """Waits until digd has the end of a run."""
-    if not sys.is_finalizing():
+    if not sys.is_finalizing() and not sync.is_on_background_loop():  # the collector may end a stream in any thread
         concurrent.futures.wait([ended], MAX_END_S)
 
 
@@ -258,6 +258,7 @@ def instrument(
     if resolved == "off":
         _release(graph)
         return graph
+    sync.Run("check", [], client=CLIENT, **{**run, "mode": resolved})  # raises for any other wrong argument
     options = Options(
         inject,
         None if submits is None else frozenset(submits),

@@ -60,7 +60,7 @@ class Watch:
         self._is_answering = False
         self._can_read: dict[str, bool] = {}
         self._is_stopped = False
-        self._wake_requests: queue.Queue[Intervention] = queue.Queue()
+        self._wake_requests: queue.Queue[Intervention | None] = queue.Queue()
 
     # ---- connection with LangGraph
 
@@ -115,7 +115,7 @@ class Watch:
                     if changed is input:
                         execution.unread_verdicts.append(item.verdict)
                     else:
-                        self.run.applied(item.event, item.verdict)
+                        self.run.submit_applied(item.event, item.verdict)
                 input = changed
         if any(m.verdict for m in mail):  # a retry gets the texts again, but reports nothing
             self._mail_by_task[task.id] = [replace(m, verdict=None) for m in mail]
@@ -169,13 +169,8 @@ class Watch:
             is_at_rest = ends and self._at_rest(execution.task)
             if is_at_rest:
                 self._report_unseen_tasks()
-            answers = (
-                is_at_rest
-                and not self._ended_branches
-                and not self._is_answering
-                and not self.is_answered
-                and self._may_answer(execution.node)
-            )
+            has_answer = self._ended_branches or self._is_answering or self.is_answered
+            answers = is_at_rest and not has_answer and self._may_answer(execution.node)
             if ends:
                 plan.outputs.append(self._end_branch(execution, value, answers))
             self._is_answering = self._is_answering or answers
@@ -192,13 +187,13 @@ class Watch:
                         usage=usage_of(value, execution.task.input),
                     )
                 )
+            self._open_executions.pop(execution.task.id, None)  # its end is reported, even if the wait is cancelled
         verdicts = (yield future) if self.run.heals else None
         with self.lock:
             if execution.notes.asked:
                 self._can_read[execution.node] = True  # it can read later texts too
             self._apply_verdicts(execution, plan, verdicts)
             self._report_unread(execution)
-            self._open_executions.pop(execution.task.id, None)
             self._finished_tasks.add(execution.task.id)
             if answers:
                 self._is_answering = False
@@ -254,7 +249,7 @@ class Watch:
                     execution.task.writes.append(hold_write(self.run.id, execution.node, verdict, writes))
                 continue
             if reason is not None:
-                self.run.applied(verdict.event, verdict, as_is=reason)
+                self.run.submit_applied(verdict.event, verdict, as_is=reason)
             kept.update(w[0] for w in writes)
             for w in writes:
                 self._post(w, verdict, plan.holders)
@@ -262,7 +257,7 @@ class Watch:
             internals.drop_writes(execution.task, dropped, kept)
         for verdict in restarts:
             self._restart_nodes(execution.task, verdict)
-            self.run.applied(verdict.event, verdict)
+            self.run.submit_applied(verdict.event, verdict)
 
     def _post(self, write: Write, verdict: Verdict, holders: frozenset[str]) -> None:
         node = internals.target_of(write)
@@ -290,10 +285,8 @@ class Watch:
 
     def _report_unread(self, execution: NodeExecution) -> None:
         for verdict in execution.unread_verdicts:
-            if execution.notes.asked and execution.notes.texts:
-                self.run.applied(verdict.event, verdict)
-            else:
-                self.run.applied(verdict.event, verdict, as_is=CANNOT_READ)
+            is_read = execution.notes.asked and execution.notes.texts
+            self.run.submit_applied(verdict.event, verdict, as_is=None if is_read else CANNOT_READ)
 
     def fail(self, execution: NodeExecution, error: BaseException) -> None:
         """Reports that a node raised. An interrupt leaves its inputs pending; a command to a parent ends its branch."""
@@ -401,14 +394,14 @@ class Watch:
             self.is_answered = True
             for verdict in verdicts:
                 if verdict.action != "reroute":
-                    self.run.applied(verdict.event, verdict)
+                    self.run.submit_applied(verdict.event, verdict)
                     continue
                 reason = "the graph has ended" if task is None else self._refusal_reason(task, verdict)
                 if reason is None:
                     self.is_answered = False
                     self._ended_branches.clear()
                     self._restart_nodes(task, verdict)
-                self.run.applied(verdict.event, verdict, as_is=reason)
+                self.run.submit_applied(verdict.event, verdict, as_is=reason)
 
     def conclude(self) -> Steps:
         """Submits the answer of a graph that has ended, if its last node did not."""
@@ -441,14 +434,14 @@ class Watch:
 
     def wake(self, intervention: Intervention) -> bool:
         """Takes a system event for a stopped graph. Returns False if the graph runs or no node can read the text."""
-        if not self._is_stopped:
-            return False
-        readers = [n for n in intervention.recipients if n in self.nodes and self._can_read.get(n, True)]
         with self.lock:
+            if not self._is_stopped:
+                return False
+            readers = [n for n in intervention.recipients if n in self.nodes and self._can_read.get(n, True)]
             for node in readers:
                 self._mailbox.post_now(node, MailItem(intervention.id, frozenset((node,)), text=intervention.inject))
-        if readers:
-            self._wake_requests.put(intervention)
+            if readers:
+                self._wake_requests.put(intervention)
         return bool(readers)
 
     def waits_for_healing(self, error: BaseException | None) -> bool:
@@ -464,13 +457,15 @@ class Watch:
         return self._is_stopped
 
     def next_call(self) -> Command[Any] | None:
-        """Waits for the command that wakes the graph; None after `wait_for_healing_ms`. Blocks."""
+        """Waits for the command that wakes the graph; None after `wait_for_healing_ms` or `end`. Blocks."""
         try:
             call = self._wake_requests.get(timeout=self.options.wait_for_healing_ms / 1000)
         except queue.Empty:
-            return None
+            call = None
         finally:
             self._is_stopped = False
+        if call is None:
+            return None
         with self.lock:
             targets = [n for n in call.recipients if self._mailbox.has_mail(n)]
         return Command(goto=targets)
@@ -491,7 +486,8 @@ class Watch:
                 # An exception, or the limit that the user chose, stopped the run. An open activation prevents a report
                 # of the remaining work as a deadlock.
                 self._submit(self.run.aio.start_activation(START))
-            self.is_disabled = True
+            self.is_disabled, self._is_stopped = True, False
+            self._wake_requests.put(None)  # ends `next_call`, which a cancelled program leaves in a thread
             self.release_loop()
         return self._submit(self._end_run(outcome))
 
