@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Coroutine, Iterator
 from contextvars import ContextVar
@@ -34,6 +35,19 @@ def handoff_tool_name(agent: str) -> str:
     return re.sub(r"[^a-zA-Z0-9_]", "_", f"{HANDOFF_PREFIX}{agent}").lower()
 
 
+def cancel_stream(stream: Any) -> None:
+    """Calls the SDK's `cancel`, which is not thread-safe, on the loop of the stream. Any thread may call this."""
+    task = getattr(stream, "run_loop_task", None)
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        running = None
+    if task is None or task.get_loop() is running:
+        stream.cancel()
+    else:
+        task.get_loop().call_soon_threadsafe(stream.cancel)
+
+
 class Conversation(RunHooks[Any]):
     """Receives the SDK's hooks for a run, and reports them as events. It calls the program's own hooks first.
 
@@ -64,7 +78,7 @@ class Conversation(RunHooks[Any]):
         self._tool_call_id: str | None = context.tool_call_id if isinstance(context, ToolContext) else None
         self._inner = inner
         self.work: Cancellable[Any] | None = None
-        steps.running.add(self)
+        steps.add_running(self)
         self._request_text = ""
         self._held_request: str | None = None  # the event of the request while its verdict is awaited
         self._has_worked = False  # the open activation did more than hand off
@@ -243,7 +257,7 @@ class Conversation(RunHooks[Any]):
         if self.turns.activation is None or self.turns.activation.id not in intervention.activations:
             return True
         if self.stream is not None:
-            self.stream.cancel()
+            cancel_stream(self.stream)
         elif self.work is not None:
             self.work.cancel(cancelled_text(self.turns.agent, intervention))
         else:

@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -59,6 +60,7 @@ class Steps(Generic[S]):
         self.has_fault = False  # the adapter failed and reports nothing any more
         self.open: list[S] = []  # begun, and not followed by a later step
         self.running: weakref.WeakSet[Step] = weakref.WeakSet()  # all runs that still exist
+        self._running_lock = threading.Lock()  # runs begin in any thread; an intervention iterates in the run's thread
         self.nested: set[Step] = set()  # runs that other runs started, until they end
         self._has_warned = False
         self.known_agents: set[str] = set(feed.run.agents or ())
@@ -71,6 +73,11 @@ class Steps(Generic[S]):
             steps = Steps(feed)
             setattr(feed.run, "openai_agents_steps", steps)  # on the run, so that both are freed together
         return steps
+
+    def add_running(self, conversation: Step) -> None:
+        """Adds a run that has begun. Any thread may call it."""
+        with self._running_lock:
+            self.running.add(conversation)
 
     async def announce(self, agent: str) -> None:
         """Adds an agent that the SDK is about to run to a closed roster."""
@@ -97,7 +104,9 @@ class Steps(Generic[S]):
 
     def cancel(self, intervention: Intervention) -> bool:
         """Ends the runs with the activations that the intervention names. One that ended before needs no cancelling."""
-        return all([conversation.cancel(intervention) for conversation in list(self.running)])
+        with self._running_lock:
+            running = list(self.running)
+        return all([conversation.cancel(intervention) for conversation in running])
 
     def ended(self, conversation: S) -> None:
         """Moves a step to the end of the order. No coroutine: a callback at a stream's end calls it."""
@@ -134,7 +143,7 @@ class Steps(Generic[S]):
             step.observe_stream()
             run_to_first_wait(step.settle_handled())
         self.nested.update(paused for step in steps for paused in step.paused_below())
-        for conversation in self.nested:
+        for conversation in tuple(self.nested):  # tools in other threads may add runs
             conversation.take_held_request()
             run_to_first_wait(conversation.turns.settle("discard"))  # no agent of this run waits for the answer
         ended = [step for step in steps if step.state in ("answered", "failed")]
