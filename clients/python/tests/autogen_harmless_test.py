@@ -111,6 +111,16 @@ async def test_enforce_waits_once_for_each_event(shared_daemon, waits):
 
 
 @async_test
+async def test_a_team_attached_again_to_the_same_run_is_attached_once(shared_daemon):
+    async with digd.Run("harmless-again", mode="enforce", url=url_of(shared_daemon)) as run:
+        team = chat("1", "2")
+        for _ in range(2):
+            assert digd.autogen.instrument(team, run) is team
+        assert team._runtime.state.runtimes == [team._runtime] and len(run._end_hooks) == 1
+        assert (await team.run(task="Count.")).messages[-1].content == "1"
+
+
+@async_test
 async def test_by_default_nothing_waits_for_healing(shared_daemon, monkeypatch):
     async def wait(self, *_):
         raise AssertionError("waited")

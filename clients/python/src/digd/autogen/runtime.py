@@ -100,10 +100,11 @@ class Runtime(SingleThreadedAgentRuntime):
         self._ask_for_settings()
         if not run.heals:  # no verdict can change anything, so messages wait for none
             run._conversation.no_hold_reason = run._conversation.no_hold_reason or "unheld"
-        self.state.runtimes.append(self)
+        if self not in self.state.runtimes:  # a team may be attached to the same run again
+            self.state.runtimes.append(self)
+            run.before_end(self._outcome_at_end)
         run.on_intervention(self._carry_out)
         run.on_intervention("cancel")(self._cancel)
-        run.before_end(self._outcome_at_end)
 
     def _ask_for_settings(self) -> None:
         """Sets the bounds, and turns off the rules that need to know what messages mean, unless the user set them."""
