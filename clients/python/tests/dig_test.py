@@ -312,6 +312,18 @@ def test_an_error_of_the_adapter_stays_out_of_the_program(daemon, graph, caplog)
     ]
 
 
+@pytest.mark.parametrize("error, outcome", [(None, "aborted"), (KeyError("x"), "failure")])
+def test_after_an_error_of_the_adapter_the_run_ends_once(daemon, graph, error, outcome):
+    attached = digd.attach(graph, "r1", url=url_of(daemon))
+    graph.record_event(DIGEvent({}, ["a"]))
+    wrong = DIGEvent({}, ["a"])
+    wrong.recipients = 7  # a library of another version
+    graph.record_event(wrong)
+    attached.close(error)
+    attached.close()
+    assert [f.get("outcome") for f in messages(daemon, "run_ended")] == [outcome]
+
+
 def test_the_default_mode_is_observe(daemon, graph, monkeypatch):
     for run, options in (("r1", {}), ("r2", {"mode": "enforce"})):
         graph = DIGGraph()

@@ -130,6 +130,7 @@ class Attachment:
         self._pending: dict[str, set[str]] = {}  # by event: the agents for which it is pending at the daemon
         self._is_rerouting = False
         self._is_submitted = False
+        self._is_run_closed = False
         self._closed = mode == "off"
         if not self._closed:
             self._library_reroute = graph.reroute_event
@@ -143,18 +144,21 @@ class Attachment:
 
         outcome: the outcome of the run. Without it, a run that raised is a failure, and a run that submitted an answer,
         or left no event pending, is a success. Otherwise the outcome is unknown, and digd reports the problems at rest.
+        After an error of the adapter, the rest was not watched: then a run that did not raise is aborted.
         """
-        if self._closed:
-            return
-        self._on_change()
-        self._report_all_ends()
-        run, self._closed = self.run, True
-        self._detach()
-        if run is not None:
+        if not self._closed:
+            self._on_change()
+            self._report_all_ends()
+        if not self._closed:
+            self._detach()
             outcome = outcome or ("success" if error is None and self._is_done() else None)
+        elif error is None:
+            outcome = outcome or "aborted"
+        if self.run is not None and not self._is_run_closed:
+            self._is_run_closed = True
             if outcome is not None:
-                run.end(outcome)
-            run.close(error)
+                self.run.end(outcome)
+            self.run.close(error)
 
     def __enter__(self) -> Attachment:
         return self
