@@ -10,7 +10,10 @@ from .messages import Intervention, Verdict
 
 @dataclass(frozen=True)
 class Hold:
-    """A hold of the daemon. `verdict` is the one that began it; at `deadline` the client does `on_timeout` itself."""
+    """A hold of the daemon. `verdict` is the one that began it; at `deadline` the client does `on_timeout` itself.
+
+    deadline: in seconds of the conversation's monotonic clock.
+    """
 
     id: str
     verdict: Verdict

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from .activation import Activation, error_text
-from .messages import Intervention, Json, Usage, Verdict, event_id
+from .messages import Json, Usage, Verdict
 from .run import Run
 from .waiting import wait_at_most
 
@@ -39,9 +39,8 @@ class GivenBack(Exception):
         self.input = InputEvent(event, text)
 
 
-def text_payload(value: Json) -> dict[str, Json]:
-    """Returns a payload with the text of a value, cut to MAX_TEXT_CHARACTERS."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+def text_payload(text: str) -> dict[str, Json]:
+    """Returns a payload with a text, cut to MAX_TEXT_CHARACTERS."""
     return {"text": text[:MAX_TEXT_CHARACTERS]}
 
 
@@ -58,11 +57,6 @@ class Mail:
         self._events_by_agent: defaultdict[str, deque[InputEvent]] = defaultdict(deque)
         self._woken: dict[str, None] = {}  # agents to be called for their mail, in the order of its arrival
         self._woken_event = asyncio.Event()
-
-    def carry_out(self, intervention: Intervention) -> None:
-        """Puts an intervention's event into the mail of each recipient. For `Run.on_intervention`."""
-        for agent in intervention.recipients:
-            self.put(agent, InputEvent(event_id(intervention), intervention.inject), wakes=True)
 
     def put(self, agent: str, given: InputEvent, *, wakes: bool = False) -> None:
         """Adds an event to the agent's mail. `wakes`: the agent is to be called for it now, not at its next call."""
@@ -152,13 +146,12 @@ class Line:
         payload: Json,
         kind: str | None = None,
         *,
-        id: str | None = None,
         fyi: bool = False,
         submit: bool = False,
     ) -> Verdict:
         """An output while the activation stays open."""
         assert self.activation is not None
-        return await self.activation.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit)
+        return await self.activation.emit(recipients, payload, kind=kind, fyi=fyi, submit=submit)
 
     def can_reroute_inputs(self) -> bool:
         """Whether an activation with inputs is open."""
@@ -174,13 +167,11 @@ class Line:
         await self.end()
         return activation.verdicts
 
-    async def end(self, reactions: Mapping[str, str] | None = None) -> tuple[Verdict, ...]:
-        """Ends the activation, if one is open. `reactions`: for inputs that are not consumed."""
+    async def end(self) -> tuple[Verdict, ...]:
+        """Ends the activation, if one is open."""
         activation, self.activation, self.notes = self.activation, None, []
         if activation is None:
             return ()
-        for event, reaction in (reactions or {}).items():
-            {"wait": activation.wait, "discard": activation.discard}[reaction](event)
         return await activation.end()
 
     async def fail(self, error: BaseException) -> None:

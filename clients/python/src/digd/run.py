@@ -74,7 +74,8 @@ class Run(RunState):
     rules, healing, guards, limits, capabilities, labels, witness, clock: as in `hello` (docs/protocol.md).
     max_returns_per_agent: how often healing may make the same agent act again in this run.
     max_added_ms: limit on the total time that messages are held in this run; then events are delivered unchanged.
-    redact: returns the part of a payload, an error text or metrics that may leave the process.
+    redact: returns the part of a payload, an error text or metrics that may leave the process. It must not block: the
+        run calls it on its event loop; `digd.sync` in its background thread.
     hold: False waits for no verdict.
     fail_closed_ms: how long a submit event waits for its verdict, even without a connection. 0: like other events.
     max_buffer_bytes: limit on unacknowledged messages. Beyond it, and beyond the daemon's credits, messages are
@@ -205,7 +206,7 @@ class Run(RunState):
                 await asyncio.wait([worker])
 
     def abandon(self, reason: str) -> None:
-        """Leaves the run to the process that shares its connection. Nothing is sent; events are delivered unchanged."""
+        """For a forked child: sends and closes nothing. Later events are delivered unchanged, with `as_is=reason`."""
         self._mode = "off"
         self._interventions.release_worker()
         self._session.abandon(reason)
