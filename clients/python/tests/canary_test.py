@@ -3,7 +3,8 @@
 import pytest
 
 import digd
-from client_helpers import async_test, url_of
+import digd.autogen
+from client_helpers import async_test, url_of, wait_for
 from live import Daemon
 
 
@@ -29,3 +30,14 @@ async def test_the_run_of_an_adapter_follows_the_mode_of_the_welcome(canary, mon
         async with run.activation("a", [task]) as a:
             lost = a.output(["ghost"])
         assert a.verdict(lost).action == ("reroute" if mode == "enforce" else "deliver")
+
+
+@async_test
+async def test_a_runtime_of_autogen_holds_messages_once_the_welcome_enforces(canary, monkeypatch):
+    monkeypatch.delenv("DIGD_MODE", raising=False)
+    daemon, mode = canary
+    async with digd.Run(url=url_of(daemon)) as run:
+        digd.autogen.Runtime(run)
+        assert (await run.emit(["a"])).as_is == "unheld"
+        await wait_for(lambda: run.connected, "the connection")
+        assert (await run.emit(["a"])).as_is == (None if mode == "enforce" else "unheld")

@@ -92,6 +92,7 @@ class Conversation:
     ) -> None:
         self.hello = dict(hello)
         self.no_hold_reason: str | None = None if hold else "unheld"  # if set, no message waits for a verdict
+        self.may_hold: Callable[[], bool] = lambda: True  # asked for each message: the welcome may change the answer
         self.fail_closed_s = fail_closed_s
         self.max_added_s = max_added_s  # limit on the total hold time; messages held at the same time count once
         self.counts_added_time: Callable[[], bool] = lambda: True  # False while nothing waits for the verdicts
@@ -173,6 +174,8 @@ class Conversation:
     def _no_wait_reason(self, ticket: Ticket, now: float) -> str | None:
         if self.no_hold_reason is not None:
             return self.no_hold_reason
+        if not self.may_hold():
+            return "unheld"
         if self.phase is Phase.CONNECTING:
             if self._connect_deadline is None:
                 self._connect_deadline = now + self.deadline_s

@@ -98,8 +98,7 @@ class Runtime(SingleThreadedAgentRuntime):
         if self.is_off:
             return
         self._ask_for_settings()
-        if not run.heals:  # no verdict can change anything, so messages wait for none
-            run._conversation.no_hold_reason = run._conversation.no_hold_reason or "unheld"
+        run._conversation.may_hold = lambda: run.heals  # else no verdict can change anything, so messages wait for none
         if self not in self.state.runtimes:  # a team may be attached to the same run again
             self.state.runtimes.append(self)
             run.before_end(self._outcome_at_end)
