@@ -20,6 +20,7 @@ from websockets.protocol import State
 from websockets.typing import Subprotocol
 from websockets.uri import parse_uri
 
+from .lookup import addresses_of, is_address
 from .options import Address
 
 MAX_FRAME_BYTES = 64 << 20  # of a frame from the daemon; verdicts with evidence can be large
@@ -187,7 +188,7 @@ async def connect(
             _, link = await loop.create_unix_connection(make, address.socket_path)
         else:
             secure = (tls_context or tls.create_default_context()) if address.tls else None
-            transport, link = await loop.create_connection(make, address.host.strip("[]"), address.port, ssl=secure)
+            transport, link = await _open_stream(make, address.host.strip("[]"), address.port, secure)
             raw = transport.get_extra_info("socket")
             if raw is not None:
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -200,6 +201,25 @@ async def connect(
         return link
 
     return await _bounded(loop.create_task(open_(), name=f"digd connects to {address.origin}"), within_s)
+
+
+async def _open_stream(
+    make: Callable[[], Link], host: str, port: int, secure: tls.SSLContext | None
+) -> tuple[asyncio.Transport, Link]:
+    """Connects to an IP address, or to the first address of a name that accepts the connection."""
+    loop = asyncio.get_running_loop()
+    if is_address(host):
+        return await loop.create_connection(make, host, port, ssl=secure)
+    failures: list[OSError] = []
+    for address in await addresses_of(host, port):
+        try:
+            server = host if secure is not None else None
+            return await loop.create_connection(make, address, port, ssl=secure, server_hostname=server)
+        except tls.SSLError:
+            raise
+        except OSError as error:
+            failures.append(error)
+    raise failures[0] if len(failures) == 1 else OSError("; ".join(map(str, failures)) or f"no address of {host!r}")
 
 
 async def _bounded(opening: asyncio.Task[Link], within_s: float) -> Link:
