@@ -153,6 +153,22 @@ def test_an_unreadable_message_is_named(subject, message_id, body, why):
         decode(subject, message_id, body)
 
 
+@pytest.mark.parametrize("name", ["../tenant=other/a", "../../../../tmp/x", "a/b", "..", "a-1", "", "a" * 65, "ä"])
+@pytest.mark.parametrize("kind", ["run_deleted", "run_moved", "run_restored"])
+def test_names_that_lead_out_of_a_folder_are_refused(name, kind):
+    body = {**MOVED, "kind": kind, "entries": 0}
+    with pytest.raises(BadMessage, match="Nats-Msg-Id"):
+        decode("digd.archive.t1.h1", f"{name}:deleted:5", json.dumps(body).encode())
+    with pytest.raises(BadMessage, match="origin_archive: .* expected 1 to 64 letters"):
+        decode("digd.archive.t1.h1", "a:deleted:5", json.dumps({**body, "origin_archive": name}).encode())
+
+
+@pytest.mark.parametrize("names", ["t1.a/b", "a/b.h1", "t1.", ".h1"])
+def test_a_subject_whose_names_are_no_names_is_refused(names):
+    with pytest.raises(BadMessage, match="expected names of 1 to 64 letters"):
+        decode(f"digd.archive.{names}", "a:1", b"{}")
+
+
 def test_collectors_at_the_same_time_write_each_row_once(tmp_path):
     rows = [message("a", i, detections=[(i, "deadlock")]) for i in range(1, 201)]
     stores = [Store(tmp_path) for _ in range(4)]

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 FORMAT = 1
+ARCHIVE_NAME = re.compile(r"[0-9A-Za-z_]{1,64}")
+"""digd sends 32 hexadecimal digits. Names of files join it with numbers by hyphens, so it has none."""
+SUBJECT_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
+"""What digd accepts as `fleet.tenant` and `fleet.host`."""
 SCHEMA_VERSION = 1
 """Of the Parquet files: the folder `v1`. A new column keeps the version, a changed one begins `v2`."""
 
@@ -137,11 +142,20 @@ def day_of(arrived_ms: int) -> str:
 
 
 def place_of(subject: str) -> tuple[str, str]:
-    """The tenant and the host of `digd.archive.TENANT.HOST`."""
+    """The tenant and the host of `digd.archive.TENANT.HOST`, which become parts of paths."""
     parts = subject.split(".")
     if len(parts) != 4 or parts[:2] != ["digd", "archive"]:
         raise BadMessage(f"subject {subject!r}: expected digd.archive.TENANT.HOST")
+    if not all(SUBJECT_NAME.fullmatch(part) for part in parts[2:]):
+        raise BadMessage(f"subject {subject!r}: expected names of 1 to 64 letters, digits, - and _")
     return parts[2], parts[3]
+
+
+def _archive_name(text: str, field: str) -> str:
+    """The name of an archive, which becomes a part of paths."""
+    if not ARCHIVE_NAME.fullmatch(text):
+        raise BadMessage(f"{field}: {text!r} is not the name of an archive: expected 1 to 64 letters, digits and _")
+    return text
 
 
 def _field(body: dict[str, Any], name: str, kind: type) -> Any:
@@ -161,6 +175,7 @@ def decode(subject: str, message_id: str, data: bytes, sequence: int | None = No
     archive, _, rest = message_id.partition(":")
     if not archive or not rest:
         raise BadMessage(f"Nats-Msg-Id {message_id!r}: expected ARCHIVE:ENTRY")
+    _archive_name(archive, "Nats-Msg-Id")
     try:
         body = json.loads(data)
     except ValueError as error:
@@ -172,7 +187,8 @@ def decode(subject: str, message_id: str, data: bytes, sequence: int | None = No
     run_number = _field(body, "run_number", int)
     run, epoch = RunKey(tenant, archive, run_number), 1
     if "origin_archive" in body:
-        run = RunKey(tenant, _field(body, "origin_archive", str), _field(body, "origin_run_number", int))
+        origin_archive = _archive_name(_field(body, "origin_archive", str), "origin_archive")
+        run = RunKey(tenant, origin_archive, _field(body, "origin_run_number", int))
         epoch = _field(body, "epoch", int)
     kind = _field(body, "kind", str)
     if kind == "run_deleted":
