@@ -268,10 +268,19 @@ def test_foreign_messages_are_kept_aside_and_stop_nothing(nats, tmp_path):
         wait_until(lambda: all_published(daemon), "the publication")
         nats.publish("digd.archive.default.h2", b"not JSON", {"Nats-Msg-Id": "x:1"})
         nats.publish("digd.archive.default.h2", b'{"format":9}', {"Nats-Msg-Id": "x:2"})
-        assert "2 rejected" in collect(nats, lake)
+        entry = {"format": 1, "entry": 1, "run": "r", "run_number": 1, "n": 1, "kind": "message", "arrived_ms": 1}
+        entry |= {"detections": [], "interventions": [], "outcomes": []}
+        for i, fields in enumerate(({"frame": {}}, {"detections": [1]}, {"arrived_ms": 1 << 62}, {"run": "\ud800"})):
+            body = json.dumps({**entry, **fields}).encode()
+            nats.publish("digd.archive.default.h2", body, {"Nats-Msg-Id": f"x:{i + 3}"})
+        assert "6 rejected" in collect(nats, lake)
         assert collected(lake) == stored(daemon)
         why = sorted(json.loads(path.read_bytes())["why"] for path in lake.glob("v1/rejected/*.json"))
-        assert why[0].startswith("body: expected JSON") and why[1] == "format: this collector knows 1, got 9"
+        wanted = ("arrived_ms: ", "body: expected JSON", "detections: ", "entries: frame: ")
+        assert all(map(str.startswith, why, wanted)) and why[4:] == [
+            "format: this collector knows 1, got 9",
+            "run: expected Unicode, got a lone surrogate",
+        ]
 
 
 @pytest.mark.parametrize(

@@ -28,25 +28,38 @@ MOVED = {
 }
 
 
+BODY = {
+    "format": 1,
+    "entry": 1,
+    "run": "run-1",
+    "run_number": 1,
+    "n": 1,
+    "kind": "message",
+    "session": "main",
+    "seq": 1,
+    "ts": 1,
+    "arrived_ms": 1,
+    "type": "event",
+    "code": None,
+    "verdicts": None,
+    "frame": "{}",
+    "detections": [],
+    "interventions": [],
+    "outcomes": [],
+}
+
+
 def message(archive, entry, run_number=1, day=0, detections=(), **origin):
     body = {
-        "format": 1,
+        **BODY,
         "entry": entry,
         "run": f"run-{run_number}",
         "run_number": run_number,
         "n": entry,
-        "kind": "message",
-        "session": "main",
         "seq": entry,
         "ts": entry,
         "arrived_ms": day * DAY_MS + entry,
-        "type": "event",
-        "code": None,
-        "verdicts": None,
-        "frame": "{}",
         "detections": [{"id": i, "rule": rule, "severity": "failure", "ts": entry} for i, rule in detections],
-        "interventions": [],
-        "outcomes": [],
         **origin,
     }
     return decode("digd.archive.t1.h1", f"{archive}:{entry}", json.dumps(body).encode())
@@ -151,6 +164,47 @@ def test_old_days_are_dropped(tmp_path):
 def test_an_unreadable_message_is_named(subject, message_id, body, why):
     with pytest.raises(BadMessage, match=why):
         decode(subject, message_id, body)
+
+
+@pytest.mark.parametrize(
+    "fields, why",
+    [
+        ({"frame": {}}, "entries: frame: expected str, got dict"),
+        ({"frame": "\ud800"}, "entries: frame: expected Unicode, got a lone surrogate"),
+        ({"run": "\ud800"}, "run: expected Unicode"),
+        ({"ts": 1.5}, "entries: ts: expected int, got float"),
+        ({"ts": True}, "entries: ts: expected int, got bool"),
+        ({"seq": 1 << 63}, "entries: seq: expected 64 bits, got a number of 64"),
+        ({"n": 1 << 63}, "entries: n: expected 64 bits"),
+        ({"run_number": -(1 << 63) - 1}, "run_number: expected 64 bits"),
+        ({"arrived_ms": 1 << 62}, "arrived_ms: expected 0 to 253402300799999"),
+        ({"arrived_ms": -1}, "arrived_ms: expected 0 to"),
+        ({"detections": ["deadlock"]}, "detections: expected objects, got str"),
+        ({"detections": [{"id": "1"}]}, "detections: id: expected int, got str"),
+        ({"interventions": [{"id": 1}]}, "interventions: id: expected str, got int"),
+        ({"outcomes": [{"outcome": ["cleared"]}]}, "outcomes: outcome: expected str, got list"),
+        ({"kind": "run_deleted", "run_number": 1 << 63}, "run_number: expected 64 bits"),
+        ({**MOVED, "epoch": 1 << 63}, "epoch: expected 64 bits"),
+        ({**MOVED, "kind": "run_restored", "entries": 1 << 63}, "entries: expected 64 bits"),
+    ],
+)
+def test_a_message_that_fits_no_row_is_refused_before_the_files(fields, why):
+    with pytest.raises(BadMessage, match=f"^{why}"):
+        decode("digd.archive.t1.h1", "a:1", json.dumps({**BODY, **fields}).encode())
+
+
+@pytest.mark.parametrize("arrived_ms, day", [(0, "1970-01-01"), (253_402_300_799_999, "9999-12-31")])
+def test_the_bounds_of_the_columns_are_stored(tmp_path, arrived_ms, day):
+    fields = {"arrived_ms": arrived_ms, "seq": (1 << 63) - 1, "ts": -(1 << 63), "frame": "ä \U0001f600"}
+    decoded = decode("digd.archive.t1.h1", "a:1", json.dumps({**BODY, **fields}).encode())
+    assert Store(tmp_path).write([decoded]) == (1, 0, 0)
+    found = rows(str(tmp_path), "SELECT day::VARCHAR, arrived_ms, seq, ts, frame FROM entries")[1]
+    assert found == [(day, *fields.values())]
+
+
+def test_a_body_that_is_nested_too_deeply_is_refused():
+    with pytest.raises(BadMessage, match="body: expected JSON"):
+        decode("digd.archive.t1.h1", "a:1", b"[" * 200_000)
 
 
 @pytest.mark.parametrize("name", ["../tenant=other/a", "../../../../tmp/x", "a/b", "..", "a-1", "", "a" * 65, "ä"])

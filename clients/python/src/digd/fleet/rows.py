@@ -16,6 +16,9 @@ import pyarrow as pa
 FORMAT = 1
 ARCHIVE_NAME = re.compile(r"[0-9A-Za-z_]{1,64}")
 """digd sends 32 hexadecimal digits. Names of files join it with numbers by hyphens, so it has none."""
+END_MS = 253_402_300_800_000
+"""The year 10000, for which Python and DuckDB have no dates."""
+MAX_INT = (1 << 63) - 1
 SUBJECT_NAME = re.compile(r"[0-9A-Za-z_-]{1,64}")
 """What digd accepts as `fleet.tenant` and `fleet.host`."""
 SCHEMA_VERSION = 1
@@ -100,6 +103,11 @@ TABLES: dict[str, pa.Schema] = {
 }
 """The columns of each table. Every row carries the archive and the entry that it came with: its key. `position` is the
 row's place among the rows of its entry."""
+_PYTHON_TYPES = {pa.string(): str, pa.int64(): int, pa.bool_(): bool}
+COLUMN_TYPES = {
+    table: {field.name: _PYTHON_TYPES[field.type] for field in schema} for table, schema in TABLES.items()
+}
+"""The types of their values as JSON has them."""
 
 
 class Partition(NamedTuple):
@@ -138,6 +146,9 @@ class Rows(NamedTuple):
 
 
 def day_of(arrived_ms: int) -> str:
+    """Raises BadMessage for a time that no clock shows: before 1970, or beyond the year 9999."""
+    if not 0 <= arrived_ms < END_MS:
+        raise BadMessage(f"arrived_ms: expected 0 to {END_MS - 1}, got {arrived_ms}")
     return datetime.datetime.fromtimestamp(arrived_ms / 1000, datetime.timezone.utc).strftime("%Y-%m-%d")
 
 
@@ -158,15 +169,46 @@ def _archive_name(text: str, field: str) -> str:
     return text
 
 
+def _misfit(value: Any, kind: type) -> str:
+    """Why a value fits no column of that type; empty: it does."""
+    found: type = type(value)
+    if found is not kind:
+        return f"expected {kind.__name__}, got {found.__name__}"
+    if kind is int and not -MAX_INT - 1 <= value <= MAX_INT:
+        return f"expected 64 bits, got a number of {value.bit_length()}"
+    if kind is str and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return "expected Unicode, got a lone surrogate"
+    return ""
+
+
 def _field(body: dict[str, Any], name: str, kind: type) -> Any:
     value = body.get(name)
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise BadMessage(f"{name}: expected {kind.__name__}, got {type(value).__name__}")
+    if misfit := _misfit(value, kind):
+        raise BadMessage(f"{name}: {misfit}")
     return value
+
+
+def _check_columns(table: str, row: dict[str, Any]) -> None:
+    """Raises BadMessage unless each column of the row is null or fits its type in Parquet."""
+    for name, kind in COLUMN_TYPES[table].items():
+        value = row.get(name)
+        if value is not None and (misfit := _misfit(value, kind)):
+            raise BadMessage(f"{table}: {name}: {misfit}")
+
+
+def _row(table: str, item: Any) -> dict[str, Any]:
+    if not isinstance(item, dict):
+        raise BadMessage(f"{table}: expected objects, got {type(item).__name__}")
+    return item
 
 
 def decode(subject: str, message_id: str, data: bytes, sequence: int | None = None) -> Rows | RunKey | Moved:
     """An entry as rows, the run that was deleted, or the one that moved.
+
+    Raises BadMessage. The rows that it returns fit their tables.
 
     `message_id` is the header `Nats-Msg-Id`: ARCHIVE:ENTRY, ARCHIVE:deleted:RUN_NUMBER, ARCHIVE:moved:RUN_NUMBER:EPOCH
     or ARCHIVE:restored:RUN_NUMBER:EPOCH. `sequence` is the message's place in the stream, by which it can be deleted.
@@ -178,7 +220,7 @@ def decode(subject: str, message_id: str, data: bytes, sequence: int | None = No
     _archive_name(archive, "Nats-Msg-Id")
     try:
         body = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadMessage(f"body: expected JSON: {error}") from None
     if not isinstance(body, dict):
         raise BadMessage(f"body: expected an object, got {type(body).__name__}")
@@ -209,9 +251,13 @@ def decode(subject: str, message_id: str, data: bytes, sequence: int | None = No
     entry = {**body, **key, "cut": bool(body.get("cut")), "sequence": sequence}
     tables: dict[str, list[dict[str, Any]]] = {"entries": [entry]}
     for table in ("detections", "interventions", "outcomes"):
-        tables[table] = [{**row, **key, "position": i} for i, row in enumerate(_field(body, table, list))]
+        found = (_row(table, item) for item in _field(body, table, list))
+        tables[table] = [{**row, **key, "position": i} for i, row in enumerate(found)]
     for row in tables["detections"]:
         row["healed"] = bool(row.get("healed"))
+    for table, rows in tables.items():
+        for row in rows:
+            _check_columns(table, row)
     return Rows(Partition(tenant, day_of(key["arrived_ms"])), run, epoch, _field(body, "n", int), tables)
 
 
