@@ -92,3 +92,30 @@ class NatsServer:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.kill()
+
+
+def create_stream(server):
+    """The stream of a fleet, as a daemon creates it."""
+
+    async def create():
+        connection = await nats.connect(server.url)
+        await connection.jetstream().add_stream(name="digd", subjects=["digd.archive.>"], max_bytes=64 << 20)
+        await connection.close()
+
+    asyncio.run(create())
+
+
+def publish_entries(server, count, run="r1", archive="a"):
+    """Publishes entries of one run, as a daemon does."""
+
+    async def publish():
+        connection = await nats.connect(server.url)
+        body = {"format": 1, "run": run, "run_number": 1, "kind": "message", "session": "main", "arrived_ms": 1}
+        body |= {"frame": "{}", "detections": [], "interventions": [], "outcomes": []}
+        for i in range(1, count + 1):
+            data = json.dumps({**body, "entry": i, "n": i, "seq": i, "ts": i}).encode()
+            headers = {"Nats-Msg-Id": f"{archive}:{i}"}
+            await connection.jetstream().publish("digd.archive.default.h1", data, headers=headers)
+        await connection.close()
+
+    asyncio.run(publish())

@@ -87,16 +87,17 @@ class Collector:
             self._js = connection.jetstream()
             await live.keep_host_records(self._js)
             subscription = await self._subscribe(self._js)
-            while not self._stopping.is_set():
+            while subscription is not None and not self._stopping.is_set():
                 batch = await self._fetch(subscription)
                 if batch:
                     await self._handle(batch)
-                elif self._options.until_empty:
+                elif self._options.until_empty and await self._is_empty(subscription):
                     return
         finally:
             await connection.close()
 
-    async def _subscribe(self, js: JetStreamContext) -> JetStreamContext.PullSubscription:
+    async def _subscribe(self, js: JetStreamContext) -> JetStreamContext.PullSubscription | None:
+        """Waits for the stream. None: the collector is to stop."""
         config = ConsumerConfig(
             durable_name=CONSUMER,
             ack_policy=AckPolicy.EXPLICIT,
@@ -104,15 +105,23 @@ class Collector:
             ack_wait=self._options.ack_wait_seconds,
             max_ack_pending=4 * self._options.batch_rows,
         )
-        while True:
+        while not self._stopping.is_set():
             try:
                 return await js.pull_subscribe("digd.archive.>", durable=CONSUMER, stream=STREAM, config=config)
             except (nats.errors.Error, asyncio.TimeoutError) as error:
                 # Before the first daemon connects there is no stream.
                 print(f"digd.fleet: waiting for the stream {STREAM}: {error}", file=sys.stderr)
-                if self._stopping.is_set():
-                    raise
                 await asyncio.sleep(1)
+        return None
+
+    async def _is_empty(self, subscription: JetStreamContext.PullSubscription) -> bool:
+        """Asks the server: a batch is also empty while the server is away or slow."""
+        try:
+            return (await subscription.consumer_info()).num_pending == 0
+        except (nats.errors.Error, asyncio.TimeoutError) as error:
+            print(f"digd.fleet: {error or type(error).__name__}; trying again", file=sys.stderr)
+            await asyncio.sleep(0.5)
+            return False
 
     async def _fetch(self, subscription: JetStreamContext.PullSubscription) -> list[Msg]:
         batch: list[Msg] = []
@@ -120,7 +129,7 @@ class Collector:
         deadline = time.monotonic() + self._options.batch_seconds
         while len(batch) < self._options.batch_rows and size < MAX_BYTES and not self._stopping.is_set():
             left = deadline - time.monotonic()
-            if left <= 0:
+            if left <= 0 and batch:
                 break
             try:
                 wanted = min(1000, self._options.batch_rows - len(batch))
