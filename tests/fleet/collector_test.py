@@ -4,10 +4,13 @@ import asyncio
 import itertools
 import signal
 
+import nats as nats_client
 import nats.errors
 import pytest
+from digd.fleet import live
 from digd.fleet.collector import Collector, Options
 from digd.fleet.places import Fleet
+from digd.fleet.rows import RunKey
 from digd.fleet.store import Store
 from fleet_test import collector
 from nats.js import JetStreamContext
@@ -52,3 +55,57 @@ def test_a_collector_that_waits_for_the_stream_can_be_stopped(nats, tmp_path):
     finally:
         running.kill()
         running.communicate()
+
+
+def sequences(server, monkeypatch, losses, remove=(), error=nats.errors.TimeoutError):
+    """The sequences of run `r1`, after the reader lost the batches of these fetches and the stream some messages.
+
+    Without an error, the reader gets the next batch in place of a lost one.
+    """
+    fetch = JetStreamContext.PullSubscription.fetch
+    calls = itertools.count()
+
+    async def lossy_fetch(self, count, timeout):
+        batch = await fetch(self, 2, timeout)
+        if next(calls) not in losses:
+            return batch
+        if error:
+            raise error
+        return await fetch(self, 2, timeout)
+
+    async def read():
+        connection = await nats_client.connect(server.url)
+        js = connection.jetstream()
+        for sequence in remove:
+            await js.delete_msg("digd", sequence)
+        monkeypatch.setattr(JetStreamContext.PullSubscription, "fetch", lossy_fetch)
+        try:
+            return await live.messages_of(js, RunKey("default", "a", 1), 1)
+        finally:
+            await connection.close()
+
+    monkeypatch.setattr(live, "RETRY_SECONDS", 0)
+    monkeypatch.setattr(live, "SILENCE_SECONDS", 0.3)
+    return asyncio.run(asyncio.wait_for(read(), 60))
+
+
+@pytest.mark.parametrize("error", [nats.errors.TimeoutError, None])
+@pytest.mark.parametrize("losses", [{0}, {1}, {0, 1, 2}, {1, 3, 4}])
+def test_a_reader_that_lost_messages_of_the_stream_reads_them_again(nats, monkeypatch, losses, error):
+    create_stream(nats)
+    publish_entries(nats, 5)
+    assert sequences(nats, monkeypatch, losses, error=error) == {1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize("remove, left", [([5], {1, 2, 3, 4}), ([1, 2, 3, 4, 5], set()), ([3], {1, 2, 4, 5})])
+def test_a_reader_ends_where_the_rest_of_the_stream_was_removed(nats, monkeypatch, remove, left):
+    create_stream(nats)
+    publish_entries(nats, 5)
+    assert sequences(nats, monkeypatch, set(), remove) == left
+
+
+def test_a_reader_of_a_server_that_sends_nothing_fails(nats, monkeypatch):
+    create_stream(nats)
+    publish_entries(nats, 5)
+    with pytest.raises(OSError, match="the stream digd: .*5 times"):
+        sequences(nats, monkeypatch, range(100))

@@ -11,6 +11,7 @@ import math
 import ssl
 import sys
 import time
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -35,6 +36,9 @@ MAX_LIVE = 1_000_000
 """Messages that a reader takes from the stream at most. Beyond that, collectors are too far behind."""
 BATCH = 1000
 IDLE_SECONDS = 5.0
+SILENCE_SECONDS = 2.0
+"""How long a reader of old messages waits for the next ones before it asks whether there are any."""
+MAX_SILENCES = 5
 RETRY_SECONDS = 1.0
 OPEN_SECONDS = 30.0
 PING_SECONDS = 20
@@ -164,10 +168,19 @@ async def keep_host_records(js: JetStreamContext) -> None:
 
 async def _subscribe(
     js: JetStreamContext, subject: str = SUBJECTS, stream: str = STREAM, **start: Any
-) -> JetStreamContext.PullSubscription:
-    config = ConsumerConfig(ack_policy=AckPolicy.NONE, inactive_threshold=60, mem_storage=True, **start)
+) -> tuple[JetStreamContext.PullSubscription, int]:
+    """A new subscription, and how many messages the stream has for it."""
     # Without a durable name, and removed by the server after a minute without a reader.
-    return await js.pull_subscribe(subject, stream=stream, config=config)
+    config = ConsumerConfig(
+        name=uuid.uuid4().hex,
+        filter_subject=subject,
+        ack_policy=AckPolicy.NONE,
+        inactive_threshold=60,
+        mem_storage=True,
+        **start,
+    )
+    created = await js.add_consumer(stream, config)
+    return await js.pull_subscribe_bind(created.name, stream), created.num_pending or 0
 
 
 def decoded_message(message: Msg) -> Rows | RunKey | Moved | None:
@@ -180,23 +193,42 @@ def decoded_message(message: Msg) -> Rows | RunKey | Moved | None:
 async def _messages(
     js: JetStreamContext, first: int, last: int, subject: str = SUBJECTS
 ) -> AsyncIterator[Msg]:
-    """Those of the stream from one sequence to another, without those that were removed."""
-    start: dict[str, Any] = {"deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": first}
-    subscription = await _subscribe(js, subject, **start)
+    """Those of the stream from one sequence to another, without those that were removed.
+
+    Raises OSError if the server sends nothing for MAX_SILENCES requests.
+    """
     at = first - 1
+    silences = 0
     while at < last:
         try:
-            batch = await subscription.fetch(BATCH, timeout=2)
-        except (nats.errors.TimeoutError, asyncio.TimeoutError):
-            return  # the rest was removed
-        for message in batch:
-            at = message.metadata.sequence.stream
-            if at <= last:
-                yield message
+            # A new consumer each time: the server may have sent messages that a broken connection lost.
+            start: dict[str, Any] = {"deliver_policy": DeliverPolicy.BY_START_SEQUENCE, "opt_start_seq": at + 1}
+            subscription, waiting = await _subscribe(js, subject, **start)
+            if waiting == 0:
+                return  # the rest was removed
+            received = 0
+            while at < last:
+                batch = await subscription.fetch(BATCH, timeout=SILENCE_SECONDS)
+                silences = 0
+                for message in batch:
+                    received += 1
+                    if message.metadata.sequence.consumer != received:
+                        raise nats.errors.Error(f"messages after {at} were lost")
+                    at = message.metadata.sequence.stream
+                    if at <= last:
+                        yield message
+        except (nats.errors.Error, asyncio.TimeoutError) as error:
+            silences += 1
+            if silences >= MAX_SILENCES:
+                raise OSError(f"the stream {STREAM}: {error or type(error).__name__}, {silences} times") from None
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 async def messages_of(js: JetStreamContext, run: RunKey, first: int) -> set[int]:
-    """The sequences of a run's messages, from one on: its entries, void ones too, and the notes that it moved."""
+    """The sequences of a run's messages, from one on: its entries, void ones too, and the notes that it moved.
+
+    Raises OSError, and what requests raise.
+    """
     found: set[int] = set()
     last = (await js.stream_info(STREAM)).state.last_seq
     async for message in _messages(js, first, last, f"digd.archive.{run.tenant}.>"):
@@ -282,7 +314,7 @@ async def tail(
                 if start is None:
                     start = await begin(js)
                 if subscription is None:
-                    subscription = await _subscribe(js, subject, stream, **start)
+                    subscription, _ = await _subscribe(js, subject, stream, **start)
                 if not listens:
                     listens = True
                     yield None
