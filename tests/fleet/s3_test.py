@@ -1,14 +1,19 @@
 """The Parquet files of a fleet in a bucket of S3: collectors, queries, deletion and compaction as in a folder."""
 
 import concurrent.futures
+import contextlib
+import itertools
 import json
 import os
 import subprocess
 import sys
+import time
 
 import obstore
 import pytest
 from digctl_fleet_test import output
+from digd.fleet import files
+from digd.fleet.files import open_files
 from digd.fleet.query import rows
 from digd.fleet.rows import RunKey
 from digd.fleet.store import Store
@@ -142,6 +147,49 @@ def test_the_lock_of_a_dead_owner_is_taken_over(bucket):
     assert store._files.create(".lock", b'{"owner":"dead","until":0}')
     assert store.delete_run(RunKey("t1", "a", 1)) == 1
     assert store._files.read(".lock") is None
+
+
+def test_of_two_processes_that_find_the_lock_of_a_dead_owner_one_takes_it_over(bucket, monkeypatch):
+    first, second = open_files(bucket, "v1"), open_files(bucket, "v1")
+    assert first.create(".lock", b'{"owner":"dead","until":0}')
+    second_holds = contextlib.ExitStack()
+    calls = itertools.count()
+
+    class Clock:
+        monotonic = staticmethod(time.monotonic)
+
+        def time():
+            if next(calls) == 1:  # the first process has read the lock, and compares its time
+                second_holds.enter_context(second.locked())
+                events.append("second takes it")
+            return time.time()
+
+        def sleep(_):
+            second_holds.close()
+            events.append("second releases it")
+
+    events = []
+    monkeypatch.setattr(files, "time", Clock)
+    with second_holds, first.locked():
+        events.append("first takes it")
+    assert events == ["second takes it", "second releases it", "first takes it"]
+    assert first.read(".lock") is None
+
+
+@pytest.mark.parametrize("change", ["release", "another owner"])
+def test_a_lock_that_changes_while_it_is_taken_over_is_not_taken(bucket, monkeypatch, change):
+    store = open_files(bucket, "v1")
+    assert store.create(".lock", b'{"owner":"dead","until":0}')
+    put = obstore.put
+
+    def put_after_the_change(*arguments, mode="overwrite", **options):
+        if isinstance(mode, dict):
+            store.delete(".lock") if change == "release" else store.put(".lock", b'{"owner":"b","until":0}')
+        return put(*arguments, mode=mode, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(obstore, "put", put_after_the_change)
+        assert not store._take_lock("a")
 
 
 def test_a_bucket_that_cannot_be_written_acknowledges_nothing(nats, server, tmp_path):

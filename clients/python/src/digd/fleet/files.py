@@ -195,7 +195,7 @@ class S3Files:
     """s3://BUCKET/PATH?endpoint=http://HOST:PORT&region=REGION; both options may be left out.
 
     The credentials are those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or of the machine's role. The service must
-    support conditional writes (If-None-Match), as AWS, Cloudflare R2, MinIO and SeaweedFS do.
+    support conditional writes (If-None-Match and If-Match), as AWS, Cloudflare R2, MinIO and SeaweedFS do.
     """
 
     list_seconds = 20.0
@@ -279,11 +279,7 @@ class S3Files:
     def locked(self) -> Iterator[None]:
         owner = uuid.uuid4().hex
         deadline = time.monotonic() + 2 * LOCK_SECONDS
-        while not self.create(LOCK, json.dumps({"owner": owner, "until": time.time() + LOCK_SECONDS}).encode()):
-            held = self.read(LOCK)
-            if held is not None and json.loads(held)["until"] < time.time():
-                self.delete(LOCK)  # its owner died
-                continue
+        while not self._take_lock(owner):
             if time.monotonic() > deadline:
                 raise OSError(f"{self.root}: the lock {LOCK} is not released")
             time.sleep(0.2)
@@ -293,6 +289,26 @@ class S3Files:
             held = self.read(LOCK)
             if held is not None and json.loads(held)["owner"] == owner:
                 self.delete(LOCK)
+
+    def _take_lock(self, owner: str) -> bool:
+        """False: another process has it."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        content = json.dumps({"owner": owner, "until": time.time() + LOCK_SECONDS}).encode()
+        if self.create(LOCK, content):
+            return True
+        with _as_os_error():
+            try:
+                held = obstore.get(self._store, self._key(LOCK))
+                if json.loads(bytes(held.bytes()))["until"] >= time.time():
+                    return False
+                # Its owner died. Of all processes that saw this version, one replaces it.
+                version: Any = {"e_tag": held.meta["e_tag"]}
+                obstore.put(self._store, self._key(LOCK), content, mode=version, use_multipart=False)
+            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+                return False  # another process took or released it meanwhile
+        return True
 
     def dataset(self) -> tuple[pa_fs.FileSystem, str]:
         return self._reader, f"{self._bucket}/{self._prefix}".rstrip("/")
