@@ -1,7 +1,10 @@
 """The index of a viewer: it reads many small files in few pieces, within its bounds, and counts what SQL counts."""
 
+import asyncio
+import json
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from digd.fleet import index as module
@@ -213,3 +216,30 @@ def test_what_a_new_home_did_not_keep_leaves_the_rows_of_the_stream():
     live = live_rows(*first, later)
     live._keep(Moved(RunKey("t1", "a", 1), 2, 2))
     assert [(rows_.epoch, rows_.n) for rows_ in live.rows()] == [(1, 1), (1, 2), (2, 3)]
+
+
+def test_of_the_deleted_runs_of_the_stream_the_latest_are_kept(monkeypatch, capfd):
+    monkeypatch.setattr(of_stream, "MAX_DELETED", 3)
+    live = live_rows()
+    runs = [RunKey("t1", "a", n) for n in range(1, 7)]
+    for run in [*runs[:3], runs[0], *runs[3:]]:
+        live._delete(run)
+    assert live.deleted() == set(runs[3:]) and live.dropped_deletions == 3
+    assert capfd.readouterr().err.count("more than 3 deleted runs; the oldest are forgotten") == 1
+    live._add(1, message("a", 1, run_number=6), 100)
+    assert live.rows() == []
+
+
+def test_beyond_the_bound_of_hosts_the_known_ones_are_still_updated(monkeypatch):
+    sent = [("h1", 1), ("h2", 1), ("h3", 1), ("h1", 2)]
+
+    async def tail(*_):
+        for host, lag in sent:
+            data = json.dumps({"format": 1, "lag": lag}).encode()
+            yield SimpleNamespace(subject=f"digd.host.t1.{host}", data=data)
+
+    monkeypatch.setattr(of_stream, "MAX_HOSTS", 2)
+    monkeypatch.setattr(of_stream.live, "tail", tail)
+    live = live_rows()
+    asyncio.run(live._records())
+    assert {record["host"]: record["lag"] for record in live.hosts()} == {"h1": 2, "h2": 1}

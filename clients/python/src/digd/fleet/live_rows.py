@@ -2,8 +2,9 @@
 
 Without a place of files, it has all rows that the stream holds, also those that a collector has stored somewhere.
 A thread follows the stream with consumers of its own; it takes nothing from the collectors. Threads: any. Bounds:
-`MAX_ROWS` entries of `MAX_BYTES` of messages, beyond which the oldest are dropped and counted; `MAX_HOSTS` records.
-Failure: `state` names the servers and the reason, and the thread tries again.
+`MAX_ROWS` entries of `MAX_BYTES` of messages and `MAX_DELETED` deleted runs, beyond which the oldest are dropped and
+counted; `MAX_HOSTS` records, beyond which new hosts are left out. Failure: `state` names the servers and the reason,
+and the thread tries again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from .rows import Moved, Rows, RunKey
 
 MAX_ROWS = 200_000
 MAX_BYTES = 256 << 20
+MAX_DELETED = 100_000
 TOO_MANY = "the oldest messages are not shown; name the place of the Parquet files too"
 MAX_HOSTS = 10_000
 POLL_SECONDS = 5.0
@@ -55,10 +57,12 @@ class LiveRows:
         self._rows: dict[tuple[str, int], Known] = {}
         self._bytes = 0
         self._by_run: dict[RunKey, dict[tuple[str, int], Rows]] = {}
-        self._deleted: set[RunKey] = set()
+        self._deleted: dict[RunKey, None] = {}
+        """The latest last."""
         self._hosts: dict[tuple[str, str], dict[str, Any]] = {}
         self._collected = 0
         self.dropped = 0
+        self.dropped_deletions = 0
         self.changes = 0
         """Increases with each message."""
         problem = f"{fleet.shown_servers}: not connected yet"
@@ -131,10 +135,16 @@ class LiveRows:
 
     def _delete(self, run: RunKey) -> None:
         with self._lock:
-            self._deleted.add(run)
+            self._deleted.pop(run, None)
+            self._deleted[run] = None
+            if len(self._deleted) > MAX_DELETED:
+                del self._deleted[next(iter(self._deleted))]
+                self.dropped_deletions += 1
             for key in list(self._by_run.get(run, {})):
                 self._remove(key)
             self.changes += 1
+        if self.dropped_deletions == 1:
+            self._log(f"the stream names more than {MAX_DELETED} deleted runs; the oldest are forgotten")
 
     def _keep(self, moved: Moved) -> None:
         """Removes what earlier homes published beyond what the new home kept."""
@@ -204,9 +214,10 @@ class LiveRows:
         stream = (live.HOST_SUBJECTS, live.HOSTS, live.Patience(self._fleet, math.inf, self._log))
         async for message in live.tail(self._fleet, live.latest_of_each, *stream):
             if message is not None and (record := host_record(message.subject, message.data)) is not None:
+                host = record["tenant"], record["host"]
                 with self._lock:
-                    if len(self._hosts) < MAX_HOSTS:
-                        self._hosts[record["tenant"], record["host"]] = record
+                    if host in self._hosts or len(self._hosts) < MAX_HOSTS:
+                        self._hosts[host] = record
 
     async def _poll(self) -> None:
         connection = await live.connect(self._fleet, -1, self._patience)
