@@ -1,6 +1,8 @@
 """The pytest plugin: it fails a test whose runs show a failure that is not expected."""
 
+import digd.pytest_plugin
 import pytest
+from live import Daemon
 
 from client_helpers import unused_address, url_of
 
@@ -67,3 +69,28 @@ def test_without_a_daemon_a_marked_test_fails(pytester, monkeypatch):
     result = outcomes(pytester)
     result.assert_outcomes(passed=1, failed=6)
     result.stdout.fnmatch_lines(["*digd cannot be asked about the runs of this test*"])
+
+
+def test_a_daemon_behind_a_unix_socket_is_asked_through_it(pytester, tmp_path_factory, monkeypatch):
+    address = f"unix:{tmp_path_factory.mktemp('u')}/s"
+    monkeypatch.setenv("http_proxy", unused_address().replace("ws:", "http:"))
+    with Daemon(tmp_path_factory.mktemp("d"), "threads = 2\n", listen=address):
+        monkeypatch.setenv("DIGD_URL", address)
+        outcomes(pytester).assert_outcomes(passed=3, failed=4)
+
+
+def test_only_the_runs_of_a_test_cost_a_request(monkeypatch):
+    runs = [
+        {"run": "other", "labels": {"digd_test": "y"}},
+        {"run": "plain", "labels": None},
+        {"run": "my run", "labels": {"digd_test": "x"}},
+    ]
+    asked = []
+
+    def get(path):
+        asked.append(path)
+        return {"runs": runs} if path.startswith("/v1/runs?") else {"detections": []}
+
+    monkeypatch.setattr(digd.pytest_plugin, "_get", get)
+    assert digd.pytest_plugin._failures("x") == (1, [])
+    assert asked == ["/v1/runs?limit=500", "/v1/runs/my%20run/detections?limit=500"]

@@ -9,9 +9,10 @@ Pass `labels=digd_label` to each run of the test. The plugin finds the runs by i
 
 from __future__ import annotations
 
+import functools
+import http.client
 import json
-import os
-import urllib.error
+import socket
 import urllib.parse
 import urllib.request
 import uuid
@@ -19,6 +20,8 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+
+from .options import bearer_token, daemon_address
 
 LABEL = "digd_test"
 MAX_PAGES = 10  # of 500 runs or detections each
@@ -48,13 +51,39 @@ def _pages(path: str, name: str) -> Iterator[Any]:
         cursor = "&cursor=" + urllib.parse.quote(page["next"], safe="")
 
 
+class _SocketConnection(http.client.HTTPConnection):
+    """HTTP over a socket in the file system."""
+
+    def __init__(self, path: str, host: str, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+class _SocketHandler(urllib.request.HTTPHandler):
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        connection: Any = functools.partial(_SocketConnection, self._path)
+        return self.do_open(connection, req)
+
+
 def _get(path: str) -> Any:
-    address = os.environ.get("DIGD_URL") or "127.0.0.1:7344"
-    host = address.replace("wss://", "https://").replace("ws://", "http://")
-    url = (host if "://" in host else f"http://{host}") + path
-    token = os.environ.get("DIGD_TOKEN")
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-    with urllib.request.urlopen(request, timeout=TIMEOUT_S) as response:
+    """Raises OSError and ValueError."""
+    address = daemon_address(None)
+    token = bearer_token(None)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request("http" + address.origin.removeprefix("ws") + path, headers=headers)
+    opener = urllib.request.build_opener()
+    if address.socket_path is not None:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _SocketHandler(address.socket_path))
+    with opener.open(request, timeout=TIMEOUT_S) as response:
         return json.load(response)
 
 
@@ -62,10 +91,10 @@ def _failures(label: str) -> tuple[int, list[tuple[str, str]]]:
     """The number of runs with this label, and the rule and text of each failure in them."""
     runs, found = 0, []
     for run in _pages("/v1/runs", "runs"):
-        path = f"/v1/runs/{urllib.parse.quote(run['run'], safe='')}"
-        if (_get(path).get("labels") or {}).get(LABEL) != label:
+        if (run.get("labels") or {}).get(LABEL) != label:
             continue
         runs += 1
+        path = f"/v1/runs/{urllib.parse.quote(run['run'], safe='')}"
         for entry in _pages(f"{path}/detections", "detections"):
             detection = entry["detection"]
             if detection["severity"] == "failure":
