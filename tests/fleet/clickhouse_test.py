@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from chdb.session import Session
 from digd.fleet.query import rows
-from digd.fleet.rows import decode
-from digd.fleet.selection import ORIGIN
+from digd.fleet.rows import ORIGIN, decode
 from digd.fleet.store import Store
 
 PAGE = (Path(__file__).parents[2] / "docs/fleet.md").read_text()

@@ -21,20 +21,16 @@ from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 
 from . import live
 from .interrupts import run_until_interrupted
-from .live import connect_unless, messages_of
+from .live import CONSUMER, STREAM, SUBJECTS, connect_unless, messages_of
 from .places import Fleet
 from .rows import BadMessage, Moved, Rows, RunKey, decode
 from .store import Store
-from .work_queue import RESULTS, forget_run
+from .work_queue import NO_MESSAGE, RESULTS, forget_run
 
-STREAM = "digd"
-CONSUMER = "collector"
 MAX_BYTES = 64 << 20
 """A batch ends with the message that passes this."""
 MAX_DELETIONS = 64
 """Messages whose deletion waits for the server's answer at one time."""
-NO_MESSAGE = 10043
-"""The server's code for a sequence that it does not have."""
 FAILURE_PAUSE = 2.0
 """Seconds after a batch that could not be stored."""
 
@@ -107,7 +103,7 @@ class Collector:
         )
         while not self._stopping.is_set():
             try:
-                return await js.pull_subscribe("digd.archive.>", durable=CONSUMER, stream=STREAM, config=config)
+                return await js.pull_subscribe(SUBJECTS, durable=CONSUMER, stream=STREAM, config=config)
             except (nats.errors.Error, asyncio.TimeoutError) as error:
                 # Before the first daemon connects there is no stream.
                 print(f"digd.fleet: waiting for the stream {STREAM}: {error}", file=sys.stderr)

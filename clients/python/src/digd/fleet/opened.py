@@ -21,19 +21,17 @@ import pyarrow.compute as pc
 from .index import FleetIndex, read
 from .live_rows import LiveRows
 from .page import Refused, now_ms
-from .rows import TABLES, Rows, RunKey
+from .query import FETCH
+from .rows import KEYS, OTHER_TABLES, TABLES, Rows, RunKey
 
 MAX_RUNS = 64
 MAX_BYTES = 1 << 30
 """Of the stored JSON of a run."""
-FETCH = 2000
 GAP_MS = 30_000
 """A row that is missing for so long does not come any more."""
-OTHERS = ("detections", "interventions", "outcomes")
 ENTRY_FIELDS = (
     *("entry", "run_number", "n", "kind", "session", "seq", "ts", "arrived_ms", "type", "code", "verdicts", "frame"),
 )
-KEYS = ("host", "archive", "entry", "run", "run_number", "arrived_ms", "epoch", "origin_archive", "origin_run_number")
 
 Entry = dict[str, Any]
 """A row of `entries` with the lists `detections`, `interventions` and `outcomes`."""
@@ -140,13 +138,13 @@ class OpenedRuns:
             return
         of_run = pc.field("run") == run.run
         beside: dict[tuple[str, int], dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-        for table in OTHERS:
+        for table in OTHER_TABLES:
             order = "id" if table == "detections" else "position"
             for row in self._rows(table, paths[table], run, of_run, order):
                 beside[row["archive"], row["entry"]][table].append(row)
         fresh = of_run & (pc.field("n") > run.last_n)
         for entry in self._rows("entries", paths["entries"], run, fresh, "n, epoch DESC"):
-            entry.update({table: beside[entry["archive"], entry["entry"]][table] for table in OTHERS})
+            entry.update({table: beside[entry["archive"], entry["entry"]][table] for table in OTHER_TABLES})
             yield entry
 
     def _rows(self, table: str, paths: list[str], run: OpenedRun, where: Any, order: str) -> Iterator[dict[str, Any]]:
@@ -173,7 +171,7 @@ class OpenedRuns:
     def _numbered(self, run: OpenedRun, entry: Entry) -> dict[str, Any]:
         line: dict[str, Any] = {name: entry.get(name) for name in ENTRY_FIELDS}
         line |= {"entry": self._take_number(), "run": run.name, "run_number": run.number}
-        for table in OTHERS:
+        for table in OTHER_TABLES:
             line[table] = [{name: row[name] for name in row if name not in (*KEYS, "position")} for row in entry[table]]
         ids = [row["id"] for row in line["detections"]]
         if ids:
@@ -190,9 +188,9 @@ def _key(row: dict[str, Any]) -> RunKey:
 
 
 def _entry_of(rows: Rows) -> Entry:
-    columns = {table: [field.name for field in TABLES[table]] for table in OTHERS}
+    columns = {table: [field.name for field in TABLES[table]] for table in OTHER_TABLES}
     entry = dict(rows.tables["entries"][0])
-    for table in OTHERS:
+    for table in OTHER_TABLES:
         entry[table] = [{name: row.get(name) for name in columns[table]} for row in rows.tables[table]]
     return entry
 

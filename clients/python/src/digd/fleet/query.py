@@ -11,6 +11,8 @@ import pyarrow as pa
 from .files import Files, LocalFiles, open_files
 from .rows import SCHEMA_VERSION, TABLES, Rows, as_table
 
+FETCH = 2000
+"""Rows of a result that are in memory at one time."""
 PARTITIONS = [("tenant", pa.string()), ("day", pa.date32())]
 
 RUNS = """

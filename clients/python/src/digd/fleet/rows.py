@@ -37,6 +37,9 @@ _KEYS = [
     ("origin_run_number", pa.int64()),
 ]
 
+ORIGIN = ("epoch", "origin_archive", "origin_run_number")
+KEYS = tuple(name for name, _ in _KEYS)
+
 TABLES: dict[str, pa.Schema] = {
     "entries": pa.schema(
         _KEYS
@@ -103,6 +106,8 @@ TABLES: dict[str, pa.Schema] = {
 }
 """The columns of each table. Every row carries the archive and the entry that it came with: its key. `position` is the
 row's place among the rows of its entry."""
+OTHER_TABLES = tuple(table for table in TABLES if table != "entries")
+"""Their rows came with an entry."""
 _PYTHON_TYPES = {pa.string(): str, pa.int64(): int, pa.bool_(): bool}
 COLUMN_TYPES = {
     table: {field.name: _PYTHON_TYPES[field.type] for field in schema} for table, schema in TABLES.items()
@@ -250,7 +255,7 @@ def decode(subject: str, message_id: str, data: bytes, sequence: int | None = No
     }
     entry = {**body, **key, "cut": bool(body.get("cut")), "sequence": sequence}
     tables: dict[str, list[dict[str, Any]]] = {"entries": [entry]}
-    for table in ("detections", "interventions", "outcomes"):
+    for table in OTHER_TABLES:
         found = (_row(table, item) for item in _field(body, table, list))
         tables[table] = [{**row, **key, "position": i} for i, row in enumerate(found)]
     for row in tables["detections"]:

@@ -15,12 +15,8 @@ import duckdb
 
 from .interrupts import run_until_interrupted
 from .places import Fleet, WrongUse
-from .query import connect
-from .rows import TABLES, Rows
-
-FETCH = 2000
-ORIGIN = ("epoch", "origin_archive", "origin_run_number")
-KEYS = ("host", "archive", "entry", "run", "run_number", "arrived_ms", *ORIGIN)
+from .query import FETCH, connect
+from .rows import KEYS, ORIGIN, OTHER_TABLES, TABLES, Rows
 
 
 class Wanted(NamedTuple):
@@ -150,7 +146,7 @@ def _select_into(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> None
 def lines(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> Iterable[str]:
     """The rows of the runs, run by run, each run in its order."""
     _select_into(db, runs)
-    beside = {table: _rows_of(db, table) for table in ("detections", "interventions", "outcomes")}
+    beside = {table: _rows_of(db, table) for table in OTHER_TABLES}
     ahead = {table: next(rows, None) for table, rows in beside.items()}
     for row in _rows_of(db, "entries"):
         at = (row["number"], row["entry"])

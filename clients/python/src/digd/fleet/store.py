@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from .files import File, Files, open_files
-from .rows import SCHEMA_VERSION, TABLES, BadMessage, Moved, Partition, Rows, RunKey, as_table, sort
+from .rows import SCHEMA_VERSION, TABLES, Moved, Partition, Rows, RunKey, as_table, sort
 
 ROW_GROUP = 64 * 1024
 MAX_TRIES = 1000
@@ -407,5 +407,3 @@ def _ranges_of(keys: pa.Table) -> Ranges:
             of_archive.append((entry, entry))
     return ranges
 
-
-__all__ = ["BadMessage", "Store", "Written"]
