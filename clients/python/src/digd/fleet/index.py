@@ -6,7 +6,7 @@ A listing makes a list of pieces: files of one table that one query reads.
 Threads: `list_files`, `read_pieces` and `take_live` one; the rest any, also while that one reads.
 Bounds: `MAX_PARTS` pairs of a run and a file, beyond which the oldest files are left out. A piece has at most
 `PIECE_FILES` files and `PIECE_BYTES`, or one file. DuckDB has `MEMORY`, and writes the rest to the folder. Of each
-of `MAX_OPEN` files, the reader holds a few row groups. Errors: OSError.
+of `MAX_OPEN` files, the reader holds a few row groups. Errors: OSError, duckdb.Error.
 """
 
 from __future__ import annotations

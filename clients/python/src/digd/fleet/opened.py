@@ -2,7 +2,7 @@
 
 Rows get numbers of one counter, so that those of different archives do not meet. Thread: one at a time. Bounds:
 `MAX_RUNS` and `MAX_BYTES` of a run; the rows of a run besides its entries are in memory while it is read. Failure:
-`Refused`, OSError.
+`Refused`, OSError, duckdb.Error, pyarrow.ArrowException.
 """
 
 from __future__ import annotations

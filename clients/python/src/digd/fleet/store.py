@@ -10,7 +10,8 @@ Any number of collectors write below the same root. The files of a partition hav
 (archive, entry) the files up to number N have, leaves these out, and creates the file N + 1. If another collector has
 created that meanwhile, it begins again: so a row is never there twice, however late it comes again. Only `compact`,
 `delete_run`, `keep` and `drop_days_before` change or remove files; a lock orders them, and the highest number of a
-partition stays. Errors: OSError and pyarrow's; what was not written is not acknowledged to the stream.
+partition stays. Errors: OSError, pyarrow's, and BadMessage for rows that do not fit the columns; what was not written
+is not acknowledged to the stream.
 """
 
 from __future__ import annotations
