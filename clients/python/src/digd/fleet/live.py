@@ -68,22 +68,22 @@ def _say(text: str) -> None:
     print(f"digd.fleet: {text}", file=sys.stderr, flush=True)
 
 
-class Patience:
+class RetryLimit:
     """How long a program goes on while no request to the servers succeeds."""
 
     def __init__(self, fleet: Fleet, seconds: float = LOST_SECONDS, say: Callable[[str], None] = _say) -> None:
         self._servers = fleet.shown_servers
         self._seconds = seconds
         self._say = say
-        self._heard = time.monotonic()
+        self._last_success = time.monotonic()
 
-    def heard(self) -> None:
+    def record_success(self) -> None:
         """A request succeeded."""
-        self._heard = time.monotonic()
+        self._last_success = time.monotonic()
 
-    async def wait(self, error: BaseException) -> None:
+    async def wait_or_raise(self, error: BaseException) -> None:
         """Says why a request failed, and waits before the next one. Raises Lost."""
-        if time.monotonic() - self._heard > self._seconds:
+        if time.monotonic() - self._last_success > self._seconds:
             raise Lost(f"{self._servers}: {error or type(error).__name__}, for {self._seconds:g} seconds")
         self.report(error)
         await asyncio.sleep(RETRY_SECONDS)
@@ -93,14 +93,14 @@ class Patience:
         self._say(f"{error or type(error).__name__}; trying again")
 
 
-async def connect(fleet: Fleet, reconnects: int = 3, patience: Patience | None = None) -> Client:
-    """`reconnects`: how often it tries a server again, also at first; -1: always, or as long as `patience` lasts."""
-    patience = patience or Patience(fleet, math.inf)
+async def connect(fleet: Fleet, reconnects: int = 3, retry_limit: RetryLimit | None = None) -> Client:
+    """`reconnects`: how often it tries a server again, also at first; -1: always, or as long as `retry_limit` lasts."""
+    retry_limit = retry_limit or RetryLimit(fleet, math.inf)
 
     async def on_error(error: Exception) -> None:
         if isinstance(error, ssl.SSLError) and error.reason == "APPLICATION_DATA_AFTER_CLOSE_NOTIFY":
             return  # the connection was closed
-        patience.report(error)
+        retry_limit.report(error)
 
     reason: Exception | None = None
 
@@ -124,12 +124,12 @@ async def connect(fleet: Fleet, reconnects: int = 3, patience: Patience | None =
             tries += 1
             if 0 <= reconnects < tries:
                 raise WrongUse(f"{fleet.shown_servers}: {error or type(error).__name__}") from None
-            await patience.wait(error)
+            await retry_limit.wait_or_raise(error)
 
 
-async def connect_unless(stopping: asyncio.Event, fleet: Fleet, patience: Patience | None = None) -> Client | None:
+async def connect_unless(stopping: asyncio.Event, fleet: Fleet, retry_limit: RetryLimit | None = None) -> Client | None:
     """As `connect`, however long it takes; None once the program is to stop."""
-    opening = asyncio.create_task(connect(fleet, -1, patience))
+    opening = asyncio.create_task(connect(fleet, -1, retry_limit))
     stop = asyncio.create_task(stopping.wait())
     try:
         await asyncio.wait({opening, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -299,11 +299,11 @@ async def tail(
     begin: Start = _messages_from_now,
     subject: str = SUBJECTS,
     stream: str = STREAM,
-    patience: Patience | None = None,
+    retry_limit: RetryLimit | None = None,
 ) -> AsyncIterator[Msg | None]:
     """None once it listens, then messages in order. Waits for a stream that does not exist yet, and for the server."""
-    patience = patience or Patience(fleet, math.inf)
-    connection = await connect(fleet, reconnects=-1, patience=patience)
+    retry_limit = retry_limit or RetryLimit(fleet, math.inf)
+    connection = await connect(fleet, reconnects=-1, retry_limit=retry_limit)
     try:
         js = connection.jetstream()
         start: dict[str, Any] | None = None
@@ -326,7 +326,7 @@ async def tail(
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             except nats.errors.Error as error:
-                patience.report(error)
+                retry_limit.report(error)
                 subscription = None  # the server may have lost the consumer with its memory
                 await asyncio.sleep(RETRY_SECONDS)
                 continue

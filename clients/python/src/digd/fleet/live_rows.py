@@ -47,7 +47,7 @@ class LiveRows:
         """`changed` is called on the thread of this object."""
         self._fleet, self._changed = fleet, changed
         self._is_alone = fleet.root is None
-        self._patience = live.Patience(fleet, math.inf, self._report)
+        self._retry_limit = live.RetryLimit(fleet, math.inf, self._report)
         self._trouble = ""
         """Of connecting, since the last answer of a server."""
         self._denied = ""
@@ -196,7 +196,7 @@ class LiveRows:
 
     async def _rows_of_stream(self) -> None:
         begin = live.latest_messages(MAX_ROWS) if self._is_alone else live.uncollected_first
-        async for message in live.tail(self._fleet, begin, patience=self._patience):
+        async for message in live.tail(self._fleet, begin, retry_limit=self._retry_limit):
             if message is None:
                 continue
             self._denied = ""
@@ -211,7 +211,7 @@ class LiveRows:
 
     async def _records(self) -> None:
         """A user without rights to these sees the runs all the same."""
-        stream = (live.HOST_SUBJECTS, live.HOSTS, live.Patience(self._fleet, math.inf, self._log))
+        stream = (live.HOST_SUBJECTS, live.HOSTS, live.RetryLimit(self._fleet, math.inf, self._log))
         async for message in live.tail(self._fleet, live.latest_of_each, *stream):
             if message is not None and (record := host_record(message.subject, message.data)) is not None:
                 host = record["tenant"], record["host"]
@@ -220,7 +220,7 @@ class LiveRows:
                         self._hosts[host] = record
 
     async def _poll(self) -> None:
-        connection = await live.connect(self._fleet, -1, self._patience)
+        connection = await live.connect(self._fleet, -1, self._retry_limit)
         try:
             js = connection.jetstream()
             while True:

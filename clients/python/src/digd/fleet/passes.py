@@ -20,7 +20,7 @@ from .interrupts import run_until_interrupted
 from .places import Fleet, Lost, WrongUse
 from .query import connect as connect_files
 from .selection import SelectedRun, Wanted, as_it_is_now, select
-from .tasks import KINDS, Doer, Failed, Task, option_name, version_of
+from .tasks import KINDS, Failed, Task, TaskRunner, option_name, version_of
 
 SHARES = 64
 """Tasks of one Shapley estimate."""
@@ -103,15 +103,15 @@ def _factors(asked: Asked, runs: list[SelectedRun]) -> list[Task]:
 
 
 async def _here(asked: Asked, tasks: list[Task]) -> AsyncIterator[Done]:
-    doer = Doer(asked.fleet.need_root(), asked.digctl, asked.task_seconds)
+    runner = TaskRunner(asked.fleet.need_root(), asked.digctl, asked.task_seconds)
     try:
         for task in tasks:
             try:
-                yield Done(task, await asyncio.to_thread(doer.do, task))
+                yield Done(task, await asyncio.to_thread(runner.do, task))
             except Failed as error:
                 yield Done(task, None, str(error))
     finally:
-        doer.stop()
+        runner.stop()
 
 
 class Progress:
@@ -121,7 +121,7 @@ class Progress:
         self._total = total
         self._began = time.monotonic()
         self._first: int | None = None
-        self._said = self._began if not sys.stderr.isatty() else 0.0
+        self._shown_at = self._began if not sys.stderr.isatty() else 0.0
         self.done = 0
 
     def show(self, done: int) -> None:
@@ -130,9 +130,9 @@ class Progress:
         self.done = done
         now = time.monotonic()
         terminal = sys.stderr.isatty()
-        if now - self._said < (0.2 if terminal else PROGRESS_SECONDS) or done == self._total:
+        if now - self._shown_at < (0.2 if terminal else PROGRESS_SECONDS) or done == self._total:
             return
-        self._said = now
+        self._shown_at = now
         new = done - self._first
         left = f", about {self._span((self._total - done) * (now - self._began) / new)} left" if new > 0 else ""
         self.say(f"{done} of {self._total} tasks done{left}", "\r" if terminal else "\n")
@@ -156,7 +156,7 @@ class _OnWorkers:
     """Submits the tasks without an outcome and reads the outcomes, in the order of the tasks."""
 
     def __init__(self, asked: Asked, tasks: list[Task]) -> None:
-        from .live import Patience, connect  # only passes on workers need NATS
+        from .live import RetryLimit, connect  # only passes on workers need NATS
         from .work_queue import Outcome, WorkQueue
 
         self._asked = asked
@@ -166,14 +166,14 @@ class _OnWorkers:
         self._known: dict[int, Outcome] = {}
         self._submitted: set[int] = set()
         self.progress = Progress(len(tasks))
-        self._patience = Patience(asked.fleet, say=self.progress.say)
+        self._retry_limit = RetryLimit(asked.fleet, say=self.progress.say)
 
     async def results(self) -> AsyncIterator[Done]:
         """Raises Lost."""
         version = await asyncio.to_thread(version_of, self._asked.digctl)
         await (await self._connect(self._asked.fleet)).close()  # says soon if the address or the credentials are wrong
-        self._patience.heard()
-        connection = await self._connect(self._asked.fleet, -1, self._patience)
+        self._retry_limit.record_success()
+        connection = await self._connect(self._asked.fleet, -1, self._retry_limit)
         try:
             self._queue = self._make_queue(connection, version)
             await self._open()
@@ -193,7 +193,7 @@ class _OnWorkers:
             try:
                 return await self._queue.open()
             except (nats.errors.Error, asyncio.TimeoutError) as error:
-                await self._patience.wait(error)
+                await self._retry_limit.wait_or_raise(error)
 
     async def _result(self, at: int, task: Task) -> Done:
         while True:
@@ -209,7 +209,7 @@ class _OnWorkers:
                 await self._queue.submit(task, again=f":{time.time_ns()}")
             except (nats.errors.Error, asyncio.TimeoutError) as error:
                 self._known[at] = outcome
-                await self._patience.wait(error)
+                await self._retry_limit.wait_or_raise(error)
 
     async def _look(self, window: list[int]) -> None:
         """Finds the outcomes of tasks. Submits those without one, the first time, in their order."""
@@ -239,12 +239,12 @@ class _OnWorkers:
             window = [at for at in range(first, min(first + WINDOW, len(self._tasks))) if at not in self._known]
             try:
                 await self._look(window)
-                self._patience.heard()
+                self._retry_limit.record_success()
                 if time.monotonic() - stalled > STALL_SECONDS / 2:
                     await self._say_why_it_waits(window)
                     stalled = time.monotonic()
             except (nats.errors.Error, asyncio.TimeoutError) as error:
-                await self._patience.wait(error)
+                await self._retry_limit.wait_or_raise(error)
             self.progress.show(first + len(self._known))
             if len(self._known) > before:
                 pause = MIN_POLL_SECONDS
@@ -320,8 +320,8 @@ async def _merge(asked: Asked, tasks: list[Task], done: AsyncIterator[Done]) -> 
                     whole.write(file.read_bytes())
             words.append(f"--lines={lines}")
         else:
-            doer = Doer(asked.fleet.need_root(), asked.digctl, asked.task_seconds)
-            await asyncio.to_thread(doer.write_rows, tasks[0].runs, folder / "rows")
+            runner = TaskRunner(asked.fleet.need_root(), asked.digctl, asked.task_seconds)
+            await asyncio.to_thread(runner.write_rows, tasks[0].runs, folder / "rows")
             words += [f"--fleet=rows:{folder}/rows", "--no-cache", *(f"--merge={file}" for file in files)]
             words += ["--", tasks[0].runs[0].run]
         return await _exit_status(words)

@@ -12,7 +12,7 @@ STREAM_SCHEMES = ("nats", "tls", "ws", "wss")
 
 
 class WrongUse(ValueError):
-    """A sentence for people."""
+    """A usage error. The text is shown to the user, and the exit status is 2."""
 
 
 class Lost(Exception):

@@ -130,7 +130,7 @@ def parse(data: bytes) -> Task:
     return Task(whole["kind"], tuple(options), tuple(_run_of(run) for run in runs))
 
 
-class Doer:
+class TaskRunner:
     """Does tasks, one at a time, with the files of a fleet. `stop` may be called from another thread."""
 
     def __init__(self, root: str, digctl: str, seconds: float) -> None:

@@ -15,9 +15,9 @@ from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
 from .interrupts import run_until_interrupted
-from .live import LOST_SECONDS, TROUBLES, Patience, connect_unless
+from .live import LOST_SECONDS, TROUBLES, RetryLimit, connect_unless
 from .places import Fleet, Lost
-from .tasks import BadTask, Doer, Failed, Refused, Task, parse, version_of
+from .tasks import BadTask, Failed, Refused, Task, TaskRunner, parse, version_of
 from .work_queue import Outcome, WorkQueue
 
 FETCH_SECONDS = 2.0
@@ -47,8 +47,8 @@ class Worker:
         self._fleet = fleet
         self._options = options
         self._stopping = asyncio.Event()
-        self._doers: list[Doer] = []
-        self._patience = Patience(fleet, options.lost_seconds)
+        self._runners: list[TaskRunner] = []
+        self._retry_limit = RetryLimit(fleet, options.lost_seconds)
         self._name = f"{socket.gethostname()}:{os.getpid()}"
 
     def stop(self) -> None:
@@ -58,13 +58,13 @@ class Worker:
         self._stopping.set()
 
     def _drop_tasks(self) -> None:
-        for doer in self._doers:
-            doer.stop()
+        for runner in self._runners:
+            runner.stop()
 
     async def run(self) -> None:
         """Raises Lost."""
         version = await asyncio.to_thread(version_of, self._options.digctl)
-        connection = await connect_unless(self._stopping, self._fleet, self._patience)
+        connection = await connect_unless(self._stopping, self._fleet, self._retry_limit)
         if connection is None:
             return
         self._connection = connection
@@ -87,14 +87,14 @@ class Worker:
             try:
                 answer = await request()
             except TROUBLES as error:
-                await self._patience.wait(error)
+                await self._retry_limit.wait_or_raise(error)
                 continue
-            self._patience.heard()
+            self._retry_limit.record_success()
             return answer
 
     async def _take_tasks(self, queue: WorkQueue) -> None:
-        doer = Doer(self._fleet.need_root(), self._options.digctl, self._options.task_seconds)
-        self._doers.append(doer)
+        runner = TaskRunner(self._fleet.need_root(), self._options.digctl, self._options.task_seconds)
+        self._runners.append(runner)
         subscription: JetStreamContext.PullSubscription | None = None
         while not self._stopping.is_set():
             if subscription is None:
@@ -105,24 +105,24 @@ class Worker:
             except (nats.errors.TimeoutError, asyncio.TimeoutError) as error:
                 # The server's word that there is no task, or its silence.
                 if not self._connection.is_connected:
-                    await self._patience.wait(error)
+                    await self._retry_limit.wait_or_raise(error)
                     continue
-                self._patience.heard()
+                self._retry_limit.record_success()
                 if self._options.until_empty:
                     return
                 continue
             except TROUBLES as error:
                 subscription = None  # a server that lost its disk lost the queue too
-                await self._patience.wait(error)
+                await self._retry_limit.wait_or_raise(error)
                 continue
-            self._patience.heard()
+            self._retry_limit.record_success()
             try:
-                await self._handle(queue, doer, message)
+                await self._handle(queue, runner, message)
             except TROUBLES as error:
                 # It is not acknowledged: the queue gives it to a worker again.
-                await self._patience.wait(error)
+                await self._retry_limit.wait_or_raise(error)
 
-    async def _handle(self, queue: WorkQueue, doer: Doer, message: Msg) -> None:
+    async def _handle(self, queue: WorkQueue, runner: TaskRunner, message: Msg) -> None:
         try:
             task = parse(message.data)
         except BadTask as error:
@@ -138,7 +138,7 @@ class Worker:
             reason = f"{starts - 1} starts ended with their workers, and none left a reason"
             outcome: Outcome | None = Outcome(None, reason)
         else:
-            outcome = await self._do(doer, task, message, starts)
+            outcome = await self._do(runner, task, message, starts)
         if outcome is None:
             await message.nak(delay=RETRY_SECONDS * starts)
             return
@@ -148,19 +148,19 @@ class Worker:
         if outcome.reason:
             print(f"digd.fleet: set aside {task.name()}: {outcome.reason}", file=sys.stderr, flush=True)
 
-    async def _do(self, doer: Doer, task: Task, message: Msg, starts: int) -> Outcome | None:
+    async def _do(self, runner: TaskRunner, task: Task, message: Msg, starts: int) -> Outcome | None:
         """None: try again."""
         beat = asyncio.create_task(self._keep_alive(message))
         try:
-            return Outcome(await asyncio.to_thread(doer.do, task))
+            return Outcome(await asyncio.to_thread(runner.do, task))
         except Failed as error:
-            if not doer.is_stopped and (isinstance(error, Refused) or starts >= self._options.tries):
+            if not runner.is_stopped and (isinstance(error, Refused) or starts >= self._options.tries):
                 return Outcome(None, str(error))
             print(f"digd.fleet: {task.name()}: {error}; trying again", file=sys.stderr, flush=True)
             return None
         finally:
             beat.cancel()
-            self._patience.heard()  # while it computed, it asked for nothing
+            self._retry_limit.record_success()  # while it computed, it asked for nothing
 
     async def _keep_alive(self, message: Msg) -> None:
         while True:
