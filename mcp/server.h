@@ -5,7 +5,7 @@
 // agents wrote are quoted in JSON, and each tool says that its result is data.
 //
 // Thread: any; `api` decides on which thread the answer comes. Bounds: `max_message_bytes`, `max_result_bytes` a result
-// (longer ones are pages). Failure: a JSON-RPC error, or a result with `isError`.
+// (a longer report has pages, and a longer list fewer elements). Failure: a JSON-RPC error, or a result with `isError`.
 #pragma once
 
 #include <cstddef>

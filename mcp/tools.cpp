@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "base/deep_json.h"
 #include "base/text.h"
 #include "net/client.h"
 
@@ -37,12 +38,13 @@ class argument_reader {
     return read;
   }
 
+  // From 1 to `highest`.
   std::int64_t number(std::string_view name, std::int64_t usual, std::int64_t highest) {
     const json::value* value = from_.if_contains(name);
     if (value == nullptr || value->is_null()) return usual;
     json::error_code ec;
-    const auto read = value->is_number() ? value->to_number<std::int64_t>(ec) : -1;
-    if (ec || read < 0 || read > highest) fail(name, "must be a whole number from 0 to " + std::to_string(highest));
+    const auto read = value->is_number() ? value->to_number<std::int64_t>(ec) : 0;
+    if (ec || read < 1 || read > highest) fail(name, "must be a whole number from 1 to " + std::to_string(highest));
     return read;
   }
 
@@ -82,7 +84,7 @@ using with_body = std::function<void(const json::value&)>;
 std::string error_text(const api_answer& answer) {
   if (answer.status == 0) return "digd does not answer: " + answer.body;
   json::error_code ec;
-  const json::value body = json::parse(answer.body, ec);
+  const json::value body = parse_json(answer.body, ec);
   const json::value* error = ec || !body.is_object() ? nullptr : body.get_object().if_contains("error");
   const json::value* message =
       error == nullptr || !error->is_object() ? nullptr : error->get_object().if_contains("message");
@@ -96,7 +98,7 @@ void ask(const api_call& api, api_request&& request, const finish& done, const w
   api(std::move(request), [done, then](api_answer&& answer) {
     if (!answer.good()) return done({error_text(answer), true});
     json::error_code ec;
-    const json::value body = json::parse(answer.body, ec);
+    const json::value body = parse_json(answer.body, ec);
     if (ec || !body.is_object()) return done({"digd's answer is not a JSON object", true});
     then(body);
   });
@@ -122,27 +124,87 @@ json::array pick_each(const json::value& body, std::string_view list, std::initi
   return picked;
 }
 
-tool_result data(const json::value& value, std::size_t page = 1) {
-  return {std::string(data_note) + page_of(json::serialize(value), page)};
+tool_result data(const json::value& value) { return {std::string(data_note) + json::serialize(value)}; }
+
+// Removes the largest members of an object until it fits; `too_large` then names them.
+void shrink(json::object& object, std::size_t max_bytes) {
+  json::array removed;
+  while (json::serialize(object).size() > max_bytes) {
+    std::string largest;
+    std::size_t largest_size = 0;
+    for (const auto& [name, value] : object) {
+      const std::size_t size = json::serialize(value).size();
+      if (name == "too_large" || size <= largest_size) continue;
+      largest = name;
+      largest_size = size;
+    }
+    if (largest.empty()) return;
+    object.erase(largest);
+    removed.emplace_back(largest);
+    object["too_large"] = removed;
+  }
 }
 
-std::string page_parameters(argument_reader& from) {
-  std::string query =
-      "?limit=" + std::to_string(std::max<std::int64_t>(from.number("limit", default_limit, max_limit), 1));
-  if (const std::string cursor = from.cursor("cursor"); !cursor.empty()) query += "&cursor=" + cursor;
-  return query;
+// Removes elements from the end of a list in `result` until the result fits. Keeps the first one, without its largest
+// members if it does not fit alone. Returns how many are left.
+std::size_t fit(json::object& result, std::string_view list) {
+  json::array& elements = result.at(list).as_array();
+  std::size_t others = json::serialize(result).size(), kept = 0;
+  std::vector<std::size_t> sizes;
+  for (const json::value& each : elements) {
+    sizes.push_back(json::serialize(each).size() + 1);  // with its comma
+    others -= std::min(others, sizes.back());
+  }
+  constexpr std::size_t spare = 64;  // for a count of what is left out
+  const std::size_t room = max_result_bytes - std::min(max_result_bytes, others + spare);
+  for (std::size_t bytes = 0; kept < elements.size() && (bytes += sizes[kept]) <= room;) ++kept;
+  if (kept == 0 && !elements.empty()) {
+    if (elements.front().is_object()) shrink(elements.front().get_object(), room);
+    kept = 1;
+  }
+  elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(kept), elements.end());
+  return kept;
+}
+
+// A list of the API that comes in pages.
+struct paged_list {
+  std::string target;
+  std::string_view name;  // of the member with the list
+  json::array (*rows_of)(const json::value& body);
+  std::int64_t limit = default_limit;
+  std::string cursor;  // empty: the first page
+};
+
+paged_list read_page(argument_reader& from, paged_list list) {
+  list.limit = from.number("limit", default_limit, max_limit);
+  list.cursor = from.cursor("cursor");
+  return list;
+}
+
+// If the rows do not fit into a result, asks for fewer: only the API knows the cursor behind a row.
+void list_page(const api_call& api, const paged_list& list, const finish& done) {
+  std::string query = "?limit=" + std::to_string(list.limit);
+  if (!list.cursor.empty()) query += "&cursor=" + list.cursor;
+  ask(api, {"GET", list.target + query, {}}, done, [api, list, done](const json::value& body) {
+    json::object result{{list.name, list.rows_of(body)}};
+    result["next_cursor"] = body.get_object().contains("next") ? body.at("next") : json::value();
+    const std::size_t rows = result.at(list.name).as_array().size(), kept = fit(result, list.name);
+    if (kept == rows) return done(data(result));
+    paged_list fewer = list;
+    fewer.limit = std::min(list.limit - 1, static_cast<std::int64_t>(kept));
+    if (fewer.limit < 1) return done({"digd answers with more rows than requested", true});
+    list_page(api, fewer, done);
+  });
+}
+
+json::array runs_of(const json::value& body) {
+  return pick_each(body, "runs", {"run", "state", "ended", "mode", "labels", "opened_ms", "ended_ms", "counts"});
 }
 
 void list_runs(argument_reader& from, const api_call& api, const finish& done) {
-  const std::string query = page_parameters(from);
+  const paged_list list = read_page(from, {.target = "/v1/runs", .name = "runs", .rows_of = runs_of, .cursor = {}});
   if (!from.error().empty()) return done({from.error(), true});
-  ask(api, {"GET", "/v1/runs" + query, {}}, done, [done](const json::value& body) {
-    json::object result{
-        {"runs",
-         pick_each(body, "runs", {"run", "state", "ended", "mode", "labels", "opened_ms", "ended_ms", "counts"})}};
-    result["next_cursor"] = body.get_object().contains("next") ? body.at("next") : json::value();
-    done(data(result));
-  });
+  list_page(api, list, done);
 }
 
 void explain_run(argument_reader& from, const api_call& api, const finish& done) {
@@ -155,30 +217,31 @@ void explain_run(argument_reader& from, const api_call& api, const finish& done)
   });
 }
 
-void list_detections(argument_reader& from, const api_call& api, const finish& done) {
-  const std::string run = from.text("run"), query = page_parameters(from);
-  if (!from.error().empty()) return done({from.error(), true});
-  ask(api, {"GET", run_target(run, "/detections" + query), {}}, done, [done](const json::value& body) {
-    json::array detections;
-    if (const json::value* list = body.get_object().if_contains("detections"); list != nullptr && list->is_array()) {
-      for (const json::value& each : list->get_array()) {
-        if (!each.is_object()) continue;
-        json::object entry = pick(each.get_object(), {"name", "outcome", "judgement"});
-        if (const json::value* found = each.get_object().if_contains("detection");
-            found != nullptr && found->is_object()) {
-          for (auto& [name, value] :
-               pick(found->get_object(), {"rule", "severity", "agent", "event", "evidence", "healed", "healing",
-                                          "cause", "message", "limits", "witness"})) {
-            entry[name] = value;
-          }
-        }
-        detections.push_back(std::move(entry));
+json::array detections_of(const json::value& body) {
+  json::array detections;
+  const json::value* list = body.get_object().if_contains("detections");
+  if (list == nullptr || !list->is_array()) return detections;
+  for (const json::value& each : list->get_array()) {
+    if (!each.is_object()) continue;
+    json::object entry = pick(each.get_object(), {"name", "outcome", "judgement"});
+    const json::value* found = each.get_object().if_contains("detection");
+    if (found != nullptr && found->is_object()) {
+      for (auto& [name, value] : pick(found->get_object(), {"rule", "severity", "agent", "event", "evidence", "healed",
+                                                            "healing", "cause", "reason", "limits", "witness"})) {
+        entry[name] = value;
       }
     }
-    json::object result{{"detections", std::move(detections)}};
-    result["next_cursor"] = body.get_object().contains("next") ? body.at("next") : json::value();
-    done(data(result));
-  });
+    detections.push_back(std::move(entry));
+  }
+  return detections;
+}
+
+void list_detections(argument_reader& from, const api_call& api, const finish& done) {
+  const std::string run = from.text("run");
+  const paged_list list = read_page(
+      from, {.target = run_target(run, "/detections"), .name = "detections", .rows_of = detections_of, .cursor = {}});
+  if (!from.error().empty()) return done({from.error(), true});
+  list_page(api, list, done);
 }
 
 void find_cause(argument_reader& from, const api_call& api, const finish& done) {
@@ -194,9 +257,11 @@ void find_cause(argument_reader& from, const api_call& api, const finish& done) 
       };
       return findings(a) > findings(b);
     });
+    const std::size_t count = agents.size();
     result["agents_by_findings"] = std::move(agents);
     result["how_known"] =
         "From the graph that digd observed. `digctl report RUN` also attributes the failure by Shapley values.";
+    if (const std::size_t kept = fit(result, "agents_by_findings"); kept < count) result["left_out"] = count - kept;
     done(data(result));
   });
 }
@@ -212,7 +277,9 @@ void compare_runs(argument_reader& from, const api_call& api, const finish& done
   ask(api, {"GET", run_target(first), {}}, done, [api, second, done](const json::value& body) {
     json::object before = comparable(body);
     ask(api, {"GET", run_target(second), {}}, done, [before, done](const json::value& body) {
-      done(data(json::object{{"first", before}, {"second", comparable(body)}}));
+      json::object first = before, second = comparable(body);
+      for (json::object* run : {&first, &second}) shrink(*run, max_result_bytes / 2 - 32);
+      done(data(json::object{{"first", std::move(first)}, {"second", std::move(second)}}));
     });
   });
 }
@@ -220,7 +287,16 @@ void compare_runs(argument_reader& from, const api_call& api, const finish& done
 void list_holds(argument_reader& from, const api_call& api, const finish& done) {
   const std::string run = from.text("run");
   if (!from.error().empty()) return done({from.error(), true});
-  ask(api, {"GET", run_target(run, "/holds"), {}}, done, [done](const json::value& body) { done(data(body)); });
+  ask(api, {"GET", run_target(run, "/holds"), {}}, done, [done](const json::value& body) {
+    json::object result = body.get_object();
+    const json::value* holds = result.if_contains("holds");
+    if (holds == nullptr || !holds->is_array()) return done({"digd's answer has no list of holds", true});
+    const std::size_t count = holds->get_array().size(), kept = fit(result, "holds");
+    const json::value* before = result.if_contains("left_out");
+    const std::int64_t left_out_before = before != nullptr && before->is_int64() ? before->get_int64() : 0;
+    if (kept < count) result["left_out"] = left_out_before + static_cast<std::int64_t>(count - kept);
+    done(data(result));
+  });
 }
 
 void decide_hold(argument_reader& from, const api_call& api, const finish& done) {
@@ -360,9 +436,7 @@ std::string page_of(const std::string& text, std::size_t number) {
   const std::size_t pages = std::max<std::size_t>((text.size() + max_result_bytes - 1) / max_result_bytes, 1);
   if (pages == 1) return text;
   const std::size_t page = std::clamp<std::size_t>(number, 1, pages);
-  const auto is_inside = [&](std::size_t at) {
-    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
-  };
+  const auto is_inside = [&](std::size_t at) { return at < text.size() && continues_character(text[at]); };
   std::size_t begin = (page - 1) * max_result_bytes, end = std::min(page * max_result_bytes, text.size());
   while (is_inside(begin)) --begin;
   while (is_inside(end)) --end;
