@@ -1,11 +1,14 @@
 #include "cli/config_edit.h"
 
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 
 #include "base/quote.h"
+#include "base/text.h"
 
 namespace digd::cli {
 
@@ -21,7 +24,7 @@ std::optional<toml::table> parsed(std::string_view text, std::string& problem) {
 }
 
 const toml::node* find(const toml::table& in, const config_edit& edit) {
-  const toml::table* rules = in["rules"].as_table();
+  const toml::table* rules = in[edit.table].as_table();
   const toml::table* rule = rules == nullptr ? nullptr : (*rules)[edit.rule].as_table();
   return rule == nullptr ? nullptr : rule->get(edit.key);
 }
@@ -42,7 +45,7 @@ std::size_t byte_at(std::string_view text, const toml::source_position& where) {
   std::size_t at = start_of_line(text, where.line);
   for (toml::source_index column = 1; column < where.column && at < text.size(); ++column) {
     do ++at;
-    while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80);
+    while (at < text.size() && continues_character(text[at]));
   }
   return at;
 }
@@ -56,9 +59,10 @@ std::string without_spaces(std::string_view text) {
   return out;
 }
 
-// The position after the line `[rules.RULE]`; nullopt: there is none.
-std::optional<std::size_t> behind_head(std::string_view text, const std::string& rule) {
-  const std::string head = "[rules." + rule + ']';
+std::string head_of(const config_edit& edit) { return '[' + edit.table + '.' + edit.rule + ']'; }
+
+// The position after the line with the head of the table; nullopt: there is none.
+std::optional<std::size_t> behind_head(std::string_view text, const std::string& head) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     if (without_spaces(text.substr(at, end - at)) == head) return std::min(end + 1, text.size());
@@ -75,20 +79,20 @@ void write(const config_edit& edit, const toml::table& before, std::string& text
   }
   const std::string line = edit.key + " = " + edit.literal + '\n';
   if (!text.empty() && text.back() != '\n') text += '\n';
-  if (const auto at = behind_head(text, edit.rule)) {
+  if (const auto at = behind_head(text, head_of(edit))) {
     text.insert(*at, line);
   } else {
-    text += (text.empty() ? "[rules." : "\n[rules.") + edit.rule + "]\n" + line;
+    text += (text.empty() ? "" : "\n") + head_of(edit) + '\n' + line;
   }
 }
 
 void erase(const config_edit& edit, toml::table& from) {
-  toml::table* rules = from["rules"].as_table();
+  toml::table* rules = from[edit.table].as_table();
   toml::table* rule = rules == nullptr ? nullptr : (*rules)[edit.rule].as_table();
   if (rule == nullptr) return;
   rule->erase(edit.key);
   if (rule->empty()) rules->erase(edit.rule);
-  if (rules->empty()) from.erase("rules");
+  if (rules->empty()) from.erase(edit.table);
 }
 
 bool has_setting(const toml::table& text, const config_edit& edit) {
@@ -104,21 +108,49 @@ bool has_setting(const toml::table& text, const config_edit& edit) {
 
 }  // namespace
 
+std::string toml_text(std::string_view text) {
+  constexpr std::size_t escape_size = 6;  // \uXXXX
+  const std::string json = quoted(text);
+  const auto unit_at = [&](std::size_t at) -> unsigned {
+    unsigned unit = 0;
+    const bool is_escape = json.compare(at, 2, "\\u") == 0 && at + escape_size <= json.size();
+    if (is_escape) std::from_chars(json.data() + at + 2, json.data() + at + escape_size, unit, 16);
+    return unit;
+  };
+  std::string out;
+  for (std::size_t at = 0; at < json.size();) {
+    if (json[at] != '\\') {
+      out += json[at++];
+      continue;
+    }
+    // JSON escapes a character above U+FFFF as two surrogates, which TOML forbids.
+    const unsigned high = unit_at(at);
+    const bool is_pair = high >= 0xD800 && high < 0xDC00;
+    if (is_pair) {
+      out += fmt::format("\\U{:08X}", 0x10000 + ((high - 0xD800) << 10) + (unit_at(at + escape_size) - 0xDC00));
+    } else {
+      out += json.substr(at, 2);
+    }
+    at += is_pair ? 2 * escape_size : 2;
+  }
+  return out;
+}
+
 std::string toml_list(const std::vector<std::string>& texts) {
   std::string out = "[";
   for (const std::string& text : texts) {
     if (out.size() > 1) out += ", ";
-    append_quoted(out, text);
+    out += toml_text(text);
   }
   return out + ']';
 }
 
-std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& rule,
-                                                    std::string& problem) {
-  const auto table = parsed(toml_text, problem);
-  if (!table) return {};
+std::optional<std::vector<std::string>> excepted_in(std::string_view toml_text, const std::string& table,
+                                                    const std::string& rule, std::string& problem) {
+  const auto whole = parsed(toml_text, problem);
+  if (!whole) return {};
   std::vector<std::string> names;
-  const toml::node* there = find(*table, {.rule = rule, .key = "except", .literal = {}});
+  const toml::node* there = find(*whole, {.table = table, .rule = rule, .key = "except", .literal = {}});
   if (there == nullptr || !there->is_array()) return names;
   for (const toml::node& item : *there->as_array()) {
     if (const auto text = item.value_exact<std::string>()) names.push_back(*text);
@@ -138,8 +170,7 @@ std::string apply_edit(const config_edit& edit, std::string& toml_text) {
   if (after) erase(edit, *after);
   erase(edit, rest);
   if (!is_there || *after != rest) {
-    return "[rules." + edit.rule + "] cannot be edited automatically; write by hand: " + edit.key + " = " +
-           edit.literal;
+    return head_of(edit) + " cannot be edited automatically; write by hand: " + edit.key + " = " + edit.literal;
   }
   toml_text = std::move(changed);
   return {};

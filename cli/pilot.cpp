@@ -24,6 +24,7 @@
 #include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/run_source.h"
+#include "cli/shell_word.h"
 #include "cli/terminal_options.h"
 #include "model/rule_id.h"
 #include "report/picture/text.h"
@@ -72,19 +73,6 @@ std::string percent(double value) {
   char out[32];
   std::snprintf(out, sizeof out, "%.1f %%", value * 100);
   return out;
-}
-
-// Quotes the text for a shell; empty: it has characters that cannot be typed.
-std::string shell_word(const std::string& text) {
-  if (picture::safe(text) != text) return {};
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_@.:/+-").find(c) != std::string_view::npos;
-  };
-  if (std::all_of(text.begin(), text.end(), is_plain)) return text;
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + '\'';
 }
 
 std::string outcomes_text(const json::object& sum) {
@@ -193,9 +181,10 @@ class pilot_printer {
     const json::object& judged = object_in(place, "judged");
     const std::int64_t right = integer_in(judged, "right"), wrong = integer_in(judged, "wrong");
     if (right + wrong > 0) line("Judged: " + std::to_string(right) + " right, " + std::to_string(wrong) + " wrong.", 2);
-    if (const std::string word = shell_word(name); !word.empty()) {
-      std::cout << "  " << toned("To silence this: digctl pilot --fine " + word, table::tone::quiet) << '\n';
-    }
+    const bool can_be_typed = picture::safe(name) == name;
+    if (can_be_typed)
+      std::cout << "  " << toned("To silence this: digctl pilot --fine " + shell_word(name), table::tone::quiet)
+                << '\n';
   }
 
   static std::string shown(const json::object& interval, bool as_share) {
@@ -295,9 +284,13 @@ std::optional<fine_rules> read_fine(const std::vector<std::string>& texts) {
   return out;
 }
 
+// The table of the configuration, and the member of a hello, with the settings of a rule.
+std::string table_of(std::string_view rule) { return is_guard(*rule_from(rule)) ? "guards" : "rules"; }
+
 config_edit edit_for(const std::string& rule, const std::vector<std::string>& agents) {
-  if (agents.empty()) return {.rule = rule, .key = "mode", .literal = "\"observe\""};
-  return {.rule = rule, .key = "except", .literal = toml_list(agents)};
+  const std::string table = table_of(rule);
+  if (agents.empty()) return {.table = table, .rule = rule, .key = "mode", .literal = "\"observe\""};
+  return {.table = table, .rule = rule, .key = "except", .literal = toml_list(agents)};
 }
 
 // {"orphaned_event":{"except":["critic"]}}: valid both as Python and as JSON.
@@ -306,10 +299,25 @@ std::string as_json(const fine_rules& fine) {
   json_writer to(out);
   to.open_object();
   for (const auto& [rule, agents] : fine) {
-    const config_edit edit = edit_for(rule, agents);
-    to.key(rule).open_object().key(edit.key).raw(edit.literal).close_object();
+    to.key(rule).open_object();
+    if (agents.empty()) {
+      to.key("mode").text("observe").close_object();
+      continue;
+    }
+    to.key("except").open_array();
+    for (const std::string& agent : agents) to.text(agent);
+    to.close_array().close_object();
   }
   to.close_object();
+  return out;
+}
+
+// By member of a hello.
+std::map<std::string, std::string> hello_members(const fine_rules& fine) {
+  std::map<std::string, fine_rules> by_table;
+  for (const auto& [rule, agents] : fine) by_table[table_of(rule)].emplace(rule, agents);
+  std::map<std::string, std::string> out;
+  for (const auto& [table, some] : by_table) out.emplace(table, as_json(some));
   return out;
 }
 
@@ -338,7 +346,7 @@ int write_fine(const fine_rules& fine, const std::string& path) {
   auto text = read_file(path, max_config_bytes, problem);
   if (!text) return complain("pilot", shown(path) + ": " + problem);
   for (const auto& [rule, agents] : fine) {
-    auto names = excepted_in(*text, rule, problem);
+    auto names = excepted_in(*text, table_of(rule), rule, problem);
     if (!names) return complain("pilot", shown(path) + ": " + printable(problem));
     for (const std::string& item : agents) {
       if (std::find(names->begin(), names->end(), item) == names->end()) names->push_back(item);
@@ -356,10 +364,18 @@ void print_fine(const fine_rules& fine) {
   std::cout << "# In digd.toml:\n";
   for (const auto& [rule, agents] : fine) {
     const config_edit edit = edit_for(rule, agents);
-    std::cout << "[rules." << rule << "]\n" << edit.key << " = " << edit.literal << '\n';
+    std::cout << '[' << edit.table << '.' << rule << "]\n" << edit.key << " = " << edit.literal << '\n';
   }
-  std::cout << "\n# Or in Python:\nrules=" << as_json(fine) << "\n\n# Or in JSON, a hello's `rules`:\n"
-            << as_json(fine) << '\n';
+  const auto members = hello_members(fine);
+  // A hello can only lower the limits of a guard that the configuration sets.
+  const auto exception = [](bool has_guards) {
+    return has_guards ? ", which cannot change guards of digd.toml:\n" : ":\n";
+  };
+  std::cout << "\n# Or in Python" << exception(members.contains("guards"));
+  for (const auto& [member, settings] : members)
+    std::cout << member << '=' << settings << (member == members.rbegin()->first ? "\n" : ",\n");
+  for (const auto& [member, settings] : members)
+    std::cout << "\n# Or in JSON, a hello's `" << member << '`' << exception(member == "guards") << settings << '\n';
 }
 
 // ---- the command
@@ -380,7 +396,8 @@ int print_silencing(const pilot_options& options) {
   if (options.format == "json") {
     std::string out;
     json_writer to(out);
-    to.open_object().key("rules").raw(as_json(*fine));
+    to.open_object();
+    for (const auto& [member, settings] : hello_members(*fine)) to.key(member).raw(settings);
     if (problem.empty()) {
       to.key("silences").open_object().key("would").integer(sum.would).key("did").integer(sum.did).close_object();
     }
@@ -405,8 +422,7 @@ std::string dashboard_of(const daemon_options& options) {
 }
 
 int pilot(const pilot_options& options) {
-  if (!stored::duration_ms(options.since))
-    return complain("pilot", "--since: expected a time span as 90m, 36h, 7d or 4w");
+  if (!stored::duration_ms(options.since)) return complain("pilot", wrong_span);
   if (!options.fine.empty()) return print_silencing(options);
   if (!options.write.empty()) return complain("pilot", "--write needs --fine, which names what to write");
   const auto source = open_source("pilot", options.daemon, opened_since(options.since));

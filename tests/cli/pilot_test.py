@@ -145,6 +145,59 @@ def test_a_run_with_the_settings_of_fine_is_not_healed(digctl, daemon):
     assert found["detection"]["cause"] == "mode" and found["detection"]["healing"] is None
 
 
+REPEATING = '[guards.repetition]\nmax_repeats = 1\naction = "return"\n'
+
+
+def repeat(daemon, run, **hello):
+    with daemon.client(run=run, place=False, agents=["critic", "writer"], mode="shadow", **hello) as c:
+        c.start("v1", "critic", [])
+        for number in range(3):
+            c.event(f"e{number}", ["writer"], event={"payload": "the same"}, source="v1")
+        c.wait_acked()
+
+
+def test_a_guard_is_silenced_in_the_table_of_guards(digctl, tmp_path):
+    config = tmp_path / "digd.toml"
+    config.write_text(REPEATING)
+    with Daemon(tmp_path / "d", REPEATING) as daemon:
+        repeat(daemon, "before")
+        (place,) = pilot(daemon)["places"]
+        assert (place["rule"], place["agent"], place["silence_in"]) == ("repetition", "critic", "guards")
+        assert place["silence"] == {"repetition": {"except": ["critic"]}}
+        ask = asking(digctl, daemon)
+        assert "digctl pilot --fine repetition@critic" in ask("pilot", "--width", "200").stdout
+        text, python, hello = ask("pilot", "--fine", "repetition@critic").stdout.split("\n\n")
+        wanted = {"repetition": {"except": ["critic"]}}
+        assert tomllib.loads(text) == {"guards": wanted}
+        assert python.splitlines()[1] == 'guards={"repetition":{"except":["critic"]}}'
+        assert "`guards`, which cannot change guards of digd.toml" in hello
+        assert json.loads(hello.splitlines()[1]) == wanted
+        mixed = ask("pilot", "--fine", "repetition", "--fine", "orphaned_event@critic", "--format", "json").stdout
+        assert json.loads(mixed)["guards"] == {"repetition": {"mode": "observe"}}
+        assert json.loads(mixed)["rules"] == {"orphaned_event": {"except": ["critic"]}}
+        assert write(digctl, daemon, config, "repetition@critic").returncode == 0
+    with Daemon(tmp_path / "after", config.read_text()) as daemon:
+        repeat(daemon, "after")
+        assert detections(daemon, "after") and pilot(daemon)["places"] == []
+    settings = {"max_repeats": 1, "action": "return", "except": ["critic"]}
+    with Daemon(tmp_path / "of a hello") as daemon:
+        repeat(daemon, "after", guards={"repetition": settings})
+        assert detections(daemon, "after") and pilot(daemon)["places"] == []
+    assert tomllib.loads(config.read_text()) == {"guards": {"repetition": settings}}
+    checked = subprocess.run([DIGD, "--config", config, "--check-config"], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
+
+
+def test_a_name_beyond_the_basic_plane_is_valid_toml_and_json(digctl):
+    name = "a\U000e0067\U0001f600"
+    args = ("pilot", "--fine", "deadlock@" + name, "--to", "127.0.0.1:1")
+    wanted = {"deadlock": {"except": [name]}}
+    config, _, hello = digctl(*args).stdout.split("\n\n")
+    assert tomllib.loads(config) == {"rules": wanted}
+    assert json.loads(hello.splitlines()[1]) == wanted
+    assert json.loads(digctl(*args, "--format", "json").stdout)["rules"] == wanted
+
+
 def test_fine_suggests_the_rule_for_a_misspelt_one(digctl, daemon):
     ask = asking(digctl, daemon)
     got = ask("pilot", "--fine", "orphand_event@critic")
