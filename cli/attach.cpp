@@ -19,6 +19,7 @@
 #include "cli/opencode_plugin.h"
 #include "cli/printable.h"
 #include "cli/settings_file.h"
+#include "cli/shell_word.h"
 
 namespace digd::cli {
 
@@ -181,7 +182,13 @@ json::object handler_for(const attach_options& options, const daemon_end& daemon
   // Claude Code skips HTTP hooks while a session starts.
   if (options.command || daemon.to.local || !program.has_http || hook == "SessionStart") {
     std::string command = "digctl hook " + name + " --mode " + options.mode;
-    if (options.daemon.to != daemon_options().to) command += " --to '" + options.daemon.to + "'";
+    // Absolute paths: the agent starts hooks in any folder.
+    const auto add = [&](std::string_view option, const std::string& value) {
+      command.append(" ").append(option).append(" ").append(shell_word(value));
+    };
+    if (options.daemon.to != daemon_options().to) add("--to", options.daemon.to);
+    if (!options.daemon.token_file.empty()) add("--token-file", fs::absolute(options.daemon.token_file).string());
+    if (!options.daemon.authority.empty()) add("--ca", fs::absolute(options.daemon.authority).string());
     return {{"type", "command"}, {"command", command}, {"timeout", program.timeout}};
   }
   json::object handler{{"type", "http"}, {"url", hook_url(options, daemon)}, {"timeout", program.timeout}};
@@ -283,7 +290,8 @@ int attach_plugin(const attach_options& options, const daemon_end& daemon, const
     return done;
   }
   fs::create_directories(path.parent_path(), ec);
-  if (const std::string problem = write_file(path, after); !problem.empty()) return complain("attach", problem);
+  if (const std::string problem = write_file(path, after); !problem.empty())
+    return complain("attach", shown(path) + ": " + problem);
   report_version(program_of(options));
   std::cerr << "Sessions that begin from now on are watched (" << options.mode << ").\n";
   return done;
@@ -322,7 +330,7 @@ int attach(const attach_options& options) {
     std::cerr << "The settings as they were: " << shown(backup) << '\n';
   }
   if (const std::string problem = write_file(path, indented(after)); !problem.empty())
-    return complain("attach", problem);
+    return complain("attach", shown(path) + ": " + problem);
   if (options.remove) {
     std::cerr << "Sessions that begin from now on are not watched.\n";
     return done;
@@ -351,7 +359,9 @@ void add_attach(CLI::App& app, int& status) {
                 "write hooks that start `digctl hook`: for hosts without HTTP hooks, and to report usage");
   sub->add_flag("--dry-run", options->dry_run, "only show the change");
   add_daemon_options(*sub, options->daemon);
-  sub->footer("With DIGD_TOKEN or --token-file, the hooks send the token from the environment's DIGD_TOKEN.");
+  sub->footer(
+      "With DIGD_TOKEN or --token-file, HTTP hooks send the token from the environment's DIGD_TOKEN. Hooks that start "
+      "`digctl hook` read the token file that --token-file names, else DIGD_TOKEN.");
   sub->callback([options, &status] { status = attach(*options); });
 }
 

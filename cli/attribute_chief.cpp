@@ -42,8 +42,7 @@ bool is_trace(std::string_view text) {
 // A Who&When log is one JSON object with a `history`; a trace begins with a hello.
 bool read_run(const attribute_options& options, whowhen::labelled_log& into, report::run_facts& facts,
               std::string& problem) {
-  const std::optional<run_text> found =
-      read_run_text("attribute chief", options.text, options.daemon, chief::max_trace_bytes, problem);
+  const std::optional<run_text> found = read_run_text(options.text, options.daemon, chief::max_trace_bytes, problem);
   if (!found) return false;
   if (found->text.find_first_not_of(" \r\n\t") == std::string::npos) {
     problem = "the file is empty";

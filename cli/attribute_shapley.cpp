@@ -87,8 +87,7 @@ opened open_game(const shapley_options& o) {
     return {made.problem, std::move(made.game), {}, {}};
   }
   std::string problem;
-  const std::optional<run_text> found =
-      read_run_text("attribute shapley", o.source, o.daemon, max_bytes, problem, o.quiet);
+  const std::optional<run_text> found = read_run_text(o.source, o.daemon, max_bytes, problem, o.quiet);
   if (!found) return {shown(o.source) + ": " + problem, nullptr, {}, {}};
   opened out;
   if (found->is_file && is_trajectory(found->text)) {
@@ -158,7 +157,7 @@ int write_chunk(shapley_options& o, const digd::shapley::game& game, const std::
   if (!result) return complain("attribute shapley", result.problem);
   if (stop_asked()) return complain("attribute shapley", "stopped before the chunk was done");
   const std::string problem = write_file(o.out, output.file());
-  return problem.empty() ? done : complain("attribute shapley", shown(o.out) + ": " + problem);
+  return problem.empty() ? done : complain("attribute shapley", output_problem(o.out, problem));
 }
 
 std::string read_parts(const std::vector<std::string>& files, part_input& into) {
@@ -228,7 +227,7 @@ int attribute(shapley_options& o) {
                                      (succeeded ? " The values below divide the risk of its detections.\n\n" : "\n\n") +
                                      to_table(r, o.max_rows);
   if (std::string problem = write_file(o.out, text); !problem.empty())
-    return complain("attribute shapley", shown(o.out) + ": " + problem);
+    return complain("attribute shapley", output_problem(o.out, problem));
   if (!o.quiet) {
     std::cerr << (found_it ? std::string("from the cache\n")
                            : fmt::format("{:.2f} s, {} threads\n", r.result.seconds, o.options.control.threads));
@@ -240,7 +239,7 @@ int generate_file(const shapley_options& o) {
   const generated made = generate(o.scenario, true);
   if (!made.problem.empty()) return complain("attribute shapley", made.problem);
   if (std::string problem = write_file(o.out, made.json); !problem.empty())
-    return complain("attribute shapley", shown(o.out) + ": " + problem);
+    return complain("attribute shapley", output_problem(o.out, problem));
   return done;
 }
 

@@ -77,7 +77,8 @@ std::string name_fleet(const source_options& from, std::vector<std::string>& pat
   const fleet_options fleet = effective_fleet(from.fleet);
   if (fleet.urls.empty()) return {};
   if (!paths.empty() || !from.csv.empty()) return "name runs or --fleet, not both";
-  if (!(archive = fleet_archive::make("causal", fleet, {}, true))) return "the runs of the fleet cannot be read";
+  std::string problem;
+  if (!(archive = fleet_archive::make(fleet, {}, problem, true))) return problem;
   paths = {archive->folder()};
   return {};
 }
@@ -87,6 +88,21 @@ bool is_csv(const std::string& path) { return path == "-" || std::filesystem::pa
 // Options of a table only: an experiment names its factor and outcome.
 void add_metrics(CLI::App& app, source_options& from) {
   add_list(app, "--metric", from.metrics, "a metric of run_ended as a column, * for all");
+}
+
+// Returns an error sentence; empty on success.
+std::string add_user_factors(const source_options& from, factor_request& request) {
+  for (const std::string& text : from.factors) {
+    if (std::string problem = read_user_factors(text, request.user); !problem.empty())
+      return "--factor " + plain(text) + ": " + problem;
+  }
+  for (const std::string& file : from.factor_files) {
+    std::string problem;
+    const auto text = read_file(file, max_file_bytes, problem);
+    if (text) problem = read_user_factors(*text, request.user);
+    if (!problem.empty()) return shown(file) + ": " + problem;
+  }
+  return {};
 }
 
 // The table made from the paths, with the variables of a worldview.
@@ -153,17 +169,7 @@ class loader {
     request.metrics = from_.metrics;
     request.outcome = outcome;
     if (outcome.starts_with("metric.")) request.metrics.push_back(outcome.substr(7));
-    for (const std::string& text : from_.factors) {
-      if (std::string problem = read_user_factors(text, request.user); !problem.empty())
-        return "--factor " + plain(text) + ": " + problem;
-    }
-    for (const std::string& file : from_.factor_files) {
-      std::string problem;
-      const auto text = read_file(file, max_file_bytes, problem);
-      if (text) problem = read_user_factors(*text, request.user);
-      if (!problem.empty()) return shown(file) + ": " + problem;
-    }
-    return {};
+    return add_user_factors(from_, request);
   }
 
  private:
@@ -219,7 +225,7 @@ std::string load(loader& from, factor_rows& into, const std::string& outcome = {
 
 int write(const std::string& out, std::string_view text) {
   const std::string problem = write_file(out, text);
-  return problem.empty() ? done : complain_about(shown(out), problem);
+  return problem.empty() ? done : complain_about("", output_problem(out, problem));
 }
 
 std::optional<learner> learner_named(const std::string& name) {
@@ -286,10 +292,10 @@ score_kind score_named(const std::string& name) {
   return name == "bde" ? score_kind::bde : name == "bic" ? score_kind::bic : score_kind::automatic;
 }
 
-std::string report_as(const std::string& format, const reported& reporteds) {
-  if (format == "json") return analysis_json(reporteds);
-  if (format == "dot") return analysis_dot(reporteds);
-  return format == "svg" ? analysis_svg(reporteds) : analysis_text(reporteds);
+std::string report_as(const std::string& format, const reported& result) {
+  if (format == "json") return analysis_json(result);
+  if (format == "dot") return analysis_dot(result);
+  return format == "svg" ? analysis_svg(result) : analysis_text(result);
 }
 
 // Checks that the table has the columns that the options name.
@@ -353,8 +359,8 @@ int run_explain(const causal_options& chosen, const CLI::App& app) {
     weigh(rows.data, result, believed, statuses);
     return result;
   });
-  const reported reporteds{rows.data, *target, found, chosen.seed, rows.notes, statuses};
-  const int status = write(chosen.out, report_as(chosen.format, reporteds));
+  const reported result{rows.data, *target, found, chosen.seed, rows.notes, statuses};
+  const int status = write(chosen.out, report_as(chosen.format, result));
   if (status != done) return status;
   return found.reached == stage::refused ? wrong_use : done;
 }
@@ -396,16 +402,7 @@ std::string side(const std::string& path, const causal_options& options, std::st
   factor_request request;
   request.rates = from.rates;
   request.window = {from.first_ms, from.first_messages};
-  for (const std::string& text : from.factors) {
-    if (std::string problem = read_user_factors(text, request.user); !problem.empty())
-      return "--factor " + plain(text) + ": " + problem;
-  }
-  for (const std::string& file : from.factor_files) {
-    std::string problem;
-    const auto text = read_file(file, max_file_bytes, problem);
-    if (text) problem = read_user_factors(*text, request.user);
-    if (!problem.empty()) return shown(file) + ": " + problem;
-  }
+  if (std::string problem = add_user_factors(from, request); !problem.empty()) return problem;
   paired_runs read = show_while({.name = "reading the runs"},
                                 [&] { return paired_runs_of(path, request, options.factor, options.target); });
   for (const std::string& n : read.notes) std::cerr << "Note: " << n << '\n';

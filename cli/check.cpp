@@ -15,6 +15,7 @@
 #include "cli/trace_input.h"
 #include "ingest/protocol/replay.h"
 #include "report/picture/labels.h"
+#include "report/picture/xml.h"
 
 namespace digd::cli {
 
@@ -60,13 +61,10 @@ void compare(checked_run& run, const std::vector<std::string>& expect) {
 checked_run check_run(const std::string& name, const check_options& options, progress& progress) {
   checked_run run{.name = name, .fired = {}, .first_ts = {}, .failures = {}, .problem = {}};
   const auto input = [&] {
-    const auto held = progress.pause();  // it may complain
-    return trace_input::open("check", name, options.daemon);
+    const auto held = progress.pause();  // reading a fleet shows its own progress
+    return trace_input::open(name, options.daemon, run.problem);
   }();
-  if (!input) {
-    run.problem = "there is no such trace or run";
-    return run;
-  }
+  if (!input) return run;
   ingest::replay::listener to;
   to.record = [&](const ingest::record& record) {
     progress.add();
@@ -89,27 +87,12 @@ checked_run check_run(const std::string& name, const check_options& options, pro
   return run;
 }
 
-std::string xml_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? '?' : c;  // XML 1.0 cannot have the others
-    }
-  }
-  return out;
-}
-
 // JUnit's format as CI servers read it: a test case for each run.
 std::string junit_of(const std::vector<checked_run>& runs) {
   std::size_t failures = 0, errors = 0;
   std::string cases;
   for (const checked_run& run : runs) {
-    cases += "  <testcase classname=\"digctl check\" name=\"" + xml_text(run.name) + "\"";
+    cases += "  <testcase classname=\"digctl check\" name=\"" + picture::xml(run.name) + "\"";
     failures += !run.failures.empty();
     errors += !run.problem.empty();
     if (run.failures.empty() && run.problem.empty()) {
@@ -117,8 +100,9 @@ std::string junit_of(const std::vector<checked_run>& runs) {
       continue;
     }
     cases += ">\n";
-    if (!run.problem.empty()) cases += "    <error message=\"" + xml_text(run.problem) + "\"/>\n";
-    for (const std::string& sentence : run.failures) cases += "    <failure message=\"" + xml_text(sentence) + "\"/>\n";
+    if (!run.problem.empty()) cases += "    <error message=\"" + picture::xml(run.problem) + "\"/>\n";
+    for (const std::string& sentence : run.failures)
+      cases += "    <failure message=\"" + picture::xml(sentence) + "\"/>\n";
     cases += "  </testcase>\n";
   }
   return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"digctl check\" tests=\"" +

@@ -14,16 +14,15 @@ namespace {
 
 constexpr std::size_t max_token_bytes = 4096;
 
-bool find_token(const std::string& command, const daemon_options& options, std::string& token) {
+bool find_token(const daemon_options& options, std::string& token, std::string& problem) {
   if (options.token_file.empty()) {
     const char* given = std::getenv("DIGD_TOKEN");
     token = given ? given : "";
     return true;
   }
-  std::string problem;
   const std::optional<std::string> text = read_file(options.token_file, max_token_bytes, problem);
   if (!text) {
-    complain(command, shown(options.token_file) + ": " + problem);
+    problem.insert(0, shown(options.token_file) + ": ");
     return false;
   }
   token = text->substr(0, text->find_first_of("\r\n"));
@@ -55,28 +54,43 @@ int complain(const std::string& command, const std::string& text) {
   return wrong_use;
 }
 
-std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& options) {
-  std::string problem;
-  const std::optional<net::server_address> to = net::parse_address(options.to, problem);
+std::optional<daemon_end> find_daemon(const daemon_options& options, std::string& problem) {
+  std::string expected;  // set even if the address is good
+  const std::optional<net::server_address> to = net::parse_address(options.to, expected);
   if (!to) {
-    complain(command, "--to or DIGD_URL: " + problem);
+    problem = "--to or DIGD_URL: " + expected;
     return {};
   }
   daemon_end end{.to = *to, .token = {}};
   end.to.authority = options.authority;
-  if (!find_token(command, options, end.token)) return {};
+  if (!find_token(options, end.token, problem)) return {};
   return end;
 }
 
-std::optional<net::http_client> http_to(const std::string& command, const daemon_options& options) {
-  std::optional<daemon_end> end = find_daemon(command, options);
-  if (!end) return {};
-  return net::http_client(std::move(end->to), std::move(end->token), options.patience());
+std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& options) {
+  std::string problem;
+  std::optional<daemon_end> end = find_daemon(options, problem);
+  if (!end) complain(command, problem);
+  return end;
 }
 
-std::string complaint_of(const net::http_client& asked, const net::http_answer& answer) {
+std::optional<daemon_client> http_to(const daemon_options& options, std::string& problem) {
+  std::optional<daemon_end> end = find_daemon(options, problem);
+  if (!end) return {};
+  return std::make_optional<daemon_client>(std::move(*end), options.patience());
+}
+
+std::optional<daemon_client> http_to(const std::string& command, const daemon_options& options) {
+  std::optional<daemon_end> end = find_daemon(command, options);
+  if (!end) return {};
+  return std::make_optional<daemon_client>(std::move(*end), options.patience());
+}
+
+std::string complaint_of(const daemon_client& asked, const net::http_answer& answer) {
   std::string message = printable(net::error_message(answer.body));
-  if (answer.status == 401) return asked.to().shown() + " requires a token; pass it with --token-file or DIGD_TOKEN";
+  if (answer.status == 401 && !asked.has_token())
+    return asked.to().shown() + " requires a token; pass it with --token-file or DIGD_TOKEN";
+  if (answer.status == 401 && message.empty()) return asked.to().shown() + " refuses the token";
   if (!message.empty()) return message;
   return asked.to().shown() + " answered " + std::to_string(answer.status) + "; is that digd?";
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "cli/fleet.h"
 #include "net/client.h"
@@ -33,15 +34,29 @@ struct daemon_end {
   std::string token;
 };
 
-// nullopt, after a message on standard error: the address or the token file is unusable. The token comes from
-// --token-file, else from DIGD_TOKEN.
+// nullopt, with `problem` set: the address or the token file is unusable. The token comes from --token-file, else from
+// DIGD_TOKEN.
+std::optional<daemon_end> find_daemon(const daemon_options& options, std::string& problem);
+// nullopt, after a message on standard error.
 std::optional<daemon_end> find_daemon(const std::string& command, const daemon_options& options);
 
-// The same, as a client for HTTP.
-std::optional<net::http_client> http_to(const std::string& command, const daemon_options& options);
+// A client for HTTP that knows whether it sends a token.
+class daemon_client : public net::http_client {
+ public:
+  daemon_client(daemon_end end, std::chrono::milliseconds patience)
+      : net::http_client(std::move(end.to), end.token, patience), has_token_(!end.token.empty()) {}
+  bool has_token() const { return has_token_; }
+
+ private:
+  const bool has_token_;
+};
+
+// As `find_daemon`.
+std::optional<daemon_client> http_to(const daemon_options& options, std::string& problem);
+std::optional<daemon_client> http_to(const std::string& command, const daemon_options& options);
 
 // The error of an answer, as a sentence.
-std::string complaint_of(const net::http_client& asked, const net::http_answer& answer);
+std::string complaint_of(const daemon_client& asked, const net::http_answer& answer);
 
 // Prints the error to standard error; returns the exit status for it.
 int complain(const std::string& command, const std::string& text);

@@ -34,7 +34,7 @@ bool agrees(const std::string& run) {
 }
 
 // The fleet knows the run by its archive and number. Returns an error sentence; empty on success.
-std::string number_of_run(net::http_client& daemon, const std::string& run, std::string& number) {
+std::string number_of_run(daemon_client& daemon, const std::string& run, std::string& number) {
   net::http_answer answer;
   if (std::string problem = daemon.get(run_path(run), answer); !problem.empty()) return problem;
   if (!answer.good()) return complaint_of(daemon, answer);
@@ -54,7 +54,7 @@ std::string number_of_run(net::http_client& daemon, const std::string& run, std:
 }
 
 // TENANT/ARCHIVE/NUMBER of the run: of each archive that has a run of that id and number.
-std::string find_in_fleet(const fleet_options& fleet, net::http_client& daemon, const std::string& run,
+std::string find_in_fleet(const fleet_options& fleet, daemon_client& daemon, const std::string& run,
                           std::vector<std::string>& keys) {
   std::string number;
   if (std::string problem = number_of_run(daemon, run, number); !problem.empty()) return problem;

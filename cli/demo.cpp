@@ -12,6 +12,7 @@
 #include "cli/demo_files.h"
 #include "cli/files.h"
 #include "cli/private_daemon.h"
+#include "cli/python.h"
 
 namespace digd::cli {
 
@@ -68,7 +69,8 @@ class demonstration {
 
   int play_team() {
     const fs::path trace = daemon_.folder() / "demo.jsonl";
-    if (const std::string problem = write_file(trace, demo_trace()); !problem.empty()) return complain("demo", problem);
+    if (const std::string problem = write_file(trace, demo_trace()); !problem.empty())
+      return complain("demo", shown(trace) + ": " + problem);
     std::cerr << "Four scripted agents prepare a release and make each of seven mistakes once. digd judges every\n"
                  "message before delivery, and heals. No language model is involved.\n\n";
     std::ostringstream speed;
@@ -96,7 +98,7 @@ class demonstration {
       std::cerr << "Running the " << chosen.file << " that is in this folder already.\n";
       return {};
     }
-    if (std::string problem = write_file(path, chosen.text); !problem.empty()) return problem;
+    if (std::string problem = write_file(path, chosen.text); !problem.empty()) return shown(path) + ": " + problem;
     std::cerr << "Wrote " << chosen.file << ".\n";
     return {};
   }
@@ -130,11 +132,6 @@ class demonstration {
   bool stopped_ = false;
 };
 
-std::string default_python() {
-  const char* named = std::getenv("DIGD_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
-}
-
 }  // namespace
 
 void add_demo(CLI::App& app, int& status) {
@@ -149,7 +146,7 @@ void add_demo(CLI::App& app, int& status) {
   sub->add_option("--speed", options->speed, "speed of the scripted team: 2 is twice as fast as real time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  options->python = default_python();
+  options->python = python_interpreter();
   sub->add_option("--python", options->python, "the interpreter for --attach; default: DIGD_PYTHON, otherwise python3");
   sub->add_option("--listen", options->listen, "the address of the private daemon; port 0: any free port")
       ->capture_default_str();

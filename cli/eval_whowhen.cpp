@@ -241,12 +241,12 @@ int eval_planted(const eval_options& options) {
   shown_progress->begin({.name = "measuring", .total = options.runs, .unit = "runs"});
   for (std::size_t i = 0; i < options.runs; ++i, shown_progress->add()) {
     const labelled_log l = whowhen::planted_run(options.seed + i);
-    labelled_log labelled_logs = l;
-    labelled_logs.subset = "all";
+    labelled_log of_all = l;
+    of_all.subset = "all";
     const whowhen::answer a = whowhen::answer_of(l, chief::committed_rankers());
-    for (const labelled_log* current_labelled_log : {&l, static_cast<const labelled_log*>(&labelled_logs)}) {
-      whowhen::add_constants(r, *current_labelled_log);
-      whowhen::add(r.at(current_labelled_log->subset, "chief"), *current_labelled_log, a);
+    for (const labelled_log* counted_as : {&l, static_cast<const labelled_log*>(&of_all)}) {
+      whowhen::add_constants(r, *counted_as);
+      whowhen::add(r.at(counted_as->subset, "chief"), *counted_as, a);
     }
     if (i >= options.structure_runs) continue;
     if (const std::string problem = whowhen::add_structure(r, options.seed + i); !problem.empty()) {
@@ -295,7 +295,7 @@ int chief_train(const std::string& folder, const std::string& out) {
                    training.orchestrated_temperature, training.agents_temperature, training.generic_temperature)});
   const auto held = shown_progress.pause();
   problem = write_file(out, source);
-  return problem.empty() ? done : complain("chief-train", shown(out) + ": " + problem);
+  return problem.empty() ? done : complain("chief-train", output_problem(out, problem));
 }
 
 void add_output(CLI::App& app, eval_options& options) {

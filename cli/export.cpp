@@ -59,7 +59,7 @@ int write(const export_options& options) {
   if (!problem.empty()) return complain("export", problem);
   if (unwritten.empty() && guarded) unwritten = out.write(guard.rest());
   if (unwritten.empty()) unwritten = out.finish();
-  if (!unwritten.empty()) return complain("export", shown(options.out) + ": " + unwritten);
+  if (!unwritten.empty()) return complain("export", output_problem(options.out, unwritten));
   return done;
 }
 

@@ -47,11 +47,11 @@ std::string event_text(const json::object& e) {
 
 std::string reactions_text(const json::object& message) {
   std::string out;
-  for (const auto& [event, what] : object_in(message, "reactions")) {
+  for (const auto& [event, reaction] : object_in(message, "reactions")) {
     out += (out.empty() ? "" : ", ") + picture::safe({event.data(), event.size()}) + ' ';
-    out += what.is_object()   ? "reroute → " + names_in(what.get_object(), "reroute")
-           : what.is_string() ? picture::safe({what.get_string().data(), what.get_string().size()})
-                              : "?";
+    out += reaction.is_object()   ? "reroute → " + names_in(reaction.get_object(), "reroute")
+           : reaction.is_string() ? picture::safe({reaction.get_string().data(), reaction.get_string().size()})
+                                  : "?";
   }
   return out;
 }

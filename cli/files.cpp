@@ -40,9 +40,31 @@ std::string shown(const fs::path& path) {
   return harmless ? plain : quoted;
 }
 
+std::string output_problem(const fs::path& path, const std::string& problem) {
+  return path == "-" ? problem : shown(path) + ": " + problem;
+}
+
 std::string unreadable_reason(const fs::path& path) {
+  std::error_code none;
+  const fs::file_status status = fs::status(path, none);
+  const bool is_once_only = fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
   std::ifstream file;
-  return path == "-" ? std::string() : open_for_reading(path, file);
+  return path == "-" || is_once_only ? std::string() : open_for_reading(path, file);
+}
+
+void walk_files(const fs::path& folder, const std::function<void(const fs::directory_entry&)>& each,
+                std::vector<std::string>& problems) {
+  std::vector<fs::path> folders{folder};
+  while (!folders.empty()) {
+    const fs::path at = std::move(folders.back());
+    folders.pop_back();
+    std::error_code failed, none;
+    for (fs::directory_iterator entry(at, failed), end; !failed && entry != end; entry.increment(failed)) {
+      if (entry->is_directory(none) && !entry->is_symlink(none)) folders.push_back(entry->path());
+      else if (entry->is_regular_file(none)) each(*entry);
+    }
+    if (failed) problems.push_back(shown(at) + ": " + failed.message());
+  }
 }
 
 std::string no_folder_reason(const fs::path& path) {
@@ -100,7 +122,11 @@ std::string file_writer::open() {
   }
   errno = 0;
   out_.open(beside_.empty() ? path_ : beside_, std::ios::binary | std::ios::trunc);
-  if (out_) return {};
+  if (out_) {
+    // Before the first byte: the text of a private file stays private.
+    if (fs::is_regular_file(before)) fs::permissions(beside_, before.permissions(), none);
+    return {};
+  }
   std::string problem = reason();
   beside_.clear();
   return problem;
@@ -129,9 +155,7 @@ std::string file_writer::finish() {
   out_.close();
   if (!out_) return reason();
   if (beside_.empty()) return {};
-  std::error_code none, failed;
-  const fs::file_status before = fs::status(target_, none);
-  if (fs::is_regular_file(before)) fs::permissions(beside_, before.permissions(), none);
+  std::error_code failed;
   fs::rename(beside_, target_, failed);
   if (failed) return failed.message();
   beside_.clear();

@@ -4,20 +4,32 @@
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace digd::cli {
 
 // A path for a message: unchanged if that is harmless, else quoted and escaped.
 std::string shown(const std::filesystem::path& path);
 
-// Why a file cannot be opened for reading: "it is a folder", "there is no such file" …; empty: it can. "-" can.
+// The problem of an output, after its path. "-" is standard output, which the problem names itself.
+std::string output_problem(const std::filesystem::path& path, const std::string& problem);
+
+// Why a file cannot be opened for reading: "it is a folder", "there is no such file" …; empty: it can. "-" can. A pipe
+// or a device counts as readable: it is not opened, because a pipe can be opened only once.
 std::string unreadable_reason(const std::filesystem::path& path);
 
 // Why a path is not a folder: "there is no such folder", "it is not a folder"; empty: it is one.
 std::string no_folder_reason(const std::filesystem::path& path);
+
+// Calls `each` for the files below a folder, in no order. Does not follow links. Adds a sentence to `problems` for each
+// folder that cannot be read, and continues.
+void walk_files(const std::filesystem::path& folder,
+                const std::function<void(const std::filesystem::directory_entry&)>& each,
+                std::vector<std::string>& problems);
 
 // Reads a whole file; "-" is standard input. nullopt, with `problem` set: it cannot be read, is a folder, or has more
 // than `max_bytes` bytes.

@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/progress.h"
+#include "cli/python.h"
 #include "ingest/protocol/decode.h"
 
 namespace digd::cli {
@@ -33,11 +34,6 @@ constexpr const char* advice =
 constexpr std::string_view rows_scheme = "rows:";  // and a file that `python3 -m digd.fleet rows` wrote
 constexpr std::array<const char*, 4> archive_files{"digd.sqlite", "digd.sqlite-wal", "digd.sqlite-shm",
                                                    "digd.sqlite-journal"};
-
-std::string fleet_interpreter() {
-  const char* named = std::getenv("DIGD_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
-}
 
 // The files to remove on a signal. The handler only calls functions that are safe there.
 std::array<std::array<char, 512>, archive_files.size()> doomed_files{};
@@ -123,7 +119,7 @@ fleet_lines::~fleet_lines() {
 std::string fleet_lines::start(const std::vector<std::string>& words) {
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return std::string("no pipe: ") + std::strerror(errno);
-  child_command command{.words = {fleet_interpreter(), "-m", "digd.fleet"}, .output = pipe[1]};
+  child_command command{.words = {python_interpreter(), "-m", "digd.fleet"}, .output = pipe[1]};
   command.words.insert(command.words.end(), words.begin(), words.end());
   std::string problem = program_.start(command);
   ::close(pipe[1]);
@@ -155,14 +151,8 @@ std::string fleet_lines::finish() {
 }
 
 int exec_fleet_program(const std::string& command, std::vector<std::string> words) {
-  const std::string python = fleet_interpreter();
-  words.insert(words.begin(), {python, "-m", "digd.fleet"});
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execvp(arguments.front(), arguments.data());
-  return complain(command, python + ": " + std::strerror(errno) + "; " + advice);
+  words.insert(words.begin(), {python_interpreter(), "-m", "digd.fleet"});
+  return complain(command, exec_program(std::move(words)) + "; " + advice);
 }
 
 // ---- passes over many runs
@@ -210,24 +200,22 @@ int exec_pass(const std::string& command, const CLI::App& app, const fleet_optio
 
 // ---- an archive of the selected runs
 
-std::unique_ptr<fleet_archive> fleet_archive::make(const std::string& command, const fleet_options& options,
-                                                   const fleet_selection& selection, bool is_quiet) {
+std::unique_ptr<fleet_archive> fleet_archive::make(const fleet_options& options, const fleet_selection& selection,
+                                                   std::string& problem, bool is_quiet) {
   std::unique_ptr<fleet_archive> made(new fleet_archive);
   std::error_code none;
   std::string pattern = (fs::temp_directory_path(none) / "digctl-fleet-XXXXXX").string();
   if (::mkdtemp(pattern.data()) == nullptr) {
-    complain(command, pattern + ": " + std::strerror(errno));
+    problem = pattern + ": " + std::strerror(errno);
     return nullptr;
   }
   made->folder_ = pattern;
   guard_folder(pattern);
-  const std::string problem = show_while(
+  problem = show_while(
       {.name = "reading the fleet"}, [&] { return made->fill(options, selection); }, is_quiet);
-  if (!problem.empty()) {
-    complain(command, "--fleet: " + problem);
-    return nullptr;
-  }
-  return made;
+  if (problem.empty()) return made;
+  problem.insert(0, "--fleet: ");
+  return nullptr;
 }
 
 fleet_archive::~fleet_archive() {

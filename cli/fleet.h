@@ -70,8 +70,9 @@ std::vector<std::string> fleet_words(const std::string& command, const fleet_opt
 // A folder with the file digd.sqlite, removed with this and on SIGINT, SIGTERM and SIGHUP.
 class fleet_archive {
  public:
-  static std::unique_ptr<fleet_archive> make(const std::string& command, const fleet_options& options,
-                                             const fleet_selection& selection, bool is_quiet = false);
+  // Null, with `problem` set.
+  static std::unique_ptr<fleet_archive> make(const fleet_options& options, const fleet_selection& selection,
+                                             std::string& problem, bool is_quiet = false);
   ~fleet_archive();
   fleet_archive(const fleet_archive&) = delete;
   fleet_archive& operator=(const fleet_archive&) = delete;

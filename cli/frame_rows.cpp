@@ -7,6 +7,7 @@
 
 #include "base/quote.h"
 #include "cli/json_fields.h"
+#include "cli/printable.h"
 
 namespace digd::cli {
 
@@ -34,12 +35,7 @@ std::string number_of(const json::object& from, std::string_view key) {
 
 std::string quoted_or_dash(std::string_view text) { return text.empty() ? "-" : digd::quoted(text); }
 
-// digd's texts already quote names; only line ends would break the table.
-std::string on_one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += c == '\n' ? ' ' : c;
-  return out.empty() ? "-" : out;
-}
+std::string printable_or_dash(std::string_view text) { return text.empty() ? "-" : printable(text); }
 
 table::row acted(std::string seq, const json::object& object) {
   const std::string_view action = text_in(object, "action");
@@ -48,9 +44,9 @@ table::row acted(std::string seq, const json::object& object) {
   if (event.empty()) event = text_in(object, "id");
   return {{std::move(seq), tone::quiet},
           {quoted_or_dash(event)},
-          {std::string(action), action_tone},
+          {printable(action), action_tone},
           {names_of(object, "recipients")},
-          {on_one_line(text_in(object, "inject")), action == "deliver" ? tone::quiet : tone::plain}};
+          {printable_or_dash(text_in(object, "inject")), action == "deliver" ? tone::quiet : tone::plain}};
 }
 
 }  // namespace
@@ -74,9 +70,9 @@ void add_frame(table& to, std::string_view frame) {
   if (type == "error") {
     return to.add({{seq(), tone::quiet},
                    {quoted_or_dash(text_in(object, "field"))},
-                   {std::string(text_in(object, "code")), tone::bad},
+                   {printable(text_in(object, "code")), tone::bad},
                    {"-"},
-                   {on_one_line(text_in(object, "message"))}});
+                   {printable_or_dash(text_in(object, "message"))}});
   }
   const json::value* verdicts = type == "verdicts" ? object.if_contains("verdicts") : nullptr;
   if (!verdicts || !verdicts->is_array()) return;

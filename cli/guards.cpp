@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <boost/json/object.hpp>
-#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "base/json_writer.h"
 #include "base/quote.h"
+#include "base/unix_time.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/run_source.h"
@@ -130,14 +130,11 @@ std::string as_json(const std::vector<stored::limit_suggestion>& limits, const s
 
 int suggest(const suggest_options& options) {
   const auto span = stored::duration_ms(options.since);
-  if (!span) return complain("guards suggest", "--since: expected a time span as 90m, 36h, 7d or 4w");
+  if (!span) return complain("guards suggest", wrong_span);
   const auto source = open_source("guards suggest", options.daemon, opened_since(options.since));
   if (!source) return wrong_use;
-  const std::int64_t now =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count();
   past_runs past;
-  if (const std::string problem = read_runs(*source, now - *span, past); !problem.empty())
+  if (const std::string problem = read_runs(*source, unix_ms() - *span, past); !problem.empty())
     return complain("guards suggest", problem);
   if (past.extents.empty()) return complain("guards suggest", "no run was opened in the last " + options.since);
   const auto limits = stored::suggest_limits(past.extents, options.percentile, options.margin);

@@ -1,16 +1,17 @@
 // digctl hold list|release|return: events that wait for a person.
 #include <fmt/format.h>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <iostream>
 #include <memory>
 #include <string>
 
+#include "base/deep_json.h"
 #include "base/quote.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
+#include "cli/json_fields.h"
 #include "cli/json_records.h"
 #include "cli/local_time.h"
 #include "cli/printable.h"
@@ -36,52 +37,35 @@ struct hold_options {
 
 // ---- list
 
-const json::value* member(const json::object& from, std::initializer_list<std::string_view> path) {
-  const json::object* at = &from;
-  const json::value* found = nullptr;
-  for (const std::string_view key : path) {
-    found = at == nullptr ? nullptr : at->if_contains({key.data(), key.size()});
-    at = found == nullptr ? nullptr : found->if_object();
-  }
-  return found;
-}
-
-std::string hold_text(const json::object& from, std::string_view key) {
-  const json::value* found = member(from, {key});
-  const json::string* text = found == nullptr ? nullptr : found->if_string();
-  return text == nullptr ? std::string() : std::string(text->data(), text->size());
-}
-
 // "coder", or "coder and 2 more".
 std::string recipients_of(const json::object& hold) {
-  const json::value* found = member(hold, {"recipients"});
-  const json::array* names = found == nullptr ? nullptr : found->if_array();
-  if (names == nullptr || names->empty() || !names->front().is_string()) return "-";
-  const json::string& first = names->front().get_string();
+  const json::array& names = array_in(hold, "recipients");
+  if (names.empty() || !names.front().is_string()) return "-";
+  const json::string& first = names.front().get_string();
   std::string out = picture::safe({first.data(), first.size()});
-  if (names->size() > 1) out += " and " + std::to_string(names->size() - 1) + " more";
+  if (names.size() > 1) out += " and " + std::to_string(names.size() - 1) + " more";
   return out;
 }
 
 // Local time; a run with another clock shows its own milliseconds.
 std::string time_of(const json::object& hold, std::string_view key) {
-  const json::value* found = member(hold, {key});
+  const json::value* found = hold.if_contains(key);
   if (found == nullptr || !found->is_int64()) return "-";
   const std::int64_t ms = found->get_int64();
-  return hold_text(hold, "clock") == "wall" ? local_time(ms, "%m-%d %H:%M:%S") : std::to_string(ms) + " ms";
+  return text_in(hold, "clock") == "wall" ? local_time(ms, "%m-%d %H:%M:%S") : std::to_string(ms) + " ms";
 }
 
 table::row row_of(const json::object& hold) {
-  const json::value* cost = member(hold, {"spent", "run", "cost"});
-  const std::string sender = hold_text(hold, "sender");
-  return {{picture::safe(hold_text(hold, "run"))},
-          {picture::safe(hold_text(hold, "hold"))},
+  const json::value* cost = object_in(object_in(hold, "spent"), "run").if_contains("cost");
+  const std::string_view sender = text_in(hold, "sender");
+  return {{picture::safe(text_in(hold, "run"))},
+          {picture::safe(text_in(hold, "hold"))},
           {time_of(hold, "since"), table::tone::quiet},
-          {time_of(hold, "due") + ", " + printable(hold_text(hold, "on_timeout")), table::tone::quiet},
+          {time_of(hold, "due") + ", " + printable(text_in(hold, "on_timeout")), table::tone::quiet},
           {sender.empty() ? "-" : picture::safe(sender)},
           {recipients_of(hold)},
           {cost == nullptr || !cost->is_number() ? "-" : fmt::format("{}", cost->to_number<double>())},
-          {printable(hold_text(hold, "reason"))}};
+          {printable(text_in(hold, "reason"))}};
 }
 
 int list(const hold_options& options) {
@@ -92,10 +76,8 @@ int list(const hold_options& options) {
   if (const std::string problem = daemon->get(target, answer); !problem.empty()) return complain("hold list", problem);
   if (!answer.good()) return complain("hold list", complaint_of(*daemon, answer));
   json::error_code ec;
-  json::parse_options lenient;
-  lenient.max_depth = 2000;  // payloads
-  const json::value body = json::parse(answer.body, ec, {}, lenient);
-  const json::value* holds = ec || !body.is_object() ? nullptr : member(body.get_object(), {"holds"});
+  const json::value body = parse_json(answer.body, ec);
+  const json::value* holds = ec || !body.is_object() ? nullptr : body.get_object().if_contains("holds");
   if (holds == nullptr || !holds->is_array()) {
     return complain("hold list",
                     "the answer has no list of holds: the daemon is older than this digctl, or is not digd");
@@ -113,10 +95,8 @@ int list(const hold_options& options) {
   if (rows.waiting() > 0) rows.print(std::cout);
   records.finish();
   if (holds->get_array().empty()) std::cerr << "digctl hold list: no event waits for a person\n";
-  const json::value* left_out = member(body.get_object(), {"left_out"});
-  if (left_out != nullptr && left_out->is_int64() && left_out->get_int64() > 0) {
-    std::cerr << "digctl hold list: and " << left_out->get_int64() << " more\n";
-  }
+  if (const std::int64_t left_out = integer_in(body.get_object(), "left_out"); left_out > 0)
+    std::cerr << "digctl hold list: and " << left_out << " more\n";
   return done;
 }
 

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "base/deep_json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
@@ -110,7 +111,7 @@ int pass_on(const hook_options& options) {
   const auto text = options.call.empty() ? read_file("-", max_call_bytes, problem) : options.call;
   if (!text) return fail_open("the call " + problem);
   json::error_code ec;
-  json::value call = json::parse(*text, ec);
+  json::value call = parse_json(*text, ec);
   if (ec || !call.is_object()) return fail_open("the call is not a JSON object");
   auto daemon = http_to("hook", options.daemon);
   if (!daemon) return done;
@@ -124,7 +125,7 @@ int pass_on(const hook_options& options) {
                         json::serialize(call), answer);
   if (!problem.empty()) return fail_open(problem);
   if (!answer.good()) return fail_open(complaint_of(*daemon, answer));
-  std::cout << answer.body << '\n';
+  if (!(std::cout << answer.body << std::endl)) return fail_open("standard output cannot be written to");
   return done;
 }
 

@@ -48,24 +48,25 @@ std::string in_brief(const importers::import_counts& counts) {
          " agents; links: " + std::to_string(links.stated) + " stated, " + std::to_string(links.inferred) + " inferred";
 }
 
-// A folder stands for all *.json files below it, ordered by name.
-bool collect(const std::string& given, std::vector<source>& into, std::string& problem) {
+// A folder stands for all *.json files below it, ordered by name. Returns error sentences.
+std::vector<std::string> collect(const std::string& given, std::vector<source>& into) {
   std::error_code failed;
   if (given == "-" || !fs::is_directory(given, failed)) {
     const fs::path name = given == "-" ? fs::path("trace") : fs::path(given).filename();
     into.push_back({given, fs::path(name).replace_extension(".jsonl")});
-    return true;
+    return {};
   }
   std::vector<source> found;
-  for (fs::recursive_directory_iterator at(given, failed), end; !failed && at != end; at.increment(failed)) {
-    if (!at->is_regular_file(failed) || at->path().extension() != ".json") continue;
-    found.push_back({at->path(), at->path().lexically_relative(given).replace_extension(".jsonl")});
-  }
-  if (failed) problem = failed.message();
-  if (!failed && found.empty()) problem = "the folder has no *.json";
+  std::vector<std::string> problems;
+  const auto add = [&](const fs::directory_entry& each) {
+    if (each.path().extension() == ".json")
+      found.push_back({each.path(), each.path().lexically_relative(given).replace_extension(".jsonl")});
+  };
+  walk_files(given, add, problems);
+  if (problems.empty() && found.empty()) problems.push_back(shown(given) + ": the folder has no *.json");
   std::sort(found.begin(), found.end(), [](const source& a, const source& b) { return a.file < b.file; });
   into.insert(into.end(), found.begin(), found.end());
-  return problem.empty();
+  return problems;
 }
 
 class import_run {
@@ -83,8 +84,7 @@ class import_run {
     for (const std::string& given : options_.files) {
       std::error_code none;
       several = several || fs::is_directory(given, none);
-      std::string reason;
-      if (!collect(given, sources, reason)) complain(given, reason);
+      for (const std::string& problem : collect(given, sources)) complain(problem);
     }
     if (sources.empty()) return wrong_use;
     if (several && named_) return complain_of_use("--run names one run, and several logs make several runs");
@@ -111,11 +111,13 @@ class import_run {
   }
 
  private:
-  void complain(const fs::path& file, std::string_view reason) {
+  void complain(std::string_view problem) {
     const auto held = progress_.pause();
-    std::cerr << "digctl import " << command_ << ": " << shown(file) << ": " << reason << '\n';
+    std::cerr << "digctl import " << command_ << ": " << problem << '\n';
     failed_ = true;
   }
+
+  void complain(const fs::path& file, const std::string& reason) { complain(shown(file) + ": " + reason); }
 
   int complain_of_use(std::string_view reason) {
     std::cerr << "digctl import " << command_ << ": " << reason << '\n';
@@ -137,7 +139,7 @@ class import_run {
     std::string lines;
     for (const std::string& line : result->lines) (lines += line) += '\n';
     if (const std::string problem = write(to, lines); !problem.empty()) {
-      return complain(source.file, "its trace " + shown(to) + " cannot be written: " + problem);
+      return complain(source.file, to == "-" ? problem : "its trace " + shown(to) + " cannot be written: " + problem);
     }
     ++done_;
     total_ += result->counts;
@@ -182,7 +184,7 @@ void add_import(CLI::App& app, int& status) {
 
   CLI::App* whowhen = sub->add_subcommand("whowhen", "Reads Who&When failure logs, both subsets");
   add_common(*whowhen, *options);
-  whowhen->add_option("--run", options->whowhen.run, "the run's id; default: made from the log's");
+  whowhen->add_option("--run", options->whowhen.run, "the run's id; default: made from the log's id");
   whowhen->add_option("--step-ms", options->whowhen.step_ms, "the duration of a step, because the logs have no times")
       ->check(CLI::Range(1, 60'000))
       ->capture_default_str();
@@ -200,7 +202,7 @@ void add_import(CLI::App& app, int& status) {
 
   CLI::App* graph = sub->add_subcommand("dig-graph", "Reads graphs of the paper's Python library (dig.graph.v2)");
   add_common(*graph, *options);
-  graph->add_option("--run", options->dig_graph.run, "the run's id; default: made from the graph's");
+  graph->add_option("--run", options->dig_graph.run, "the run's id; default: made from the graph's id");
   graph->callback([options, &status] {
     status =
         import_run("dig-graph", *options,
@@ -214,7 +216,8 @@ void add_import(CLI::App& app, int& status) {
     const auto from = static_cast<importers::framework>(i);
     CLI::App* trajectory = sub->add_subcommand(std::string(name), "Reads trajectories of this framework");
     add_common(*trajectory, *options);
-    trajectory->add_option("--run", options->trajectory.run, "the run's id; default: made from the file's name");
+    trajectory->add_option("--run", options->trajectory.run,
+                           "the run's id; default: made from the framework's name and the file's text");
     trajectory
         ->add_option("--step-ms", options->trajectory.step_ms, "the duration of one turn, because no times are read")
         ->check(CLI::Range(1, 60'000))

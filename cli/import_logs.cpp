@@ -6,6 +6,7 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "cli/commands.h"
@@ -64,6 +65,12 @@ class log_import {
     ++failed_;
   }
 
+  // Whether no session has written this trace.
+  bool reserve(const fs::path& trace) {
+    const std::lock_guard lock(mutex_);
+    return written_.insert(trace).second;
+  }
+
   void import_some() {
     for (std::size_t i = next_++; i < sessions_.size(); i = next_++) import(sessions_[i]);
   }
@@ -76,13 +83,22 @@ class log_import {
     for (const hooks::damaged_line& each : made.damaged) {
       complain(each.file + ": line " + std::to_string(each.line) + ": " + each.reason);
     }
+    bool is_whole = true;
     for (const hooks::imported_run& run : made.runs) {
       std::string name = run.run, text;
       std::replace(name.begin(), name.end(), '/', '.');
+      const fs::path to = fs::path(options_.out) / (name + ".jsonl");
+      if (!reserve(to)) {
+        complain(shown(session.files.front()) + ": its trace would overwrite " + shown(to) +
+                 ", the trace of another session");
+        is_whole = false;
+        continue;
+      }
       for (const std::string& line : run.lines) (text += line) += '\n';
-      problem = write_file(fs::path(options_.out) / (name + ".jsonl"), text);
-      if (!problem.empty()) return complain(problem);
+      problem = write_file(to, text);
+      if (!problem.empty()) return complain(shown(to) + ": " + problem);
     }
+    if (!is_whole) return;
     const std::lock_guard lock(mutex_);
     ++imported_;
     runs_ += made.runs.size();
@@ -104,7 +120,8 @@ class log_import {
   const log_import_options& options_;
   std::vector<session_files> sessions_;
   std::atomic<std::size_t> next_{0};
-  std::mutex mutex_;  // of the counts
+  std::mutex mutex_;  // of the counts and of `written_`
+  std::set<fs::path> written_;
   std::size_t imported_ = 0, runs_ = 0, calls_ = 0, damaged_lines_ = 0, failed_ = 0;
   progress progress_;
 };

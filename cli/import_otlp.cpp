@@ -9,6 +9,7 @@
 #include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/progress.h"
+#include "ingest/importers/trace_writer.h"
 #include "ingest/otlp/import.h"
 
 namespace digd::cli {
@@ -52,7 +53,7 @@ std::string write_trace(const fs::path& to, const importers::import_result& trac
   std::string lines;
   for (const std::string& line : trace.lines) (lines += line) += '\n';
   const std::string problem = write_file(to, lines);
-  return problem.empty() ? problem : "the trace " + shown(to) + " cannot be written: " + problem;
+  return problem.empty() || to == "-" ? problem : "the trace " + shown(to) + " cannot be written: " + problem;
 }
 
 int run(const otlp_options& options) {
@@ -66,12 +67,15 @@ int run(const otlp_options& options) {
   if (is_empty) return well ? complain("import otlp", "there are no spans in these files") : wrong_use;
   if (!runs) return complain("import otlp", runs.error().message);
   std::error_code failed;
-  const bool into_folder = fs::is_directory(options.out, failed) || options.out.ends_with('/');
-  if (runs->size() > 1 && !into_folder) {
+  if (runs->size() > 1 && options.out == "-") {
     return complain("import otlp", "there are " + std::to_string(runs->size()) +
-                                       " runs in these spans: name a folder for their traces with -o FOLDER/");
+                                       " runs in these spans: name a folder for their traces with -o FOLDER");
   }
+  const bool into_folder = runs->size() > 1 || fs::is_directory(options.out, failed) || options.out.ends_with('/');
   if (into_folder) fs::create_directories(options.out, failed);
+  if (into_folder && !fs::is_directory(options.out, failed))
+    return complain("import otlp", shown(options.out) + " is not a folder; " + std::to_string(runs->size()) +
+                                       " runs make as many traces");
   for (const otlp::imported_run& imported_run : *runs) {
     const fs::path to = into_folder ? fs::path(options.out) / (imported_run.id + ".jsonl") : fs::path(options.out);
     if (const std::string problem = write_trace(to, imported_run.trace); !problem.empty())
@@ -94,11 +98,9 @@ void add_import_otlp(CLI::App& import, int& status) {
                   "the trace file, or a folder for the traces of several runs; - for standard output")
       ->capture_default_str();
   sub->add_flag("-q,--quiet", options->quiet, "no report on standard error except failures");
-  sub->add_option("--run", options->options.run, "the run's id; default: made from the trace's")
+  sub->add_option("--run", options->options.run, "the run's id; default: made from the trace's id")
       ->check([](const std::string& id) {
-        return id.empty() || id.size() > 256 || id.find('/') != std::string::npos
-                   ? "expected 1 to 256 bytes without a slash"
-                   : "";
+        return importers::run_id(id) == id ? "" : "expected 1 to 256 letters, digits, dots, underscores and dashes";
       });
   sub->callback([options, &status] { status = run(*options); });
 }

@@ -71,6 +71,13 @@ void add_to_group(CLI::App& app, const std::string& heading, int& status,
   }
 }
 
+// The exit status, which is an error if the command lost a part of its output.
+int end_output(int status) {
+  if (std::cout.flush() || status == digd::cli::wrong_use) return status;
+  std::cerr << "digctl: standard output cannot be written to\n";
+  return digd::cli::wrong_use;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -106,12 +113,13 @@ int main(int argc, char** argv) {
       std::cerr << "digctl: " << wrong << '\n';
       return digd::cli::wrong_use;
     }
-    if (e.get_exit_code() == 0) return app.exit(e) == 0 ? digd::cli::done : digd::cli::wrong_use;
+    if (e.get_exit_code() == 0) return end_output(app.exit(e) == 0 ? digd::cli::done : digd::cli::wrong_use);
     std::cerr << usage_problem(app, e) << '\n';
     return digd::cli::wrong_use;
   } catch (const std::exception& e) {
     std::cerr << "digctl: " << e.what() << '\n';
     return digd::cli::wrong_use;
   }
-  return status;
+  // A hook fails open: its exit status must not stop the agent.
+  return app.got_subcommand("hook") ? status : end_output(status);
 }

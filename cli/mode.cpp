@@ -36,7 +36,7 @@ const char* in_words(mode m) {
 }
 
 // The mode in an answer of /v1/mode; nullopt, after a message on standard error: the answer has none.
-std::optional<json::object> answer_of(const net::http_client& daemon, const std::string& problem,
+std::optional<json::object> answer_of(const daemon_client& daemon, const std::string& problem,
                                       const net::http_answer& answer) {
   if (!problem.empty() || !answer.good()) {
     complain("mode", problem.empty() ? complaint_of(daemon, answer) : problem);
@@ -53,7 +53,7 @@ std::optional<json::object> answer_of(const net::http_client& daemon, const std:
 
 std::optional<mode> mode_in(const json::object& from) { return mode_from(text_in(from, "mode")); }
 
-int set(const net::http_client& daemon, mode to) {
+int set(const daemon_client& daemon, mode to) {
   net::http_answer answer;
   std::string body;
   json_writer(body).open_object().key("mode").text(to_string(to)).close_object();
@@ -89,13 +89,14 @@ struct shadow_summary {
       return;
     }
     std::cerr << "In " << which << ", shadow would have done:\n";
-    for (const auto& [what, count] : counts) {
-      std::cerr << "  " << what.first << ": " << what.second << ' ' << count << (count == 1 ? " time\n" : " times\n");
+    for (const auto& [action_of_rule, count] : counts) {
+      const auto& [rule, action] = action_of_rule;
+      std::cerr << "  " << rule << ": " << action << ' ' << count << (count == 1 ? " time\n" : " times\n");
     }
   }
 };
 
-int show(const net::http_client& daemon, const mode_options& options) {
+int show(const daemon_client& daemon, const mode_options& options) {
   net::http_answer answer;
   std::string problem = daemon.get("/v1/mode", answer);
   const auto object = answer_of(daemon, problem, answer);

@@ -13,7 +13,7 @@ void refused_lines::add(std::uint64_t line, std::string_view code, std::string_v
   ++count_;
   if (shown_.size() >= max_shown) return;
   std::string text = line == 0 ? std::string() : "line " + std::to_string(line) + ": ";
-  text += code;
+  text += printable(code);
   if (!field.empty()) text += " (field " + digd::quoted(field) + ")";
   shown_.push_back(text + ": " + printable(reason));
 }

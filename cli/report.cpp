@@ -63,8 +63,7 @@ int write(report_options& options) {
   const std::string problem = write_as(options.format, options.out, from, *parts, document);
   shown_progress.reset();
   if (!problem.empty()) {
-    return complain("report",
-                    shown(options.source) + ": " + (options.out == "-" ? "" : shown(options.out) + ": ") + problem);
+    return complain("report", shown(options.source) + ": " + output_problem(options.out, problem));
   }
   return done;
 }

@@ -1,16 +1,13 @@
 // digctl rerun: proves or refutes a suspicion by running a LangGraph thread again from before the suspected step. The
 // work is Python's (clients/python/src/digd/langgraph/rerun.py), in the interpreter that has the user's graph.
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <iostream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/daemon_options.h"
+#include "cli/python.h"
 
 namespace digd::cli {
 
@@ -20,11 +17,6 @@ struct rerun_options {
   std::string run, graph, check, step, hint, hint_key = "messages", format = "table", python;
   std::size_t repetitions = 5;
 };
-
-std::string rerun_interpreter() {
-  const char* named = std::getenv("DIGD_PYTHON");
-  return named != nullptr && *named != '\0' ? named : "python3";
-}
 
 // Replaces this process: Ctrl-C and the exit status are Python's. Returns only if that fails.
 int rerun(const rerun_options& options) {
@@ -40,21 +32,15 @@ int rerun(const rerun_options& options) {
                                  "--format=" + options.format};
   if (!options.hint.empty()) words.push_back("--hint=" + options.hint);
   words.insert(words.end(), {"--", options.run});
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  ::execvp(arguments.front(), arguments.data());
-  std::cerr << "digctl rerun: " << options.python << ": " << std::strerror(errno)
-            << "; --python selects an interpreter that has digd and langgraph\n";
-  return wrong_use;
+  return complain("rerun",
+                  exec_program(std::move(words)) + "; --python selects an interpreter that has digd and langgraph");
 }
 
 }  // namespace
 
 void add_rerun(CLI::App& app, int& status) {
   auto options = std::make_shared<rerun_options>();
-  options->python = rerun_interpreter();
+  options->python = python_interpreter();
   CLI::App* sub = app.add_subcommand(
       "rerun", "Reruns a LangGraph thread from before a step, with and without a hint, and compares the outcomes");
   sub->add_option("THREAD", options->run, "the id of the thread in the graph's checkpointer")->required();

@@ -37,6 +37,7 @@ void print_text(const rule& r) {
             << "\n  misfires " << r.doc.false_positives << "\n  cleared  " << r.doc.cleared << "\n  source   "
             << r.doc.source << "\n  options  mode=" << to_string(s.mode);
   if (r.traits.kinds) std::cout << " kinds=[]";
+  std::cout << " except=[]";
   if (r.traits.has_window()) std::cout << " window_ms=" << s.window_ms;
   if (r.traits.has_attempts()) std::cout << " max_attempts=" << s.max_attempts;
   if (r.traits.reroutes) std::cout << " max_reroutes=" << s.max_reroutes;

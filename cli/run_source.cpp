@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/json/parse.hpp>
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -10,6 +9,7 @@
 #include "archive/trace_source.h"
 #include "base/quote.h"
 #include "base/text.h"
+#include "base/unix_time.h"
 #include "cli/files.h"
 #include "report/stored_runs/pilot.h"
 #include "report/stored_runs/run_json.h"
@@ -36,7 +36,7 @@ std::string parse(const std::string& text, json::object& into) {
 
 class asked_daemon final : public run_source {
  public:
-  explicit asked_daemon(net::http_client daemon) : daemon_(std::move(daemon)) {}
+  explicit asked_daemon(daemon_client daemon) : daemon_(std::move(daemon)) {}
 
   std::string runs(const each_run& each) override {
     std::string cursor;
@@ -51,9 +51,9 @@ class asked_daemon final : public run_source {
       }
       const json::value* next = answer.if_contains("next");
       const json::string* named = next ? next->if_string() : nullptr;
-      std::string later = named ? std::string(named->data(), named->size()) : std::string();
+      std::string later = named ? percent_encoded({named->data(), named->size()}) : std::string();
       if (!later.empty() && later == cursor) return "the list of runs does not end; is that digd?";
-      cursor = percent_encoded(later);
+      cursor = std::move(later);
     } while (!cursor.empty());
     return {};
   }
@@ -84,7 +84,7 @@ class asked_daemon final : public run_source {
     return answer.good() ? std::string() : complaint_of(daemon_, answer);
   }
 
-  net::http_client daemon_;
+  daemon_client daemon_;
 };
 
 // ---- an archive file
@@ -128,11 +128,9 @@ class archive_file final : public run_source {
   }
 
   std::string pilot(const std::string& since, json::object& into) override {
-    const std::int64_t now =
-        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-            .count();
+    const std::int64_t now = unix_ms();
     const auto span = stored::duration_ms(since);
-    if (!span) return "--since: expected a time span as 90m, 36h, 7d or 4w";
+    if (!span) return wrong_span;
     const auto text =
         stored::pilot_json(*reads_, {.since_ms = std::max<std::int64_t>(now - *span, 0), .now_ms = now, .shows = {}});
     return text ? parse(*text, into) : unreadable(text.error());
@@ -175,47 +173,49 @@ class archive_file final : public run_source {
   std::unique_ptr<archive::browser> reads_;
 };
 
-std::int64_t unix_ms_now() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
 fleet_selection opened_since(const std::string& span) {
   const auto length = stored::duration_ms(span);
-  return {.since_ms = length ? std::max<std::int64_t>(unix_ms_now() - *length, 0) : 0};
+  return {.since_ms = length ? std::max<std::int64_t>(unix_ms() - *length, 0) : 0};
 }
 
-std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options,
-                                        const fleet_selection& selection) {
+std::unique_ptr<run_source> open_source(const daemon_options& options, const fleet_selection& selection,
+                                        std::string& problem) {
   const fleet_options fleet = effective_fleet(options.fleet);
   std::unique_ptr<fleet_archive> of_fleet;
   if (!fleet.urls.empty()) {
     if (!options.data_dir.empty()) {
-      complain(command, "--data-dir or --fleet, not both");
+      problem = "--data-dir or --fleet, not both";
       return nullptr;
     }
-    if (!(of_fleet = fleet_archive::make(command, fleet, selection))) return nullptr;
+    if (!(of_fleet = fleet_archive::make(fleet, selection, problem))) return nullptr;
   }
   if (options.data_dir.empty() && !of_fleet) {
-    auto daemon = http_to(command, options);
+    auto daemon = http_to(options, problem);
     return daemon ? std::make_unique<asked_daemon>(std::move(*daemon)) : nullptr;
   }
   const std::filesystem::path folder = of_fleet ? of_fleet->folder() : options.data_dir;
   const std::filesystem::path path = folder / "digd.sqlite";
   std::error_code none;
-  std::string problem;
   if (!std::filesystem::exists(path, none)) {
-    complain(command, "--data-dir: there is no archive " + shown(path));
+    problem = "--data-dir: there is no archive " + shown(path);
     return nullptr;
   }
   auto reads = archive::browser::open(path.string(), &problem);
   if (!reads) {
-    complain(command, shown(path) + ": " + problem);
+    problem.insert(0, shown(path) + ": ");
     return nullptr;
   }
   return std::make_unique<archive_file>(path.string(), std::move(*reads), std::move(of_fleet));
+}
+
+std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options,
+                                        const fleet_selection& selection) {
+  std::string problem;
+  auto source = open_source(options, selection, problem);
+  if (!source) complain(command, problem);
+  return source;
 }
 
 }  // namespace digd::cli

@@ -35,8 +35,13 @@ class run_source {
 // Runs opened within a time span, as 7d; all runs if the text is not a time span.
 fleet_selection opened_since(const std::string& span);
 
-// Null, after a message on standard error: there is no such daemon or archive.
-// `selection`: what the command reads of a fleet.
+// The problem of a `since` that is no time span.
+inline constexpr const char* wrong_span = "--since: expected a time span as 90m, 36h, 7d or 4w";
+
+// Null, with `problem` set: there is no such daemon or archive. `selection`: what the command reads of a fleet.
+std::unique_ptr<run_source> open_source(const daemon_options& options, const fleet_selection& selection,
+                                        std::string& problem);
+// Null, after a message on standard error.
 std::unique_ptr<run_source> open_source(const std::string& command, const daemon_options& options,
                                         const fleet_selection& selection = {});
 

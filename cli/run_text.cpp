@@ -6,14 +6,10 @@
 
 namespace digd::cli {
 
-std::optional<run_text> read_run_text(const std::string& command, const std::string& given_text,
-                                      const daemon_options& options, std::size_t max_bytes, std::string& problem,
-                                      bool is_quiet) {
-  const auto input = trace_input::open(command, given_text, options);
-  if (!input) {
-    problem = "the run cannot be found";
-    return std::nullopt;
-  }
+std::optional<run_text> read_run_text(const std::string& given_text, const daemon_options& options,
+                                      std::size_t max_bytes, std::string& problem, bool is_quiet) {
+  const auto input = trace_input::open(given_text, options, problem);
+  if (!input) return std::nullopt;
   progress shown_progress(is_quiet);
   shown_progress.begin({.name = "reading the run", .unit = "bytes"});
   run_text out{{}, input->is_file()};

@@ -16,8 +16,7 @@ struct run_text {
 
 // A file takes precedence over a run of the same name, unless an archive is named. nullopt, with `problem` set: there
 // is neither, or more than `max_bytes` bytes of it. Blocks, and shows progress unless quiet.
-std::optional<run_text> read_run_text(const std::string& command, const std::string& text,
-                                      const daemon_options& options, std::size_t max_bytes, std::string& problem,
-                                      bool is_quiet = false);
+std::optional<run_text> read_run_text(const std::string& text, const daemon_options& options, std::size_t max_bytes,
+                                      std::string& problem, bool is_quiet = false);
 
 }  // namespace digd::cli

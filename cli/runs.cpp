@@ -1,6 +1,5 @@
 // digctl runs: what a daemon saw, newest first.
 #include <boost/json/serialize.hpp>
-#include <cinttypes>
 #include <iostream>
 #include <memory>
 

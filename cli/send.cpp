@@ -15,6 +15,7 @@
 #include "cli/trace_input.h"
 #include "ingest/protocol/replay.h"
 #include "net/trace_player.h"
+#include "report/words.h"
 
 namespace digd::cli {
 
@@ -31,12 +32,15 @@ struct send_options {
 };
 
 void report(const net::play_counts& c) {
-  std::cerr << c.messages << " messages, " << c.verdicts << " verdicts, " << c.interventions << " interventions, "
-            << c.errors << " errors; " << c.acked << " acked";
-  if (c.known > 0) std::cerr << ", " << c.known << " were already there";
-  if (c.reconnects > 0) std::cerr << ", " << c.reconnects << (c.reconnects == 1 ? " reconnect" : " reconnects");
+  using report::counted;
+  std::cerr << counted(c.messages, "message", "messages") << ", " << counted(c.verdicts, "verdict", "verdicts") << ", "
+            << counted(c.interventions, "intervention", "interventions") << ", " << counted(c.errors, "error", "errors")
+            << "; " << report::grouped(c.acked) << " acked";
+  if (c.known > 0) std::cerr << ", " << counted(c.known, "was", "were") << " already there";
+  if (c.reconnects > 0) std::cerr << ", " << counted(c.reconnects, "reconnect", "reconnects");
   if (c.lost_answers > 0)
-    std::cerr << "; " << c.lost_answers << " answers were lost with a connection (delivered as is)";
+    std::cerr << "; " << counted(c.lost_answers, "answer was", "answers were")
+              << " lost with a connection (delivered unchanged)";
   std::cerr << '\n';
 }
 
@@ -70,6 +74,7 @@ int send(const send_options& options) {
     return complain("send", shown(options.trace) + ": " + unreadable);
   std::ifstream file;
   if (options.trace != "-") file.open(options.trace, std::ios::binary);
+  if (options.trace != "-" && !file) return complain("send", shown(options.trace) + ": it cannot be read");
   std::istream& in = options.trace == "-" ? std::cin : file;
   frame_printer print(options.format, table_look(options.terminal), pace::live);
   refused_lines refusals;

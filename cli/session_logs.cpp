@@ -28,6 +28,7 @@ using wanted_file = std::function<bool(const fs::path&)>;
 std::vector<fs::path> find_files(const std::vector<std::string>& paths, const wanted_file& is_wanted,
                                  std::vector<std::string>& problems) {
   std::vector<fs::path> files;
+  bool is_cut = false;
   for (const std::string& path : paths) {
     std::error_code ec;
     if (fs::is_regular_file(path, ec)) {
@@ -39,13 +40,15 @@ std::vector<fs::path> find_files(const std::vector<std::string>& paths, const wa
                          (fs::exists(path, ec) ? ": neither a log nor a folder" : ": there is no such file"));
       continue;
     }
-    for (fs::recursive_directory_iterator each(path, ec), end; !ec && each != end; each.increment(ec)) {
-      std::error_code failed;
-      const bool is_file = each->is_regular_file(failed) && !each->is_symlink(failed);
-      if (is_file && is_wanted(each->path()) && files.size() < max_sessions) files.push_back(each->path());
-    }
-    if (ec) problems.push_back(shown(path) + ": " + ec.message());
+    const auto add = [&](const fs::directory_entry& each) {
+      std::error_code none;
+      if (each.is_symlink(none) || !is_wanted(each.path())) return;
+      is_cut = is_cut || files.size() >= max_sessions;
+      if (!is_cut) files.push_back(each.path());
+    };
+    walk_files(path, add, problems);
   }
+  if (is_cut) problems.push_back("more than " + std::to_string(max_sessions) + " logs; the rest is left out");
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;

@@ -1,5 +1,7 @@
 #include "cli/settings_file.h"
 
+#include <fmt/format.h>
+
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
@@ -44,6 +46,12 @@ std::size_t remove_from(json::array& entries, const hooked_program& program) {
   return removed;
 }
 
+// boost::json writes 0.7 as 7E-1.
+std::string decimal(double number) {
+  std::string out = fmt::format("{}", number);
+  return out.find_first_not_of("-0123456789") == std::string::npos ? out + ".0" : out;
+}
+
 void write_indented(const json::value& value, const std::string& indent, std::string& out) {
   const std::string inner = indent + "  ";
   bool first = true;
@@ -67,6 +75,8 @@ void write_indented(const json::value& value, const std::string& indent, std::st
       write_indented(element, inner, out);
     }
     out += '\n' + indent + ']';
+  } else if (value.is_double()) {
+    out += decimal(value.get_double());
   } else {
     out += json::serialize(value);
   }

@@ -70,8 +70,7 @@ int show(show_options& options) {
                                    .words = options.words});
   }
   if (const std::string problem = write_file(options.out, text); !problem.empty()) {
-    std::cerr << "digctl show: " << shown(options.out) << ": " << problem << '\n';
-    return wrong_use;
+    return complain("show", output_problem(options.out, problem));
   }
   if (options.svg || options.dot) {
     for (const std::string& note : part.notes) std::cerr << "digctl show: " << note << '\n';

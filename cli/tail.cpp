@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_to.hpp>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -20,6 +20,7 @@
 
 #include "archive/browser.h"
 #include "archive/detection_text.h"
+#include "base/deep_json.h"
 #include "base/text.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
@@ -66,6 +67,13 @@ void pause_for(std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
   while (is_wanted() && std::chrono::steady_clock::now() < until)
     std::this_thread::sleep_for(std::min(signal_check, time));
+}
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const last = text.data() + text.size();
+  const auto [end, ec] = std::from_chars(text.data(), last, number);
+  return ec == std::errc{} && end == last ? std::optional(number) : std::nullopt;
 }
 
 // Unix time as the time of day; the count of another clock unchanged.
@@ -169,9 +177,10 @@ class follower {
         !problem.empty()) {
       return problem;
     }
+    if (!at_ && !socket->feed_seq().empty() && !(at_ = whole_number(socket->feed_seq())))
+      return "the feed's position is not a number; is that digd?";
     if (was_connected_) std::cerr << "digctl tail: connected again\n";
     was_connected_ = progress_ = true;
-    if (!at_ && !socket->feed_seq().empty()) at_ = std::stoll(socket->feed_seq());
     of_entry_ = 0;
     while (is_wanted()) {
       while (const auto frame = socket->take()) show(*frame);
@@ -186,7 +195,7 @@ class follower {
 
   void show(const std::string& text) {
     json::error_code ec;
-    const json::value value = json::parse(text, ec);
+    const json::value value = parse_json(text, ec);
     if (ec || !value.is_object()) return;
     const json::object& frame = value.get_object();
     const std::int64_t seq = integer_in(frame, "seq");
@@ -219,9 +228,7 @@ std::string string_in(const json::object& from, std::string_view key) { return s
 // Calls `each` for the objects of a list.
 template <class Each>
 void each_in(const json::object& from, std::string_view key, const Each& each) {
-  const json::value* list = from.if_contains(key);
-  if (list == nullptr || !list->is_array()) return;
-  for (const json::value& item : list->get_array()) {
+  for (const json::value& item : array_in(from, key)) {
     if (item.is_object()) each(item.get_object());
   }
 }
@@ -267,7 +274,7 @@ int tail_fleet(const tail_options& options, const fleet_options& fleet) {
   feed_printer printer(options);
   for (std::string_view line; is_wanted() && messages.next(line);) {
     json::error_code ec;
-    const json::value value = json::parse(line, ec);
+    const json::value value = parse_json(line, ec);
     if (ec || !value.is_object()) continue;
     const json::object& message = value.get_object();
     if (message.empty()) {
@@ -276,7 +283,9 @@ int tail_fleet(const tail_options& options, const fleet_options& fleet) {
     }
     const std::string host = string_in(message, "host");
     for (const std::string& text : stored::feed_frames(entry_of(message), options.payloads)) {
-      json::object frame = json::parse(text).as_object();
+      json::value parsed = parse_json(text, ec);
+      if (ec || !parsed.is_object()) continue;
+      json::object& frame = parsed.get_object();
       frame["tenant"] = text_in(message, "tenant");
       frame["host"] = host;
       printer.print(printer.prints_records() ? json::serialize(frame) : text, frame, host);

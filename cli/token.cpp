@@ -2,6 +2,9 @@
 // SHA-256 with name, rights and runs, goes to the tokens file.
 #include <sys/stat.h>
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -13,6 +16,8 @@
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/config_edit.h"
+#include "cli/daemon_options.h"
+#include "cli/files.h"
 #include "net/new_token.h"
 
 namespace digd::cli {
@@ -26,7 +31,7 @@ struct token_options {
 };
 
 std::string entry_of(const token_options& asked, const net::new_token& token) {
-  std::string out = "[[token]]\nname = " + digd::quoted(asked.name) + "\nsha256 = \"" + token.sha256 +
+  std::string out = "[[token]]\nname = " + toml_text(asked.name) + "\nsha256 = \"" + token.sha256 +
                     "\"\nrights = " + toml_list(asked.rights) + '\n';
   if (!asked.runs.empty()) out += "runs = " + toml_list(asked.runs) + '\n';
   const std::pair<std::string_view, std::uint64_t> limits[] = {{"rate", asked.rate},
@@ -40,12 +45,25 @@ std::string entry_of(const token_options& asked, const net::new_token& token) {
   return out;
 }
 
-bool append(const std::string& file, const std::string& entry) {
+bool ends_within_line(const std::string& file) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(file, none)) return false;
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in || in.tellg() <= 0) return false;
+  in.seekg(-1, std::ios::end);
+  return in.get() != '\n';
+}
+
+// Returns an error sentence; empty on success.
+std::string append(const std::string& file, const std::string& entry) {
+  const bool needs_line_end = ends_within_line(file);
+  errno = 0;
   const mode_t before = ::umask(0077);
   std::ofstream out(file, std::ios::app);
   ::umask(before);
-  out << entry << '\n';
-  return static_cast<bool>(out.flush());
+  if (out) out << (needs_line_end ? "\n" : "") << entry << '\n' << std::flush;
+  if (out) return {};
+  return shown(file) + ": " + (errno != 0 ? std::strerror(errno) : "it cannot be written");
 }
 
 int make_token(const token_options& asked) {
@@ -57,11 +75,10 @@ int make_token(const token_options& asked) {
   const std::string entry = entry_of(asked, *token);
   if (asked.file.empty()) {
     std::cerr << "# Put this into the file that `tokens` in digd.toml names, then reload digd:\n" << entry;
-  } else if (append(asked.file, entry)) {
+  } else if (const std::string problem = append(asked.file, entry); problem.empty()) {
     std::cerr << "added to " << digd::quoted(asked.file) << "; reload digd (SIGHUP) to let it take effect\n";
   } else {
-    std::cerr << "digctl: cannot write " << digd::quoted(asked.file) << '\n';
-    return wrong_use;
+    return complain("token", problem);
   }
   std::cout << token->secret << '\n';
   return done;

@@ -39,8 +39,8 @@ class line_splitter {
 
 }  // namespace
 
-std::unique_ptr<trace_input> trace_input::open(const std::string& command, const std::string& text,
-                                               const daemon_options& options) {
+std::unique_ptr<trace_input> trace_input::open(const std::string& text, const daemon_options& options,
+                                               std::string& problem) {
   std::error_code none;
   const bool is_daemon = options.data_dir.empty() && effective_fleet(options.fleet).urls.empty();
   if (is_daemon && (text == "-" || fs::exists(text, none))) {
@@ -48,17 +48,33 @@ std::unique_ptr<trace_input> trace_input::open(const std::string& command, const
     made->text_ = text;
     return made;
   }
-  auto made = open_run(command, text, options);
+  auto made = open_run(text, options, problem);
   if (made) made->asked_daemon_ = is_daemon;
+  return made;
+}
+
+std::unique_ptr<trace_input> trace_input::open_run(const std::string& run, const daemon_options& options,
+                                                   std::string& problem) {
+  auto made = std::make_unique<trace_input>();
+  made->text_ = run;
+  made->runs_ = open_source(options, {.run = run}, problem);
+  return made->runs_ ? std::move(made) : nullptr;
+}
+
+std::unique_ptr<trace_input> trace_input::open(const std::string& command, const std::string& text,
+                                               const daemon_options& options) {
+  std::string problem;
+  auto made = open(text, options, problem);
+  if (!made) complain(command, problem);
   return made;
 }
 
 std::unique_ptr<trace_input> trace_input::open_run(const std::string& command, const std::string& run,
                                                    const daemon_options& options) {
-  auto made = std::make_unique<trace_input>();
-  made->text_ = run;
-  made->runs_ = open_source(command, options, {.run = run});
-  return made->runs_ ? std::move(made) : nullptr;
+  std::string problem;
+  auto made = open_run(run, options, problem);
+  if (!made) complain(command, problem);
+  return made;
 }
 
 bool trace_input::is_plain_file() const {
@@ -78,6 +94,7 @@ std::string trace_input::file_lines(const each_line& each) {
   if (std::string problem = unreadable_reason(text_); !problem.empty()) return problem;
   std::ifstream file;
   if (text_ != "-") file.open(text_, std::ios::binary);
+  if (text_ != "-" && !file) return "it cannot be read";
   std::istream& in = text_ == "-" ? std::cin : file;
   std::string line;
   bool any = false;

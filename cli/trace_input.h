@@ -19,12 +19,17 @@ class trace_input {
  public:
   using each_line = std::function<bool(std::string_view line)>;  // false: no more
 
-  // `text`: a file, - for standard input, or, where there is no such file, a run's id. Null, after a message on
-  // standard error, if there is no place to look for runs.
+  // `text`: a file, - for standard input, or, where there is no such file, a run's id. Null, with `problem` set, if
+  // there is no place to look for runs.
+  static std::unique_ptr<trace_input> open(const std::string& text, const daemon_options& options,
+                                           std::string& problem);
+  // Null, after a message on standard error.
   static std::unique_ptr<trace_input> open(const std::string& command, const std::string& text,
                                            const daemon_options& options);
 
   // The run, even if there is a file of its name.
+  static std::unique_ptr<trace_input> open_run(const std::string& run, const daemon_options& options,
+                                               std::string& problem);
   static std::unique_ptr<trace_input> open_run(const std::string& command, const std::string& run,
                                                const daemon_options& options);
 

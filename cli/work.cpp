@@ -20,7 +20,7 @@ struct work_options {
 int work(const work_options& options) {
   const fleet_options fleet = effective_fleet(options.fleet);
   if (fleet.urls.empty()) {
-    return cli::complain(std::string("work"), std::string("name the fleet's files and its stream with --fleet"));
+    return complain("work", "name the fleet's files and its stream with --fleet");
   }
   std::vector<std::string> words = fleet_words("work", fleet);
   words.push_back("--digctl=" + digctl_path());

@@ -1,5 +1,8 @@
 """How digctl finds its daemon: addresses, tokens, and servers that are not digd."""
 
+import base64
+import hashlib
+import re
 import socket
 import sys
 import threading
@@ -86,6 +89,8 @@ class FakeDaemon:
         self.listener.settimeout(TIMEOUT_S)
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
 
+        self.bytes = answer
+
         def serve():
             try:
                 while True:
@@ -95,12 +100,15 @@ class FakeDaemon:
                         while b"\r\n\r\n" not in request and (part := s.recv(4096)):
                             request += part
                         self.requests.append(request.decode())
-                        s.sendall(answer)
+                        s.sendall(self.answer_to(request.decode()))
             except OSError:
                 pass
 
         self.thread = threading.Thread(target=serve)
         self.thread.start()
+
+    def answer_to(self, request):
+        return self.bytes
 
     def __enter__(self):
         return self
@@ -136,6 +144,7 @@ def test_a_token_is_sent(digctl, tmp_path):
         (answer("200 OK", "<html>"), "not a JSON object"),
         (answer("200 OK", "{}"), "no list of runs"),
         (answer("200 OK", '{"runs":[],"next":"7"}'), "does not end"),
+        (answer("200 OK", '{"runs":[],"next":"7:1"}'), "does not end"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "broke off"),
         (b"SSH-2.0-OpenSSH\r\n", "broke off"),
     ],
@@ -144,6 +153,30 @@ def test_answers_of_other_servers_are_refused(digctl, bytes, words):
     with FakeDaemon(bytes) as fake:
         got = digctl("runs", "--to", fake.address)
     assert got.returncode == 2 and words in got.stderr and is_harmless(got.stderr.replace("\n", "")), got.stderr
+
+
+def test_a_wrong_token_is_called_wrong(digctl):
+    body = '{"error":{"code":"unauthorized","message":"there is no such token"}}'
+    for sent, words in ((body, "there is no such token"), ("", "refuses the token")):
+        with FakeDaemon(answer("401 Unauthorized", sent)) as fake:
+            got = digctl("runs", "--to", fake.address, env={"DIGD_TOKEN": "wrong"})
+        assert got.returncode == 2 and words in got.stderr and "requires a token" not in got.stderr
+
+
+@pytest.mark.parametrize("position", ["many", "7x", "99999999999999999999"])
+def test_a_feed_whose_position_is_no_number_is_refused(digctl, position):
+    class Feed(FakeDaemon):
+        def answer_to(self, request):
+            (key,) = re.findall("(?i)sec-websocket-key: *(.*)\r\n", request)
+            accept = hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
+            head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            head += f"Sec-WebSocket-Accept: {base64.b64encode(accept).decode()}\r\n"
+            return f"{head}Sec-WebSocket-Protocol: digd.feed.v1\r\nDigd-Seq: {position}\r\n\r\n".encode()
+
+    with Feed(b"") as fake:
+        got = digctl("tail", "--to", fake.address)
+    assert got.returncode == 2
+    assert got.stderr == "digctl tail: the feed's position is not a number; is that digd?\n"
 
 
 def test_a_truncated_trace_is_refused(digctl, tmp_path):

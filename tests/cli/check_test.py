@@ -66,6 +66,19 @@ def test_several_runs_are_checked_and_written_as_junit(digctl, clean, orphan, tm
     assert unreadable[0].tag == "error"
 
 
+def test_a_place_of_runs_that_is_unusable_is_named_once_also_in_junit(digctl, tmp_path):
+    file = tmp_path / "result.xml"
+    for options, problem in (
+        (["--to", "nonsense"], '--to or DIGD_URL: "nonsense" is not an address of a daemon'),
+        (["--data-dir", tmp_path / "none"], f"--data-dir: there is no archive {tmp_path}/none/digd.sqlite"),
+    ):
+        got = digctl("check", "r1", *options, "--junit", file)
+        assert got.returncode == 2
+        (line,) = got.stderr.splitlines()
+        assert line.startswith(f"digctl check: r1: {problem}")
+        assert xml.parse(file).getroot()[0][0].attrib["message"].startswith(problem)
+
+
 def test_wrong_expectations_are_refused(digctl, clean):
     for expectation in ("nonsense", "none,deadlock"):
         got = digctl("check", clean, "--expect", expectation)
@@ -143,6 +156,22 @@ def test_rules_say_how_they_heal_and_guards_name_the_option_that_decides(digctl)
     assert "deadlock (DL), failure, heals by create" in first_lines
     assert "budget (BU), failure, acts as its option `action` says" in first_lines
     assert not [line for line in first_lines if "none" in line]
+
+
+def test_rules_list_the_agents_they_except_among_the_options(digctl):
+    text, (rule,) = digctl("rules", "deadlock").stdout, json.loads(digctl("rules", "DL", "--format", "json").stdout)
+    assert " except=[]" in text and rule["options"]["except"] == []
+
+
+@pytest.mark.parametrize("text", ["\x1b[31mred", "\x9b31mred", "\u202ered"])
+def test_texts_of_a_rule_cannot_control_the_terminal(digctl, tmp_path, text):
+    hello = {**ORPHAN[0], "mode": "enforce", "rules": {"orphaned_event": {"text": text}}}
+    start = {"type": "activation_started", "seq": 1, "ts": 1, "activation": "v1", "agent": "a", "inputs": []}
+    end = {"type": "activation_ended", "seq": 2, "ts": 2, "activation": "v1"}
+    end["outputs"] = [{"id": "e1", "recipients": ["ghost"]}]
+    got = digctl("replay", write(tmp_path / "t.jsonl", [hello, start, end]), "--output", "messages")
+    assert got.returncode == 0, got.stderr
+    assert "red" in got.stdout and text[0] not in got.stdout and f"\\u{ord(text[0]):04x}" in got.stdout
 
 
 def test_commands_are_grouped_in_the_help(digctl):

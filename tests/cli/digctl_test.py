@@ -3,13 +3,17 @@
 import json
 import re
 import subprocess
+import sys
 import xml.dom.minidom
 from pathlib import Path
 
 import pytest
 
-from sample_logs import LOG
-from tail_helpers import DIGCTL
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
+
+from live import Daemon  # noqa: E402
+from sample_logs import LOG  # noqa: E402
+from tail_helpers import DIGCTL  # noqa: E402
 
 GRAPH = {
     "schema": "dig.graph.v2",
@@ -413,6 +417,11 @@ def test_counts_of_one_are_singular(digctl, tmp_path):
     event = {"type": "event", "seq": 1, "ts": 1, "event": {"id": "e1", "recipients": ["ghost"]}}
     trace.write_text(json.dumps(hello) + "\n" + json.dumps(event) + "\n")
     assert digctl("replay", trace).stderr == "1 message, 0 refused, 1 detection, 0 healed\n"
+    with Daemon(tmp_path / "daemon") as daemon:
+        sent = digctl("send", trace, "--to", daemon.address).stderr
+        again = digctl("send", trace, "--to", daemon.address).stderr
+    assert sent == "1 message, 1 verdict, 0 interventions, 0 errors; 1 acked\n"
+    assert ", 1 was already there" in again
 
 
 def test_errors_of_a_replay_come_before_its_table(tmp_path, trace):

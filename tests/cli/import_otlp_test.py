@@ -43,11 +43,23 @@ def test_a_run_spread_over_compressed_and_line_files_is_one_run(digctl, tmp_path
 def test_several_runs_become_one_file_each_in_a_folder(digctl, tmp_path):
     files = [RECORDED / f"{name}.json" for name in NAMES]
     got = digctl("import", "otlp", *files)
-    assert got.returncode == 2 and f"{len(NAMES)} runs" in got.stderr and "-o FOLDER/" in got.stderr
+    assert got.returncode == 2 and f"{len(NAMES)} runs" in got.stderr and "-o FOLDER" in got.stderr
     assert digctl("import", "otlp", *files, "-q", "-o", f"{tmp_path}/out/").returncode == 0
     runs = sorted(p.stem for p in (tmp_path / "out").iterdir())
     assert len(runs) == len(NAMES) and all(run.startswith("otlp-") for run in runs)
     assert digctl("import", "otlp", *files, "--run", "mine").returncode == 2
+    assert digctl("import", "otlp", *files, "-q", "-o", f"{tmp_path}/new").returncode == 0
+    assert sorted(p.stem for p in (tmp_path / "new").iterdir()) == runs
+    (tmp_path / "file").write_text("old")
+    refused = digctl("import", "otlp", *files, "-o", f"{tmp_path}/file")
+    assert refused.returncode == 2 and "is not a folder" in refused.stderr
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.parametrize("run", ["my run", "a/b", "ü", "", "x" * 257])
+def test_a_run_id_that_would_change_is_refused(digctl, run):
+    got = digctl("import", "otlp", RECORDED / "langgraph_fan_out_join.json", "--run", run)
+    assert got.returncode == 2 and "letters, digits, dots, underscores and dashes" in got.stderr
 
 
 def test_spans_that_are_not_valid_are_left_out_and_the_first_is_named(digctl, tmp_path):

@@ -35,7 +35,7 @@ def test_frames_are_printed_byte_for_byte_and_in_order(digctl, trace):
     with ScriptedDaemon(answers={3: [intervention, error]}) as daemon:
         array = json.loads(digctl("send", trace, "--to", daemon.url, "--format", "json").stdout)
     assert array == lines(got.stdout)
-    assert "1 interventions, 1 errors" in got.stderr
+    assert "1 intervention, 1 error" in got.stderr
 
 
 def test_the_table_shows_the_verdict_escaped(digctl, trace):
@@ -107,7 +107,7 @@ def test_an_answer_lost_with_a_connection_is_counted(digctl, trace):
         got = digctl("send", trace, "--to", daemon.url, "--format", "jsonl")
     assert got.returncode == 0, got.stderr
     assert [f["seq"] for f in lines(got.stdout)] == [1, 5]
-    assert "1 answers were lost" in got.stderr
+    assert "1 answer was lost" in got.stderr
 
 
 def test_it_gives_up_after_repeated_connection_losses(digctl, trace):

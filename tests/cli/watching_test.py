@@ -302,6 +302,20 @@ def test_a_signal_ends_tail_and_its_array(daemon, number):
         assert empty.process.stdout.read() == "[]\n" and empty.process.wait(TIMEOUT_S) == 0
 
 
+def test_tail_shows_a_payload_that_nests_deeply(daemon):
+    payload = "deep"
+    for _ in range(40):
+        payload = [payload]
+    with daemon.client(run="r1", agents=["a"]) as c:
+        c.event("e1", ["a"], event={"payload": payload})
+        c.tell("run_ended", outcome="success")
+        c.wait_acked()
+    with Tail(daemon, "--since", 0, "--payloads", "--jsonl") as tail:
+        frames = [json.loads(line) for line in tail.until("run_ended")]
+    (event,) = [f["message"]["event"] for f in frames if f["type"] == "message" and "event" in f["message"]]
+    assert event["payload"] == payload
+
+
 def test_tail_starts_with_the_next_message(daemon):
     a_run(daemon, "before")
     with Tail(daemon, "--jsonl") as tail:

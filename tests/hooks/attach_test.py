@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shlex
 import socket
 import subprocess
 import time
@@ -68,6 +69,40 @@ def test_attach_to_a_project_names_the_token_and_does_not_write_it(tmp_path):
     assert "secret" not in json.dumps(settings_in(tmp_path)) + done.stderr
 
 
+def test_a_command_hook_names_the_files_of_access_and_quotes_its_words(tmp_path):
+    (tmp_path / "it's a token").write_text("secret\n")
+    words = ["--to", "unix:/run/it's here", "--token-file", "it's a token", "--ca", "ca.pem"]
+    done = digctl("attach", "claude-code", "--command", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    command = settings_in(tmp_path)["hooks"]["Stop"][0]["hooks"][0]["command"]
+    expected = ["digctl", "hook", "claude-code", "--mode", "shadow", "--to", "unix:/run/it's here"]
+    expected += ["--token-file", str(tmp_path / "it's a token"), "--ca", str(tmp_path / "ca.pem")]
+    assert shlex.split(command) == expected
+    assert digctl("attach", "claude-code", "--remove", cwd=tmp_path).returncode == 0
+    assert settings_in(tmp_path) == {}
+
+
+def test_numbers_of_the_user_keep_their_decimal_form(tmp_path):
+    (tmp_path / ".claude").mkdir()
+    numbers = '"a": 0.7,\n  "b": 100000.0,\n  "c": -2.0,\n  "d": 12'
+    (tmp_path / ".claude" / "settings.json").write_text("{\n  " + numbers + "\n}\n")
+    assert digctl("attach", "claude-code", cwd=tmp_path).returncode == 0
+    text = (tmp_path / ".claude" / "settings.json").read_text()
+    assert numbers in text
+    assert digctl("attach", "claude-code", "--remove", cwd=tmp_path).returncode == 0
+    assert (tmp_path / ".claude" / "settings.json").read_text() == "{\n  " + numbers + "\n}\n"
+
+
+@pytest.mark.parametrize("program, file", [("claude-code", "settings.json"), ("opencode", "plugins/digd.js")])
+def test_settings_that_cannot_be_written_are_named(tmp_path, program, file):
+    folder = tmp_path / (".claude" if program == "claude-code" else ".config")
+    folder.write_text("a file, where a folder is needed")
+    path = folder / file if program == "claude-code" else folder / "opencode" / file
+    done = digctl("attach", program, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"digctl attach: {path}: Not a directory" in done.stderr
+
+
 def test_check_names_the_missing_parts(tmp_path, daemon):
     missing = digctl("attach", "claude-code", "--check", "--to", daemon.address, cwd=tmp_path)
     assert missing.returncode == 1
@@ -113,6 +148,16 @@ def test_hook_fails_open_without_a_daemon(tmp_path):
         assert "continues without digd" in done.stderr
     for wrong in ["", "[]", "{"]:
         assert digctl("hook", "claude-code", cwd=tmp_path, stdin=wrong).returncode == 0
+
+
+def test_hook_passes_a_deeply_nested_call_on(tmp_path, daemon):
+    nested = "deep"
+    for _ in range(40):
+        nested = [nested]
+    call = {"hook_event_name": "PreToolUse", "session_id": "s", "prompt_id": "p", "tool_name": "Bash"}
+    call |= {"tool_use_id": "t1", "tool_input": {"command": "true", "more": nested}}
+    done = digctl("hook", "claude-code", "--to", daemon.address, cwd=tmp_path, stdin=json.dumps(call))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{}\n", "")
 
 
 @pytest.mark.parametrize("is_silent", [False, True], ids=["nobody listens", "nobody accepts"])

@@ -4,6 +4,9 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
+import tempfile
+from pathlib import Path
 
 import codex_test
 import gemini_test
@@ -11,6 +14,7 @@ import opencode_test
 import pytest
 from claude_code_test import events, starts
 from import_test import digctl
+from live import DIGCTL
 from session_logs import logs_of, recorded
 
 PATIENT = {"codex": codex_test.command("echo on"), "gemini": gemini_test.LIST, "opencode": opencode_test.SHELL}
@@ -226,3 +230,58 @@ def test_causal_says_what_goes_with_failures_of_imported_sessions(many):
     done = digctl("causal", "explain", folder, "--target", "failures", "--format", "json", "--permutations", "99")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["runs"] == SESSIONS
+
+
+def readable_by_nobody():
+    """A folder that a user without rights can read; its own folders can be closed to that user."""
+    folder = Path(tempfile.mkdtemp(prefix="digd-closed-"))
+    folder.chmod(0o777)
+    return folder
+
+
+def import_unprivileged(*args):
+    """Root reads every folder; so digctl runs as another user then."""
+    other = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+    return subprocess.run([DIGCTL, "import", *map(str, args)], capture_output=True, text=True, cwd="/", **other)
+
+
+@pytest.mark.parametrize("program", ["codex", "claude-code", "whowhen"])
+def test_a_folder_that_cannot_be_read_is_named_and_the_rest_goes_on(program):
+    folder = readable_by_nobody()
+    try:
+        for name in ("a", "b", "c", "d"):
+            (folder / "logs" / name).mkdir(parents=True)
+            if name in "ad":
+                (folder / "logs" / name / f"rollout-{name}.jsonl").write_text("{}\n")
+                (folder / "logs" / name / "1.json").write_text("{}\n")
+        for name in ("b", "c"):
+            (folder / "logs" / name).chmod(0)
+        got = import_unprivileged(program, folder / "logs", "-o", folder / "out")
+    finally:
+        for name in ("b", "c"):
+            (folder / "logs" / name).chmod(0o700)
+        shutil.rmtree(folder)
+    assert got.returncode == 2
+    for name in ("b", "c"):
+        assert f"{folder}/logs/{name}: Permission denied" in got.stderr
+    if program == "whowhen":
+        assert f"{folder}/logs/a/1.json: " in got.stderr and f"{folder}/logs/d/1.json: " in got.stderr
+    else:
+        assert " of 2 sessions imported" in got.stderr
+
+
+def test_two_sessions_with_the_same_name_do_not_overwrite_each_other(tmp_path):
+    reply = {"role": "assistant", "id": "m1", "content": [{"type": "text", "text": "hi"}], "stop_reason": "end_turn"}
+    entries = [
+        {"type": "user", "uuid": "u1", "promptId": "p1", "message": {"role": "user", "content": "go"}},
+        {"type": "assistant", "uuid": "u2", "parentUuid": "u1", "message": reply},
+    ]
+    lines = [{**entry, "sessionId": "s3", "timestamp": "2026-01-01T00:00:00Z"} for entry in entries]
+    for name in ("p", "q"):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+        (tmp_path / "logs" / name / "s3.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    got = digctl("import", "claude-code", str(tmp_path / "logs"), "-o", str(tmp_path / "traces"))
+    assert got.returncode == 2
+    assert "s3.jsonl: its trace would overwrite " in got.stderr and "the trace of another session" in got.stderr
+    assert "1 of 2 sessions imported" in got.stderr
+    assert len(list((tmp_path / "traces").iterdir())) == 1
