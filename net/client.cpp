@@ -168,11 +168,13 @@ class client final : public websocket_client {
   std::deque<std::string> out_;  // the first is being written
   std::size_t out_bytes_ = 0;
   bool open_ = false;
+  bool has_token_ = false;
   std::uint16_t code_ = 0;
   std::string problem_ = "it was never open";
 };
 
 void client::set_up(const server_address& to, std::string_view token) {
+  has_token_ = !token.empty();
   websocket::stream_base::timeout limits{};
   limits.handshake_timeout = std::chrono::seconds(30);  // also for closing; opening has its own deadline
   limits.idle_timeout = websocket::stream_base::none();
@@ -190,7 +192,7 @@ std::string client::refused(const server_address& to, error_code ec, const webso
   const std::string server = to.shown();
   if (ec != websocket::error::upgrade_declined) return server + " does not speak WebSocket: " + ec.message();
   const unsigned status = response.result_int();
-  if (status == 401) return server + " requires a token; pass it with " + to.program.token_option;
+  if (status == 401 && !has_token_) return server + " requires a token; pass it with " + to.program.token_option;
   if (const std::string message = error_message(response.body()); !message.empty())
     return server + " refused: " + harmless(message);
   return server + " refused: " + std::to_string(status) + " " +

@@ -74,7 +74,7 @@ bool is_true(const json::object& from, std::string_view member) {
 
 std::int64_t count_of(const json::object& from, std::string_view member) {
   const json::value* value = from.if_contains(member);
-  constexpr std::int64_t most = 1'000'000'000'000;  // so that no sum overflows
+  constexpr std::int64_t most = 10'000'000'000'000;  // milliseconds until 2286; no sum overflows
   return value != nullptr && value->is_int64() ? std::clamp<std::int64_t>(value->get_int64(), 0, most) : 0;
 }
 

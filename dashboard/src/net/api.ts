@@ -61,6 +61,7 @@ export interface PilotPlace extends Endings {
   judged: {right: number; wrong: number};
   examples: {run: string; link: string; detection: string; ended: string | null; reason: string}[];
   silence: Record<string, Record<string, unknown>>;
+  silence_in?: string; // `rules` or `guards`
 }
 
 export interface CanaryGroup extends Endings {

@@ -138,10 +138,11 @@ function Place({place, close}: {place: PilotPlace; close(): void}) {
 
 // The setting that silences a place, on one line; `digctl pilot --fine` prints the same.
 function silencing(place: PilotPlace): string {
+  const table = place.silence_in ?? 'rules';
   return Object.entries(place.silence)
     .map(([rule, setting]) =>
       Object.entries(setting)
-        .map(([key, value]) => `rules.${rule}.${key} = ${displayLine(JSON.stringify(value), 200)}`)
+        .map(([key, value]) => `${table}.${rule}.${key} = ${displayLine(JSON.stringify(value), 200)}`)
         .join(' '),
     )
     .join(' ');
