@@ -1,5 +1,6 @@
 // Runs a Session on a socket and a clock: connects, reconnects with backoff, batches the writes of one tick, and
-// watches deadlines. It logs one line for each outage, never a payload.
+// watches deadlines. It logs one line when an outage begins, one when it ends, and one for a final refusal; never a
+// payload.
 //
 // Timers that only wait for the daemon do not keep a Node process alive. The deadline of a held event does.
 import { now as clock, openSocket } from "#transport";
@@ -12,10 +13,12 @@ export interface Backoff {
 }
 
 const maxWelcomeMs = 5000;
+const maxTimerMs = 2 ** 31 - 1; // a longer timer would fire at once
 
 type Timer = ReturnType<typeof setTimeout>;
 
-function background(timer: Timer): Timer {
+/** Lets a Node process end although the timer is running. */
+export function background(timer: Timer): Timer {
   (timer as { unref?: () => void }).unref?.();
   return timer;
 }
@@ -24,7 +27,8 @@ export class Link {
   private socket: Socket | null = null;
   private address: string; // of the next attempt: the target's, or where the run has moved to
   private generation = 0; // increases with each socket; events of older sockets are ignored
-  private failures = 0;
+  private failures = 0; // connections in a row that failed or did not last
+  private welcomedAt: number | null = null; // the time of this connection's welcome
   private retryTimer: Timer | null = null;
   private welcomeTimer: Timer | null = null;
   private deadlineTimer: Timer | null = null;
@@ -46,6 +50,7 @@ export class Link {
   /** Begins to connect. Never throws: a failure is logged and retried. */
   start(): void {
     const generation = ++this.generation;
+    this.welcomedAt = null;
     const current = (): boolean => generation === this.generation && !this.stopped;
     try {
       this.socket = openSocket(
@@ -61,7 +66,11 @@ export class Link {
           },
           frame: (text) => {
             if (!current()) return;
-            this.session.receive(text, clock());
+            try {
+              this.session.receive(text, clock());
+            } catch {
+              this.session.counters.unreadable += 1; // a frame without the fields of its type
+            }
             if (this.session.isOpen) this.onWelcome();
             this.update();
           },
@@ -137,13 +146,13 @@ export class Link {
       const wake = (): void => {
         if (condition() || this.stopped) finish();
       };
-      const timer = setTimeout(finish, withinMs);
+      const timer = setTimeout(finish, Math.min(withinMs, maxTimerMs));
       this.waiters.add(wake);
     });
   }
 
   private onWelcome(): void {
-    this.failures = 0;
+    this.welcomedAt ??= clock();
     if (this.welcomeTimer !== null) clearTimeout(this.welcomeTimer);
     this.welcomeTimer = null;
     if (this.outageLogged) this.log("digd: connected again");
@@ -157,9 +166,11 @@ export class Link {
     if (this.welcomeTimer !== null) clearTimeout(this.welcomeTimer);
     this.welcomeTimer = null;
     this.address = this.target.url;
+    if (this.welcomedAt !== null && clock() - this.welcomedAt >= this.backoff.maxMs) this.failures = 0;
+    this.welcomedAt = null;
     if (final) this.session.finish();
     else this.session.disconnected(clock());
-    if (!this.outageLogged && !this.stopped) this.logOutage(reason);
+    if ((final || !this.outageLogged) && !this.stopped) this.logOutage(reason);
     if (final) this.stop();
     else this.scheduleRetry();
     this.update();
@@ -177,7 +188,7 @@ export class Link {
     const maxDelayMs = Math.min(this.backoff.maxMs, this.backoff.firstMs * 2 ** Math.min(this.failures, 20));
     this.failures += 1;
     this.retryTimer = background(
-      setTimeout(() => !this.stopped && this.start(), maxDelayMs * (0.5 + Math.random() / 2)),
+      setTimeout(() => !this.stopped && this.start(), Math.min(maxDelayMs * (0.5 + Math.random() / 2), maxTimerMs)),
     );
   }
 
@@ -200,7 +211,7 @@ export class Link {
         this.session.tick(clock());
         this.update();
       },
-      Math.max(0, Math.ceil(next - clock())),
+      Math.min(Math.max(0, Math.ceil(next - clock())), maxTimerMs),
     );
   }
 }

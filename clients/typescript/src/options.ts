@@ -89,6 +89,17 @@ export function nonce(length = 8): string {
   return Array.from({ length }, () => Math.floor(Math.random() * 36).toString(36)).join("");
 }
 
+/** A log that cannot fail the caller: whatever `log` throws is dropped. */
+export function safeLog(log: (line: string) => void): (line: string) => void {
+  return (line) => {
+    try {
+      log(line);
+    } catch {
+      // The failure of a log has no other place to go.
+    }
+  };
+}
+
 const modes: readonly string[] = ["off", "observe", "shadow", "enforce"];
 
 /** The requested mode, or the value of DIGD_MODE. Throws a TypeError if that is not a mode. */
@@ -117,7 +128,9 @@ export function resolveOptions(options: RunOptions): Settings {
       throw new TypeError(`${name}: expected a number from 0, got ${value}`);
   }
   const run = options.run ?? `run-${Date.now().toString(36)}-${nonce()}`;
-  const target: Target = { url: options.url ?? defaultUrl(), run, token: options.token ?? defaultToken() };
+  // A token that was read from a file may end with a newline, which no header may contain.
+  const token = (options.token ?? defaultToken())?.trim();
+  const target: Target = { url: options.url ?? defaultUrl(), run, token };
   checkTarget(target.url, options.url === undefined ? "DIGD_URL" : "url");
   return {
     options,
@@ -126,7 +139,7 @@ export function resolveOptions(options: RunOptions): Settings {
     hasAdapter: false,
     target,
     session: options.session ?? "main",
-    log: options.log ?? ((line) => console.warn(line)),
+    log: safeLog(options.log ?? ((line) => console.warn(line))),
     backoff: { firstMs: options.backoff?.firstMs ?? 100, maxMs: options.backoff?.maxMs ?? 10_000 },
   };
 }

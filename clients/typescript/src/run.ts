@@ -1,11 +1,12 @@
 // A run of a multi-agent system, as its program reports it. Everything here also works without a daemon.
 import { now as clock } from "#transport";
 import { Activation, type OutputOptions } from "./activation.js";
-import { Link } from "./link.js";
+import { background, Link } from "./link.js";
 import {
   helloOf,
   nonce,
   resolveOptions,
+  safeLog,
   type Handled,
   type InterventionHandler,
   type Redact,
@@ -388,7 +389,7 @@ export class Run {
     const counts = [...this.unhealedByRule].sort(([a], [b]) => (a < b ? -1 : 1));
     const total = counts.reduce((sum, [, n]) => sum + n, 0);
     const list = counts.map(([rule, n]) => `${rule} ${n}`).join(", ");
-    const log = this.settings.options.log ?? ((line: string) => console.info(line));
+    const log = safeLog(this.settings.options.log ?? ((line) => console.info(line)));
     log(
       `digd: run ${this.id}: digd would have healed ${total} times (${list}) and changed nothing: the mode is ` +
         `${this.welcome?.mode ?? "shadow"}. Pass mode: "enforce" or set DIGD_MODE=enforce to enable healing; ` +
@@ -456,7 +457,7 @@ export class Run {
 async function withTimeout(handled: Handled | Promise<Handled>, ms: number): Promise<Handled> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`the handler took over ${ms} ms`)), ms);
+    timer = background(setTimeout(() => reject(new Error(`the handler took over ${ms} ms`)), ms));
   });
   try {
     return await Promise.race([handled, late]);

@@ -345,7 +345,7 @@ export class Session {
   /** The message as JSON, without payloads if the daemon would refuse it for its size. */
   private encode(message: Message): string {
     const body = JSON.stringify(message);
-    const limit = this.lastWelcomeFrame?.limits["message_bytes"] ?? defaultMessageBytes;
+    const limit = this.lastWelcomeFrame?.limits?.["message_bytes"] ?? defaultMessageBytes;
     if (body.length * 3 < limit || encoder.encode(body).length + envelopeBytes <= limit) return body;
     return JSON.stringify(message, (name, value: unknown) =>
       name === "payload" ? { digd: "left out: too large" } : value,

@@ -1,5 +1,6 @@
 // Connections in Node with the `ws` package. First comes a plain TCP, TLS or Unix connection; `ws` is loaded only once
-// that is open. So a missing daemon costs only one refused connect. Sockets never keep the process alive.
+// that is open. So a missing daemon costs only one refused connect. An open socket does not keep the process alive.
+// Connecting to a host that does not answer does, for at most `maxOpenMs`; closing does for `maxCloseMs`.
 import * as net from "node:net";
 import * as tls from "node:tls";
 import type { WebSocket as NodeWebSocket } from "ws";
@@ -18,6 +19,7 @@ import {
 export const defaultUrl = (): string => process.env["DIGD_URL"] || "ws://127.0.0.1:7344";
 export const defaultMode = (): string | undefined => process.env["DIGD_MODE"] || undefined;
 export const defaultToken = (): string | undefined => process.env["DIGD_TOKEN"] || undefined;
+const maxCloseMs = 200; // for the daemon's close frame; ws itself would wait for 30 s and keep the process alive
 
 /** Monotonic milliseconds. */
 export function now(): number {
@@ -49,11 +51,16 @@ class NodeSocket implements Socket {
     if (path !== null) this.raw = net.connect(path);
     else if (secure) this.raw = tls.connect({ host, port, ...(net.isIP(host) ? {} : { servername: host }) });
     else this.raw = net.connect({ host, port, noDelay: true });
+    this.raw.unref();
     this.raw.setTimeout(maxOpenMs, () => this.raw.destroy(new Error(`no answer within ${maxOpenMs} ms`)));
     // Once there is a WebSocket, its own events have more detail.
     this.raw.on("error", (error: NodeJS.ErrnoException) => this.ws ?? this.finish(error.code ?? error.message, false));
     this.raw.once("close", () => this.ws ?? this.finish("the connection was closed", false));
-    this.raw.once(secure ? "secureConnect" : "connect", () => void this.upgrade(url));
+    this.raw.once(secure ? "secureConnect" : "connect", () => {
+      this.upgrade(url).catch((error: unknown) =>
+        this.finish(error instanceof Error ? error.message : String(error), true),
+      );
+    });
   }
 
   private async upgrade(url: URL): Promise<void> {
@@ -69,7 +76,6 @@ class NodeSocket implements Socket {
     this.ws = ws;
     ws.on("open", () => {
       this.raw.setTimeout(0);
-      this.raw.unref();
       this.events.open();
     });
     ws.on("message", (data: Buffer) => this.events.frame(data.toString("utf8")));
@@ -81,7 +87,7 @@ class NodeSocket implements Socket {
     ws.on("unexpected-response", (_, response) => {
       const status = response.statusCode ?? 0;
       const hint = status === 401 ? "it requires a token (option token, or DIGD_TOKEN)" : "see digd's log";
-      this.finish(`refused with ${status}: ${hint}`, status === 401 || status === 403 || status === 404);
+      this.finish(`refused with ${status}: ${hint}`, status === 401 || status === 403);
       ws.terminate();
     });
   }
@@ -95,8 +101,11 @@ class NodeSocket implements Socket {
 
   close(): void {
     this.isClosed = true;
-    if (this.ws && this.ws.readyState === this.ws.OPEN) this.ws.close(1000);
-    else this.raw.destroy();
+    const { ws } = this;
+    if (!ws || ws.readyState !== ws.OPEN) return void this.raw.destroy();
+    ws.close(1000);
+    const timer = setTimeout(() => ws.terminate(), maxCloseMs);
+    ws.once("close", () => clearTimeout(timer));
   }
 
   private finish(reason: string, final: boolean): void {
