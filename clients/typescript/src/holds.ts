@@ -28,10 +28,13 @@ export class Holds {
     return Math.min(...[...this.open.values()].map((hold) => hold.deadline));
   }
 
-  /** Ends a hold as the daemon says. Returns the verdict, or null if no such event is held. */
+  /**
+   * Ends a hold as the daemon says. Returns the verdict, or null if no such event is held. A daemon with a new archive
+   * may use the hold's id for another event.
+   */
   end(by: Intervention): WireVerdict | null {
     const held = this.open.get(by.id)?.verdict;
-    if (held === undefined) return null;
+    if (held === undefined || (by.event !== undefined && by.event !== held.event)) return null;
     const text = by.inject === undefined ? {} : { inject: by.inject };
     if (by.action === "reroute")
       return this.settle(by.id, { ...released(held), ...text, action: "reroute", recipients: by.recipients });

@@ -33,6 +33,7 @@ export type EmitOptions = Omit<OutputOptions, "submit">;
 
 const maxHandlerMs = 30_000;
 const appliedByAction = { create: "created", reroute: "rerouted", release: "released", cancel: "cancelled" } as const;
+const maxTextCharacters = 2000; // of an error or a reason
 const maxFailedHealings = 3; // from then on, everything in the run goes out unchanged
 
 /**
@@ -53,7 +54,7 @@ export class Run {
   private idSuffix = ""; // keeps ids distinct from those of an earlier process of this session
   private readonly idCounts = { e: 0, v: 0 }; // events, activations
   private interventionQueue: Promise<void> = Promise.resolve(); // handles one intervention at a time
-  private closed = false;
+  private ending: Promise<boolean> | null = null; // of `end` or `close`
   private readonly unhealedByRule = new Map<string, number>(); // by rule: healings that only `enforce` would have made
   private failedHealings = 0;
   private addedMs = 0; // total time for which messages were held
@@ -84,11 +85,13 @@ export class Run {
           void (this.interventionQueue = this.interventionQueue.then(() => this.intervene(intervention))),
         welcome: (welcome) => {
           if (this.session.counters.welcomes === 1 && welcome.acked_seq > 0) this.idSuffix = `-${nonce(4)}`;
+          // The handler came after the hello. Reconnect once the session has processed this frame.
+          if (this.handler !== null && !this.helloHasHandler) queueMicrotask(() => this.link.reconnect());
         },
         moved: (to) => this.link.moveTo(to),
         verdicts: (verdicts) => verdicts.forEach((v) => this.countUnhealed(v.detections ?? [])),
         error: (error) => {
-          if (error.code === "run_closed" && !this.closed)
+          if (error.code === "run_closed" && this.ending === null)
             this.logOnce(
               "run_closed",
               `digd: run ${this.id} has ended already, so the daemon refuses it; ` +
@@ -144,9 +147,10 @@ export class Run {
     return this.session.isOpen;
   }
 
-  /** Waits until the daemon has acknowledged every message. */
-  flush(withinMs = 5000): Promise<boolean> {
-    return this.link.until(() => this.session.isDurable, withinMs);
+  /** Waits until the daemon has acknowledged every message. Returns false if it has not, or if messages are lost. */
+  async flush(withinMs = 5000): Promise<boolean> {
+    await this.link.until(() => this.session.isDurable || this.session.isOver, withinMs);
+    return this.session.isDurable;
   }
 
   /** For adapters, before the hello is sent: names the client, and makes `shadow` the mode if none was chosen. */
@@ -246,18 +250,21 @@ export class Run {
   }
 
   /**
-   * Ends the run, waits at most `lingerMs` for the last ack, and disconnects. Returns whether everything is durable.
+   * Ends the run, waits at most `lingerMs` for the last ack, and disconnects. Returns whether everything is durable. A
+   * second call returns the promise of the first one.
    */
-  async end(outcome?: Outcome, metrics?: Record<string, number>): Promise<boolean> {
-    if (this.closed) return this.session.isDurable;
+  end(outcome?: Outcome, metrics?: Record<string, number>): Promise<boolean> {
+    if (this.ending) return this.ending;
     this.send({ type: "run_ended", ...(outcome ? { outcome } : {}), ...(metrics ? { metrics } : {}) });
     return this.close();
   }
 
   /** Disconnects without ending the run, so that another process may continue it. */
-  async close(): Promise<boolean> {
-    if (this.closed) return this.session.isDurable;
-    this.closed = true;
+  close(): Promise<boolean> {
+    return (this.ending ??= this.disconnect());
+  }
+
+  private async disconnect(): Promise<boolean> {
     const { lingerMs = 2000, deadlineMs = 250 } = this.settings.options;
     // Without a welcome so far, wait no longer than for a verdict.
     const withinMs = this.welcome ? lingerMs : Math.min(lingerMs, deadlineMs);
@@ -438,7 +445,7 @@ export class Run {
 
   private redactText(text: string, where: "error" | "reason"): string {
     const cleaned = this.redactValue(text, where);
-    return typeof cleaned === "string" ? cleaned : "left out";
+    return typeof cleaned === "string" ? cut(cleaned) : "left out";
   }
 
   /** The value that may leave the process: the result of `redact` if it is JSON, else a note. */
@@ -451,6 +458,12 @@ export class Run {
       return { digd: "left out: no JSON, or the redaction failed" };
     }
   }
+}
+
+/** At most `maxTextCharacters` of the text, without half of a surrogate pair at the end. */
+function cut(text: string): string {
+  if (text.length <= maxTextCharacters) return text;
+  return text.slice(0, maxTextCharacters).replace(/[\uD800-\uDBFF]$/, "");
 }
 
 /** The value of the promise; throws after `ms`. */

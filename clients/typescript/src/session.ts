@@ -5,9 +5,10 @@
 // verdict deadlines, and fails open. It has no socket and no clock: callers pass `now` (milliseconds, any origin, never
 // decreasing) and take the frames to write with `drain`.
 //
-// Bounds: the queue holds at most `keep` messages, and at most the daemon's `credits` once they are known, and
-// `maxBufferBytes`. Beyond these limits it drops messages, counts them, and reports them with one `gap` as soon as
-// there is room. It remembers `maxKnownInterventions` interventions and forgets the oldest first.
+// Bounds: the queue takes a message only below `keep` messages, the daemon's `credits` once they are known, and
+// `maxBufferBytes`. It may exceed credits that a welcome lowers. Beyond these limits it drops messages, counts them,
+// and reports them with one `gap` as soon as half of the room is free. It remembers `maxKnownInterventions`
+// interventions and forgets the oldest first.
 import { Holds } from "./holds.js";
 import type { Answer, AsIsReason, Blocked, Counters, SessionEvents, SessionOptions } from "./session-contract.js";
 import type { Applied, DaemonError, Frame, Hello, Intervention, Message, Welcome } from "./wire.js";
@@ -49,6 +50,7 @@ export class Session {
   private moves = 0;
   private unreportedDrops = 0; // dropped messages that no `gap` has reported yet
   private droppedRunEnd: string | null = null; // a run_ended that did not fit
+  private hasLost = false; // the session ended before a message was durable
   private outbox: string[] = [];
   private readonly interventions = new Map<string, { applied: Applied; reason?: string; queued: boolean } | null>();
 
@@ -75,13 +77,15 @@ export class Session {
     this.state = "down";
     this.outbox = [];
     for (const queued of [...this.held]) {
-      if ((queued.holds !== null || this.failsClosed(queued)) && queued.deadline > now) continue;
-      this.deliverAsIs(queued, "disconnected");
+      if (queued.deadline <= now && queued.holds !== null) this.expireHolds(queued, queued.holds, now);
+      else if (queued.holds === null && !(this.failsClosed(queued) && queued.deadline > now))
+        this.deliverAsIs(queued, "disconnected");
     }
   }
 
   /** Ends the session permanently: held messages go out as is, and the queue is cleared. */
   finish(): void {
+    if (!this.isDurable) this.hasLost = true;
     this.state = "over";
     for (const queued of [...this.held]) this.settle(queued, { verdicts: null, asIs: "off" });
     this.queue = [];
@@ -109,9 +113,9 @@ export class Session {
   get isOver(): boolean {
     return this.state === "over";
   }
-  /** Whether everything is durable. */
+  /** Whether everything is durable. After the end it stays false if something was not. */
   get isDurable(): boolean {
-    return this.queue.length === 0 && this.unreportedDrops === 0 && this.droppedRunEnd === null;
+    return !this.hasLost && this.queue.length === 0 && this.unreportedDrops === 0 && this.droppedRunEnd === null;
   }
   /** The daemon's last welcome; null before the first. */
   get lastWelcome(): Welcome | null {
@@ -138,13 +142,17 @@ export class Session {
     settle: ((answer: Answer) => void) | null = null,
     maxMs = Infinity,
   ): void {
-    if (this.state === "over") return settle?.({ verdicts: null, asIs: "off" });
+    if (this.state === "over") {
+      this.hasLost = true;
+      return settle?.({ verdicts: null, asIs: "off" });
+    }
     const body = this.encode(message);
     if (!this.hasRoom(body.length)) {
       this.counters.dropped += 1;
       if (message.type === "run_ended") this.droppedRunEnd = body;
       else this.unreportedDrops += 1;
       if (settle) this.counters.asIs += blocked.length;
+      this.reportGap(); // no ack may come for a queue that is empty
       return settle?.({ verdicts: null, asIs: "credits" });
     }
     const queued = this.enqueue(body, blocked);
@@ -219,13 +227,17 @@ export class Session {
     this.reportGap();
   }
 
-  /** The daemon has less than it had acknowledged, so its archive is new. Renumbers the queue behind a gap. */
+  /**
+   * The daemon has less than it had acknowledged, so its archive is new. Renumbers the queue behind a gap. The ids of
+   * interventions begin again, too.
+   */
   private renumber(durable: number): void {
     this.unreportedDrops += this.acked - durable;
     this.lastSeq = durable;
     this.lastAnswered = durable;
     this.bySeq.clear();
     this.unanswered.clear();
+    this.interventions.clear();
     for (const queued of this.queue) {
       if (queued.seq > 0 && queued.settle === null && queued.blocked.length > 0) queued.asIs = true;
       queued.seq = 0;
@@ -407,9 +419,9 @@ export class Session {
     this.writtenCount = Math.max(0, this.writtenCount - count);
   }
 
-  /** Once half of the queue is free again, reports the dropped messages, then a dropped end of the run. */
+  /** Once half of the room is free again, reports the dropped messages, then a dropped end of the run. */
   private reportGap(): void {
-    if (this.queue.length > this.limit() >> 1) return;
+    if (this.queue.length > this.limit() >> 1 || this.queuedBytes > this.options.maxBufferBytes / 2) return;
     const messages: string[] = [];
     if (this.unreportedDrops > 0) messages.push(JSON.stringify({ type: "gap", dropped: this.unreportedDrops }));
     this.unreportedDrops = 0;
@@ -438,7 +450,8 @@ export class Session {
 
   private settle(queued: QueuedMessage, answer: Answer): void {
     this.held.delete(queued);
-    if (queued.seq > 0) this.bySeq.delete(queued.seq);
+    // After a renumbering, another message may have the seq of one that was durable before.
+    if (this.bySeq.get(queued.seq) === queued) this.bySeq.delete(queued.seq);
     const settle = queued.settle;
     queued.settle = null;
     settle?.(answer);

@@ -70,6 +70,19 @@ describe("a held event", () => {
     expect(sent()[0]).toMatchObject({ of: "hold:1", applied: "unsupported" });
   });
 
+  it("that expires as the connection breaks ends as `on_timeout` says", () => {
+    const { session, answers } = held("return");
+    session.disconnected(60_110);
+    expect(verdict(answers[0])).toMatchObject({ action: "reroute", recipients: [] });
+  });
+
+  it("does not end with a hold of another event, which a daemon with a new archive may send", () => {
+    const { answers, receive, sent } = held();
+    receive({ type: "intervention", id: "hold:1", action: "release", event: "e9" }, 20);
+    expect(answers).toEqual([]);
+    expect(sent()).toMatchObject([{ of: "hold:1", applied: "unsupported" }]);
+  });
+
   it("goes out unchanged when the session ends", () => {
     const { session, answers } = held();
     session.finish();

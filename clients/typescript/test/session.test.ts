@@ -160,6 +160,25 @@ describe("a session", () => {
     expect(answers.at(-1)).toEqual({ verdicts: null, asIs: "credits" });
   });
 
+  it("reports a message that is too large for the empty queue, and continues", () => {
+    const { session, welcome, sent, event } = make({ maxBufferBytes: 200 });
+    welcome();
+    sent();
+    session.report({ type: "event", event: { id: "e1", recipients: [], kind: "x".repeat(300) } }, 0);
+    expect(sent()).toEqual([{ seq: 1, type: "gap", dropped: 1 }]);
+    expect(event("e2")).toEqual([]); // waits for its verdict
+    expect(sent()).toMatchObject([{ seq: 2, event: { id: "e2" } }]);
+  });
+
+  it("reports no gap for each drop while half of the bytes are in use", () => {
+    const { session, welcome, sent, event, receive } = make({ maxBufferBytes: 200 });
+    welcome();
+    for (let i = 1; i <= 6; ++i) event(`e${i}`);
+    sent();
+    receive({ type: "ack", seq: session.unacked });
+    expect(sent()).toEqual([{ seq: 4, type: "gap", dropped: 3 }]);
+  });
+
   it("leaves out a payload that the daemon would refuse for its size", () => {
     const { session, welcome, sent } = make({ maxBufferBytes: 1 << 24 });
     welcome(0, { limits: { message_bytes: 1000 } });
@@ -182,6 +201,36 @@ describe("a session", () => {
       { seq: 2, type: "event", as_is: true, event: { id: "e2" } },
       { seq: 3, type: "delivery", event: "e1" },
     ]);
+  });
+
+  it("with a new archive takes an intervention whose id it knows from the old one", () => {
+    const { session, interventions, welcome, sent, event, receive } = make();
+    welcome();
+    event("e1");
+    receive({ type: "ack", seq: 1 });
+    const intervention = { type: "intervention", id: "sys:1", action: "create", recipients: ["a"] };
+    receive(intervention);
+    session.answerIntervention("sys:1", "created", 0);
+    session.disconnected(5);
+    welcome(0);
+    sent();
+    receive({ ...intervention, inject: "of the new archive" });
+    expect(interventions.map((i) => i.inject)).toEqual([undefined, "of the new archive"]);
+  });
+
+  it("with a new archive answers a message that has the seq of a durable one", () => {
+    const { session, welcome, event, receive } = make({ failClosedMs: 1000 });
+    welcome();
+    session.report({ type: "gap", dropped: 1 }, 0);
+    const old = event("old", 0, true);
+    receive({ type: "ack", seq: 2 });
+    session.disconnected(5);
+    welcome(0); // the gap gets seq 1, and the next message seq 2
+    const answers = event("e2", 950);
+    session.tick(1000);
+    expect(old[0]?.asIs).toBe("timeout");
+    receive({ type: "verdicts", seq: 2, verdicts: [{ event: "e2", action: "deliver" }] });
+    expect(answers[0]?.verdicts).toHaveLength(1);
   });
 
   it("with failClosedMs holds a final answer through an outage until its deadline", () => {
@@ -241,6 +290,22 @@ describe("a session", () => {
     const waiting = event("e1");
     receive({ type: "error", code: "hello_conflict", fatal: true });
     expect([waiting[0]?.asIs, event("e2")[0]?.asIs, session.isOver]).toEqual(["off", "off", true]);
+  });
+
+  it("claims nothing as durable that it lost when it ended", () => {
+    const [empty, queued, late] = [make(), make(), make()];
+    for (const { welcome } of [empty, queued, late]) welcome();
+    queued.event("e1");
+    for (const { session } of [empty, queued, late]) session.finish();
+    late.event("e1");
+    expect([empty, queued, late].map(({ session }) => session.isDurable)).toEqual([true, false, false]);
+  });
+
+  it("takes a welcome without limits", () => {
+    const { welcome, event, sent } = make();
+    welcome(0, { limits: undefined });
+    event("e1");
+    expect(sent()[1]).toMatchObject({ seq: 1 });
   });
 
   it("answers an intervention once, even if it is repeated", () => {
