@@ -1,8 +1,8 @@
 // Parts that the adapters share: payloads of bounded size, options of runs, and interventions that wait for the
 // framework.
 import { now } from "#transport";
-import type { RunOptions } from "./options.js";
-import type { Intervention } from "./wire.js";
+import { safeLog, type RunOptions } from "./options.js";
+import type { Intervention, Mode } from "./wire.js";
 
 const maxPayloadCharacters = 16 << 10;
 const maxWaitMs = 25_000; // below the limit of an intervention handler in run.ts
@@ -30,6 +30,18 @@ export class RunSettings<C> {
     if (options.run === undefined || this.uses === 1 || typeof this.source === "function") return options;
     return { ...options, run: `${options.run}-${this.uses}` };
   }
+}
+
+const shadowLingerMs = 250;
+
+/** The adapters' default of `lingerMs`. In a mode that only watches, the program waits less for the last ack. */
+export const lingerDefault = (mode: Mode | undefined): RunOptions =>
+  mode === "enforce" ? {} : { lingerMs: shadowLingerMs };
+
+/** Logs that the monitoring of a run could not begin. That must not fail the user's call. */
+export function logUnwatched(error: unknown, log: RunOptions["log"]): void {
+  const text = error instanceof Error ? error.message : String(error);
+  safeLog(log ?? ((line) => console.warn(line)))(`digd: the run could not begin (${text}); it continues unwatched`);
 }
 
 interface WaitingIntervention {

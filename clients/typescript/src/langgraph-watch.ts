@@ -1,7 +1,7 @@
 // One invocation of an instrumented graph: its run, the events on their way to nodes, and the executions of nodes.
 //
 // The watch replaces `tick` of this one loop and `proc` of its tasks. It adds no node, no step and no configuration. In
-// a mode that does not heal, nothing here waits for the daemon.
+// a mode that does not heal, only the end of the run waits for the daemon: for the last ack, at most `lingerMs`.
 import { isGraphBubbleUp, isGraphDrained, isParentCommand } from "@langchain/langgraph";
 import type { Activation, Output } from "./activation.js";
 import { Inbox, snapshot } from "./adapter.js";
@@ -44,7 +44,8 @@ export class Watch {
   private readonly executions = new Map<string, NodeExecution>();
   private readonly executedTasks = new Set<string>(); // of this step
   private readonly readsTexts = new Map<string, boolean>(); // by node; unknown until it has run
-  private endedBranches: EndedBranch[] = [];
+  private endedBranches: string[] = []; // the latest events; an answer names these
+  private latestBranch: EndedBranch | null = null; // of the nodes in `submits`
   private restIsFinal = false; // the graph has come to rest permanently
 
   constructor(
@@ -290,9 +291,17 @@ export class Watch {
       const reported = payload(value);
       const { id } = activation.output([], { fyi: true, payload: reported });
       const position = `${String(this.loop.step).padStart(9, "0")} ${JSON.stringify(execution.task.path)}`;
-      this.endedBranches.push({ event: id, node, position, payload: reported });
+      this.endBranch({ event: id, node, position, payload: reported });
     }
     return plan;
+  }
+
+  private endBranch(branch: EndedBranch): void {
+    const { submits } = this.options;
+    this.endedBranches.push(branch.event);
+    if (this.endedBranches.length > maxAnswerInputs) this.endedBranches.shift();
+    if (submits !== undefined && !submits.includes(branch.node)) return;
+    if (this.latestBranch === null || branch.position >= this.latestBranch.position) this.latestBranch = branch;
   }
 
   /** Changes LangGraph's writes as the verdicts demand, and posts the events to the nodes that they start. */
@@ -414,17 +423,13 @@ export class Watch {
 
   /** Submits the answer: the work of all ended branches, by the node that ended last. */
   private async submitAnswer(): Promise<Write[]> {
-    const { submits } = this.options;
-    const branches = this.endedBranches.filter((b) => submits === undefined || submits.includes(b.node));
-    if (branches.length === 0) return [];
-    const latest = branches.reduce((a, b) => (b.position >= a.position ? b : a));
-    const activation = this.run.begin(
-      latest.node,
-      this.endedBranches.slice(-maxAnswerInputs).map((b) => b.event),
-    );
+    const latest = this.latestBranch;
+    if (latest === null) return [];
+    const activation = this.run.begin(latest.node, this.endedBranches);
     activation.output([], { submit: true, payload: latest.payload });
     this.answered = true;
     this.endedBranches = [];
+    this.latestBranch = null;
     const pendingVerdicts = activation.end();
     if (!this.run.heals) return [];
     const [verdict] = await pendingVerdicts;

@@ -11,11 +11,11 @@
  */
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { CompiledStateGraph, StateGraph } from "@langchain/langgraph";
-import { RunSettings } from "./adapter.js";
+import { lingerDefault, logUnwatched, RunSettings } from "./adapter.js";
 import { startNode, taskIdOf, type Loop } from "./langgraph-internals.js";
 import type { Inject } from "./langgraph-text.js";
 import { runByTask, Watch } from "./langgraph-watch.js";
-import { requestedMode, resolveOptions, type RunOptions } from "./options.js";
+import { requestedMode, resolveOptions, safeLog, type RunOptions } from "./options.js";
 import { Run } from "./run.js";
 import type { Mode, RuleName, RuleSettings } from "./wire.js";
 
@@ -84,9 +84,28 @@ function resolveRunOptions(options: LangGraphOptions, runOptionsGiven: RunOption
   };
 }
 
+/** Begins a run of digd. Null in the mode `off`, and if a callback of the monitoring fails: it goes on unwatched. */
 function begin({ options, settings }: Watched, loop: Loop, config: any): Watch | null {
-  const resolved = resolveRunOptions(options, settings.next(config), config);
-  if (resolved.mode === "off") return null;
+  let log: RunOptions["log"];
+  let run: Run | undefined;
+  try {
+    const given = settings.next(config);
+    log = given.log;
+    const resolved = resolveRunOptions(options, given, config);
+    if (resolved.mode === "off") return null;
+    const watch = beginRun(options, resolved, loop);
+    run = watch.run;
+    options.onRun?.(run);
+    watch.attach();
+    return watch;
+  } catch (error) {
+    void run?.close();
+    logUnwatched(error, log);
+    return null;
+  }
+}
+
+function beginRun(options: LangGraphOptions, resolved: RunOptions, loop: Loop): Watch {
   let watch: Watch | null = null;
   const waits = (options.waitForHealingMs ?? 0) > 0;
   const handler: RunOptions = waits
@@ -95,21 +114,27 @@ function begin({ options, settings }: Watched, loop: Loop, config: any): Watch |
   const agents = Object.keys(loop.nodes).filter((name) => name !== startNode);
   // The task that made a write waits for its verdict, so it can wait for a person as well.
   const capabilities = { hold: resolved.hold !== false, ...resolved.capabilities };
-  const run = new Run({ agents, ...handler, ...resolved, capabilities });
+  const run = new Run({ agents, ...handler, ...lingerDefault(resolved.mode), ...resolved, capabilities });
   run.adapterDefaults("langgraph-js");
-  watch = new Watch(run, options, loop, resolved.log ?? ((line) => console.warn(line)));
-  options.onRun?.(run);
-  watch.attach();
+  watch = new Watch(run, options, loop, safeLog(resolved.log ?? ((line) => console.warn(line))));
   return watch;
 }
 
-const pendingEnds = new Set<Promise<void>>();
+const pendingEnds = new Map<string, Set<Promise<unknown>>>(); // of nested graphs, by the run around them
 
 /** The outermost graph waits until the ends of all runs within it are durable. */
-async function allEnded(end: Promise<void>, config: any): Promise<void> {
-  const tracked = end.finally(() => pendingEnds.delete(tracked));
-  pendingEnds.add(tracked);
-  if (!runByTask.has(taskIdOf(config) ?? "")) await Promise.all(pendingEnds);
+async function allEnded(run: Run, end: Promise<void>, config: any): Promise<void> {
+  const ends = Promise.all([end, ...(pendingEnds.get(run.id) ?? [])]);
+  pendingEnds.delete(run.id);
+  const parentRun = runByTask.get(taskIdOf(config) ?? "");
+  if (parentRun === undefined) return void (await ends);
+  const siblings = pendingEnds.get(parentRun) ?? new Set();
+  pendingEnds.set(parentRun, siblings);
+  const tracked: Promise<unknown> = ends.finally(() => {
+    siblings.delete(tracked);
+    if (siblings.size === 0 && pendingEnds.get(parentRun) === siblings) pendingEnds.delete(parentRun);
+  });
+  siblings.add(tracked);
 }
 
 /** Makes LangGraph look up whether digd watches the graph that it is about to run. Patches each prototype once. */
@@ -128,7 +153,7 @@ function patch(prototype: any): void {
       error = raised ?? new Error("the graph threw nothing");
       throw raised;
     } finally {
-      await allEnded(watch.end(error, params.config?.signal?.aborted === true), params.config);
+      await allEnded(watch.run, watch.end(error, params.config?.signal?.aborted === true), params.config);
     }
   };
   Object.defineProperty(prototype, "_runLoop", {

@@ -17,6 +17,13 @@ export const isDeclaredEnd = (error: unknown): boolean =>
   error instanceof OutputGuardrailTripwireTriggered ||
   error instanceof MaxTurnsExceededError;
 
+/** The program stopped reading a stream before its end, so there is no answer. */
+export class StreamCancelled extends Error {
+  constructor() {
+    super("the stream was cancelled");
+  }
+}
+
 /** Runs an agent on behalf of the current agent of `caller`. */
 export async function runRequest(caller: Conversation, call: RunCall): Promise<AnyResult> {
   const { original, runner, agent, input, options } = call;
@@ -56,7 +63,10 @@ export async function runRequest(caller: Conversation, call: RunCall): Promise<A
     throw error;
   }
   if (!options?.stream) await answered(result);
-  else void Promise.resolve(result.completed).then(() => answered(result), failed);
+  else {
+    const settle = (): unknown => (result.cancelled ? failed(new StreamCancelled()) : answered(result));
+    void Promise.resolve(result.completed).then(settle, failed);
+  }
   return result;
 }
 

@@ -1,14 +1,14 @@
 // The outermost runs of the OpenAI Agents SDK: their begin, their rounds until an answer is accepted, and their end.
 import { RunState, user, type AgentInputItem } from "@openai/agents";
-import { snapshot, type RunSettings } from "./adapter.js";
+import { lingerDefault, logUnwatched, snapshot, type RunSettings } from "./adapter.js";
 import { Conversation, conversations, inputOf, reachable, unjudged, WatchedRun } from "./openai-agents-conversation.js";
 import type { AnyAgent, AnyResult, InputEvent, RunCall } from "./openai-agents-conversation.js";
 import { filteredOptions } from "./openai-agents-handoffs.js";
-import { isDeclaredEnd } from "./openai-agents-requests.js";
+import { isDeclaredEnd, StreamCancelled } from "./openai-agents-requests.js";
 import type { OpenAIAgentsOptions } from "./openai-agents.js";
 import { requestedMode, type RunOptions } from "./options.js";
 import { Run } from "./run.js";
-import type { Outcome } from "./wire.js";
+import type { Outcome, RuleName, RuleSettings } from "./wire.js";
 
 /** The options of an instrumented runner. */
 export interface WatchedRunner {
@@ -29,6 +29,13 @@ const defaultToolError = "An error occurred while running the tool";
 /** Runs that wait for an approval, by their state. */
 const pausedRuns = new WeakMap<object, { watched: WatchedRun; inputs: readonly string[] }>();
 
+/** Ends the runs whose approval nobody can give any more: the program has dropped their state. */
+const abandonedRuns = new FinalizationRegistry<WatchedRun>((watched) => {
+  watched.isOver = true;
+  watched.inbox.close();
+  void watched.run.end("aborted");
+});
+
 // ---- begin
 
 function resolveRunOptions(options: OpenAIAgentsOptions, runOptions: RunOptions): RunOptions {
@@ -40,39 +47,55 @@ function resolveRunOptions(options: OpenAIAgentsOptions, runOptions: RunOptions)
     ...(mode === undefined ? {} : { mode }),
     ...(options.maxReturnsPerAgent === undefined ? {} : { maxReturnsPerAgent: options.maxReturnsPerAgent }),
     ...(options.maxAddedMs === undefined ? {} : { maxAddedMs: options.maxAddedMs }),
-    rules: {
-      cross_lineage_aggregation: declaredOnly,
-      repeated_subproblem: declaredOnly,
-      ...withoutClock(options),
-      ...runOptions.rules,
-    },
+    rules: mergeRules(
+      { cross_lineage_aggregation: declaredOnly, repeated_subproblem: declaredOnly, ...withoutClock(options) },
+      runOptions.rules,
+    ),
     limits: { stalled_ms: neverMs, ...runOptions.limits },
   };
 }
 
+type Rules = Partial<Record<RuleName, RuleSettings>>;
+
+/** The user's settings of each rule over the adapter's settings of the same rule. */
+function mergeRules(defaults: Rules, rules: Rules = {}): Rules {
+  const names = Object.keys({ ...defaults, ...rules }) as RuleName[];
+  return Object.fromEntries(names.map((name) => [name, { ...defaults[name], ...rules[name] }]));
+}
+
 /** Without a wait for healing, a slow agent is not stuck: problems of a run at rest are reported at its end. */
-function withoutClock({ waitForHealingMs = 0 }: OpenAIAgentsOptions): RunOptions["rules"] {
+function withoutClock({ waitForHealingMs = 0 }: OpenAIAgentsOptions): Rules {
   return waitForHealingMs > 0 ? {} : { deadlock: { window_ms: neverMs }, missing_termination: { window_ms: neverMs } };
 }
 
-/** Begins a run of digd; null in the mode `off`. */
+/** Begins a run of digd. Null in the mode `off`, and if a callback of the monitoring fails: it goes on unwatched. */
 function beginRun({ options, settings }: WatchedRunner, agent: AnyAgent): WatchedRun | null {
-  const runOptions = resolveRunOptions(options, settings.next(agent));
-  if (runOptions.mode === "off") return null;
   const watched = new WatchedRun(options);
-  const waits = (options.waitForHealingMs ?? 0) > 0;
-  const agents = reachable(agent).map(({ name }) => name);
-  watched.run = new Run({ agents, ...(waits ? { onIntervention: watched.inbox.handler } : {}), ...runOptions });
-  watched.run.adapterDefaults("openai-agents-js");
-  watched.addReachable(agent);
-  options.onRun?.(watched.run);
-  return watched;
+  let log: RunOptions["log"];
+  try {
+    const given = settings.next(agent);
+    log = given.log;
+    const runOptions = resolveRunOptions(options, given);
+    if (runOptions.mode === "off") return null;
+    const handler: RunOptions = (options.waitForHealingMs ?? 0) > 0 ? { onIntervention: watched.inbox.handler } : {};
+    const agents = reachable(agent).map(({ name }) => name);
+    watched.run = new Run({ agents, ...handler, ...lingerDefault(runOptions.mode), ...runOptions });
+    watched.run.adapterDefaults("openai-agents-js");
+    watched.addReachable(agent);
+    options.onRun?.(watched.run);
+    return watched;
+  } catch (error) {
+    void (watched.run as Run | undefined)?.close();
+    logUnwatched(error, log);
+    return null;
+  }
 }
 
 /** Runs an agent as a run of digd, or resumes a paused one. */
 export async function runWatched(watchedRunner: WatchedRunner, call: RunCall): Promise<AnyResult> {
   const { original, runner, agent, input, options } = call;
   const resumed = input instanceof RunState ? pausedRuns.get(input) : undefined;
+  if (resumed) abandonedRuns.unregister(resumed.watched);
   const watched = resumed?.watched ?? beginRun(watchedRunner, agent);
   if (!watched) return original.call(runner, agent, input, options);
   const first = input instanceof RunState ? (((input as any)._currentAgent ?? agent) as AnyAgent) : agent;
@@ -101,13 +124,15 @@ async function announceTask(watched: WatchedRun, first: AnyAgent, input: any): P
 // ---- end
 
 const outcomeOf = (error: unknown, options: any): Outcome =>
-  isDeclaredEnd(error) || options?.signal?.aborted ? "aborted" : "failure";
+  isDeclaredEnd(error) || error instanceof StreamCancelled || options?.signal?.aborted ? "aborted" : "failure";
 
 /** Pauses a run that waits for an approval. Its inputs wait; resuming its state continues with them. */
 async function pause({ activation, watched }: Conversation, result: AnyResult): Promise<void> {
   activation.wait(...activation.inputs);
   await watched.ifHealing(activation.end());
-  pausedRuns.set(result.state as object, { watched, inputs: activation.inputs });
+  const state = result.state as object;
+  pausedRuns.set(state, { watched, inputs: activation.inputs });
+  abandonedRuns.register(state, watched, watched);
 }
 
 async function endRun(conversation: Conversation, outcome: Outcome): Promise<void> {
@@ -150,7 +175,7 @@ async function runRounds(conversation: Conversation, call: RunCall): Promise<Any
       if (!next || round >= maxRounds) return result;
     } else {
       if (result) await watched.ifHealing(conversation.activation.end());
-      next = round < maxRounds ? await awaitHealing(watched, failure !== null) : null;
+      next = round < maxRounds ? await awaitHealing(watched, failure !== null, options?.signal) : null;
       // The work of the failed turn is still open.
       if (next && failure !== null) next.inputs.push(...conversation.activation.inputs.map((event) => ({ event })));
       if (!next && failure !== null) throw failure;
@@ -186,11 +211,15 @@ async function submitAnswer(conversation: Conversation, result: AnyResult): Prom
   return watched.agents.has(agent) ? { agent, inputs: [inputOf(verdict)] } : null;
 }
 
-/** Waits up to `waitForHealingMs` for the monitor to wake a run without an answer. Null: it did not. */
-async function awaitHealing(watched: WatchedRun, hasFailed: boolean): Promise<NextRound | null> {
+/**
+ * Waits up to `waitForHealingMs` for the monitor to wake a run without an answer. Null: it did not, or the program has
+ * aborted the run.
+ */
+async function awaitHealing(watched: WatchedRun, hasFailed: boolean, signal?: AbortSignal): Promise<NextRound | null> {
   const { options, inbox, run, agents } = watched;
   if (!watched.waitsForHealing || (hasFailed && !options.healErrors)) return null;
-  if (!(await inbox.waitForAny(options.waitForHealingMs ?? 0, () => !run.connected))) return null;
+  const isOver = (): boolean => !run.connected || signal?.aborted === true;
+  if (!(await inbox.waitForAny(options.waitForHealingMs ?? 0, isOver)) || signal?.aborted) return null;
   const interventions = inbox.takeAll();
   const agent = interventions[0]?.recipients.find((name) => agents.has(name));
   if (agent === undefined) return null;
@@ -233,6 +262,7 @@ async function runStreamed(conversation: Conversation, call: RunCall): Promise<A
     await result.completed;
     conversation.countUsage();
     if (result.interruptions?.length > 0) return pause(conversation, result);
+    if (result.cancelled) throw new StreamCancelled(); // reading `finalOutput` would log a warning of the SDK
     await conversation.finish();
     conversation.settleFailed(ignoredError(result));
     const answer = conversation.activation.output([], { submit: true, payload: snapshot(result.finalOutput) });

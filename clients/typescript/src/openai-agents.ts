@@ -5,7 +5,8 @@
  *
  * The adapter patches `Runner.prototype.run` and `Agent.prototype.getEnabledHandoffs`. They look up in an
  * AsyncLocalStorage whether they are called within a watched run. No agent, handoff or runner is changed. In a mode
- * that does not heal, nothing here waits for the daemon, and the SDK gets no filter of model inputs.
+ * that does not heal, the SDK gets no filter of model inputs, and only the end of the run waits for the daemon: for the
+ * last ack, at most `lingerMs`.
  *
  * @module openai-agents
  */

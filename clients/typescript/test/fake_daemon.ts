@@ -52,6 +52,11 @@ export class FakeDaemon {
     return daemon;
   }
 
+  /** The number of open connections. */
+  get open(): number {
+    return this.server.clients.size;
+  }
+
   stop(): void {
     for (const socket of this.server.clients) socket.terminate();
     this.server.close();
