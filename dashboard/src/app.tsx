@@ -1,8 +1,9 @@
 // The page: header, list of runs, and the chosen run. The run and its view are in the address (net/address.ts).
 import {useCallback, useEffect, useRef, useState} from 'preact/hooks';
 import {readTheme, type Theme} from './graph/theme';
-import {ApiError, getMode, getReadiness, getRuns, type Mode, type RunRow} from './net/api';
+import {ApiError, getMode, getReadiness, getRuns, type Mode} from './net/api';
 import {parseComparison, readAddress} from './net/address';
+import {noPages, runsOf, withNewest, withOlder} from './net/run_pages';
 import {clearToken, token} from './net/session';
 import {RunSession} from './run_session';
 import {displayLine} from './scene/text';
@@ -186,8 +187,7 @@ function useRuns(
   setServer: (answer: {mode: Mode; fleet?: boolean}) => void,
   setReady: (ready: boolean) => void,
 ) {
-  const [pages, setPages] = useState<RunRow[][]>([[]]);
-  const [next, setNext] = useState<string | null>(null);
+  const [pages, setPages] = useState(noPages);
   const [loaded, setLoaded] = useState(false);
   const failing = useRef(false);
   useEffect(() => {
@@ -197,15 +197,16 @@ function useRuns(
       try {
         const [newest, mode, ready] = await Promise.all([getRuns(null), getMode(), getReadiness()]);
         if (disposed) return;
-        setPages((current) => [newest.runs, ...current.slice(1)]);
+        setPages((current) => withNewest(current, newest));
         setLoaded(true);
-        setNext((current) => (current === null ? newest.next : current));
         setServer(mode);
         setReady(ready.ready);
         answered(failing.current);
         failing.current = false;
       } catch (error) {
-        if (!disposed) failed(error);
+        if (disposed) return;
+        failed(error);
+        setReady(false);
         failing.current = true;
       }
       if (!disposed) timer = window.setTimeout(() => void poll(), document.hidden ? POLL_MS * 5 : POLL_MS);
@@ -217,13 +218,9 @@ function useRuns(
     };
   }, []);
   const older = (): void => {
-    getRuns(next).then((page) => {
-      setPages((current) => [...current, page.runs]);
-      setNext(page.next ?? '');
-    }, failed);
+    getRuns(pages.next).then((page) => setPages((current) => withOlder(current, page)), failed);
   };
-  const runs = [...new Map(pages.flat().map((run) => [run.number, run])).values()].sort((a, b) => b.number - a.number);
-  return {runs, loaded, more: next !== null && next !== '', older};
+  return {runs: runsOf(pages), loaded, more: pages.next !== null, older};
 }
 
 function useSession(

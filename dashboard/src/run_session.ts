@@ -32,7 +32,8 @@ export class RunSession {
     void this.refresh();
   }
 
-  // Reads the run's details and opens its feed the first time. A missing run is not an error: it may appear later.
+  // Reads the run's details, and opens its feed the first time. A missing run is not an error: it may appear later. A
+  // run that was deleted may come back as another one of the same id, so its model is forgotten.
   async refresh(): Promise<void> {
     try {
       const details = await getRun(this.run);
@@ -45,7 +46,7 @@ export class RunSession {
     } catch (error) {
       if (this.stopped) return;
       if (!(error instanceof ApiError) || error.status !== 404) return this.failed(error);
-      this.feedState = 'missing';
+      this.forget();
     }
     this.scheduleDraw();
   }
@@ -63,6 +64,16 @@ export class RunSession {
     this.stopped = true;
     clearTimeout(this.drawTimer);
     this.feed?.close();
+  }
+
+  private forget(): void {
+    const feed = this.feed;
+    this.feed = null;
+    feed?.close();
+    this.details = null;
+    this.model = new RunModel();
+    this.readMessages = 0;
+    this.feedState = 'missing'; // after the feed has reported that it is closed
   }
 
   private open(details: RunDetails): void {

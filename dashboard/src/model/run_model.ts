@@ -33,7 +33,7 @@ export class RunModel {
   readonly marks: Mark[] = [];
   readonly entries = new Entries();
   // As in reports: events that were announced or created by digd, without placeholders; `lost`: dropped by clients.
-  readonly counts = {events: 0, activations: 0, deliveries: 0, detections: 0, lost: 0};
+  readonly counts = {events: 0, activations: 0, detections: 0, lost: 0};
   ended: Ended | null = null;
   forgotten = 0;
   columns = 0;
@@ -274,7 +274,9 @@ export class RunModel {
     const action = this.recordAction(event, verdict.action, verdict.recipients ?? [], verdict.inject);
     for (const detection of this.detectionsOfEntry())
       if (detection.event === event && detection.healed) detection.actions.push(action);
-    if (verdict.action === 'reroute') this.giveBack(event, verdict.recipients ?? []);
+    if (verdict.action !== 'reroute') return;
+    if (event.submit && event.givenBackAt === NEVER) this.giveBack(event, verdict.recipients ?? []);
+    else this.intercept(event, [this.at], verdict.recipients ?? []);
   }
 
   private intervention(frame: Frame): void {
@@ -291,15 +293,42 @@ export class RunModel {
     for (const detection of this.detectionsOfEntry()) {
       if (rules.has(`${detection.rule} ${detection.event?.id ?? ''}`)) detection.actions.push(action);
     }
+    if (intervention.action === 'reroute' && intervention.id.startsWith('hold:')) {
+      const heldAt = event.actions.filter((earlier) => earlier.action === 'hold').map((earlier) => earlier.at);
+      return this.intercept(event, heldAt, intervention.recipients);
+    }
     for (const agent of intervention.recipients) this.addDelivery(event, agent);
   }
 
   private giveBack(event: EventNode, recipients: string[]): void {
-    if (event.submit && event.givenBackAt === NEVER) {
-      event.givenBackAt = this.at;
-      for (const delivery of this.pending.deliveriesOf(event)) this.setState(delivery, 'withdrawn');
-    }
+    event.givenBackAt = this.at;
+    for (const delivery of this.pending.deliveriesOf(event)) this.setState(delivery, 'withdrawn');
     for (const agent of recipients) this.addDelivery(event, agent);
+  }
+
+  // A guard, or a person, returns the deliveries that these entries brought. A notice does not go back to its sender.
+  private intercept(event: EventNode, entries: readonly number[], recipients: string[]): void {
+    for (const delivery of this.pending.deliveriesOf(event))
+      if (entries.includes(delivery.changes.at(-1)!.at)) this.setState(delivery, 'withdrawn');
+    if (event.fyi) return;
+    for (const agent of recipients) this.addDelivery(event, agent);
+  }
+
+  // The client delivered the event nevertheless.
+  private undoInterception(event: EventNode): void {
+    const returned = event.actions.findLast((action) => action.action === 'reroute');
+    if (!returned) return;
+    const withdrawn = event.deliveries.filter(({changes}) => {
+      const {at, state} = changes.at(-1)!;
+      return state === 'withdrawn' && at === returned.at;
+    });
+    if (withdrawn.length === 0) return; // nothing was intercepted
+    const author = event.source && this.pending.find(event, event.source.lane);
+    if (author) this.setState(author, 'withdrawn');
+    for (const delivery of withdrawn) {
+      this.setState(delivery, 'pending');
+      this.pending.add(delivery);
+    }
   }
 
   private recordAction(event: EventNode, action: string, recipients: string[], inject: string | null): MonitorAction {
@@ -325,7 +354,8 @@ export class RunModel {
     this.note = `the client reports ${report.event ?? report.of}: ${report.applied}`;
     if (!event) return;
     event.reports.push({at: this.at, applied: report.applied, reason: report.reason ?? null});
-    if (report.applied !== 'as_is' || event.givenBackAt === NEVER) return;
+    if (report.applied !== 'as_is') return;
+    if (event.givenBackAt === NEVER) return this.undoInterception(event);
     const returned = event.source && this.pending.find(event, event.source.lane);
     if (returned) this.setState(returned, 'withdrawn');
   }
@@ -384,7 +414,6 @@ export class RunModel {
     const delivery: Delivery = {event, lane, changes: [{at: this.at, state: lost ? 'lost' : 'pending'}]};
     event.deliveries.push(delivery);
     if (lost) lane.leftAt = Math.min(lane.leftAt, this.at);
-    this.counts.deliveries += 1;
     if (!lost) this.pending.add(delivery);
   }
 

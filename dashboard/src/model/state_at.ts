@@ -1,7 +1,5 @@
 // The state of nodes, deliveries and detections at a position of the run (types.ts). Pure functions.
-import type {ActivationNode, Delivery, DeliveryState, Detection, EventNode, Input, Node, Reaction} from './types';
-
-export const existsAt = (node: Node, at: number): boolean => node.createdAt <= at && !node.forgotten;
+import type {ActivationNode, Delivery, DeliveryState, Detection, EventNode, Input, Reaction} from './types';
 
 export function reactionAt(input: Input, at: number): Reaction {
   return input.activation.endedAt <= at ? input.reaction : 'open';

@@ -52,6 +52,7 @@ export class Feed {
   }
 
   private receive(text: string): void {
+    if (this.closed) return;
     this.retryMs = MIN_RETRY_MS;
     for (const frame of JSON.parse(text) as Frame[]) {
       this.listener.frame(frame);

@@ -8,6 +8,7 @@ import {displayLine, plural, ruleName} from '../scene/text';
 import {Said} from './said';
 
 const MAX_ROWS = 400;
+const POLL_MS = 2_000;
 
 interface Props {
   left: string;
@@ -21,7 +22,11 @@ function useRun(run: string, failed: (error: unknown) => void): RunSession | nul
   useEffect(() => {
     const opened = new RunSession(run, () => redraw((count) => count + 1), failed);
     setSession(opened);
-    return () => opened.stop();
+    const timer = setInterval(() => !opened.details && void opened.refresh(), POLL_MS); // it may appear later
+    return () => {
+      clearInterval(timer);
+      opened.stop();
+    };
   }, [run]);
   return session?.run === run ? session : null;
 }

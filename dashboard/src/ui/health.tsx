@@ -28,7 +28,9 @@ export function Health({close}: {close(): void}) {
         setReady(now);
         setProblem('');
       } catch (error) {
-        if (!disposed) setProblem((error as Error).message);
+        if (disposed) return;
+        setProblem((error as Error).message);
+        setReady(null); // not known while digd does not answer
       }
       if (!disposed) timer = window.setTimeout(() => void poll(), POLL_MS);
     };

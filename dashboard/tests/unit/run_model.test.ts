@@ -82,6 +82,41 @@ describe('recording', () => {
 });
 
 describe('actions of the monitor', () => {
+  it('an event that a guard returns is not pending with its old recipients', () => {
+    const s = new Script(new RunModel())
+      .event('e1', ['x'])
+      .start('v1', 'a', [])
+      .end('v1', [{id: 'plan', recipients: ['b', 'c']}])
+      .verdicts({event: 'plan', action: 'reroute', recipients: ['a'], inject: 'too many'});
+    expect(statesNow(s.model, 'plan')).toEqual(['b withdrawn', 'c withdrawn', 'a pending']);
+    expect(statesNow(s.model, 'e1')).toEqual(['x pending']);
+    s.more({type: 'delivery', seq: 9, delivery: {event: 'plan', applied: 'as_is', reason: 'timeout'}});
+    expect(statesNow(s.model, 'plan')).toEqual(['b pending', 'c pending', 'a withdrawn']);
+  });
+
+  it('a guard withdraws only the deliveries of the message that it judges', () => {
+    const s = new Script(new RunModel())
+      .event('e1', ['a', 'c'])
+      .start('v1', 'a', ['e1'])
+      .end('v1', [], {e1: {reroute: ['b']}})
+      .verdicts({event: 'e1', action: 'reroute', recipients: ['a']});
+    expect(statesNow(s.model, 'e1')).toEqual(['a rerouted', 'c pending', 'b withdrawn', 'a pending']);
+  });
+
+  it('an event that a person returns is not pending with its old recipients', () => {
+    const end = {id: 'hold:1', event: 'plan', detections: []};
+    const held = (): Script =>
+      new Script(new RunModel())
+        .start('v1', 'a', [])
+        .end('v1', [{id: 'plan', recipients: ['b']}])
+        .verdicts({event: 'plan', action: 'hold'} as never)
+        .message({type: 'time'});
+    const returned = held().more({type: 'intervention', intervention: {...end, action: 'reroute', recipients: ['a']}});
+    expect(statesNow(returned.model, 'plan')).toEqual(['b withdrawn', 'a pending']);
+    const released = held().more({type: 'intervention', intervention: {...end, action: 'release', recipients: ['b']}});
+    expect(statesNow(released.model, 'plan')).toEqual(['b pending']);
+  });
+
   it('a detection has its healing text, and its outcome once it is known', () => {
     const s = new Script(new RunModel())
       .event('e1', ['a'])
