@@ -67,10 +67,12 @@ function channels(color: string): [number, number, number] {
   return [(n >> 16) & 255, (n >> 8) & 255, n & 255];
 }
 
+const MIX_STEPS = 64; // bounds the cache; finer steps would not be seen
 const mixCache = new Map<string, string>();
 
-// `color` with the opacity `share` on `ground`, as an opaque colour. All colours are #rrggbb.
-export function mix(color: string, ground: string, share: number): string {
+// `color` with the opacity `opacity` on `ground`, as an opaque colour. All colours are #rrggbb.
+export function mix(color: string, ground: string, opacity: number): string {
+  const share = Math.round(opacity * MIX_STEPS) / MIX_STEPS;
   const key = `${color}${ground}${share}`;
   const cached = mixCache.get(key);
   if (cached) return cached;

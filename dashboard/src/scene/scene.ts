@@ -39,7 +39,6 @@ export interface SceneNode {
 }
 
 export interface SceneEdge {
-  key: string;
   from: string;
   to: string;
   kind: EdgeKind;
@@ -183,7 +182,7 @@ class Singles {
     const key = `${from}\n${to}`;
     if (this.edgeKeys.has(key)) return;
     this.edgeKeys.add(key);
-    this.edges.push({key, from, to, kind, count: 1});
+    this.edges.push({from, to, kind, count: 1});
   }
 
   edgesOfEvent(event: EventNode): void {

@@ -106,20 +106,20 @@ export function summedScene(model: RunModel, view: View, slots: Lane[], first: n
   const maxCount = counted.reduce((m, cell) => Math.max(m, cell.count), 1);
   const edges = [...edgeCounts].sort((a, b) => b[1] - a[1]);
   const key = (id: number): string => `c:${cells.list[id]!.slot}:${cells.list[id]!.bucket}`;
-  const drawn = edges
-    .filter(([k]) => cells.list[Math.floor(k / 0x4000000)]!.count > 0 && cells.list[k % 0x4000000]!.count > 0)
-    .slice(0, MAX_SUMMED_EDGES)
-    .map(([k, count]) => {
-      const [from, to] = [key(Math.floor(k / 0x4000000)), key(k % 0x4000000)];
-      return {key: `${from}\n${to}`, from, to, kind: 'sum' as const, count};
-    });
+  const eligible = edges.filter(
+    ([k]) => cells.list[Math.floor(k / 0x4000000)]!.count > 0 && cells.list[k % 0x4000000]!.count > 0,
+  );
+  const drawn = eligible.slice(0, MAX_SUMMED_EDGES).map(([k, count]) => {
+    const [from, to] = [key(Math.floor(k / 0x4000000)), key(k % 0x4000000)];
+    return {from, to, kind: 'sum' as const, count};
+  });
   return {
     summed: true,
     nodes: counted.map((cell) => drawCell(cell, cells.width, maxCount)),
     edges: drawn,
     inView: end - first,
     cell: cells.width,
-    edgesLeftOut: Math.max(0, edges.length - drawn.length),
+    edgesLeftOut: eligible.length - drawn.length,
   };
 }
 

@@ -1,11 +1,20 @@
 // The events of a run that wait for a person: who sent what to whom, why it waits, and the two decisions.
 import {useCallback, useEffect, useState} from 'preact/hooks';
 import {ApiError, getHolds, postDecision, type Decision, type Hold} from '../net/api';
-import {displayLine, plural} from '../scene/text';
+import {displayLine, displayText, plural} from '../scene/text';
 
 const POLL_MS = 2_000;
 const MIN_UNIX_MS = 1e12; // smaller times come from the clock of a trace
 const MAX_PAYLOAD_CHARACTERS = 2_000;
+
+// The payload for the person who decides, and how much of it is not shown.
+export function payloadText(payload: unknown): string {
+  if (payload == null) return '';
+  const text = JSON.stringify(payload, null, 1);
+  const omitted = text.length - MAX_PAYLOAD_CHARACTERS;
+  const shown = displayText(text.slice(0, MAX_PAYLOAD_CHARACTERS));
+  return omitted > 0 ? `${shown}…\n(${plural(omitted, 'more character')} not shown)` : shown;
+}
 
 function waitText(hold: Hold, now: number): string {
   if (hold.since < MIN_UNIX_MS) return '';
@@ -88,7 +97,7 @@ interface CardProps {
 export function HoldCard({hold, now, decide}: CardProps) {
   const [text, setText] = useState('');
   const to = hold.recipients.map((name) => displayLine(name, 60)).join(', ');
-  const payload = hold.payload == null ? '' : JSON.stringify(hold.payload, null, 1).slice(0, MAX_PAYLOAD_CHARACTERS);
+  const payload = payloadText(hold.payload);
   return (
     <li>
       <p class="route">

@@ -75,9 +75,7 @@ function EventFacts({node, at, firstTs, choose}: Props & {node: EventNode}) {
         )}
       </dl>
       <Deliveries node={node} at={at} choose={choose} />
-      {node.deliveries.length + node.inputs.length > 2 * MAX_ROWS && (
-        <p class="hint">Only the first {MAX_ROWS} of each are listed.</p>
-      )}
+      {isListCut(node, at) && <p class="hint">Only the first {MAX_ROWS} of each are listed.</p>}
       <Actions node={node} at={at} />
       {detectionsAt(node, at).length > 0 && (
         <p>
@@ -90,6 +88,10 @@ function EventFacts({node, at, firstTs, choose}: Props & {node: EventNode}) {
     </>
   );
 }
+
+export const isListCut = (node: EventNode, at: number): boolean =>
+  node.deliveries.filter((delivery) => stateAt(delivery, at) !== null).length > MAX_ROWS ||
+  node.inputs.filter((input) => input.activation.createdAt <= at).length > MAX_ROWS;
 
 function Deliveries({node, at, choose}: {node: EventNode; at: number; choose(node: Node): void}) {
   return (

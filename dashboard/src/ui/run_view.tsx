@@ -34,6 +34,10 @@ const MAX_FOUND = 1_000;
 const MAX_TEXT_PAGES = 10; // of 100 texts
 const ADDRESS_DELAY_MS = 300;
 
+// Space presses these.
+const hasOwnSpace = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && target.closest('button, summary, a, [role="radio"]') !== null;
+
 // Runs the action of a pressed key, unless the user types into a field. The listener stays; the actions may change.
 function useKeys(actions: Record<string, () => void>): void {
   const current = useRef(actions);
@@ -43,7 +47,7 @@ function useKeys(actions: Record<string, () => void>): void {
       if (isTyping(e.target) || e.ctrlKey || e.metaKey || e.altKey) return;
       if (document.querySelector('dialog[open]')) return; // its keys, Escape first, are the browser's
       const act = Object.hasOwn(current.current, e.key) ? current.current[e.key] : undefined;
-      if (!act || (e.key === ' ' && e.target instanceof HTMLButtonElement)) return;
+      if (!act || (e.key === ' ' && hasOwnSpace(e.target))) return;
       e.preventDefault();
       act();
     };
@@ -85,7 +89,11 @@ function usePosition(model: RunModel, first: number | null) {
     [model],
   );
   const [playing, play] = usePlay(model, at, go, () => setHeld(null));
-  return {at, held, live: held === null, playing, go, goLive: () => setHeld(null), play};
+  const goLive = (): void => {
+    play(false);
+    setHeld(null);
+  };
+  return {at, held, live: held === null, playing, go, goLive, play};
 }
 
 // The selected node or the chosen detection, at most one of both, and the nodes to bring into the window.
@@ -215,18 +223,7 @@ export function RunView({session, version, theme, runs, failed}: Props) {
         />
         <Legend />
         <Timeline model={model} version={version} at={at} hidden={hidden} window={graphWindow} theme={theme} go={go} />
-        <Transport
-          model={model}
-          at={at}
-          live={live}
-          playing={playing}
-          go={go}
-          goLive={() => {
-            play(false);
-            goLive();
-          }}
-          play={play}
-        />
+        <Transport model={model} at={at} live={live} playing={playing} go={go} goLive={goLive} play={play} />
       </main>
       <aside class="side">
         {!isNarrow && answer}

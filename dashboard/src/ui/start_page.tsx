@@ -5,6 +5,12 @@ import {Viewing} from './viewing';
 
 const DEFAULT_HOST = '127.0.0.1:7344'; // where clients look for digd
 
+// The value of DIGD_URL for this page's daemon. Clients require the port.
+export function addressOf({protocol, hostname, port}: {protocol: string; hostname: string; port: string}): string {
+  const secure = protocol === 'https:';
+  return `${secure ? 'wss' : 'ws'}://${hostname}:${port || (secure ? '443' : '80')}`;
+}
+
 // Three lines for each kind of system, as in docs/integrations.md.
 const systems: [string, string[]][] = [
   [
@@ -62,7 +68,7 @@ export function AttachPage() {
       </pre>
       {location.host !== DEFAULT_HOST && (
         <p>
-          This daemon is not at the default address: set <code>DIGD_URL=ws://{location.host}</code> for the program.
+          This daemon is not at the default address: set <code>DIGD_URL={addressOf(location)}</code> for the program.
         </p>
       )}
       <p>

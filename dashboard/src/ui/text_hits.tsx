@@ -20,7 +20,7 @@ export function TextHits({words}: {words: string}) {
       <h2>What agents said</h2>
       <ul>
         {hits.map((hit) => (
-          <li key={`${hit.seq} ${hit.event}`}>
+          <li key={`${hit.run} ${hit.seq} ${hit.event}`}>
             <a href={formatAddress({run: hit.run, view: {...wholeRun, search: words.trim()}})}>
               <bdi class="name">{displayLine(hit.run, 60)}</bdi>
               <q>

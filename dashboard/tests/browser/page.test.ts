@@ -287,6 +287,30 @@ describe('the position in time', () => {
     expect(await count.innerText()).toBe('9');
     watched.expectClean();
   });
+
+  it('is controlled by keys, except where a focused element has its own use for the key', async () => {
+    const daemon = await started();
+    daemon.send(join(TRACES, 'demo.jsonl'));
+    const watched = await open(browser, daemon.url(runPath('demo')));
+    const {page} = watched;
+    await page.getByText('35 of 35').waitFor();
+    const legend = page.locator('details', {hasText: 'Legend'});
+    const isOpen = (): Promise<boolean> => legend.evaluate((details) => (details as HTMLDetailsElement).open);
+    const wasOpen = await isOpen();
+    await legend.locator('summary').focus();
+    await page.keyboard.press(' ');
+    expect(await isOpen()).toBe(!wasOpen);
+    await page.getByRole('button', {name: 'Pause'}).waitFor(); // still live
+    await legend.locator('summary').blur();
+    await page.keyboard.press('Home');
+    await page.keyboard.press(' ');
+    await page.getByRole('button', {name: 'Pause'}).waitFor();
+    await page.keyboard.press('l');
+    await page.keyboard.press(' '); // holds the newest position
+    await page.evaluate(() => new Promise((next) => setTimeout(next, 600))); // three steps of the playback
+    expect(await page.getByRole('button', {name: 'Play'}).count()).toBe(1);
+    watched.expectClean();
+  });
 });
 
 describe('the operator', () => {
@@ -315,6 +339,21 @@ describe('the operator', () => {
     await watched.page.getByRole('img', {name: /Histogram of verdict latency: 50% within/}).waitFor();
     expect(await watched.page.getByRole('row', {name: /^messages/}).innerText()).toMatch(/35/);
     watched.expectClean();
+  });
+
+  it('sees that the daemon is away', async () => {
+    const daemon = await started();
+    const watched = await open(browser, daemon.url());
+    const {page} = watched;
+    await page.locator('.health-button .well').waitFor();
+    await page.getByRole('button', {name: /Health/}).click();
+    await page.getByText('Ready: digd accepts runs').waitFor();
+    await daemon.kill();
+    await page.locator('.health-button .unwell').waitFor({state: 'attached'});
+    await page.getByText('Ready: digd accepts runs').waitFor({state: 'detached'});
+    await daemon.start();
+    await page.locator('.health-button .well').waitFor({state: 'attached'});
+    watched.expectClean(/ERR_CONNECTION|Failed to load/);
   });
 
   it('enters a token, which stays in the tab', async () => {

@@ -76,6 +76,12 @@ describe('a scene', () => {
     expect(MAX_SINGLE_NODES).toBe(10_000);
   });
 
+  it('an edge to a cell outside the window does not count as left out', () => {
+    const {model} = chain(400);
+    const leftOut = Array.from({length: 20}, (_, i) => buildScene(model, viewOf({to: 500 + i}), 10).edgesLeftOut);
+    expect(Math.max(...leftOut)).toBe(0);
+  });
+
   it('summed edges count the recorded edges between cells', () => {
     const scene = buildScene(chain(400).model, viewOf({cellWidth: 1e6}), 10);
     // From outside to a and from outside to b; all other edges lie within a cell.
