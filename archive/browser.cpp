@@ -166,7 +166,7 @@ void note_limit(std::string&& line, std::string& unjudged) {
 
 std::size_t bytes_of(const run_tally& tally) {
   std::size_t bytes = sizeof tally + tally.hello.size() + tally.operator_mode.size() + tally.unjudged.size();
-  for (const std::string& name : tally.sessions) bytes += sizeof name + name.size();
+  for (const std::string& name : tally.sessions) bytes += sizeof(std::string) + name.size();
   return bytes;
 }
 
