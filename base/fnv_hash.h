@@ -1,4 +1,5 @@
-// FNV-1a with 64 bits (RFC 9923): a short fingerprint of a text that is the same on all machines and in all versions.
+// FNV-1a with 64 bits (Fowler, Noll and Vo): a short fingerprint of a text, the same on all machines and in all
+// versions.
 //
 // Pure functions; any thread. Someone who chooses the texts can construct collisions; keyed_hash.h is for names in
 // memory.

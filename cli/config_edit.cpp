@@ -109,7 +109,7 @@ bool has_setting(const toml::table& text, const config_edit& edit) {
 }  // namespace
 
 std::string toml_text(std::string_view text) {
-  constexpr std::size_t escape_size = 6;  // \uXXXX
+  constexpr std::size_t escape_size = 6;  // a backslash, `u` and four digits
   const std::string json = quoted(text);
   const auto unit_at = [&](std::size_t at) -> unsigned {
     unsigned unit = 0;
