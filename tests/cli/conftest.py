@@ -1,8 +1,14 @@
 import json
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
+
+from live import Daemon  # noqa: E402
 
 DIGCTL = os.environ.get("DIGCTL_BIN", "build/release/bin/digctl")
 
@@ -23,6 +29,12 @@ def digctl():
         )
 
     return run
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    with Daemon(tmp_path / "d", "threads = 2\n") as running:
+        yield running
 
 
 TRACE = """\

@@ -10,13 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
-from live import DIGD, Daemon  # noqa: E402
-
-
-@pytest.fixture
-def daemon(tmp_path):
-    with Daemon(tmp_path / "d", "threads = 2\n") as running:
-        yield running
+from live import DIGD  # noqa: E402
 
 
 def a_run(daemon, name, outputs):

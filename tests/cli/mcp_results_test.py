@@ -8,7 +8,6 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
-from live import Daemon  # noqa: E402
 from piloting import a_run  # noqa: E402
 
 MAX_RESULT_BYTES = 16 * 1024
@@ -17,12 +16,6 @@ HOLDING = {
     "agents": ["planner", "coder"],
     "guards": {"fan_out": {"max_depth": 0, "action": "hold"}, "hold_ms": 600_000},
 }
-
-
-@pytest.fixture
-def daemon(tmp_path):
-    with Daemon(tmp_path / "d", "threads = 2\n") as running:
-        yield running
 
 
 @pytest.fixture

@@ -17,12 +17,6 @@ from live import DIGD, Daemon  # noqa: E402
 from piloting import a_run, asking, detections, orphan, pilot, request  # noqa: E402
 
 
-@pytest.fixture
-def daemon(tmp_path):
-    with Daemon(tmp_path / "d", "threads = 2\n") as running:
-        yield running
-
-
 # ---- healings that digd would have done
 
 

@@ -21,12 +21,6 @@ EVIL = 'a"\x1b[2J\x1b]0;owned\x07\x9b31m\u202eb\\'
 
 
 @pytest.fixture
-def daemon(tmp_path):
-    with Daemon(tmp_path / "d", "threads = 2\n") as running:
-        yield running
-
-
-@pytest.fixture
 def ask(digctl, daemon):
     return lambda command, *args, **more: digctl(command, *args, "--to", daemon.address, **more)
 

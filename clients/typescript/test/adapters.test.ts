@@ -5,28 +5,22 @@ import { runInNewContext } from "node:vm";
 import { Annotation, START, StateGraph } from "@langchain/langgraph";
 import { Agent, Runner, setTracingDisabled, tool } from "@openai/agents";
 import { assistantMessage, functionCall, modelError, ScriptedModel } from "@openai/agents/testing";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import type { Run, RunOptions } from "../src/index.js";
 import { instrument as instrumentGraph, type LangGraphOptions } from "../src/langgraph.js";
 import { instrument as instrumentRunner, type OpenAIAgentsOptions } from "../src/openai-agents.js";
 import { until } from "./daemon.js";
-import { FakeDaemon, obedient, send, welcome, type Answer, type Received } from "./fake_daemon.js";
+import { fakeDaemons, obedient, send, welcome, type Answer, type FakeDaemon, type Received } from "./fake_daemon.js";
 
 setTracingDisabled(true);
-const daemons: FakeDaemon[] = [];
-const fake = async (...options: Parameters<typeof FakeDaemon.start>): Promise<FakeDaemon> => {
-  const daemon = await FakeDaemon.start(...options);
-  daemons.push(daemon);
-  return daemon;
-};
+const fake = fakeDaemons();
 let daemon: FakeDaemon;
 const log: string[] = [];
 beforeEach(async () => {
   log.splice(0);
   daemon = await fake();
 });
-afterEach(() => daemons.splice(0).forEach((started) => started.stop()));
 const runOptions = (more: RunOptions = {}): RunOptions => ({
   url: daemon.url,
   log: (line) => void log.push(line),

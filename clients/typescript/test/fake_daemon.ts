@@ -1,6 +1,7 @@
 // A WebSocket server that speaks as much of the protocol as a test needs, also wrongly.
 import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { afterEach } from "vitest";
 import { WebSocketServer, type WebSocket } from "ws";
 
 export type Received = Record<string, any>;
@@ -61,4 +62,15 @@ export class FakeDaemon {
     for (const socket of this.server.clients) socket.terminate();
     this.server.close();
   }
+}
+
+/** Returns a function that starts daemons. Each ends after the test that started it. Call this at the top of a file. */
+export function fakeDaemons(): typeof FakeDaemon.start {
+  const daemons: FakeDaemon[] = [];
+  afterEach(() => daemons.splice(0).forEach((daemon) => daemon.stop()));
+  return async (...options) => {
+    const daemon = await FakeDaemon.start(...options);
+    daemons.push(daemon);
+    return daemon;
+  };
 }

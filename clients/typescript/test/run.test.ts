@@ -1,16 +1,10 @@
 // A run without a daemon, or with one that answers only what the test needs.
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Run, type RunOptions } from "../src/index.js";
 import { until } from "./daemon.js";
-import { FakeDaemon, obedient, send, welcome } from "./fake_daemon.js";
+import { fakeDaemons, obedient, send, welcome, type FakeDaemon } from "./fake_daemon.js";
 
-const daemons: FakeDaemon[] = [];
-const fake = async (...options: Parameters<typeof FakeDaemon.start>): Promise<FakeDaemon> => {
-  const daemon = await FakeDaemon.start(...options);
-  daemons.push(daemon);
-  return daemon;
-};
-afterEach(() => daemons.splice(0).forEach((daemon) => daemon.stop()));
+const fake = fakeDaemons();
 const open = (daemon: FakeDaemon, options: RunOptions = {}): Run =>
   new Run({ url: daemon.url, log: () => {}, ...options });
 

@@ -1,22 +1,16 @@
 // The connection in Node: what a faulty one does to the program, and what keeps its process alive.
 import { createServer, type AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Run } from "../src/index.js";
 import { Bundle } from "./child.js";
 import { until } from "./daemon.js";
-import { FakeDaemon, obedient, send, welcome } from "./fake_daemon.js";
+import { fakeDaemons, obedient, send, welcome } from "./fake_daemon.js";
 
 let bundle: Bundle;
 beforeAll(async () => void (bundle = await Bundle.build()));
 afterAll(() => bundle.remove());
 
-const daemons: FakeDaemon[] = [];
-const fake = async (...options: Parameters<typeof FakeDaemon.start>): Promise<FakeDaemon> => {
-  const daemon = await FakeDaemon.start(...options);
-  daemons.push(daemon);
-  return daemon;
-};
-afterEach(() => daemons.splice(0).forEach((daemon) => daemon.stop()));
+const fake = fakeDaemons();
 
 describe("a token", () => {
   it("may end with a newline", async () => {
