@@ -215,6 +215,7 @@ def test_holds_that_expire_together_are_released_one_after_another(tmp_path):
             asked = post(watched.url("enforce"), {**head, **tool("PreToolUse", "Agent", use, {"prompt": "work"})})
         assert asked.answer["hookSpecificOutput"]["permissionDecision"] == "ask"
         wait_until(lambda: json.loads(watched.get("/v1/holds"))["holds"][1:], "both holds")
+        wait_until(lambda: json.loads(watched.get("/v1/runs"))["runs"], "the run to be durable")
         daemon.process.send_signal(signal.SIGSTOP)
         time.sleep(1.5)
         daemon.process.send_signal(signal.SIGCONT)
