@@ -36,6 +36,28 @@ def test_until_empty_a_collector_goes_on_after_an_error(nats, tmp_path, monkeypa
     assert running.counts.rows == 3
 
 
+def test_a_rejected_message_that_cannot_be_kept_comes_again(nats, tmp_path, monkeypatch, capsys):
+    create_stream(nats)
+    publish_entries(nats, 3)
+    nats.publish("digd.archive.default.h1", b"no JSON")
+    reject = Store.reject
+    calls = itertools.count()
+
+    def reject_after_an_error(self, *note):
+        if next(calls) == 0:
+            raise OSError("no space left")
+        reject(self, *note)
+
+    monkeypatch.setattr(Store, "reject", reject_after_an_error)
+    monkeypatch.setattr("digd.fleet.collector.FAILURE_PAUSE", 0.1)
+    options = Options(Fleet(None, [nats.url], None), batch_seconds=0.2, until_empty=True)
+    running = Collector(Store(tmp_path / "lake"), options)
+    asyncio.run(asyncio.wait_for(running.run(), 60))
+    assert (running.counts.rows, running.counts.rejected, running.counts.failed) == (3, 1, 1)
+    assert len(list((tmp_path / "lake" / "v1" / "rejected").iterdir())) == 1
+    assert "no space left; trying again" in capsys.readouterr().err
+
+
 def test_without_a_wait_for_batches_a_collector_reads_the_stream(nats, tmp_path):
     create_stream(nats)
     publish_entries(nats, 3)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import obstore
 import pytest
@@ -141,12 +142,48 @@ def test_deletion_and_compaction_work_in_a_bucket(bucket):
     assert store.drop_days_before("2026-01-01") == 1
 
 
+def owner_of_lock(store):
+    """The owner; empty if the lock is free."""
+    return json.loads(store.read(".lock"))["owner"]
+
+
 def test_the_lock_of_a_dead_owner_is_taken_over(bucket):
     store = Store(bucket)
     store.write([message("a", 1)])
     assert store._files.create(".lock", b'{"owner":"dead","until":0}')
     assert store.delete_run(RunKey("t1", "a", 1)) == 1
-    assert store._files.read(".lock") is None
+    assert owner_of_lock(store._files) == ""
+
+
+def test_a_released_lock_can_be_taken_again(bucket):
+    store = open_files(bucket, "v1")
+    for _ in range(2):
+        with store.locked():
+            assert owner_of_lock(store) != ""
+            assert not store._take_lock("other")
+        assert owner_of_lock(store) == ""
+    assert store._take_lock("other") and owner_of_lock(store) == "other"
+
+
+def test_a_lock_that_another_process_took_over_is_not_released(bucket, monkeypatch):
+    store = open_files(bucket, "v1")
+    with store.locked():
+        store.put(".lock", b'{"owner":"other","until":9e9}')
+    assert owner_of_lock(store) == "other"
+    store.put(".lock", b'{"owner":"","until":0}')
+    get = obstore.get
+
+    def get_before_the_takeover(*arguments):
+        held = get(*arguments)
+        body = bytes(held.bytes())
+        assert json.loads(body)["owner"] != "other"
+        store.put(".lock", b'{"owner":"other","until":9e9}')
+        return SimpleNamespace(bytes=lambda: body, meta=held.meta)
+
+    with store.locked():
+        monkeypatch.setattr(obstore, "get", get_before_the_takeover)
+    monkeypatch.undo()
+    assert owner_of_lock(store) == "other"
 
 
 def test_of_two_processes_that_find_the_lock_of_a_dead_owner_one_takes_it_over(bucket, monkeypatch):
@@ -173,7 +210,7 @@ def test_of_two_processes_that_find_the_lock_of_a_dead_owner_one_takes_it_over(b
     with second_holds, first.locked():
         events.append("first takes it")
     assert events == ["second takes it", "second releases it", "first takes it"]
-    assert first.read(".lock") is None
+    assert owner_of_lock(first) == ""
 
 
 @pytest.mark.parametrize("change", ["release", "another owner"])

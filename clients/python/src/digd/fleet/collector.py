@@ -183,14 +183,14 @@ class Collector:
         rows: list[Rows] = []
         deleted: list[RunKey] = []
         moved: list[Moved] = []
+        rejected: list[tuple[str, str, bytes, str]] = []
         for message in batch:
             message_id = (message.headers or {}).get("Nats-Msg-Id", "")
             try:
                 sequence = message.metadata.sequence.stream
                 decoded = decode(message.subject, message_id, message.data, sequence)
             except BadMessage as error:
-                await asyncio.to_thread(self._store.reject, message.subject, message_id, message.data, str(error))
-                self.counts.rejected += 1
+                rejected.append((message.subject, message_id, message.data, str(error)))
                 continue
             if isinstance(decoded, RunKey):
                 deleted.append(decoded)
@@ -199,6 +199,8 @@ class Collector:
             else:
                 rows.append(decoded)
         try:
+            for note in rejected:
+                await asyncio.to_thread(self._store.reject, *note)
             written = await asyncio.to_thread(self._store.write, rows)
             for run_moved in moved:
                 await asyncio.to_thread(self._store.keep, run_moved)
@@ -215,6 +217,7 @@ class Collector:
                 await message.nak(delay=FAILURE_PAUSE)
             await asyncio.sleep(FAILURE_PAUSE)
             return
+        self.counts.rejected += len(rejected)
         self.counts.rows += written.rows
         self.counts.repeated += written.repeated
         self.counts.deleted_runs += len(deleted)

@@ -27,6 +27,8 @@ UNFINISHED_SECONDS = 3600.0
 """A file that is written for so long has lost its writer."""
 LOCK_SECONDS = 900.0
 """A lock in S3 that is older has lost its owner. No rewriting of a partition takes that long."""
+FREE_LOCK = b'{"owner":"","until":0}'
+"""A released lock in S3. Any process may take it."""
 
 
 class File(NamedTuple):
@@ -286,9 +288,7 @@ class S3Files:
         try:
             yield
         finally:
-            held = self.read(LOCK)
-            if held is not None and json.loads(held)["owner"] == owner:
-                self.delete(LOCK)
+            self._release_lock(owner)
 
     def _take_lock(self, owner: str) -> bool:
         """False: another process has it."""
@@ -303,12 +303,26 @@ class S3Files:
                 held = obstore.get(self._store, self._key(LOCK))
                 if json.loads(bytes(held.bytes()))["until"] >= time.time():
                     return False
-                # Its owner died. Of all processes that saw this version, one replaces it.
+                # It is free, or its owner died. Of all processes that saw this version, one replaces it.
                 version: Any = {"e_tag": held.meta["e_tag"]}
                 obstore.put(self._store, self._key(LOCK), content, mode=version, use_multipart=False)
             except (AlreadyExistsError, PreconditionError, FileNotFoundError):
                 return False  # another process took or released it meanwhile
         return True
+
+    def _release_lock(self, owner: str) -> None:
+        """Marks the lock as free, unless another process has taken it over meanwhile.
+
+        S3 has no conditional deletion that every service supports, so the object stays.
+        """
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        with _as_os_error(), contextlib.suppress(AlreadyExistsError, PreconditionError, FileNotFoundError):
+            held = obstore.get(self._store, self._key(LOCK))
+            if json.loads(bytes(held.bytes()))["owner"] == owner:
+                version: Any = {"e_tag": held.meta["e_tag"]}
+                obstore.put(self._store, self._key(LOCK), FREE_LOCK, mode=version, use_multipart=False)
 
     def dataset(self) -> tuple[pa_fs.FileSystem, str]:
         return self._reader, f"{self._bucket}/{self._prefix}".rstrip("/")
