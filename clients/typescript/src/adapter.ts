@@ -1,8 +1,9 @@
 // Parts that the adapters share: payloads of bounded size, options of runs, and interventions that wait for the
 // framework.
 import { now } from "#transport";
-import { safeLog, type RunOptions } from "./options.js";
-import type { Intervention, Mode } from "./wire.js";
+import { requestedMode, resolveOptions, safeLog, type RunOptions } from "./options.js";
+import type { Run } from "./run.js";
+import type { Intervention, Mode, RuleName, RuleSettings } from "./wire.js";
 
 const maxPayloadCharacters = 16 << 10;
 const maxWaitMs = 25_000; // below the limit of an intervention handler in run.ts
@@ -17,6 +18,58 @@ export function snapshot(value: unknown): unknown {
   }
   if (text === undefined) return undefined;
   return text.length > maxPayloadCharacters ? { digd: `left out: ${text.length} characters` } : JSON.parse(text);
+}
+
+/** The options of `instrument` that all adapters share. `C` is the context in which a run begins. */
+export interface AdapterOptions<C> {
+  /** Default: DIGD_MODE, else `shadow`, which changes nothing. `off` undoes an earlier `instrument`. */
+  mode?: Mode;
+  /** Options of each run of digd, with defaults of the adapter. */
+  run?: RunOptions | ((context: C) => RunOptions);
+  /** How long a run at rest without an answer waits for healing, in milliseconds. Default 0: that is an answer. */
+  waitForHealingMs?: number;
+  /** How often healing may make the same agent act again in one run. */
+  maxReturnsPerAgent?: number;
+  /** The total time for which a run may hold messages, in milliseconds; afterwards they go out unchanged. */
+  maxAddedMs?: number;
+  /** Called with each run of digd when it begins. */
+  onRun?: (run: Run) => void;
+}
+
+type Rules = Partial<Record<RuleName, RuleSettings>>;
+const neverMs = 7 * 24 * 3600 * 1000;
+
+export const waitsForHealing = ({ waitForHealingMs = 0 }: AdapterOptions<never>): boolean => waitForHealingMs > 0;
+
+/** The mode of `instrument`, whose options are checked now, not in each run. Throws a TypeError on invalid values. */
+export function checkedMode({ mode, run }: AdapterOptions<never>): Mode | undefined {
+  const fixed = typeof run === "function" ? {} : (run ?? {});
+  return resolveOptions({ ...fixed, ...(mode === undefined ? {} : { mode }) }).mode;
+}
+
+/** The options of one run: the given ones, the options of `instrument`, and the adapter's `rules` as defaults. */
+export function runOptionsOf(options: AdapterOptions<never>, given: RunOptions, rules: Rules = {}): RunOptions {
+  const mode = requestedMode(options.mode ?? given.mode);
+  return {
+    ...given,
+    ...(mode === undefined ? {} : { mode }),
+    ...(options.maxReturnsPerAgent === undefined ? {} : { maxReturnsPerAgent: options.maxReturnsPerAgent }),
+    ...(options.maxAddedMs === undefined ? {} : { maxAddedMs: options.maxAddedMs }),
+    rules: mergeRules({ ...rules, ...withoutClock(options) }, given.rules),
+    limits: { stalled_ms: neverMs, ...given.limits },
+  };
+}
+
+/** The user's settings of each rule over the adapter's settings of the same rule. */
+function mergeRules(defaults: Rules, rules: Rules = {}): Rules {
+  const names = Object.keys({ ...defaults, ...rules }) as RuleName[];
+  return Object.fromEntries(names.map((name) => [name, { ...defaults[name], ...rules[name] }]));
+}
+
+/** Without a wait for healing, a slow agent is not stuck: problems of a run at rest are reported at its end. */
+function withoutClock(options: AdapterOptions<never>): Rules {
+  if (waitsForHealing(options)) return {};
+  return { deadlock: { window_ms: neverMs }, missing_termination: { window_ms: neverMs } };
 }
 
 /** Options of the runs that an adapter begins. From its second use on, a fixed `run` id gets a number. */

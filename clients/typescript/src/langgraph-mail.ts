@@ -2,7 +2,7 @@
 import type { Activation } from "./activation.js";
 import { isSend, isSent, targetOf, type Task, type Write } from "./langgraph-internals.js";
 import type { Notes } from "./langgraph-text.js";
-import type { Verdict } from "./verdict.js";
+import { unchangedVerdict, type Verdict } from "./verdict.js";
 
 /** An event on its way to a node. */
 export interface MailItem {
@@ -106,16 +106,11 @@ export const payloadOf = (write: Write, value: unknown): unknown => (isSend(writ
 /** Verdicts that deliver everything unchanged: first rerouted inputs, then outputs. */
 export function unchanged(plan: Plan, inputs: readonly string[], outputs: readonly string[]): Verdict[] {
   const recipients = plan.reroutedWrites.map(targetOf);
-  return [...inputs.map((event) => delivered(event, recipients)), ...outputs.map((event) => delivered(event, []))];
+  return [
+    ...inputs.map((event) => unchangedVerdict(event, recipients)),
+    ...outputs.map((event) => unchangedVerdict(event, [])),
+  ];
 }
-
-const delivered = (event: string, recipients: readonly string[]): Verdict => ({
-  event,
-  action: "deliver",
-  recipients,
-  detections: [],
-  givenBack: false,
-});
 
 function listOf<K, V>(lists: Map<K, V[]>, key: K): V[] {
   let list = lists.get(key);

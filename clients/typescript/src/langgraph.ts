@@ -11,38 +11,31 @@
  */
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { CompiledStateGraph, StateGraph } from "@langchain/langgraph";
-import { lingerDefault, logUnwatched, RunSettings } from "./adapter.js";
+import {
+  checkedMode,
+  lingerDefault,
+  logUnwatched,
+  runOptionsOf,
+  RunSettings,
+  waitsForHealing,
+  type AdapterOptions,
+} from "./adapter.js";
 import { startNode, taskIdOf, type Loop } from "./langgraph-internals.js";
 import type { Inject } from "./langgraph-text.js";
 import { runByTask, Watch } from "./langgraph-watch.js";
-import { requestedMode, resolveOptions, safeLog, type RunOptions } from "./options.js";
+import { safeLog, type RunOptions } from "./options.js";
 import { Run } from "./run.js";
-import type { Mode, RuleName, RuleSettings } from "./wire.js";
 
 export { addTexts, notes, type Inject } from "./langgraph-text.js";
 
-/** Options of `instrument`. */
-export interface LangGraphOptions {
-  /** Default: DIGD_MODE, else `shadow`, which changes nothing. `off` undoes an earlier `instrument`. */
-  mode?: Mode;
-  /**
-   * Options of the run that each invocation begins; `agents` are the nodes. A function gets the invocation's config.
-   */
-  run?: RunOptions | ((config: RunnableConfig) => RunOptions);
+/** Options of `instrument`. A function `run` gets the invocation's config; `agents` are the nodes. */
+export interface LangGraphOptions extends AdapterOptions<RunnableConfig> {
   /** The nodes whose ended branches are the answer. Default: all branches, when the graph comes to rest. */
   submits?: readonly string[];
-  /** How long a graph that came to rest without an answer waits for healing, in milliseconds. Default 0: no wait. */
-  waitForHealingMs?: number;
-  /** How often healing may make the same node run again in one run. */
-  maxReturnsPerAgent?: number;
-  /** The total time for which a run may hold messages, in milliseconds; afterwards they go out unchanged. */
-  maxAddedMs?: number;
   /** Returns a node's input with texts added, or the same object. Default: a HumanMessage at the end of `messages`. */
   inject?: Inject;
   /** Returns the payload to report for an update. Default: the whole update as JSON, up to 16 Ki characters. */
   payload?: (update: unknown, node: string) => unknown;
-  /** Called with the run of each invocation when it begins. */
-  onRun?: (run: Run) => void;
 }
 
 interface Watched {
@@ -52,7 +45,6 @@ interface Watched {
 
 type RunLoop = (this: any, params: { loop: Loop; config: any }) => Promise<void>;
 
-const neverMs = 7 * 24 * 3600 * 1000;
 const watchedGraphs = new WeakMap<object, Watched>(); // by builder, or by the nodes of a compiled graph
 const patchedPrototypes = new WeakSet<object>();
 
@@ -61,26 +53,14 @@ const watchedGraph = (graph: any): Watched | undefined =>
   watchedGraphs.get(graph.nodes as object) ?? (graph.builder ? watchedGraphs.get(graph.builder as object) : undefined);
 
 /**
- * Switches off the windows of rules about runs at rest. LangGraph itself knows when no work is left, so a slow
- * node or a slow reader of a stream is not stuck.
+ * The options of the run of an invocation. LangGraph itself knows when no work is left, so a slow node or a slow reader
+ * of a stream is not stuck.
  */
-function withoutClock(rules: RunOptions["rules"]): Partial<Record<RuleName, RuleSettings>> {
-  const withLongWindow = (name: RuleName): RuleSettings => ({ window_ms: neverMs, ...rules?.[name] });
-  return { ...rules, deadlock: withLongWindow("deadlock"), missing_termination: withLongWindow("missing_termination") };
-}
-
-function resolveRunOptions(options: LangGraphOptions, runOptionsGiven: RunOptions, config: any): RunOptions {
+function resolveRunOptions(options: LangGraphOptions, given: RunOptions, config: any): RunOptions {
   const parentRun = runByTask.get(taskIdOf(config) ?? "");
-  const waits = (options.waitForHealingMs ?? 0) > 0;
-  const mode = requestedMode(options.mode ?? runOptionsGiven.mode);
   return {
-    ...runOptionsGiven,
-    ...(mode === undefined ? {} : { mode }),
-    ...(options.maxReturnsPerAgent === undefined ? {} : { maxReturnsPerAgent: options.maxReturnsPerAgent }),
-    ...(options.maxAddedMs === undefined ? {} : { maxAddedMs: options.maxAddedMs }),
-    ...(waits ? {} : { rules: withoutClock(runOptionsGiven.rules) }),
-    ...(parentRun === undefined ? {} : { labels: { parent_run: parentRun, ...runOptionsGiven.labels } }),
-    limits: { stalled_ms: neverMs, ...runOptionsGiven.limits },
+    ...runOptionsOf(options, given),
+    ...(parentRun === undefined ? {} : { labels: { parent_run: parentRun, ...given.labels } }),
   };
 }
 
@@ -107,8 +87,7 @@ function begin({ options, settings }: Watched, loop: Loop, config: any): Watch |
 
 function beginRun(options: LangGraphOptions, resolved: RunOptions, loop: Loop): Watch {
   let watch: Watch | null = null;
-  const waits = (options.waitForHealingMs ?? 0) > 0;
-  const handler: RunOptions = waits
+  const handler: RunOptions = waitsForHealing(options)
     ? { onIntervention: (intervention) => watch?.inbox.handler(intervention) ?? false }
     : {};
   const agents = Object.keys(loop.nodes).filter((name) => name !== startNode);
@@ -206,10 +185,8 @@ export function instrument<G>(graph: G, options: LangGraphOptions = {}): G {
   if (compiled?.builder === undefined && !isBuilder) {
     throw new TypeError("instrument: expected a StateGraph or what its compile() returns");
   }
-  const fixed = typeof options.run === "function" ? {} : (options.run ?? {});
-  const { mode } = resolveOptions({ ...fixed, ...(options.mode === undefined ? {} : { mode: options.mode }) });
   const key: object = compiled ? compiled.nodes : target;
-  if (mode === "off") {
+  if (checkedMode(options) === "off") {
     watchedGraphs.delete(key);
     return graph;
   }

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Handoff, type Agent, type Runner } from "@openai/agents";
 import type { Activation } from "./activation.js";
-import { Inbox } from "./adapter.js";
+import { Inbox, waitsForHealing } from "./adapter.js";
 import type { OpenAIAgentsOptions } from "./openai-agents.js";
 import type { Run } from "./run.js";
 import type { Verdict } from "./verdict.js";
@@ -68,7 +68,7 @@ export class WatchedRun {
 
   /** Whether a run without an answer waits for healing. */
   get waitsForHealing(): boolean {
-    return this.run.heals && (this.options.waitForHealingMs ?? 0) > 0;
+    return this.run.heals && waitsForHealing(this.options);
   }
 
   /**
@@ -242,15 +242,6 @@ export const inputOf = (verdict: Verdict): InputEvent => ({
   event: verdict.event,
   verdict,
   ...(verdict.inject === undefined ? {} : { inject: verdict.inject }),
-});
-
-/** The verdict on an event that is delivered unchanged, in a mode that does not heal. */
-export const unjudged = (event: string, recipients: readonly string[]): Verdict => ({
-  event,
-  action: "deliver",
-  recipients,
-  detections: [],
-  givenBack: false,
 });
 
 export const modelCalls = (runContext: any): number => Number(runContext?.usage?.requests ?? 0);

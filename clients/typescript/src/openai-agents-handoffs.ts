@@ -1,8 +1,9 @@
 // Handoffs of the OpenAI Agents SDK as events, and the monitor's texts in the input of models.
 import { user, type AgentInputItem, type Handoff } from "@openai/agents";
 import { snapshot } from "./adapter.js";
-import { conversations, inputOf, modelCalls, NotDelivered, unjudged } from "./openai-agents-conversation.js";
+import { conversations, inputOf, modelCalls, NotDelivered } from "./openai-agents-conversation.js";
 import type { AnyAgent, Conversation, RunCall, WatchedRun } from "./openai-agents-conversation.js";
+import { unchangedVerdict } from "./verdict.js";
 
 type AnyHandoff = Handoff<any, any>;
 
@@ -42,7 +43,8 @@ async function handOff(conversation: Conversation, target: AnyAgent, args: strin
   if (!hasWorked && knowsTask && target.name !== agent.name)
     for (const input of activation.inputs) activation.reroute(input, [target.name]);
   else events = [activation.output([target.name], { payload: snapshot({ handoff: target.name, arguments: args }) }).id];
-  const verdicts = (await watched.ifHealing(activation.end())) ?? events.map((event) => unjudged(event, [target.name]));
+  const verdicts =
+    (await watched.ifHealing(activation.end())) ?? events.map((event) => unchangedVerdict(event, [target.name]));
   let chosen = target;
   for (const verdict of verdicts) {
     if (verdict.action !== "reroute") continue;

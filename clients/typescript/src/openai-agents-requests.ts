@@ -6,10 +6,10 @@ import {
   RunState,
 } from "@openai/agents";
 import { snapshot } from "./adapter.js";
-import { Conversation, conversations, inputOf, NotDelivered, unjudged } from "./openai-agents-conversation.js";
+import { Conversation, conversations, inputOf, NotDelivered } from "./openai-agents-conversation.js";
 import type { AnyResult, OpenRequest, RunCall } from "./openai-agents-conversation.js";
 import { filteredOptions } from "./openai-agents-handoffs.js";
-import type { Verdict } from "./verdict.js";
+import { unchangedVerdict, type Verdict } from "./verdict.js";
 
 /** Whether the error is an end that the author declared, by a guardrail or a limit on turns. */
 export const isDeclaredEnd = (error: unknown): boolean =>
@@ -39,7 +39,7 @@ export async function runRequest(caller: Conversation, call: RunCall): Promise<A
   const pending = caller.activation.isOpen
     ? caller.activation.emit([agent.name], event)
     : watched.run.emit([agent.name], event);
-  const verdict = (await watched.ifHealing(pending)) ?? unjudged(id, [agent.name]);
+  const verdict = (await watched.ifHealing(pending)) ?? unchangedVerdict(id, [agent.name]);
   if (verdict.action === "reroute" && !request.conversation) {
     watched.openRequests.delete(id);
     refuse(caller, verdict);
@@ -110,7 +110,7 @@ async function respond(request: OpenRequest, conversation: Conversation, result:
   request.response = response.id;
   const verdicts = await watched.ifHealing(conversation.activation.end());
   if (conversation.isUnwatched) return; // the caller has the response already
-  const [verdict] = verdicts ?? [unjudged(response.id, [recipient])];
+  const [verdict] = verdicts ?? [unchangedVerdict(response.id, [recipient])];
   conversation.reportTexts();
   if (!verdict) return;
   if (verdict.action === "reroute") watched.run.applied(verdict, "the response has been given to the tool");

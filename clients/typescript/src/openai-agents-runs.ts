@@ -1,14 +1,15 @@
 // The outermost runs of the OpenAI Agents SDK: their begin, their rounds until an answer is accepted, and their end.
 import { RunState, user, type AgentInputItem } from "@openai/agents";
-import { lingerDefault, logUnwatched, snapshot, type RunSettings } from "./adapter.js";
-import { Conversation, conversations, inputOf, reachable, unjudged, WatchedRun } from "./openai-agents-conversation.js";
+import { lingerDefault, logUnwatched, runOptionsOf, snapshot, waitsForHealing, type RunSettings } from "./adapter.js";
+import { Conversation, conversations, inputOf, reachable, WatchedRun } from "./openai-agents-conversation.js";
 import type { AnyAgent, AnyResult, InputEvent, RunCall } from "./openai-agents-conversation.js";
 import { filteredOptions } from "./openai-agents-handoffs.js";
 import { isDeclaredEnd, StreamCancelled } from "./openai-agents-requests.js";
 import type { OpenAIAgentsOptions } from "./openai-agents.js";
-import { requestedMode, type RunOptions } from "./options.js";
+import type { RunOptions } from "./options.js";
 import { Run } from "./run.js";
-import type { Outcome, RuleName, RuleSettings } from "./wire.js";
+import { unchangedVerdict } from "./verdict.js";
+import type { Outcome } from "./wire.js";
 
 /** The options of an instrumented runner. */
 export interface WatchedRunner {
@@ -23,7 +24,6 @@ interface NextRound {
 }
 
 const maxRounds = 16; // limits the rounds of a run, whatever the daemon's limits
-const neverMs = 7 * 24 * 3600 * 1000;
 const defaultToolError = "An error occurred while running the tool";
 
 /** Runs that wait for an approval, by their state. */
@@ -38,35 +38,9 @@ const abandonedRuns = new FinalizationRegistry<WatchedRun>((watched) => {
 
 // ---- begin
 
-function resolveRunOptions(options: OpenAIAgentsOptions, runOptions: RunOptions): RunOptions {
-  const mode = requestedMode(options.mode ?? runOptions.mode);
-  // An agent gets only answers to its own requests, so work meets or repeats only if the program declares it as `work`.
-  const declaredOnly = { kinds: ["work"] };
-  return {
-    ...runOptions,
-    ...(mode === undefined ? {} : { mode }),
-    ...(options.maxReturnsPerAgent === undefined ? {} : { maxReturnsPerAgent: options.maxReturnsPerAgent }),
-    ...(options.maxAddedMs === undefined ? {} : { maxAddedMs: options.maxAddedMs }),
-    rules: mergeRules(
-      { cross_lineage_aggregation: declaredOnly, repeated_subproblem: declaredOnly, ...withoutClock(options) },
-      runOptions.rules,
-    ),
-    limits: { stalled_ms: neverMs, ...runOptions.limits },
-  };
-}
-
-type Rules = Partial<Record<RuleName, RuleSettings>>;
-
-/** The user's settings of each rule over the adapter's settings of the same rule. */
-function mergeRules(defaults: Rules, rules: Rules = {}): Rules {
-  const names = Object.keys({ ...defaults, ...rules }) as RuleName[];
-  return Object.fromEntries(names.map((name) => [name, { ...defaults[name], ...rules[name] }]));
-}
-
-/** Without a wait for healing, a slow agent is not stuck: problems of a run at rest are reported at its end. */
-function withoutClock({ waitForHealingMs = 0 }: OpenAIAgentsOptions): Rules {
-  return waitForHealingMs > 0 ? {} : { deadlock: { window_ms: neverMs }, missing_termination: { window_ms: neverMs } };
-}
+// An agent gets only answers to its own requests, so work meets or repeats only if the program declares it as `work`.
+const declaredOnly = { kinds: ["work"] };
+const ownRules = { cross_lineage_aggregation: declaredOnly, repeated_subproblem: declaredOnly };
 
 /** Begins a run of digd. Null in the mode `off`, and if a callback of the monitoring fails: it goes on unwatched. */
 function beginRun({ options, settings }: WatchedRunner, agent: AnyAgent): WatchedRun | null {
@@ -75,9 +49,9 @@ function beginRun({ options, settings }: WatchedRunner, agent: AnyAgent): Watche
   try {
     const given = settings.next(agent);
     log = given.log;
-    const runOptions = resolveRunOptions(options, given);
+    const runOptions = runOptionsOf(options, given, ownRules);
     if (runOptions.mode === "off") return null;
-    const handler: RunOptions = (options.waitForHealingMs ?? 0) > 0 ? { onIntervention: watched.inbox.handler } : {};
+    const handler: RunOptions = waitsForHealing(options) ? { onIntervention: watched.inbox.handler } : {};
     const agents = reachable(agent).map(({ name }) => name);
     watched.run = new Run({ agents, ...handler, ...lingerDefault(runOptions.mode), ...runOptions });
     watched.run.adapterDefaults("openai-agents-js");
@@ -118,7 +92,7 @@ async function announceTask(watched: WatchedRun, first: AnyAgent, input: any): P
   const id = watched.nextRequest();
   const payload = snapshot(input instanceof RunState ? undefined : input);
   const verdict = await watched.ifHealing(watched.run.emit([first.name], { id, payload }));
-  return { ...inputOf(verdict ?? unjudged(id, [first.name])), holders: new Set([first.name]) };
+  return { ...inputOf(verdict ?? unchangedVerdict(id, [first.name])), holders: new Set([first.name]) };
 }
 
 // ---- end

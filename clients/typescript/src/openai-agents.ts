@@ -11,36 +11,19 @@
  * @module openai-agents
  */
 import { Agent, Runner, type Handoff } from "@openai/agents";
-import { RunSettings } from "./adapter.js";
+import { checkedMode, RunSettings, type AdapterOptions } from "./adapter.js";
 import { conversations, modelCalls, NotDelivered } from "./openai-agents-conversation.js";
 import type { AnyAgent, AnyResult, RunCall, RunFunction } from "./openai-agents-conversation.js";
 import { watchedHandoff } from "./openai-agents-handoffs.js";
 import { runRequest } from "./openai-agents-requests.js";
 import { runWatched, type WatchedRunner } from "./openai-agents-runs.js";
-import { resolveOptions, type RunOptions } from "./options.js";
-import type { Run } from "./run.js";
-import type { Mode } from "./wire.js";
 
 export { NotDelivered };
 
-/** Options of `instrument`. */
-export interface OpenAIAgentsOptions {
-  /** Default: DIGD_MODE, else `shadow`, which changes nothing. `off` undoes an earlier `instrument`. */
-  mode?: Mode;
-  /**
-   * Options of the run that each `runner.run` begins; `agents` are the reachable ones. A function gets the first agent.
-   */
-  run?: RunOptions | ((agent: Agent<any, any>) => RunOptions);
-  /** How long a run without an answer waits for healing, in milliseconds. Default 0: an empty answer is an answer. */
-  waitForHealingMs?: number;
+/** Options of `instrument`. A function `run` gets the first agent; `agents` are the reachable ones. */
+export interface OpenAIAgentsOptions extends AdapterOptions<Agent<any, any>> {
   /** Wait for healing also after an error, such as too many turns or a failed model. Needs `waitForHealingMs`. */
   healErrors?: boolean;
-  /** How often healing may make the same agent act again in one run. */
-  maxReturnsPerAgent?: number;
-  /** The total time for which a run may hold messages, in milliseconds; afterwards they go out unchanged. */
-  maxAddedMs?: number;
-  /** Called with the run of each `runner.run` when it begins. */
-  onRun?: (run: Run) => void;
 }
 
 const watchedRunners = new WeakMap<Runner, WatchedRunner>();
@@ -82,9 +65,7 @@ function replace(prototype: object, name: string, value: unknown): void {
  */
 export function instrument(runner: Runner, options: OpenAIAgentsOptions = {}): Runner {
   if (!(runner instanceof Runner)) throw new TypeError("instrument: expected a Runner of @openai/agents");
-  const fixed = typeof options.run === "function" ? {} : (options.run ?? {});
-  const { mode } = resolveOptions({ ...fixed, ...(options.mode === undefined ? {} : { mode: options.mode }) });
-  if (mode === "off") {
+  if (checkedMode(options) === "off") {
     watchedRunners.delete(runner);
     return runner;
   }

@@ -14,7 +14,7 @@ import {
   type Settings,
 } from "./options.js";
 import { Session, type Answer, type Blocked, type Counters } from "./session.js";
-import { eventId, verdictsOf, type EventLike, type Verdict } from "./verdict.js";
+import { eventId, unchangedVerdict, verdictsOf, type EventLike, type Verdict } from "./verdict.js";
 import type {
   Applied,
   Detection,
@@ -89,6 +89,12 @@ export class Run {
           if (this.handler !== null && !this.helloHasHandler) queueMicrotask(() => this.link.reconnect());
         },
         moved: (to) => this.link.moveTo(to),
+        unreadable: (reason) =>
+          this.logOnce(
+            "unreadable",
+            `digd: a frame of the daemon cannot be read (${cut(reason)}); it is ignored, ` +
+              `and its events go out unchanged`,
+          ),
         verdicts: (verdicts) => verdicts.forEach((v) => this.countUnhealed(v.detections ?? [])),
         error: (error) => {
           if (error.code === "run_closed" && this.ending === null)
@@ -331,7 +337,7 @@ export class Run {
 
   /** @internal */
   deliveredUnannounced(event: WireEvent): Verdict {
-    return { event: event.id, action: "deliver", recipients: [], detections: [], givenBack: false, asIs: "off" };
+    return { ...unchangedVerdict(event.id, []), asIs: "off" };
   }
 
   // ---- holding

@@ -45,6 +45,8 @@ export interface SessionEvents {
   verdicts?(verdicts: readonly WireVerdict[]): void;
   /** Another daemon has the run. Connect there. */
   moved?(to: string): void;
+  /** A frame of the daemon that the protocol does not allow was ignored, for this reason. */
+  unreadable?(reason: string): void;
   /** The daemon refused one message. */
   error?(error: DaemonError): void;
 }

@@ -9,6 +9,7 @@
 // `maxBufferBytes`. It may exceed credits that a welcome lowers. Beyond these limits it drops messages, counts them,
 // and reports them with one `gap` as soon as half of the room is free. It remembers `maxKnownInterventions`
 // interventions and forgets the oldest first.
+import { readFrame } from "./frames.js";
 import { Holds } from "./holds.js";
 import type { Answer, AsIsReason, Blocked, Counters, SessionEvents, SessionOptions } from "./session-contract.js";
 import type { Applied, DaemonError, Frame, Hello, Intervention, Message, Welcome } from "./wire.js";
@@ -186,18 +187,18 @@ export class Session {
 
   // ---- receiving
 
-  /** Takes in one frame of the daemon. */
+  /** Takes in one frame of the daemon. One that cannot be read changes nothing; its events meet their deadline. */
   receive(text: string, now: number): void {
     if (this.state === "over") return;
-    let frame: Frame;
+    let frame: Frame | null;
     try {
-      frame = JSON.parse(text) as Frame;
-      if (typeof frame !== "object" || frame === null) throw new TypeError("no object");
-    } catch {
+      frame = readFrame(text);
+    } catch (error) {
       this.counters.unreadable += 1;
+      this.events.unreadable?.(error instanceof Error ? error.message : String(error));
       return;
     }
-    switch (frame.type) {
+    switch (frame?.type) {
       case "welcome":
         return this.onWelcome(frame);
       case "verdicts":

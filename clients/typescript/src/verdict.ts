@@ -30,6 +30,11 @@ export function eventId(event: EventLike): string {
   return "type" in event ? (event.event ?? event.id) : event.event;
 }
 
+/** A verdict that delivers the event as the program wrote it. */
+export function unchangedVerdict(event: string, recipients: readonly string[]): Verdict {
+  return { event, action: "deliver", recipients, detections: [], givenBack: false };
+}
+
 /** One verdict for each blocked event, in their order. */
 export function verdictsOf(blocked: readonly Blocked[], answer: Answer): Verdict[] {
   const byEvent = new Map<string, WireVerdict>((answer.verdicts ?? []).map((v) => [v.event, v]));
@@ -38,11 +43,7 @@ export function verdictsOf(blocked: readonly Blocked[], answer: Answer): Verdict
     if (!verdict) {
       const asIs = answer.verdicts ? undefined : (answer.asIs ?? "disconnected");
       return {
-        event,
-        action: "deliver",
-        recipients,
-        detections: [],
-        givenBack: false,
+        ...unchangedVerdict(event, recipients),
         ...(asIs ? { asIs } : {}),
         ...(answer.error ? { error: answer.error } : {}),
       };
