@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from .activation import Activation, error_text
-from .messages import Json, Usage, Verdict
-from .run import Run
+from .messages import EventLike, Json, Usage, Verdict
 from .waiting import wait_at_most
+
+log = logging.getLogger("digd")
 
 MAX_MAIL = 64  # events that wait for one agent; the oldest is dropped first
 MAX_TEXT_CHARACTERS = 16384  # of a text in a payload
@@ -25,10 +27,16 @@ NOTE = "Note from the monitor of this run: "
 
 
 class InputEvent(NamedTuple):
-    """An event for an agent, and the text that the monitor adds to it."""
+    """An event for an agent, and the text that the monitor adds to it.
+
+    verdict: the verdict with the text. It is reported as applied when the agent has received the text.
+    fyi: a notice, which a reroute of the inputs leaves out.
+    """
 
     event: str
-    note: str | None = None
+    text: str | None = None
+    verdict: Verdict | None = None
+    fyi: bool = False
 
 
 class GivenBack(Exception):
@@ -36,6 +44,7 @@ class GivenBack(Exception):
 
     def __init__(self, event: str, text: str) -> None:
         super().__init__(text)
+        self.event = event
         self.input = InputEvent(event, text)
 
 
@@ -53,7 +62,7 @@ class Mail:
     """Events that wait for agents that are not being called: interventions, and the inputs of failed calls."""
 
     def __init__(self) -> None:
-        self.dropped = 0
+        self.dropped = 0  # the first one is logged
         self._events_by_agent: defaultdict[str, deque[InputEvent]] = defaultdict(deque)
         self._woken: dict[str, None] = {}  # agents to be called for their mail, in the order of its arrival
         self._woken_event = asyncio.Event()
@@ -64,10 +73,19 @@ class Mail:
         queued.append(given)
         if len(queued) > MAX_MAIL:
             queued.popleft()
-            self.dropped += 1
+            self._count_dropped(agent)
         if wakes:
             self._woken[agent] = None
             self._woken_event.set()
+
+    def _count_dropped(self, agent: str) -> None:
+        self.dropped += 1
+        if self.dropped == 1:
+            log.warning(
+                "digd: more than %d events wait for agent %r, which is not called; the oldest are dropped",
+                MAX_MAIL,
+                agent,
+            )
 
     def take(self, agent: str) -> list[InputEvent]:
         """Removes and returns the agent's mail."""
@@ -90,30 +108,47 @@ class Mail:
         return agent
 
 
-class Line:
-    """One agent at a time, in consecutive activations."""
+class Reporter(Protocol):
+    """The methods of a run, or of an adapter's feed of it, that a line needs."""
 
-    def __init__(self, run: Run, mail: Mail) -> None:
-        self.run = run
+    def activation(self, agent: str, inputs: Iterable[EventLike]) -> Activation: ...
+
+    def applied(self, event: str, verdict: Verdict, *, as_is: str | None = None) -> None: ...
+
+
+class Line:
+    """One agent at a time, in consecutive activations. One ends when answers have arrived; the next has them as inputs.
+
+    run: creates the activations. mail: the events that wait for agents.
+    """
+
+    def __init__(self, run: Reporter, mail: Mail) -> None:
+        self._reporter = run
         self.mail = mail
         self.activation: Activation | None = None
         self.agent = ""  # the agent that acts, or acted last
-        self.notes: list[str] = []  # the monitor's texts for the open activation
         self._used = Usage()  # before the next activation begins
-        self._next_inputs: dict[str, str | None] = {}  # inputs of the next activation, with their notes
+        self._next_inputs: dict[str, InputEvent] = {}  # inputs of the next activation
+        self._notes: list[InputEvent] = []  # inputs of the open activation with the monitor's text
+        self._unread: list[InputEvent] = []  # the notes that the agent has not received yet
+        self._fyi_inputs: set[str] = set()
 
-    def add_input(self, event: str, note: str | None = None) -> None:
+    def add_input(self, input: InputEvent) -> None:
         """Adds an input to the next activation."""
-        self._next_inputs[event] = note or self._next_inputs.get(event)
+        known = self._next_inputs.get(input.event)
+        self._next_inputs[input.event] = input if known is None or input.text else known
+        if input.fyi:
+            self._fyi_inputs.add(input.event)
 
     async def begin(self, agent: str) -> Activation:
         """Returns the open activation. If none is open, begins one with the added inputs and the agent's mail."""
         if self.activation is None:
             self.agent = agent
-            for event, note in self.mail.take(agent):
-                self.add_input(event, note)
-            self.notes = [note for note in self._next_inputs.values() if note]
-            self.activation = self.run.activation(agent, self._next_inputs)
+            for input in self.mail.take(agent):
+                self.add_input(input)
+            self._notes = [input for input in self._next_inputs.values() if input.text]
+            self._unread = list(self._notes)
+            self.activation = self._reporter.activation(agent, self._next_inputs)
             self._next_inputs = {}
             self.activation.add_usage(self._used)
             self._used = Usage()
@@ -132,13 +167,32 @@ class Line:
         """Whether the next activation has inputs."""
         return bool(self._next_inputs)
 
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The inputs of the open activation, without notices."""
+        return () if self.activation is None else tuple(e for e in self.activation.inputs if e not in self._fyi_inputs)
+
+    @property
+    def notes(self) -> list[str]:
+        """The monitor's texts for the open activation."""
+        return [input.text for input in self._notes if input.text]
+
+    def read_notes(self) -> list[str]:
+        """Returns the notes for an agent that receives them now, and reports their verdicts as applied."""
+        unread, self._unread = self._unread, []
+        for input in unread:
+            if input.verdict is not None:
+                self._reporter.applied(input.event, input.verdict)
+        return self.notes
+
     async def advance(self) -> None:
         """If answers have arrived, ends the activation and begins one that has them as inputs."""
         if self.activation is not None and self._next_inputs:
-            notes = self.notes
+            notes, unread = self._notes, self._unread
+            self._unread = []
             await self.end()
             await self.begin(self.agent)
-            self.notes = notes + self.notes
+            self._notes, self._unread = notes + self._notes, unread + self._unread
 
     async def emit(
         self,
@@ -146,43 +200,61 @@ class Line:
         payload: Json,
         kind: str | None = None,
         *,
+        id: str | None = None,
         fyi: bool = False,
         submit: bool = False,
     ) -> Verdict:
         """An output while the activation stays open."""
         assert self.activation is not None
-        return await self.activation.emit(recipients, payload, kind=kind, fyi=fyi, submit=submit)
+        return await self.activation.emit(recipients, payload, kind=kind, id=id, fyi=fyi, submit=submit)
 
-    def can_reroute_inputs(self) -> bool:
-        """Whether an activation with inputs is open."""
-        return self.activation is not None and bool(self.activation.inputs)
+    async def end_with(
+        self, recipients: Iterable[str], payload: Json, kind: str, *, submit: bool = False, fyi: bool = False
+    ) -> Verdict:
+        """Ends the activation with an output."""
+        activation = self.activation
+        assert activation is not None
+        event = activation.output(recipients, payload, kind=kind, submit=submit, fyi=fyi)
+        await self.end()
+        return activation.verdict(event)
 
     async def reroute_inputs(self, agents: Iterable[str]) -> tuple[Verdict, ...]:
-        """Ends the activation by rerouting all its inputs to other agents."""
-        assert self.activation is not None
-        to = tuple(agents)
-        for event in self.activation.inputs:
-            self.activation.reroute(event, to)
+        """Ends the activation by rerouting its inputs to other agents."""
         activation = self.activation
+        assert activation is not None
+        to = tuple(agents)
+        for event in self.inputs:
+            activation.reroute(event, to)
         await self.end()
         return activation.verdicts
 
-    async def end(self) -> tuple[Verdict, ...]:
-        """Ends the activation, if one is open."""
-        activation, self.activation, self.notes = self.activation, None, []
+    async def end(self, reaction: str = "consume") -> None:
+        """Ends the activation, if one is open. `wait` and `discard` are reactions to all inputs."""
+        activation = self._close()
         if activation is None:
-            return ()
-        return await activation.end()
+            return
+        if reaction != "consume":
+            for event in activation.inputs:
+                {"wait": activation.wait, "discard": activation.discard}[reaction](event)
+        await activation.end()
 
-    async def fail(self, error: BaseException) -> None:
+    async def fail(self, error: BaseException | str) -> None:
         """Ends the activation as failed. Its inputs stay pending and are inputs of the next activation."""
-        activation, self.activation, self.notes = self.activation, None, []
+        activation = self._close()
         if activation is not None:
-            await activation.end(error_text(error))
-            self._next_inputs = {**dict.fromkeys(activation.inputs), **self._next_inputs}
+            await activation.end(error if isinstance(error, str) else error_text(error))
+            self._next_inputs = {**{event: InputEvent(event) for event in activation.inputs}, **self._next_inputs}
 
-    def mail_unused_inputs(self, agent: str, note: Callable[[str], str | None]) -> None:
-        """Moves the inputs that no activation took into the agent's mail, each with a note."""
-        for event, text in self._next_inputs.items():
-            self.mail.put(agent, InputEvent(event, text or note(event)))
+    def mail_unused_inputs(self, agent: str, text: str) -> None:
+        """Moves the inputs that no activation took into the agent's mail. The text is for those without one."""
+        for input in self._next_inputs.values():
+            self.mail.put(agent, InputEvent(input.event, input.text or text))
         self._next_inputs = {}
+
+    def _close(self) -> Activation | None:
+        activation, self.activation = self.activation, None
+        unread, self._unread, self._notes = self._unread, [], []
+        for input in unread:
+            if input.verdict is not None:
+                self._reporter.applied(input.event, input.verdict, as_is="no model was called")
+        return activation

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -12,9 +11,10 @@ from typing import Any
 from autogen_core import AgentId, ClosureAgent, RoutedAgent
 from autogen_core._closure_agent import get_handled_types_from_closure
 
+from ..adapter import short_name
+
 DEFAULT_KEY = "default"
 DIRECT = ":digd"  # a topic of the agent's type plus this suffix, with its key as source, reaches that agent alone
-MAX_NAME_BYTES = 256
 FRAMEWORK = {"autogen_core", "autogen_agentchat", "autogen_ext"}
 SENDING = {"send_message", "publish_message"}
 
@@ -22,15 +22,6 @@ SENDING = {"send_message", "publish_message"}
 def name_of(agent: AgentId) -> str:
     """An agent's name for digd: its type, and its key unless that is the default."""
     return short_name(agent.type if agent.key == DEFAULT_KEY else str(agent))
-
-
-def short_name(name: str) -> str:
-    """The name, shortened to the protocol's limit. A program's keys may be long."""
-    encoded = name.encode("utf-8", "replace")
-    if len(encoded) <= MAX_NAME_BYTES:
-        return name
-    digest = hashlib.sha256(encoded).hexdigest()[:16]
-    return encoded[:MAX_NAME_BYTES - 20].decode("utf-8", "ignore") + "..." + digest
 
 
 def id_of(name: str) -> AgentId:

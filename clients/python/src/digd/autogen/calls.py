@@ -76,8 +76,8 @@ class Calls:
         caller = self.callers.get(ctx.message_id)
         call = HandlerCall(self, name, message, ctx.message_id, event, runtime.line(), caller)
         for waiting_event in self._waiting_inputs.pop(name, []):
-            call.line.add_input(waiting_event)
-        call.line.add_input(event, self.notes.get(event))
+            call.line.add_input(InputEvent(waiting_event))
+        call.line.add_input(InputEvent(event, self.notes.get(event)))
         self._last_messages[name] = message
         if ctx.is_rpc:
             self.requests[ctx.message_id] = call
@@ -130,7 +130,7 @@ class Calls:
             text_before = quoted(text_of(self._last_messages.get(call.agent, "")))
             await line.fail(error)
             note = f"An earlier message to you is still unanswered: {text_before}"
-            line.mail_unused_inputs(call.agent, lambda event: note)
+            line.mail_unused_inputs(call.agent, note)
             return
         to = [call.caller.agent] if call.caller is not None else []
         with self._runtime.holding():
@@ -142,8 +142,8 @@ class Calls:
         """Makes the returned messages inputs of the next activation, and their texts its notes."""
         self._store_waiting_inputs(call.agent, call.line)
         await call.line.end()
-        for event, note in call.returned:
-            call.line.add_input(event, note)
+        for input in call.returned:
+            call.line.add_input(input)
         call.returned, call.has_output = [], False
 
     async def _respond(self, call: HandlerCall, response: Any, ctx: MessageContext) -> Any:

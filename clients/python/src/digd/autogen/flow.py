@@ -13,7 +13,7 @@ from typing import Any
 from autogen_core import DropMessage, MessageContext
 
 from ..cancellation import Cancellable, cancelled_text
-from ..line import Line
+from ..line import Line, Mail
 from ..messages import Intervention, Json, Outcome, Verdict
 from ..run import Run
 from .tokens import CallToken
@@ -156,7 +156,11 @@ class RunState:
 
 
 class AgentLine(Line):
-    """An agent's line of work that can end with a notice, or with an error, and that digd can cancel."""
+    """An agent's line of work that can end with an error, and that digd can cancel."""
+
+    def __init__(self, run: Run, mail: Mail) -> None:
+        super().__init__(run, mail)
+        self.run = run
 
     work: Cancellable[Any] | None = None
     was_cancelled = False  # digd ended the work of the last call
@@ -177,15 +181,6 @@ class AgentLine(Line):
         """Ends the work of the open activation if the intervention names it."""
         if self.work is not None and self.activation is not None and self.activation.id in intervention.activations:
             self.work.cancel(cancelled_text(self.agent, intervention))
-
-    async def end_with(self, recipients: Iterable[str], payload: Json, kind: str, *, submit: bool = False,
-                       fyi: bool = False) -> Verdict:
-        """Ends the activation with one output."""
-        activation = self.activation
-        assert activation is not None
-        event = activation.output(recipients, payload, kind=kind, submit=submit, fyi=fyi)
-        await self.end()
-        return activation.verdict(event)
 
     async def end_failed(self, error: BaseException, payload: Json, recipients: Iterable[str] = ()) -> str:
         """Ends the activation as failed, then consumes its inputs in another one with the error as the only output.

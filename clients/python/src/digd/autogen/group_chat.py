@@ -221,7 +221,7 @@ class Chats:
             chat.forwarders = set()
         else:
             chat.forwarders.add(line.agent)
-            if chat.forwarders >= set(speakers) and line.can_reroute_inputs():
+            if chat.forwarders >= set(speakers) and line.inputs:
                 return await line.reroute_inputs(speakers)
         return (await line.end_with(speakers, text_payload(utterance.text), "handoff"),)
 
@@ -297,8 +297,8 @@ class Chats:
             return await agent.on_message(message, ctx)
         speaker = name_of_speaker(agent.id.type)
         line = self._runtime.line()
-        for event, note in chat.inputs.pop(speaker, []):
-            line.add_input(event, note)
+        for input in chat.inputs.pop(speaker, []):
+            line.add_input(input)
         await line.begin(speaker)
         for note in line.notes if reads_text(agent) else ():
             await agent.on_message(text_before_turn(note), ctx)
@@ -363,7 +363,7 @@ class Chats:
                 if again is None or chat is None:
                     break
                 chat.extra_inputs = [InputEvent(again.event)]
-                task = TextMessage(content=NOTE + (again.note or ""), source="digd")
+                task = TextMessage(content=NOTE + (again.text or ""), source="digd")
             ran_once = len(messages) == len(item.messages)
             yield item if ran_once else TaskResult(messages=messages, stop_reason=item.stop_reason)
         except BaseException as error:
@@ -383,8 +383,8 @@ class Chats:
             await line.end()
         inputs_by_speaker, chat.inputs = chat.inputs, {}
         for speaker, inputs in inputs_by_speaker.items():
-            for event, _ in inputs:
-                await consume_without_call(self._runtime.digd_run, speaker, event)
+            for input in inputs:
+                await consume_without_call(self._runtime.digd_run, speaker, input.event)
         chat.task_text, chat.extra_inputs, chat.has_failed = None, [], True
         await self._runtime.chat_ended(chat.id)
         self._runtime.state.outcome = "failure" if isinstance(error, Exception) else "aborted"
@@ -408,7 +408,7 @@ class Chats:
             verdict = await line.end_with([caller.agent], text_payload(pending[-1].text), "answer")
             follows = verdict.action != "reroute"
             self._runtime.digd_run.applied(verdict.event, verdict, as_is=None if follows else "the team has stopped")
-            caller.add_input(verdict.event, verdict.inject if follows else None)
+            caller.add_input(InputEvent(verdict.event, verdict.inject if follows else None))
 
     async def _on_finished(self, chat: Chat, result: TaskResult) -> InputEvent | None:
         """Handles the end of a chat. Returns the input with which it has to continue, if it has to."""
@@ -441,10 +441,10 @@ class Chats:
         await utterance.line.begin(utterance.line.agent)
         verdict = await utterance.line.end_with([person], text_payload(utterance.text), "handoff")
         line = self._runtime.line()
-        line.add_input(verdict.event)
+        line.add_input(InputEvent(verdict.event))
         await line.begin(person)
         await line.end()  # consumed at once: nothing may be pending while the chat waits for the person
-        line.add_input(verdict.event)
+        line.add_input(InputEvent(verdict.event))
         await line.begin(person)
         chat.person_turn = (person, line)
 

@@ -250,8 +250,8 @@ class Runtime(SingleThreadedAgentRuntime):
         judged = self.calls.apply_verdict(call, message, verdict)
         if isinstance(judged, InputEvent):
             assert call is not None
-            call.line.add_input(judged.event)  # the handler may catch the exception and continue
-            raise GivenBack(judged.event, judged.note or "")
+            call.line.add_input(InputEvent(judged.event))  # the handler may catch the exception and continue
+            raise GivenBack(judged.event, judged.text or "")
         if verdict.action == "reroute" and not verdict.recipients:
             raise Cancelled(verdict.inject or UNDELIVERED_TEXT)
         if verdict.action == "reroute" and not judged.as_is:
@@ -288,7 +288,7 @@ class Runtime(SingleThreadedAgentRuntime):
             if call is not None:
                 call.requests.discard(message_id)
                 for response_event in answered:
-                    call.line.add_input(response_event)
+                    call.line.add_input(InputEvent(response_event))
 
     async def publish_message(self, message: Any, topic_id: TopicId, *, sender: AgentId | None = None,
                               cancellation_token: CancellationToken | None = None,
@@ -374,7 +374,7 @@ class Runtime(SingleThreadedAgentRuntime):
         await line.advance()
         is_forwarded = call.is_forwarding(message)
         forwarders = self._forwarders_by_message.get(call.message_id, frozenset()) | {call.agent}
-        if is_forwarded and len(to) == 1 and to[0] in forwarders and line.can_reroute_inputs():
+        if is_forwarded and len(to) == 1 and to[0] in forwarders and line.inputs:
             verdict = (await line.reroute_inputs(to))[0]
         else:
             call.has_output = not is_forwarded

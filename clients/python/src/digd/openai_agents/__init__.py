@@ -5,7 +5,7 @@
             result = await Runner.run(triage, "My invoice is wrong.")
 """
 
-from .notes import GivenBack
+from ..line import GivenBack
 from .team import Handed, Team, attach
 
 __all__ = ["GivenBack", "Handed", "Team", "attach"]

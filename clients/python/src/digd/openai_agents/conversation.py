@@ -14,10 +14,10 @@ from agents.tool import default_tool_error_function
 from agents.tool_context import ToolContext
 
 from ..cancellation import GIVEN_BACK_TEXT, UNDELIVERED_TEXT, Cancellable, Cancelled, cancelled_text
-from ..line import quoted
+from ..line import GivenBack, InputEvent, quoted
 from ..messages import Intervention, Json, Verdict
 from ..usage import model_call
-from .notes import InputEvent, GivenBack, HandoffGivenBack, name_of, note_item, payload, text_of
+from .notes import HandoffGivenBack, name_of, note_item, payload, text_of
 from .steps import State, Steps
 from .turns import Turns, input_from_verdict, has_no_arguments, is_rerouted
 
@@ -211,8 +211,8 @@ class Conversation(RunHooks[Any]):
         """Ends the failed requests as failed: the agent answers without them. They become mail of their recipients."""
         for request in self.take_failed_requests():
             text = f"An earlier request to you is still unanswered: {quoted(request._request_text)}"
-            for event in await request.turns.fail(request.error_text):
-                self.steps.mail.put(request.turns.agent, InputEvent(event, text))
+            await request.turns.fail(request.error_text)
+            request.turns.mail_unused_inputs(request.turns.agent, text)
 
     def paused_below(self) -> Iterator[Conversation]:
         """The runs below this one that wait for an approval, at any depth."""
@@ -299,7 +299,7 @@ class Conversation(RunHooks[Any]):
         if caller is None or caller.state != "running":
             await self.turns.settle()  # no caller waits for the answer
             return None
-        verdict = await self.turns.end_with_output([caller.turns.agent], self.output, "answer")
+        verdict = await self.turns.end_with([caller.turns.agent], self.output, "answer")
         if is_rerouted(verdict) and not self.is_stream:
             return verdict
         if is_rerouted(verdict):
@@ -353,10 +353,10 @@ class Conversation(RunHooks[Any]):
         await self.turns.advance()
         is_empty = not self._has_worked and has_no_arguments(self._handoff_arguments)
         if is_empty and to_agent in self._task_holders and self.turns.inputs:
-            verdicts = await self.turns.reroute_inputs(to_agent)
+            verdicts = await self.turns.reroute_inputs([to_agent])
         else:
             text = self._request_text if has_no_arguments(self._handoff_arguments) else self._handoff_arguments
-            verdicts = (await self.turns.end_with_output([to_agent], payload(text), "handoff"),)
+            verdicts = (await self.turns.end_with([to_agent], payload(text), "handoff"),)
         self._task_holders = self._task_holders | {to_agent} if is_empty else {to_agent}
         self._has_worked, self._handoff_arguments = False, ""
         self.turns.agent = to_agent  # set here: the run may end before that agent begins

@@ -3,38 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
-from dataclasses import dataclass
 from typing import Any
 
 from agents import AgentBase, AgentsException, TResponseInputItem
 from pydantic import BaseModel
 
-from ..line import MAX_MAIL, MAX_TEXT_CHARACTERS, NOTE
-from ..messages import Json, Verdict
-
-MAX_NAME_BYTES = 256
-
-
-@dataclass(frozen=True)
-class InputEvent:
-    """An event for an agent, and the monitor's text on it.
-
-    verdict: the verdict with the text. It is reported as applied when a model has received the text.
-    """
-
-    event: str
-    text: str | None = None
-    verdict: Verdict | None = None
-    fyi: bool = False
-
-
-class GivenBack(Exception):
-    """Raised in a tool whose request the monitor gave back to its author. The text gives the reason."""
-
-    def __init__(self, event: str, text: str) -> None:
-        super().__init__(text)
-        self.event = event
+from ..adapter import short_name
+from ..line import MAX_TEXT_CHARACTERS, NOTE
+from ..messages import Json
 
 
 class HandoffGivenBack(AgentsException):
@@ -46,25 +22,9 @@ class HandoffGivenBack(AgentsException):
         self.text = text
 
 
-class Mail:
-    """Events that wait for agents that are not running."""
-
-    def __init__(self) -> None:
-        self._waiting: defaultdict[str, deque[InputEvent]] = defaultdict(lambda: deque(maxlen=MAX_MAIL))
-
-    def put(self, agent: str, given: InputEvent) -> None:
-        self._waiting[agent].append(given)
-
-    def take(self, agent: str) -> list[InputEvent]:
-        return list(self._waiting.pop(agent, ()))
-
-    def holds(self, agent: str) -> bool:
-        return agent in self._waiting
-
-
 def name_of(agent: AgentBase[Any]) -> str:
-    """The name of an agent for the daemon, which takes 1 to 256 bytes."""
-    return str(agent.name or "agent").encode("utf-8", "replace")[:MAX_NAME_BYTES].decode("utf-8", "ignore")
+    """The name of an agent for the daemon."""
+    return short_name(str(agent.name or "agent"))
 
 
 def note_item(text: str) -> TResponseInputItem:

@@ -12,10 +12,10 @@ import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from ..line import InputEvent, Mail
 from ..messages import Intervention, Json, Outcome
 from ..session import log
 from .feed import Feed, run_to_first_wait
-from .notes import InputEvent, Mail
 from .turns import Turns
 
 State = Literal["running", "paused", "answered", "failed"]
@@ -99,7 +99,7 @@ class Steps(Generic[S]):
             if step.state == "failed":
                 await step.turns.end()
                 continue
-            verdict = await step.turns.end_with_output([agent], step.output, "answer", fyi=True)
+            verdict = await step.turns.end_with([agent], step.output, "answer", fyi=True)
             conversation.turns.add_input(InputEvent(verdict.event, fyi=True))
 
     def cancel(self, intervention: Intervention) -> bool:
@@ -187,7 +187,7 @@ class Steps(Generic[S]):
                 run_to_first_wait(step.turns.settle(("wait" if last is None else "discard") if is_open else "consume"))
         if last is not None:
             run_to_first_wait(last.turns.take_rest())
-            run_to_first_wait(last.turns.end_with_output((), last.output, "answer", submit=True))
+            run_to_first_wait(last.turns.end_with((), last.output, "answer", submit=True))
         elif any(step.state == "running" for step in steps):
             return "aborted"
         return "success" if steps and not any(step.is_unanswered for step in steps) else None

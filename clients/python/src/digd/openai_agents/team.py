@@ -19,12 +19,13 @@ from agents.run_config import DEFAULT_MAX_TURNS
 from .. import sync
 from ..activation import error_text
 from ..cancellation import UNDELIVERED_TEXT, Cancelled
+from ..line import InputEvent
 from ..messages import Intervention, Verdict, event_id
 from ..run import Run
 from ..waiting import wait_at_most
 from .conversation import DECLARED_ENDS, Conversation, current
 from .feed import Feed
-from .notes import InputEvent, HandoffGivenBack, name_of, note_item, payload
+from .notes import HandoffGivenBack, name_of, note_item, payload
 from .runner import Watcher, WatchingRunner, attached
 from .steps import Steps
 from .turns import is_rerouted
@@ -262,7 +263,7 @@ class Team:
         verdict: Verdict | None
         if to:
             await conversation.fail_requests()
-            verdict = await turns.end_with_output(to, conversation.output, "work")
+            verdict = await turns.end_with(to, conversation.output, "work")
         elif conversation.caller is not None:
             await conversation.fail_requests()
             verdict = await conversation.answer_caller()
@@ -276,7 +277,7 @@ class Team:
                                                 result), None
         elif final or conversation.has_open_requests:
             await conversation.fail_requests()
-            verdict = await turns.end_with_output((), conversation.output, "answer", submit=True)
+            verdict = await turns.end_with((), conversation.output, "answer", submit=True)
         else:
             return None, None  # the program's next move decides whether this is the answer (steps.py)
         if verdict is not None and is_rerouted(verdict):
@@ -343,8 +344,7 @@ class Team:
                           error: AgentsException, is_last: bool) -> NextRound | None:
         acting = self._agents_by_name.get(conversation.turns.agent, agent)
         conversation.is_unanswered, conversation.is_declared_end = True, False
-        for event in await conversation.turns.fail(error):
-            conversation.turns.add_input(InputEvent(event))
+        await conversation.turns.fail(error)
         if is_last or isinstance(items, RunState):
             return None
         data = getattr(error, "run_data", None)
