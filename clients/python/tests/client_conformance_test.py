@@ -153,13 +153,18 @@ def check_ticket(ticket, line, expected, refused):
         assert {v.as_is for v in ticket.verdicts} == {f"error:{refused[session, seq]}"}
 
 
+def with_texts(value):
+    """The frame as a daemon sends it: in the vectors, `true` stands for the monitor's texts."""
+    if isinstance(value, dict):
+        return {k: "a text" if k == "inject" and v else with_texts(v) for k, v in value.items()}
+    return [with_texts(v) for v in value] if isinstance(value, list) else value
+
+
 def answer(conversation, frames, session):
     """Sends the client the frames for its session."""
     for frame in frames:
         if frame.get("session", session) == session:
-            conversation.receive(
-                json.dumps({k: "a text" if k == "inject" else v for k, v in frame.items()}).encode(), 0.0
-            )
+            conversation.receive(json.dumps(with_texts(frame)).encode(), 0.0)
 
 
 @pytest.mark.parametrize("path", TRACES, ids=NAMES)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
-from .messages import Event, EventLike, Json, Reaction, Usage, Verdict, event_id
+from .messages import Event, EventLike, Json, Reaction, Usage, Verdict, event_id, transmitted
 
 
 class Reporter(Protocol):
@@ -98,7 +98,7 @@ class ActivationRecord:
 
     def verdict(self, event: EventLike) -> Verdict:
         """The verdict on an output or a rerouted input, once the activation has ended."""
-        target_id = event_id(event)
+        target_id = transmitted(event_id(event))
         for verdict in self.verdicts:
             if verdict.event == target_id:
                 return verdict

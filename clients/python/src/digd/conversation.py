@@ -23,6 +23,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from .fields import (
+    number,
+    objects,
+    optional_object,
+    optional_objects,
+    optional_text,
+    optional_whole,
+    parsed,
+    text,
+    whole,
+)
 from .holds import Hold, decided, timed_out
 from .messages import Blocked, Detection, Intervention, Json, Message, Verdict, delivery_message
 from .window import QueuedMessage, Window
@@ -110,6 +121,7 @@ class Conversation:
         self.moved_to: str | None = None  # the address of the daemon that has the run; the driver connects there
         self._moves = 0
         self.last_error: Mapping[str, Json] | None = None
+        self.last_unreadable: str | None = None  # why the last unreadable frame was refused
         self._missed_deadlines = 0
         self._connect_deadline: float | None = None
         self.passes_holds = False  # the caller keeps held events; their verdicts do not wait for a decision
@@ -227,6 +239,7 @@ class Conversation:
             self.phase, self.close_reason = Phase.CLOSED, reason
         for ticket in (*self._pending, *self._fail_closed, *self._held):
             self._settle(ticket, tuple(b.as_is(self.close_reason) for b in ticket.blocked))
+        self.window.discard()
 
     # ---- time
 
@@ -269,78 +282,92 @@ class Conversation:
 
     def receive(self, frame: bytes, now: float) -> None:
         """Handles a frame. Unknown types are ignored: a newer daemon may send more of them."""
+        if self.phase is Phase.CLOSED:
+            return  # a welcome that was under way must not open it again
         try:
-            message = json.loads(frame)
-            handle = self._handlers.get(message["type"])
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-            self._count_error("unreadable")
+            message = parsed(frame)
+        except (ValueError, RecursionError) as error:
+            self._refuse_frame("frame", error)
             return
         self._missed_deadlines = 0
+        handle = self._handlers.get(message["type"])
         if handle is not None:
             try:
                 handle(self, message, now)
-            except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
-                self._count_error("unreadable")
+            except (TypeError, KeyError, ValueError, AttributeError, OverflowError) as error:
+                self._refuse_frame(message["type"], error)
             self._update_added_time(now)
 
+    def _refuse_frame(self, type: str, error: Exception) -> None:
+        """Counts a frame that the protocol does not allow. It changes nothing, so its events meet their deadline."""
+        self._count_error("unreadable")
+        self.last_unreadable = f"{type}: {error}"
+
     def _on_welcome(self, message: Mapping[str, Json], now: float) -> None:
-        limits = message.get("limits") or {}
-        self.message_bytes = int(limits.get("message_bytes", self.message_bytes))
-        self.deadline_s = float(message["verdict_deadline_ms"]) / 1000
+        limits = optional_object(message, "limits") or {}
+        deadline_s, acked_seq = number(message, "verdict_deadline_ms") / 1000, whole(message, "acked_seq")
+        credits, message_bytes = whole(message, "credits"), optional_whole(limits, "message_bytes")
+        optional_text(message, "mode")
+        self.message_bytes = self.message_bytes if message_bytes is None else message_bytes
+        self.deadline_s = deadline_s
         self.welcome = message
         self._moves = 0
         self.phase = Phase.UP
         if self.first_seq is None:
-            self.first_seq = int(message["acked_seq"]) + 1
-        acked_seq = int(message["acked_seq"])
+            self.first_seq = acked_seq + 1
+        for ticket in self._pending:  # a shorter deadline holds for them too, so they stay in the order of deadlines
+            ticket.deadline = min(ticket.deadline, now + deadline_s)
         if acked_seq < self.window.acked:  # the daemon lost its data: numbering starts again
             self._sent_tickets.clear()
             self._unanswered.clear()
         # The daemon sends the answers up to `acked_seq` again. `take_frames` adds the tickets of later messages.
         self._sent_tickets = {seq: ticket for seq, ticket in self._sent_tickets.items() if seq <= acked_seq}
-        self.window.resume(acked_seq, max(1, int(message["credits"])), 16 * self.message_bytes)
+        self.window.resume(acked_seq, max(1, credits), 16 * self.message_bytes)
 
     def _on_verdicts(self, message: Mapping[str, Json], now: float) -> None:
-        seq = int(message["seq"])
-        self._unanswered.pop(seq, None)
-        if seq > self._counted_seq:
-            self._counted_seq = seq
-            self._count_unhealed(message["verdicts"])
+        seq, frames = whole(message, "seq"), objects(message, "verdicts")
         ticket = self._sent_tickets.get(seq)
-        if ticket is None:
-            self.counters.second_verdicts += 1
-            return
-        blocked = {b.event: b for b in ticket.blocked}
+        blocked = {b.event: b for b in ticket.blocked} if ticket is not None else {}
         judged: dict[str, Verdict] = {}
-        for frame in message["verdicts"]:
-            held = blocked.get(frame["event"])
+        holds: dict[str, Hold] = {}
+        for frame in frames:
+            held = blocked.get(text(frame, "event"))
             if held is None or held.event in judged:
                 continue
             verdict = judged[held.event] = held.judged(frame)
-            if frame["action"] != "hold":
+            if verdict.action != "hold":
                 continue
+            passed = held.passed(verdict, frame)
             if self.passes_holds:
-                judged[held.event] = held.passed(verdict, frame)
+                judged[held.event] = passed
             else:
                 # The daemon ends the hold; its own clock may be a little behind.
-                deadline = now + float(frame["hold_ms"]) / 1000 + self.deadline_s
-                ticket.holds[held.event] = Hold(str(frame["hold"]), verdict, frame.get("on_timeout"), deadline)
+                deadline = now + number(frame, "hold_ms") / 1000 + self.deadline_s
+                holds[held.event] = Hold(passed.hold or "", verdict, passed.on_timeout, deadline)
+        unhealed = self._unhealed_in(frames) if seq > self._counted_seq else []
+        # The frame is readable. Only now it changes something.
+        self._unanswered.pop(seq, None)
+        self._counted_seq = max(self._counted_seq, seq)
+        for rule in unhealed:
+            count(self.unhealed, rule)
+        if ticket is None:
+            self.counters.second_verdicts += 1
+            return
         for event, held in blocked.items():
             judged.setdefault(event, held.as_is("error:no_verdict"))
-        if not ticket.holds:
+        if not holds:
             self._settle(ticket, tuple(judged.values()))
             return
-        ticket.judged = judged
+        ticket.judged, ticket.holds = judged, holds
         ticket.deadline = min(h.deadline for h in ticket.holds.values())
         self._pending.pop(ticket, None)
         self._fail_closed.pop(ticket, None)
         self._held[ticket] = None
 
-    def _count_unhealed(self, verdicts: Iterable[Mapping[str, Json]]) -> None:
-        """Counts the detections that the daemon did not heal only because of the mode."""
-        for detection in (Detection.of(d) for v in verdicts for d in v.get("detections") or ()):
-            if detection.cause == "mode" and detection.healing is not None:
-                count(self.unhealed, detection.rule)
+    def _unhealed_in(self, verdicts: Iterable[Mapping[str, Json]]) -> list[str]:
+        """The rules of the detections that the daemon did not heal only because of the mode."""
+        detections = [Detection.of(d) for v in verdicts for d in optional_objects(v, "detections")]
+        return [d.rule for d in detections if d.cause == "mode" and d.healing is not None]
 
     def _on_intervention(self, message: Mapping[str, Json], now: float) -> None:
         intervention = Intervention.of(message)
@@ -370,15 +397,15 @@ class Conversation:
         self.answer(intervention.id, "unsupported", reason, now)
 
     def _on_ack(self, message: Mapping[str, Json], now: float) -> None:
-        self.window.ack(int(message["seq"]))
+        self.window.ack(whole(message, "seq"))
 
     def _on_error(self, message: Mapping[str, Json], now: float) -> None:
-        code = str(message.get("code"))
+        code, seq = text(message, "code"), optional_whole(message, "seq") or 0
         self._count_error(code)
         self.last_error = message
         if code == "moved" and self._moves < MAX_MOVES:
             self._moves += 1
-            self.moved_to = str(message.get("to"))
+            self.moved_to = optional_text(message, "to") or ""
             self.wants_reconnect = True
             return
         if message.get("fatal"):
@@ -387,7 +414,6 @@ class Conversation:
         if code == "bad_seq" or self.phase is not Phase.UP:
             self.wants_reconnect = True  # the next welcome names the acked seq, or the daemon refuses this client
             return
-        seq = int(message.get("seq") or 0)
         self._unanswered.pop(seq, None)
         ticket = self._sent_tickets.get(seq)
         if ticket is not None:
@@ -458,6 +484,8 @@ class Conversation:
 
     def _settle(self, ticket: Ticket, verdicts: tuple[Verdict, ...]) -> None:
         ticket.verdicts = verdicts
+        if ticket.queued is not None:
+            ticket.queued.ticket = None  # else the two, with the payload, would wait for a collection of cycles
         self._pending.pop(ticket, None)
         self._fail_closed.pop(ticket, None)
         self._held.pop(ticket, None)

@@ -9,7 +9,9 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Callable, Literal, Union
+from typing import Any, Callable, Literal, Union, cast, get_args
+
+from .fields import optional_integer, optional_object, optional_objects, optional_text, text, texts, whole
 
 Json = Any
 """A value to be encoded as JSON: a payload or metrics."""
@@ -18,6 +20,7 @@ Redact = Callable[[Json], Json]
 """Returns the part of a payload, an error text or metrics that may leave the process. If it raises, nothing leaves."""
 
 Action = Literal["deliver", "inject", "reroute", "hold"]
+ACTIONS: tuple[str, ...] = get_args(Action)
 Mode = Literal["off", "observe", "shadow", "enforce"]
 Outcome = Literal["success", "failure", "aborted"]
 Reaction = Union[Literal["consume", "wait", "discard"], tuple[str, ...]]
@@ -87,21 +90,21 @@ class Detection:
 
     @staticmethod
     def of(frame: Mapping[str, Json]) -> Detection:
-        """The detection in a frame of the daemon."""
+        """The detection in a frame of the daemon. Raises ValueError for a field of a wrong type, as the others do."""
         return Detection(
-            rule=str(frame.get("rule", "")),
-            severity=str(frame.get("severity", "")),
-            event=frame.get("event"),
-            agent=frame.get("agent"),
-            evidence=tuple(frame.get("evidence") or ()),
+            rule=optional_text(frame, "rule") or "",
+            severity=optional_text(frame, "severity") or "",
+            event=optional_text(frame, "event"),
+            agent=optional_text(frame, "agent"),
+            evidence=texts(frame, "evidence"),
             healed=bool(frame.get("healed")),
-            healing=frame.get("healing"),
-            cause=frame.get("cause"),
-            reason=str(frame.get("reason", "")),
-            session=frame.get("session"),
-            at=frame.get("at"),
-            ts=frame.get("ts"),
-            witness=frame.get("witness"),
+            healing=optional_text(frame, "healing"),
+            cause=optional_text(frame, "cause"),
+            reason=optional_text(frame, "reason") or "",
+            session=optional_text(frame, "session"),
+            at=optional_integer(frame, "at"),
+            ts=optional_integer(frame, "ts"),
+            witness=optional_object(frame, "witness"),
         )
 
 
@@ -152,13 +155,13 @@ class Intervention:
     def of(frame: Mapping[str, Json]) -> Intervention:
         """The intervention in a frame of the daemon."""
         return Intervention(
-            id=str(frame["id"]),
-            action=str(frame["action"]),
-            recipients=tuple(frame.get("recipients") or ()),
-            inject=frame.get("inject"),
-            event=frame.get("event"),
-            detections=tuple(Detection.of(d) for d in frame.get("detections") or ()),
-            activations=tuple(frame.get("activations") or ()),
+            id=text(frame, "id"),
+            action=text(frame, "action"),
+            recipients=texts(frame, "recipients"),
+            inject=optional_text(frame, "inject"),
+            event=optional_text(frame, "event"),
+            detections=tuple(Detection.of(d) for d in optional_objects(frame, "detections")),
+            activations=texts(frame, "activations"),
         )
 
 
@@ -190,22 +193,26 @@ class Blocked:
         return Verdict(self.event, "deliver", self.recipients, as_is=reason, submit=self.submit)
 
     def judged(self, frame: Mapping[str, Json]) -> Verdict:
-        action: Action = frame["action"]
-        named = frame.get("recipients")
+        """The verdict in a frame of the daemon."""
+        action = text(frame, "action")
+        if action not in ACTIONS:
+            raise ValueError(f"action: expected one of {', '.join(ACTIONS)}, got {action[:64]!r}")
+        named = texts(frame, "recipients") if frame.get("recipients") is not None else self.recipients
         return Verdict(
             self.event,
-            action,
-            tuple(named) if action == "reroute" and named is not None else self.recipients,
-            inject=frame.get("inject"),
-            detections=tuple(Detection.of(d) for d in frame.get("detections") or ()),
+            cast(Action, action),
+            named if action == "reroute" else self.recipients,
+            inject=optional_text(frame, "inject"),
+            detections=tuple(Detection.of(d) for d in optional_objects(frame, "detections")),
             submit=self.submit,
         )
 
     @staticmethod
     def passed(verdict: Verdict, frame: Mapping[str, Json]) -> Verdict:
         """A verdict `hold` for a caller that keeps the event itself."""
-        timeout = frame.get("on_timeout")
-        return dataclasses.replace(verdict, hold=str(frame["hold"]), hold_ms=int(frame["hold_ms"]), on_timeout=timeout)
+        timeout = optional_text(frame, "on_timeout")
+        hold, hold_ms = text(frame, "hold"), whole(frame, "hold_ms")
+        return dataclasses.replace(verdict, hold=hold, hold_ms=hold_ms, on_timeout=timeout)
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ CLOSED_AS_REPLACED, CLOSED_AS_FATAL = 4409, 4400  # close codes of docs/protocol
 MAX_MISSING_DAEMONS = 64
 _missing_daemons: set[str] = set()  # addresses without a daemon, each logged once
 _silent_until: dict[str, float] = {}  # by address: only one run waits for a daemon that accepts and never answers
+UNREADABLE = "unreadable"  # stands for all frames that cannot be read, among the codes of errors
 USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")
 
 
@@ -97,11 +98,18 @@ class Session:
             self._first_attempt_done.set()
         self._task = self._loop.create_task(self._keep_connected(before_hello), name=f"digd {self.target.run}")
 
+    @property
+    def is_loop_closed(self) -> bool:
+        """Whether the program closed the loop while this session was open on it."""
+        return self._task is not None and self._loop.is_closed()
+
     def enqueue(self, report: Message) -> Ticket:
         """Queues a message for sending. Never blocks."""
         if self._task is None and not self.conversation.closed:
             raise RuntimeError("the run is not open; use `async with` or call open()")
         ticket = self.conversation.enqueue(report, time.monotonic())
+        if not self.conversation.closed and self.is_loop_closed:
+            self.abandon("disconnected")
         if self.conversation.closed:
             self._settle_futures()  # not through the loop: it may not exist yet, or no longer
         else:
@@ -174,7 +182,10 @@ class Session:
             self._timer.cancel()
 
     def abandon(self, reason: str) -> None:
-        """Drops all references to the connection without closing it: it belongs to another process."""
+        """Drops all references to the connection without closing it.
+
+        It belongs to another process, or to a loop that was closed while the run was open.
+        """
         self._task, self._link, self._timer = None, None, None
         self._futures.clear()
         self.conversation.close(reason)
@@ -289,6 +300,7 @@ class Session:
                 self._connected()
             self._follow_move()
             self._handle_error()
+            self._log_unreadable()
             if self.conversation.wants_reconnect:
                 self.reconnect()
         self._schedule_pump()
@@ -342,6 +354,18 @@ class Session:
             "are only counted)"
         )
         log.warning("digd: %s: %s, field %s: %r", consequence, code, error.get("field"), error.get("message"))
+
+    def _log_unreadable(self) -> None:
+        """Logs, once, that the daemon sends what the protocol does not allow."""
+        reason, self.conversation.last_unreadable = self.conversation.last_unreadable, None
+        if reason is not None and UNREADABLE not in self._logged_errors:
+            self._logged_errors.add(UNREADABLE)
+            log.warning(
+                "digd: a frame of the daemon at %s cannot be read (%s); it is ignored, and its events are delivered "
+                "unchanged (later ones are only counted)",
+                self.target.address,
+                reason,
+            )
 
     def _is_used_id(self, error: Mapping[str, Json]) -> bool:
         """Whether the run's id belongs to an earlier run: the daemon refuses the hello or the first message."""

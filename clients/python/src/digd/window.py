@@ -108,6 +108,13 @@ class Window:
             taken.append(queued)
         return taken
 
+    def discard(self) -> None:
+        """Frees all messages: nothing is sent any more. They count as unreported, so they are never taken for acked."""
+        self.unreported += len(self)
+        self._sent.clear()
+        self._unsent.clear()
+        self.bytes = 0
+
     def _has_room(self, size: int) -> bool:
         return len(self) < max(1, self.credits - self.RESERVED_PLACES) and self.bytes + size <= self.max_bytes
 
