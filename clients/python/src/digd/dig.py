@@ -25,6 +25,7 @@ from typing import Any
 
 from . import sync
 from .adapter import resolve_mode
+from .forks import abandon_in_child
 from .messages import Event, Outcome, Reaction
 from .version import __version__
 
@@ -118,6 +119,7 @@ class Attachment:
             "rules": {**rules, **{r: {"window_ms": NEVER_MS, **rules.get(r, {})} for r in RULES_BY_TIME}},
         }
         self._lock = threading.RLock()
+        abandon_in_child(self)
         self._numbers = itertools.count(1)
         self._events: set[str] = set()
         self._activations: set[str] = set()
@@ -167,6 +169,11 @@ class Attachment:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close(error)
+
+    def abandon(self, reason: str) -> None:
+        """For a forked child, whose copy of the graph nobody watches. Another thread may hold the lock at the fork."""
+        self._lock = threading.RLock()
+        self._closed = True
 
     def _detach(self) -> None:
         self._closed = True

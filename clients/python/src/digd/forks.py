@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Abandonable(Protocol):
-    """The method of `digd.Run` that a forked child calls."""
+    """The method of `digd.Run`, and of an adapter, that a forked child calls."""
 
     def abandon(self, reason: str) -> None: ...
 

@@ -33,7 +33,11 @@ async def addresses_of(host: str, port: int) -> list[str]:
         if lookup is None:
             lookup = _lookups[host, port] = Future()
             lookup.set_running_or_notify_cancel()  # a caller that gives up does not cancel it for the others
-            threading.Thread(target=_look_up, args=(host, port, lookup), name="digd lookup", daemon=True).start()
+            try:
+                threading.Thread(target=_look_up, args=(host, port, lookup), name="digd lookup", daemon=True).start()
+            except RuntimeError as error:  # the process cannot start another thread now; the next attempt may
+                del _lookups[host, port]
+                raise OSError(f"no lookup of {host!r}: {error}") from None
     addresses: list[str] = await asyncio.wrap_future(lookup)
     return addresses
 

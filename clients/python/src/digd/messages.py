@@ -306,6 +306,10 @@ def encode(value: Json) -> bytes:
     return text.encode("utf-8", "replace")  # UTF-8 cannot encode lone surrogates
 
 
+class Encoded(bytes):
+    """A payload as JSON already."""
+
+
 def transmitted(name: str) -> str:
     """An id or a name as the daemon receives it: UTF-8 cannot encode lone surrogates; they become question marks."""
     return name if name.isascii() else name.encode("utf-8", "replace").decode()
@@ -323,7 +327,10 @@ def message(
 def encode_event(event: Event, redact: Redact | None, limit_bytes: int) -> bytes:
     """Returns an event's JSON. A text replaces a payload over the limit; no rule reads payloads."""
     members = event.members(redact)
-    payload = encode(members.pop("payload")) if "payload" in members else None
+    payload = None
+    if "payload" in members:
+        value = members.pop("payload")
+        payload = value if isinstance(value, Encoded) else encode(value)
     whole = encode(members)
     if payload is None:
         return whole

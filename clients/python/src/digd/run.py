@@ -179,6 +179,8 @@ class Run(RunState):
 
     async def close(self, error: BaseException | None = None) -> None:
         """Reports the end of the run unless another session does, waits for the last ack, and disconnects."""
+        if self._session.is_loop_closed:
+            self.abandon("disconnected")  # as when a suspended coroutine is freed after its loop
         if self._mode == "off":
             return
         try:
@@ -197,6 +199,8 @@ class Run(RunState):
     async def _stop(self) -> None:
         """Ends the tasks of this run and waits for them. Otherwise asyncio would log them when the loop closes."""
         worker = self._interventions.release_worker()
+        if worker is not None and worker.get_loop().is_closed():
+            worker = None
         if worker is not None:
             worker.cancel()
         try:
@@ -206,7 +210,10 @@ class Run(RunState):
                 await asyncio.wait([worker])
 
     def abandon(self, reason: str) -> None:
-        """For a forked child: sends and closes nothing. Later events are delivered unchanged, with `as_is=reason`."""
+        """Sends and closes nothing any more. Later events are delivered unchanged, with `as_is=reason`.
+
+        For forked children, and for runs whose event loop is gone.
+        """
         self._mode = "off"
         self._interventions.release_worker()
         self._session.abandon(reason)
@@ -292,6 +299,11 @@ class Run(RunState):
     def pass_holds(self) -> None:
         """For adapters that keep held events themselves: calls return the verdict `hold` and wait for no decision."""
         self._conversation.passes_holds = True
+
+    @property
+    def redacts(self) -> bool:
+        """Whether a hook decides what may leave the process."""
+        return self._redact is not None
 
     def next_id(self, kind: str) -> str:
         """An id that this session has not used: `e` for events, `v` for activations."""

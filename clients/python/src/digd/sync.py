@@ -7,7 +7,10 @@ has arrived, at the latest at the verdict deadline.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
+import dataclasses
+import logging
 import os
 import sys
 import threading
@@ -21,21 +24,44 @@ from .activation import ActivationRecord, error_text
 from .conversation import Counters
 from .forks import abandon_in_child
 from .interventions import Applied, Handler
-from .messages import Event, EventLike, Intervention, Json, Mode, Outcome, Usage, Verdict
+from .messages import Encoded, Event, EventLike, Intervention, Json, Mode, Outcome, Usage, Verdict, encode
+from .threads import call_in_thread
+
+log = logging.getLogger("digd")
 
 T = TypeVar("T")
-_lock = threading.Lock()
+_lock = threading.RLock()  # a finalizer may call this module again in the thread that has the lock
 _loop: asyncio.AbstractEventLoop | None = None
+_closing: set[asyncio.Task[None]] = set()  # runs that are closed on the background loop
 
 
 def background_loop() -> asyncio.AbstractEventLoop:
-    """The event loop of all runs of this module. Its thread starts with the first run and is a daemon thread."""
+    """The event loop of all runs of this module. Its thread starts with the first run and is a daemon thread.
+
+    Raises RuntimeError if the process cannot start a thread.
+    """
     global _loop
+    loop = _loop
+    if loop is not None:
+        return loop
     with _lock:
         if _loop is None:
-            _loop = asyncio.new_event_loop()
-            threading.Thread(target=_loop.run_forever, name="digd", daemon=True).start()
+            loop = asyncio.new_event_loop()
+            try:
+                threading.Thread(target=_serve, args=(loop,), name="digd", daemon=True).start()
+            except RuntimeError:
+                loop.close()
+                raise
+            if _loop is None:  # else a finalizer has started another one meanwhile
+                _loop = loop  # only now: nothing would ever answer on a loop without a thread
         return _loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Runs the loop. A hook of the program that exits ends its own call, not the loop, on which other threads wait."""
+    while True:
+        with contextlib.suppress(SystemExit, KeyboardInterrupt):
+            loop.run_forever()
 
 
 def is_on_background_loop() -> bool:
@@ -49,7 +75,8 @@ def is_on_background_loop() -> bool:
 def _forget_loop_after_fork() -> None:
     """A forked child has no background thread: `forks` abandons the parent's runs, and new runs start a new thread."""
     global _loop, _lock
-    _loop, _lock = None, threading.Lock()
+    _loop, _lock = None, threading.RLock()
+    _closing.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -114,7 +141,6 @@ class Run:
 
     def __init__(self, run_id: str | None = None, agents: Iterable[str] | None = None, **options: Any) -> None:
         self.aio = asynchronous.Run(run_id, agents, **options)
-        self._ids = threading.Lock()
 
     @property
     def id(self) -> str:
@@ -145,12 +171,20 @@ class Run:
             abandon_in_child(self.aio)  # a fork may come before the background thread opens the run
 
     def close(self, error: BaseException | None = None) -> None:
-        """Reports the end of the run unless another session does, waits for the last ack, and disconnects."""
+        """Reports the end of the run unless another session does, waits for the last ack, and disconnects.
+
+        On the background loop, where the collector may end a suspended generator, it does so without the caller.
+        """
+        if is_on_background_loop():
+            task = background_loop().create_task(self.aio.close(error))
+            _closing.add(task)
+            task.add_done_callback(_closing.discard)
+            return
         self._run_on_loop(self.aio.close(error))
 
     def end(self, outcome: Outcome | None = None, metrics: Mapping[str, Json] | None = None) -> None:
         """Reports the end of the run. Later messages are not reported."""
-        self._run_on_loop(self.aio.end(outcome, metrics))
+        self._run_on_loop(self.aio.end(outcome, metrics), waits=False)
 
     def flush(self, within_s: float = 5.0) -> bool:
         """Waits until the daemon has acknowledged every message as durable. Returns whether it has."""
@@ -192,8 +226,7 @@ class Run:
 
     def next_id(self, kind: str) -> str:
         """An id that this session has not used: `e` for events, `v` for activations. Any thread may call it."""
-        with self._ids:
-            return self.aio.next_id(kind)
+        return self.aio.next_id(kind)  # without a lock: another thread may hold it in the moment of a fork
 
     def emit(
         self,
@@ -216,7 +249,7 @@ class Run:
         return self._run_on_loop(
             self.aio.emit(
                 recipients,
-                payload,
+                self._encoded(payload),
                 kind=kind,
                 id=id or self.next_id("e"),
                 fyi=fyi,
@@ -236,7 +269,8 @@ class Run:
         self, agent: str, inputs: Iterable[EventLike] = (), *, id: str | None = None, ts: int | None = None
     ) -> str:
         """As `activation`, for programs that cannot use `with`. Returns the activation's id."""
-        return self._run_on_loop(self.aio.start_activation(agent, inputs, id=id or self.next_id("v"), ts=ts))
+        work = self.aio.start_activation(agent, inputs, id=id or self.next_id("v"), ts=ts)
+        return self._run_on_loop(work, waits=False)
 
     def end_activation(
         self,
@@ -253,8 +287,9 @@ class Run:
 
         With `error` the activation has failed: its reactions and outputs are not reported, and get no verdicts.
         """
+        outputs = [dataclasses.replace(output, payload=self._encoded(output.payload)) for output in outputs]
         work = self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, usage=usage, ts=ts)
-        return self._run_on_loop(work)
+        return self._run_on_loop(work, waits=error is None)
 
     def usage(self, activation: str, usage: Usage, *, ts: int | None = None) -> None:
         """Reports what an activation used since the last report, also after its end."""
@@ -262,11 +297,11 @@ class Run:
 
     def agent_joined(self, agent: str, *, ts: int | None = None) -> None:
         """Reports that an agent can receive events from now on."""
-        self._run_on_loop(self.aio.agent_joined(agent, ts=ts))
+        self._run_on_loop(self.aio.agent_joined(agent, ts=ts), waits=False)
 
     def agent_left(self, agent: str, *, ts: int | None = None) -> None:
         """Reports that an agent can receive no events any more."""
-        self._run_on_loop(self.aio.agent_left(agent, ts=ts))
+        self._run_on_loop(self.aio.agent_left(agent, ts=ts), waits=False)
 
     def applied(self, event: EventLike, verdict: Verdict, *, as_is: str | None = None) -> None:
         """Reports that a verdict was carried out or, with `as_is`, why it was not."""
@@ -305,12 +340,26 @@ class Run:
         """Runs a coroutine of `self.aio` on the background loop. For adapters that serve threads and event loops."""
         if sys.is_finalizing() and self.aio.mode != "off":
             self.aio.abandon("disconnected")  # the interpreter has stopped the background thread
-        if self.aio.mode == "off":
-            return _run_without_loop(work)
-        return asyncio.run_coroutine_threadsafe(work, background_loop())
+        if self.aio.mode != "off":
+            try:
+                return asyncio.run_coroutine_threadsafe(work, background_loop())
+            except RuntimeError as error:
+                log.warning("digd: run %s continues unwatched: the background thread cannot start (%s)", self.id, error)
+                self.aio.abandon("disconnected")
+        return _run_without_loop(work)
 
-    def _run_on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+    def _encoded(self, payload: Json) -> Json:
+        """The payload as JSON, in the caller's thread: the program's own methods may need a lock that the caller has.
+
+        The hook `redact` gets the payload itself, in the background thread.
+        """
+        return payload if payload is None or self.aio.redacts or self.aio.mode == "off" else Encoded(encode(payload))
+
+    def _run_on_loop(self, work: Coroutine[Any, Any, T], *, waits: bool = True) -> T:
+        """Runs a coroutine on the background loop. The loop's own thread cannot wait, but runs what never `waits`."""
         if is_on_background_loop():
+            if not waits:
+                return _run_without_loop(work).result()
             work.close()
             raise RuntimeError("digd.sync called from the event loop's own thread; use digd.Run there")
         return self.submit(work).result()
@@ -319,11 +368,11 @@ class Run:
         async def call() -> T:
             return work()
 
-        return self._run_on_loop(call())
+        return self._run_on_loop(call(), waits=False)
 
 
 def _run_without_loop(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Runs a coroutine that never suspends, in the calling thread: a run in mode `off` has no background thread."""
+    """Runs a coroutine that never suspends, in the calling thread. A run in mode `off` has no background thread."""
     future: Future[T] = Future()
     try:
         work.send(None)
@@ -333,25 +382,15 @@ def _run_without_loop(work: Coroutine[Any, Any, T]) -> Future[T]:
         future.set_exception(error)
     else:
         work.close()
-        future.set_exception(RuntimeError("a coroutine suspended in a run of mode `off`"))
+        future.set_exception(RuntimeError("a coroutine suspended where nothing can wait for it"))
     return future
 
 
 def _in_thread(handler: Callable[[Intervention], Applied]) -> Handler:
-    """Each call has a daemon thread: the threads of an executor are joined at exit, which a blocked handler delays."""
+    """Each call has a thread of its own, which may block: a blocked handler delays neither the next nor the exit."""
 
     async def call(intervention: Intervention) -> Applied:
-        outcome: Future[Applied] = Future()
         context = contextvars.copy_context()
-
-        def work() -> None:
-            if outcome.set_running_or_notify_cancel():
-                try:
-                    outcome.set_result(context.run(handler, intervention))
-                except BaseException as error:
-                    outcome.set_exception(error)
-
-        threading.Thread(target=work, name="digd handler", daemon=True).start()
-        return await asyncio.wrap_future(outcome)
+        return await call_in_thread(lambda: context.run(handler, intervention), "digd handler")
 
     return call

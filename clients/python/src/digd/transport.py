@@ -22,6 +22,7 @@ from websockets.uri import parse_uri
 
 from .lookup import addresses_of, is_address
 from .options import Address
+from .threads import call_in_thread
 
 MAX_FRAME_BYTES = 64 << 20  # of a frame from the daemon; verdicts with evidence can be large
 
@@ -187,7 +188,9 @@ async def connect(
         if address.socket_path is not None:
             _, link = await loop.create_unix_connection(make, address.socket_path)
         else:
-            secure = (tls_context or tls.create_default_context()) if address.tls else None
+            secure = tls_context if address.tls else None
+            if address.tls and secure is None:  # reads all certificate authorities: too long for a loop
+                secure = await call_in_thread(tls.create_default_context, "digd tls")
             transport, link = await _open_stream(make, address.host.strip("[]"), address.port, secure)
             raw = transport.get_extra_info("socket")
             if raw is not None:
