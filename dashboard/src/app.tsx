@@ -13,6 +13,7 @@ import {Health} from './ui/health';
 import {HoldQueue} from './ui/hold_queue';
 import {ModeSwitch} from './ui/mode_switch';
 import {Pilot} from './ui/pilot';
+import {pauseMs, usePolling} from './ui/polling';
 import {RunList} from './ui/run_list';
 import {RunView} from './ui/run_view';
 import {AttachPage, ChoosePage, MissingRunPage} from './ui/start_page';
@@ -190,32 +191,23 @@ function useRuns(
   const [pages, setPages] = useState(noPages);
   const [loaded, setLoaded] = useState(false);
   const failing = useRef(false);
-  useEffect(() => {
-    let timer = 0;
-    let disposed = false;
-    const poll = async (): Promise<void> => {
-      try {
-        const [newest, mode, ready] = await Promise.all([getRuns(null), getMode(), getReadiness()]);
-        if (disposed) return;
-        setPages((current) => withNewest(current, newest));
-        setLoaded(true);
-        setServer(mode);
-        setReady(ready.ready);
-        answered(failing.current);
-        failing.current = false;
-      } catch (error) {
-        if (disposed) return;
-        failed(error);
-        setReady(false);
-        failing.current = true;
-      }
-      if (!disposed) timer = window.setTimeout(() => void poll(), document.hidden ? POLL_MS * 5 : POLL_MS);
-    };
-    void poll();
-    return () => {
-      disposed = true;
-      clearTimeout(timer);
-    };
+  usePolling(async (isCurrent) => {
+    try {
+      const [newest, mode, ready] = await Promise.all([getRuns(null), getMode(), getReadiness()]);
+      if (!isCurrent()) return POLL_MS;
+      setPages((current) => withNewest(current, newest));
+      setLoaded(true);
+      setServer(mode);
+      setReady(ready.ready);
+      answered(failing.current);
+      failing.current = false;
+    } catch (error) {
+      if (!isCurrent()) return POLL_MS;
+      failed(error);
+      setReady(false);
+      failing.current = true;
+    }
+    return pauseMs(POLL_MS);
   }, []);
   const older = (): void => {
     getRuns(pages.next).then((page) => setPages((current) => withOlder(current, page)), failed);

@@ -1,10 +1,11 @@
 // The answer of the report of an ended run: what went wrong, who, what now. The report runs no attribution method;
 // the panel starts it.
-import {useEffect, useState} from 'preact/hooks';
+import {useState} from 'preact/hooks';
 import {getReport, type Report} from '../net/api';
 import type {Suspect} from '../net/attribution';
 import {displayLine, displayText} from '../scene/text';
 import {Attribution} from './attribution';
+import {useLoad} from './polling';
 
 const questions = ['What went wrong?', 'Who?', 'What now?'];
 
@@ -19,17 +20,7 @@ export function Answer({run, ended, found, choose}: Props) {
   const [report, setReport] = useState<Report | null>(null);
   const [problem, setProblem] = useState('');
   const [ranked, setRanked] = useState(false); // by an attribution, whose answer replaces that of the report
-  useEffect(() => {
-    if (!ended) return;
-    let disposed = false;
-    getReport(run).then(
-      (loaded) => !disposed && setReport(loaded),
-      (error: unknown) => !disposed && setProblem((error as Error).message),
-    );
-    return () => {
-      disposed = true;
-    };
-  }, [run, ended]);
+  useLoad(ended ? () => getReport(run) : null, setReport, (error) => setProblem(error.message), [run, ended]);
   if (!ended) return null;
   const command = report && rankingCommand(report);
   return (

@@ -1,12 +1,13 @@
 // The detections of the run up to the position, equal ones together: rule, reason, agent, event, time, healing with its
 // text, outcome, judgement. Of a run that goes on the newest comes first; of one that had ended, the oldest.
-import {useContext, useEffect, useMemo, useState} from 'preact/hooks';
+import {useContext, useMemo, useState} from 'preact/hooks';
 import {outcomeAt} from '../model/state_at';
 import type {RunModel} from '../model/run_model';
 import type {Detection} from '../model/types';
 import {getJudgements, postJudgement, type Judgement} from '../net/api';
 import {agentOf, groupDetections, type Order} from '../scene/detection_groups';
 import {ruleCode, ruleName, ruleNames, displayLine, displayText, stampText} from '../scene/text';
+import {useLoad} from './polling';
 import {Viewing} from './viewing';
 
 const PAGE_SIZE = 100;
@@ -25,16 +26,12 @@ interface Props {
 // The judgements of the run's detections, read once, and a function that stores one.
 function useJudgements(run: string, failed: (error: unknown) => void) {
   const [judgements, setJudgements] = useState<ReadonlyMap<string, Judgement>>(new Map());
-  useEffect(() => {
-    let disposed = false;
-    getJudgements(run).then(
-      (loaded) => !disposed && setJudgements(loaded),
-      () => undefined,
-    ); // a missing run has none
-    return () => {
-      disposed = true;
-    };
-  }, [run]);
+  useLoad(
+    () => getJudgements(run),
+    setJudgements,
+    () => undefined,
+    [run],
+  ); // a missing run has none
   const judge = (name: string, judgement: Judgement | null): void => {
     postJudgement(run, name, judgement).then(
       (stored) =>

@@ -8,6 +8,8 @@ import {agoText, displayLine, plural, ruleName} from '../scene/text';
 import {FleetChart} from './fleet_chart';
 import {FleetHosts} from './fleet_hosts';
 import {FleetRuns} from './fleet_runs';
+import {pauseMs, usePolling} from './polling';
+import {TableHead} from './table_head';
 
 const POLL_MS = 5_000;
 const SOON_MS = 1_000; // while the files are being read
@@ -58,26 +60,6 @@ export function FleetPage({failed}: Props) {
   );
 }
 
-// Asks again while the page is shown; soon, if `ask` returns true.
-function usePolling(ask: () => Promise<boolean>, changed: unknown): void {
-  const latest = useRef(ask);
-  latest.current = ask;
-  useEffect(() => {
-    let timer = 0;
-    let disposed = false;
-    const poll = async (): Promise<void> => {
-      const soon = await latest.current();
-      const wait = document.hidden ? POLL_MS * 6 : soon ? SOON_MS : POLL_MS;
-      if (!disposed) timer = window.setTimeout(() => void poll(), wait);
-    };
-    timer = window.setTimeout(() => void poll(), 0);
-    return () => {
-      disposed = true;
-      clearTimeout(timer);
-    };
-  }, [changed]);
-}
-
 function useFleet(view: FleetView, failed: (error: unknown) => void): Fleet | null {
   const [fleet, setFleet] = useState<Fleet | null>(null);
   const query = fleetQuery(view, Date.now(), false);
@@ -88,12 +70,12 @@ function useFleet(view: FleetView, failed: (error: unknown) => void): Fleet | nu
     try {
       const answer = await getFleet(query);
       if (wanted.current === key) setFleet(answer);
-      return !answer.files.complete;
+      return pauseMs(answer.files.complete ? POLL_MS : SOON_MS);
     } catch (error) {
       failed(error);
-      return false;
+      return pauseMs(POLL_MS);
     }
-  }, key);
+  }, [key]);
   return fleet;
 }
 
@@ -138,7 +120,7 @@ function useFleetRuns(view: FleetView, isPartial: boolean, failed: (error: unkno
     setPages(null);
     setNext(null);
   }, [key]);
-  usePolling(() => ask(null).then(() => isPartial), key);
+  usePolling(() => ask(null).then(() => pauseMs(isPartial ? SOON_MS : POLL_MS)), [key]);
   const runs = pages && [...new Map(pages.flat().map((run) => [run.number, run])).values()];
   return {runs, total, more: next !== null, older: () => void ask(next)};
 }
@@ -342,20 +324,20 @@ function FleetGroups({fleet, view, change}: FilterProps & {fleet: Fleet}) {
       </h2>
       <div class="scroll">
         <table>
-          <thead>
-            <tr>
-              <th>
+          <TableHead
+            columns={[
+              <th scope="col">
                 <bdi>{displayLine(name, 40)}</bdi>
-              </th>
-              <th>runs</th>
-              <th>open</th>
-              <th>failed</th>
-              <th>detections</th>
-              <th>healed</th>
-              <th>cost</th>
-              <th>tokens</th>
-            </tr>
-          </thead>
+              </th>,
+              'runs',
+              'open',
+              'failed',
+              'detections',
+              'healed',
+              'cost',
+              'tokens',
+            ]}
+          />
           <tbody>
             {fleet.groups.map((group) => (
               <tr key={group.value ?? '\0'} class={isChosen(group.value) ? 'chosen' : ''}>
@@ -392,14 +374,7 @@ function FleetRules({fleet, view, change}: FilterProps & {fleet: Fleet}) {
       <h2>Detections by rule</h2>
       <div class="scroll">
         <table>
-          <thead>
-            <tr>
-              <th>rule</th>
-              <th>runs</th>
-              <th>detections</th>
-              <th>healed</th>
-            </tr>
-          </thead>
+          <TableHead columns={['rule', 'runs', 'detections', 'healed']} />
           <tbody>
             {fleet.rules.map(({rule, runs, detections, healed}) => (
               <tr key={rule} class={rule === view.rule ? 'chosen' : ''}>

@@ -12,6 +12,10 @@ export function FleetChart({series}: {series: Series}) {
   const most = Math.max(1, ...bars.map((bar) => bar.runs));
   const width = 1 / bars.length;
   const scale = (n: number): number => (n / most) * HEIGHT;
+  // `count` runs of the bar, of which `upTo` end at the part's top.
+  const part = (i: number, kind: string, upTo: number, count: number) => (
+    <rect class={kind} x={(i + 0.12) * width} y={HEIGHT - scale(upTo)} width={width * 0.76} height={scale(count)} />
+  );
   return (
     <figure class="fleet-chart">
       <svg
@@ -26,20 +30,8 @@ export function FleetChart({series}: {series: Series}) {
               {`${timeText(bar.startMs)} UTC: ${plural(bar.runs, 'run')}, ${bar.failure} failed or aborted`}
             </title>
             <rect class="hit" x={i * width} y={0} width={width} height={HEIGHT} />
-            <rect
-              class="other"
-              x={(i + 0.12) * width}
-              y={HEIGHT - scale(bar.runs)}
-              width={width * 0.76}
-              height={scale(bar.other)}
-            />
-            <rect
-              class="failure"
-              x={(i + 0.12) * width}
-              y={HEIGHT - scale(bar.failure)}
-              width={width * 0.76}
-              height={scale(bar.failure)}
-            />
+            {part(i, 'other', bar.runs, bar.other)}
+            {part(i, 'failure', bar.failure, bar.failure)}
           </g>
         ))}
       </svg>

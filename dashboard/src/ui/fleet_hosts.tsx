@@ -3,6 +3,7 @@ import {useState} from 'preact/hooks';
 import type {Fleet, Host} from '../net/fleet';
 import {heardMs, hostState, shortCount, sortedHosts, versionsOf, type HostState} from '../scene/fleet';
 import {agoText, displayLine, plural} from '../scene/text';
+import {TableHead} from './table_head';
 
 const SHOWN = 8;
 
@@ -52,19 +53,31 @@ export function FleetHosts({hosts, leftOut, nowMs, stream}: Props) {
       </h2>
       <div class="scroll">
         <table>
-          <thead>
-            <tr>
-              <th>host</th>
-              {hasTenants && <th class="text">tenant</th>}
-              {hasRecords && <th class="text">state</th>}
-              {hasRecords && <th class="text">version</th>}
-              {hasRecords && <th>lag, entries</th>}
-              <th>last heard</th>
-              <th>open runs</th>
-              <th>runs</th>
-              <th>messages</th>
-            </tr>
-          </thead>
+          <TableHead
+            columns={[
+              'host',
+              hasTenants && (
+                <th scope="col" class="text">
+                  tenant
+                </th>
+              ),
+              hasRecords && (
+                <th scope="col" class="text">
+                  state
+                </th>
+              ),
+              hasRecords && (
+                <th scope="col" class="text">
+                  version
+                </th>
+              ),
+              hasRecords && 'lag, entries',
+              'last heard',
+              'open runs',
+              'runs',
+              'messages',
+            ]}
+          />
           <tbody>
             {listed.map((host) => {
               const state = hostState(host, nowMs);

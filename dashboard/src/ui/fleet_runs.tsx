@@ -4,6 +4,7 @@ import type {FleetView} from '../net/fleet_address';
 import {amountText, durationText, shortCount, tokensOf} from '../scene/fleet';
 import {agoText, displayLine, ruleName} from '../scene/text';
 import type {RunPages} from './fleet';
+import {TableHead} from './table_head';
 
 const MAX_LABELS = 4;
 
@@ -26,19 +27,23 @@ export function FleetRuns({view, change, list, nowMs}: Props) {
       {runs !== null && runs.length > 0 && (
         <div class="scroll">
           <table class="fleet-runs">
-            <thead>
-              <tr>
-                <th>run</th>
-                <th class="text">labels</th>
-                <th class="text">host</th>
-                <th>opened</th>
-                <th>took</th>
-                <th>messages</th>
-                <th>detections</th>
-                <th>cost</th>
-                <th>tokens</th>
-              </tr>
-            </thead>
+            <TableHead
+              columns={[
+                'run',
+                <th scope="col" class="text">
+                  labels
+                </th>,
+                <th scope="col" class="text">
+                  host
+                </th>,
+                'opened',
+                'took',
+                'messages',
+                'detections',
+                'cost',
+                'tokens',
+              ]}
+            />
             <tbody>
               {runs.map((run) => (
                 <RunLine key={run.number} run={run} nowMs={nowMs} />

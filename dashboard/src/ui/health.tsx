@@ -1,9 +1,10 @@
 // The state of the daemon: readiness, verdict latency, queues and archive. From /metrics and /readyz.
-import {useEffect, useState} from 'preact/hooks';
+import {useState} from 'preact/hooks';
 import {histogram, parseMetrics, quantile, total, type Bucket, type Sample, type Samples} from '../health/prometheus';
 import {getMetrics, getReadiness, type Readiness} from '../net/api';
 import {bytesText, plural, ruleCode, displayLine} from '../scene/text';
 import {Dialog} from './dialog';
+import {usePolling} from './polling';
 
 const POLL_MS = 2_000;
 
@@ -17,28 +18,19 @@ export function Health({close}: {close(): void}) {
   const [samples, setSamples] = useState<Samples | null>(null);
   const [ready, setReady] = useState<Readiness | null>(null);
   const [problem, setProblem] = useState('');
-  useEffect(() => {
-    let timer = 0;
-    let disposed = false;
-    const poll = async (): Promise<void> => {
-      try {
-        const [text, now] = await Promise.all([getMetrics(), getReadiness()]);
-        if (disposed) return;
-        setSamples(parseMetrics(text));
-        setReady(now);
-        setProblem('');
-      } catch (error) {
-        if (disposed) return;
-        setProblem((error as Error).message);
-        setReady(null); // not known while digd does not answer
-      }
-      if (!disposed) timer = window.setTimeout(() => void poll(), POLL_MS);
-    };
-    void poll();
-    return () => {
-      disposed = true;
-      clearTimeout(timer);
-    };
+  usePolling(async (isCurrent) => {
+    try {
+      const [text, now] = await Promise.all([getMetrics(), getReadiness()]);
+      if (!isCurrent()) return POLL_MS;
+      setSamples(parseMetrics(text));
+      setReady(now);
+      setProblem('');
+    } catch (error) {
+      if (!isCurrent()) return POLL_MS;
+      setProblem((error as Error).message);
+      setReady(null); // not known while digd does not answer
+    }
+    return POLL_MS;
   }, []);
   return (
     <Dialog title="Health" close={close} wide>

@@ -5,6 +5,7 @@ import {ApiError, getHoldQueue, postDecision, type Decision, type QueuedHold} fr
 import {displayLine, plural} from '../scene/text';
 import {Dialog} from './dialog';
 import {HoldCard} from './holds';
+import {pauseMs, usePolling} from './polling';
 
 const POLL_MS = 4_000;
 
@@ -22,28 +23,19 @@ export function HoldQueue({failed, counted}: Props) {
   const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
   const [now, setNow] = useState(Date.now());
   const [shown, setShown] = useState(false);
-  useEffect(() => {
-    let timer = 0;
-    let disposed = false;
-    const poll = async (): Promise<void> => {
-      try {
-        const answer = await getHoldQueue();
-        if (disposed) return;
-        setHolds(answer.holds);
-        setLeftOut(answer.left_out);
-        setNow(Date.now());
-        const open = new Set(answer.holds.map(keyOf));
-        setDecided((before) => new Set([...before].filter((key) => open.has(key))));
-      } catch {
-        // The list of runs asks the same daemon and reports what is wrong.
-      }
-      if (!disposed) timer = window.setTimeout(() => void poll(), document.hidden ? POLL_MS * 5 : POLL_MS);
-    };
-    void poll();
-    return () => {
-      disposed = true;
-      clearTimeout(timer);
-    };
+  usePolling(async (isCurrent) => {
+    try {
+      const answer = await getHoldQueue();
+      if (!isCurrent()) return POLL_MS;
+      setHolds(answer.holds);
+      setLeftOut(answer.left_out);
+      setNow(Date.now());
+      const open = new Set(answer.holds.map(keyOf));
+      setDecided((before) => new Set([...before].filter((key) => open.has(key))));
+    } catch {
+      // The list of runs asks the same daemon and reports what is wrong.
+    }
+    return pauseMs(POLL_MS);
   }, []);
   const decide = useCallback((hold: QueuedHold, decision: Decision, text: string): void => {
     postDecision(hold.run, hold.hold, decision, text).then(

@@ -2,6 +2,7 @@
 import {useCallback, useEffect, useState} from 'preact/hooks';
 import {ApiError, getHolds, postDecision, type Decision, type Hold} from '../net/api';
 import {displayLine, displayText, plural} from '../scene/text';
+import {pauseMs, usePolling} from './polling';
 
 const POLL_MS = 2_000;
 const MIN_UNIX_MS = 1e12; // smaller times come from the clock of a trace
@@ -33,32 +34,23 @@ export function Holds({run, open, failed}: {run: string; open: boolean; failed(e
   const [decided, setDecided] = useState<ReadonlySet<string>>(new Set());
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
-    if (!open) {
-      setHolds([]);
-      return;
-    }
-    let timer = 0;
-    let disposed = false;
-    const poll = async (): Promise<void> => {
-      try {
-        const answer = await getHolds(run);
-        if (disposed) return;
-        setHolds(answer.holds);
-        setNow(Date.now());
-      } catch (error) {
-        if (disposed) return;
-        if (error instanceof ApiError && error.status === 404)
-          setHolds([]); // the run is not open any more
-        else failed(error);
-      }
-      if (!disposed) timer = window.setTimeout(() => void poll(), document.hidden ? POLL_MS * 5 : POLL_MS);
-    };
-    void poll();
-    return () => {
-      disposed = true;
-      clearTimeout(timer);
-    };
+    if (!open) setHolds([]);
   }, [run, open]);
+  const ask = async (isCurrent: () => boolean): Promise<number> => {
+    try {
+      const answer = await getHolds(run);
+      if (!isCurrent()) return POLL_MS;
+      setHolds(answer.holds);
+      setNow(Date.now());
+    } catch (error) {
+      if (!isCurrent()) return POLL_MS;
+      if (error instanceof ApiError && error.status === 404)
+        setHolds([]); // the run is not open any more
+      else failed(error);
+    }
+    return pauseMs(POLL_MS);
+  };
+  usePolling(open ? ask : null, [run, open]);
   const decide = useCallback(
     (hold: string, decision: Decision, text: string): void => {
       postDecision(run, hold, decision, text).then(

@@ -1,9 +1,11 @@
 // The pilot's numbers over many runs: interventions by place, the groups of the canary, and the precision of each rule
 // by people's judgements. From /v1/pilot; docs/pilot.md describes its members.
-import {useEffect, useState} from 'preact/hooks';
+import {useState} from 'preact/hooks';
 import {getPilot, type CanaryGroup, type Interval, type Pilot as Answer, type PilotPlace} from '../net/api';
 import {plural, ruleCode, ruleName, displayLine, displayText} from '../scene/text';
 import {Dialog} from './dialog';
+import {useLoad} from './polling';
+import {TableHead} from './table_head';
 
 const SPANS = [
   ['24h', 'the last day'],
@@ -20,21 +22,15 @@ export function Pilot({close}: {close(): void}) {
   const [since, setSince] = useState<string>('7d');
   const [answer, setAnswer] = useState<Answer | null>(null);
   const [problem, setProblem] = useState('');
-  useEffect(() => {
-    let disposed = false;
+  const ask = (): Promise<Answer> => {
     setAnswer(null);
-    getPilot(since).then(
-      (loaded) => {
-        if (disposed) return;
-        setAnswer(loaded);
-        setProblem('');
-      },
-      (error: unknown) => !disposed && setProblem((error as Error).message),
-    );
-    return () => {
-      disposed = true;
-    };
-  }, [since]);
+    return getPilot(since);
+  };
+  const loaded = (to: Answer): void => {
+    setAnswer(to);
+    setProblem('');
+  };
+  useLoad(ask, loaded, (error) => setProblem(error.message), [since]);
   return (
     <Dialog title="Pilot" close={close} wide>
       <p class="span">
@@ -170,14 +166,14 @@ function Canary({groups, difference, method}: NonNullable<Answer['canary']>) {
     <section class="canary" aria-label="Canary">
       <h2>Canary: enforced against shadow</h2>
       <table>
-        <thead>
-          <tr>
-            <th />
-            <th>enforce, {plural(groups.enforce.runs, 'run')}</th>
-            <th>shadow, {plural(groups.shadow.runs, 'run')}</th>
-            <th>difference</th>
-          </tr>
-        </thead>
+        <TableHead
+          columns={[
+            <td />,
+            `enforce, ${plural(groups.enforce.runs, 'run')}`,
+            `shadow, ${plural(groups.shadow.runs, 'run')}`,
+            'difference',
+          ]}
+        />
         <tbody>
           {row('success', (group) => group.success, difference.success, percent)}
           {row('calls', (group) => group.calls, difference.calls, short)}
@@ -197,15 +193,7 @@ function Precision({weeks}: {weeks: Answer['precision']}) {
     <section class="canary" aria-label="Precision">
       <h2>Judged by people</h2>
       <table>
-        <thead>
-          <tr>
-            <th>rule</th>
-            <th>week of</th>
-            <th>right</th>
-            <th>wrong</th>
-            <th>precision</th>
-          </tr>
-        </thead>
+        <TableHead columns={['rule', 'week of', 'right', 'wrong', 'precision']} />
         <tbody>
           {weeks.map((item) => (
             <tr key={item.rule + item.week}>

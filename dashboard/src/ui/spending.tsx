@@ -1,9 +1,11 @@
 // What the run used, over time and by agent, against its limits, and where it fanned out.
-import {useEffect, useRef, useState} from 'preact/hooks';
+import {useRef, useState} from 'preact/hooks';
 import {getUsage, type AgentUsage, type RunUsage} from '../net/api';
 import {hasSpending, isPerAgent, limitOf, measureOf, spendingChart, stepPath, tokensOf} from '../scene/spending';
 import type {SpendingChart} from '../scene/spending';
 import {displayLine, plural} from '../scene/text';
+import {usePolling} from './polling';
+import {TableHead} from './table_head';
 
 // digd replays the run for each answer. So the page asks rarely, and rarer the longer digd takes.
 const MIN_GAP_MS = 3_000;
@@ -21,35 +23,25 @@ interface Props {
 // Asks at once, and again while the run grows. A failed request keeps the last answer; the next one may succeed.
 function useUsage(run: string, changes: number): RunUsage | null {
   const [usage, setUsage] = useState<RunUsage | null>(null);
-  const newest = useRef(changes);
-  newest.current = changes;
-  useEffect(() => {
-    let timer = 0;
-    let disposed = false;
-    let read = -1;
-    const poll = async (): Promise<void> => {
-      let gapMs = MIN_GAP_MS;
-      if (newest.current !== read && !document.hidden) {
-        const asked = newest.current;
-        const startedMs = performance.now();
-        try {
-          const answer = await getUsage(run);
-          if (disposed) return;
+  const read = useRef('');
+  const asked = `${changes} ${run}`;
+  usePolling(
+    async (isCurrent) => {
+      if (asked === read.current || document.hidden) return MIN_GAP_MS;
+      const startedMs = performance.now();
+      try {
+        const answer = await getUsage(run);
+        if (isCurrent()) {
           setUsage(answer);
-          read = asked;
-        } catch {
-          if (disposed) return;
+          read.current = asked;
         }
-        gapMs = Math.max(MIN_GAP_MS, (performance.now() - startedMs) * GAP_PER_ANSWER_TIME);
+      } catch {
+        // The next request may succeed.
       }
-      timer = window.setTimeout(() => void poll(), gapMs);
-    };
-    void poll();
-    return () => {
-      disposed = true;
-      clearTimeout(timer);
-    };
-  }, [run]);
+      return Math.max(MIN_GAP_MS, (performance.now() - startedMs) * GAP_PER_ANSWER_TIME);
+    },
+    [run],
+  );
   return usage;
 }
 
@@ -140,14 +132,7 @@ function Agents({usage, chart}: {usage: RunUsage; chart: SpendingChart}) {
         By agent{isPerAgent(usage) && ', against the limit of each'}
         {leftOut > 0 && `; ${plural(leftOut, 'agent')} left out`}
       </caption>
-      <thead>
-        <tr>
-          <th scope="col">agent</th>
-          <th scope="col">cost</th>
-          <th scope="col">tokens</th>
-          <th scope="col">calls</th>
-        </tr>
-      </thead>
+      <TableHead columns={['agent', 'cost', 'tokens', 'calls']} />
       <tbody>
         {listed.map((agent) => {
           const band = chart.bands.findIndex(({name}) => name === agent.agent);
@@ -184,14 +169,7 @@ function Totals({usage}: {usage: RunUsage}) {
   return (
     <table>
       <caption>The whole run</caption>
-      <thead>
-        <tr>
-          <th scope="col">total</th>
-          <th scope="col">used</th>
-          <th scope="col">for the guard</th>
-          <th scope="col">limit</th>
-        </tr>
-      </thead>
+      <TableHead columns={['total', 'used', 'for the guard', 'limit']} />
       <tbody>
         {rows.map(([label, name, used, counted]) => {
           const most = limit(name);
@@ -224,14 +202,7 @@ function FanOut({usage, choose}: {usage: RunUsage; choose(activation: string): v
       {activations.length > 0 && (
         <table>
           <caption>Where it fanned out most</caption>
-          <thead>
-            <tr>
-              <th scope="col">agent</th>
-              <th scope="col">activation</th>
-              <th scope="col">outputs</th>
-              <th scope="col">depth</th>
-            </tr>
-          </thead>
+          <TableHead columns={['agent', 'activation', 'outputs', 'depth']} />
           <tbody>
             {activations.slice(0, MAX_ACTIVATIONS).map(({activation, agent, outputs, depth}) => (
               <tr key={activation}>

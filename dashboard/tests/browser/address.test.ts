@@ -1,26 +1,17 @@
 // The address keeps what the reader sees, and an ended run shows the answer of its report.
 import {join} from 'node:path';
-import type {Browser} from 'playwright-core';
-import {afterAll, afterEach, beforeAll, expect, it} from 'vitest';
-import {launch, keepScreenshot, open} from './browser';
+import {expect, it} from 'vitest';
+import {keepScreenshot, open, useBrowser} from './browser';
 import {Digd, TRACES, runPath} from './digd';
 
-let browser: Browser;
 let daemon: Digd;
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
-afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
-  await daemon.stop();
-});
+useBrowser(() => daemon.stop());
 
 it('A shared address opens the run with the same filters and at the same position', async () => {
   daemon = await new Digd().start();
   daemon.send(join(TRACES, 'demo.jsonl'));
-  const first = await open(browser, daemon.url(runPath('demo')));
+  const first = await open(daemon.url(runPath('demo')));
   await first.page.getByText('15 events, 15 activations').waitFor();
   await first.page.getByRole('radio', {name: 'Flagged'}).click();
   await first.page.getByRole('radio', {name: 'Time'}).click();
@@ -34,7 +25,7 @@ it('A shared address opens the run with the same filters and at the same positio
   await first.page.waitForURL(/state=flagged.*axis=time.*hide=.*at=\d+/);
   const shared = first.page.url();
 
-  const second = await open(browser, shared);
+  const second = await open(shared);
   await second.page.getByText('15 events, 15 activations').waitFor();
   await second.page.getByText('(1 hidden)').waitFor();
   expect(await second.page.getByLabel('Find in the run').inputValue()).toBe('plan');
@@ -58,7 +49,7 @@ it('An ended run shows the answer of its report, and offers to rank suspects', a
   const client = await daemon.client('failed run', {agents: ['a'], mode: 'observe'});
   client.event('e1', ['nobody']);
   client.send('run_ended', {outcome: 'failure'});
-  const watched = await open(browser, daemon.url(runPath('failed run')));
+  const watched = await open(daemon.url(runPath('failed run')));
   const answer = watched.page.getByRole('region', {name: 'Answer'});
   await answer.getByText('What now?').waitFor();
   const text = await answer.innerText();
@@ -73,7 +64,7 @@ it('An open run has no answer yet', async () => {
   daemon = await new Digd().start();
   const client = await daemon.client('open', {agents: ['a']});
   client.event('e1', ['a']);
-  const watched = await open(browser, daemon.url(runPath('open')));
+  const watched = await open(daemon.url(runPath('open')));
   await watched.page.getByText('1 event, 0 activations').waitFor();
   expect(await watched.page.getByRole('region', {name: 'Answer'}).count()).toBe(0);
   client.close();

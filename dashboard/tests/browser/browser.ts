@@ -2,17 +2,31 @@
 import {mkdirSync} from 'node:fs';
 import {join} from 'node:path';
 import {chromium, type Browser, type BrowserContextOptions, type Page} from 'playwright-core';
-import {expect} from 'vitest';
+import {afterAll, afterEach, beforeAll, expect} from 'vitest';
 import {TIMEOUT_MS, root} from './digd';
 
 // CI keeps this folder.
 const SCREENSHOTS = process.env.DIGD_SCREENSHOTS ?? join(root, 'build/screenshots');
 
-export const launch = (): Promise<Browser> =>
+const launch = (): Promise<Browser> =>
   chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: ['--enable-unsafe-swiftshader'], // WebGL without hardware
   });
+
+let browser: Browser; // of the test file
+
+// Call it at the top of a test file: the file gets a browser. After each test its pages are closed, then `after` runs.
+export function useBrowser(after: () => Promise<unknown> = () => Promise.resolve()): void {
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterEach(async () => {
+    await Promise.all(browser.contexts().map((context) => context.close()));
+    await after();
+  });
+  afterAll(() => browser.close());
+}
 
 export async function keepScreenshot(page: Page, name: string): Promise<void> {
   mkdirSync(SCREENSHOTS, {recursive: true});
@@ -29,7 +43,7 @@ export class Watched {
   }
 }
 
-export async function open(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Watched> {
+export async function open(url: string, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext({viewport: {width: 1440, height: 900}, ...options});
   const page = await context.newPage();
   page.setDefaultTimeout(TIMEOUT_MS);

@@ -1,20 +1,12 @@
 // Who caused it, what agents said, and where two runs part.
-import type {Browser, Page} from 'playwright-core';
-import {afterAll, afterEach, beforeAll, expect, it} from 'vitest';
-import {keepScreenshot, launch, open} from './browser';
+import type {Page} from 'playwright-core';
+import {expect, it} from 'vitest';
+import {keepScreenshot, open, useBrowser} from './browser';
 import {Digd, TIMEOUT_MS, runPath} from './digd';
 
-let browser: Browser;
 let daemon: Digd;
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
-afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
-  await daemon.stop();
-});
+useBrowser(() => daemon.stop());
 
 const SEARCH = '[payloads]\nsearch_bytes = 100000000\n';
 
@@ -198,6 +190,6 @@ it('Runs that take the same steps are called equal, and an unknown run is named 
 });
 
 async function watch(path: string) {
-  const watched = await open(browser, daemon.url(path));
+  const watched = await open(daemon.url(path));
   return {page: watched.page, expectClean: (...expected: RegExp[]) => watched.expectClean(...expected)};
 }

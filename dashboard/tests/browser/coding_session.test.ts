@@ -2,24 +2,20 @@
 // that of docs/coding-agents.md; DIGD_WRITE_PICTURES=1 writes it there.
 import {readFileSync, statSync} from 'node:fs';
 import {join} from 'node:path';
-import type {Browser} from 'playwright-core';
 import {afterAll, beforeAll, expect, it} from 'vitest';
-import {keepScreenshot, launch, open} from './browser';
+import {keepScreenshot, open, useBrowser} from './browser';
 import {Digd, root, runPath} from './digd';
 
 const PICTURE = join(root, 'docs/images/coding-agents.png');
 const MAX_PICTURE_BYTES = 200_000;
 
-let browser: Browser;
 let daemon: Digd;
 
+useBrowser();
 beforeAll(async () => {
-  [browser, daemon] = await Promise.all([launch(), new Digd().start()]);
+  daemon = await new Digd().start();
 });
-afterAll(async () => {
-  await browser.close();
-  await daemon.stop();
-});
+afterAll(() => daemon.stop());
 
 async function play(file: string): Promise<string> {
   let run = '';
@@ -41,7 +37,7 @@ async function play(file: string): Promise<string> {
 
 it('A session shows its subagents, and that one came back empty', async () => {
   const run = await play('documentation.jsonl');
-  const watched = await open(browser, daemon.url(runPath(run)), {viewport: {width: 1500, height: 760}});
+  const watched = await open(daemon.url(runPath(run)), {viewport: {width: 1500, height: 760}});
   const {page} = watched;
   await page.getByText('ended: success').waitFor();
   for (const name of ['main', 'scout', 'fix', 'review', 'tests']) {

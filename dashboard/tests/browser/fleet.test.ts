@@ -3,8 +3,7 @@ import {spawnSync} from 'node:child_process';
 import {existsSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, it} from 'vitest';
-import type {Browser} from 'playwright-core';
-import {keepScreenshot, launch, open} from './browser';
+import {keepScreenshot, open, useBrowser} from './browser';
 import {Digd, root, runPath} from './digd';
 import {lowContrasts, overlaps} from './page_checks';
 
@@ -12,7 +11,6 @@ const venv = join(root, 'build/venv/bin/python');
 const PYTHON = process.env.DIGD_PYTHON ?? (existsSync(venv) ? venv : 'python3');
 process.env.DIGD_PYTHON = PYTHON;
 
-let browser: Browser;
 let viewer: Digd;
 let lake: string;
 
@@ -24,21 +22,18 @@ function fill(folder: string, runs: number): void {
 
 const view = (folder: string): Digd => new Digd(`[fleet]\nview = [${JSON.stringify(folder)}]\n`);
 
+useBrowser();
 beforeAll(async () => {
-  browser = await launch();
   const made = new Digd();
   lake = join(made.folder, 'lake');
   fill(lake, 120);
   viewer = await view(lake).start();
 }, 120_000);
-afterAll(async () => {
-  await browser.close();
-  await viewer.stop();
-});
+afterAll(() => viewer.stop());
 
 describe('The fleet page', () => {
   it('shows totals, hosts, groups and rules, and a choice filters the runs', async () => {
-    const watched = await open(browser, viewer.url('/'));
+    const watched = await open(viewer.url('/'));
     const {page} = watched;
     await page.getByRole('heading', {name: 'Hosts 4'}).waitFor();
     await page.locator('.tile', {hasText: /Runs\s*120/}).waitFor();
@@ -71,7 +66,7 @@ describe('The fleet page', () => {
   });
 
   it('finds runs and what agents said, and opens a run with its graph', async () => {
-    const watched = await open(browser, viewer.url('/#/fleet?find=wool'));
+    const watched = await open(viewer.url('/#/fleet?find=wool'));
     const {page} = watched;
     const hits = page.getByRole('region', {name: 'What agents said'});
     await hits.getByRole('link').first().waitFor();
@@ -88,7 +83,7 @@ describe('The fleet page', () => {
   });
 
   it('pages through all runs, and a run of another page opens too', async () => {
-    const watched = await open(browser, viewer.url('/#/fleet?span=all'));
+    const watched = await open(viewer.url('/#/fleet?span=all'));
     const {page} = watched;
     const rows = page.locator('.fleet-runs tbody tr');
     for (const n of [50, 100, 120]) {
@@ -104,7 +99,7 @@ describe('The fleet page', () => {
 
   it('fits a narrow dark screen', async () => {
     const options = {viewport: {width: 420, height: 900}, colorScheme: 'dark'} as const;
-    const watched = await open(browser, viewer.url('/#/fleet?by=label%3Ateam'), options);
+    const watched = await open(viewer.url('/#/fleet?by=label%3Ateam'), options);
     const {page} = watched;
     await page.locator('.fleet-runs tbody tr').first().waitFor();
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(420);
@@ -116,7 +111,7 @@ describe('The fleet page', () => {
 
   it('says what to do while there are no files', async () => {
     const empty = await view(join(viewer.folder, 'nothing')).start();
-    const watched = await open(browser, empty.url('/'));
+    const watched = await open(empty.url('/'));
     await watched.page.getByText('python -m digd.fleet collect').waitFor();
     await keepScreenshot(watched.page, 'fleet-empty');
     watched.expectClean(/503/); // while digd.fleet starts

@@ -1,20 +1,11 @@
 // Holds on the page: what waits for a person, and both decisions.
-import type {Browser} from 'playwright-core';
-import {afterAll, afterEach, beforeAll, expect, it} from 'vitest';
-import {launch, open, keepScreenshot} from './browser';
+import {expect, it} from 'vitest';
+import {open, keepScreenshot, useBrowser} from './browser';
 import {Digd, until, type Client} from './digd';
 
-let browser: Browser;
 let daemon: Digd;
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
-afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
-  await daemon.stop();
-});
+useBrowser(() => daemon.stop());
 
 async function clientWithHold(run: string): Promise<Client> {
   const client = await daemon.client(run, {
@@ -42,7 +33,7 @@ interface Ended {
 it.each(['Release', 'Return'])('%s decides about an event that waits', async (name) => {
   daemon = await new Digd().start();
   const client = await clientWithHold('r1');
-  const watched = await open(browser, daemon.url('/#/run/r1'));
+  const watched = await open(daemon.url('/#/run/r1'));
   const queue = watched.page.getByRole('region', {name: 'Waits for a person'});
   await queue.waitFor();
   const text = await queue.innerText();
@@ -65,7 +56,7 @@ it.each(['Release', 'Return'])('%s decides about an event that waits', async (na
 it('A decision that comes too late is called that', async () => {
   daemon = await new Digd().start();
   const client = await clientWithHold('late');
-  const watched = await open(browser, daemon.url('/#/run/late'));
+  const watched = await open(daemon.url('/#/run/late'));
   const queue = watched.page.getByRole('region', {name: 'Waits for a person'});
   await queue.waitFor();
   const path = daemon.url('/v1/runs/late/holds/hold:1');
@@ -81,7 +72,7 @@ it('A queue lists the events of all runs that wait, and takes decisions', async 
   daemon = await new Digd().start();
   const first = await clientWithHold('first');
   const second = await clientWithHold('second/<b>');
-  const watched = await open(browser, daemon.url('/'));
+  const watched = await open(daemon.url('/'));
   const rows = watched.page.getByRole('navigation', {name: 'Runs'}).getByRole('listitem');
   await rows.filter({hasText: '1 event held'}).nth(1).waitFor();
   expect(await rows.filter({hasText: 'healed'}).count()).toBe(0);

@@ -1,29 +1,21 @@
 // Widths, contrast and Escape, and what the page shows first of an ended run.
 import {join} from 'node:path';
-import type {Browser, Page} from 'playwright-core';
-import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, it} from 'vitest';
-import {keepScreenshot, launch, open} from './browser';
+import type {Page} from 'playwright-core';
+import {beforeEach, describe, expect, it} from 'vitest';
+import {keepScreenshot, open, useBrowser} from './browser';
 import {Digd, TRACES, runPath} from './digd';
 import {lowContrasts, overlaps} from './page_checks';
 
-let browser: Browser;
 let daemon: Digd;
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
+useBrowser(() => daemon.stop());
 beforeEach(async () => {
   daemon = await new Digd().start();
   daemon.send(join(TRACES, 'demo.jsonl'));
 });
-afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
-  await daemon.stop();
-});
 
 async function openDemo(options: object = {}): Promise<{page: Page; expectClean(...expected: RegExp[]): void}> {
-  const watched = await open(browser, daemon.url(runPath('demo')), options);
+  const watched = await open(daemon.url(runPath('demo')), options);
   await watched.page.getByText('15 events, 15 activations').waitFor();
   await watched.page.locator('.card button[aria-expanded=true]').waitFor(); // opened on the first failure
   return watched;
@@ -126,7 +118,7 @@ describe('an ended run', () => {
     client.send('run_ended', {ts: 900, outcome: 'failure'});
     await client.waitFor('ack');
     client.close();
-    const watched = await open(browser, daemon.url(runPath('failed')));
+    const watched = await open(daemon.url(runPath('failed')));
     const {page} = watched;
     const card = page.locator('.card[data-rule="orphaned_event"]');
     await card.locator('button[aria-expanded=true]').waitFor();
@@ -149,7 +141,7 @@ describe('an ended run', () => {
     const client = await daemon.client('live', {agents: ['planner'], mode: 'observe'});
     client.start('v1', 'planner', []);
     client.end('v1', [{id: 'lost', recipients: ['nobody']}]);
-    const watched = await open(browser, daemon.url(runPath('live')));
+    const watched = await open(daemon.url(runPath('live')));
     await watched.page.locator('.card').waitFor();
     client.send('run_ended', {outcome: 'failure'});
     await watched.page.locator('.title .pill', {hasText: 'failure'}).waitFor();

@@ -1,19 +1,12 @@
 import {request} from 'node:http';
 import {join} from 'node:path';
-import type {Browser} from 'playwright-core';
-import {afterAll, afterEach, beforeAll, describe, expect, it} from 'vitest';
-import {colour, keepScreenshot, launch, open, pixelsOf} from './browser';
+import {describe, expect, it} from 'vitest';
+import {colour, keepScreenshot, open, pixelsOf, useBrowser} from './browser';
 import {Digd, TRACES, runPath} from './digd';
 
-let browser: Browser;
 let daemons: Digd[] = [];
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
-afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
+useBrowser(async () => {
   await Promise.all(daemons.map((daemon) => daemon.stop()));
   daemons = [];
 });
@@ -81,7 +74,7 @@ describe('the page files', () => {
 describe('a run', () => {
   it('appears, grows and is drawn', async () => {
     const daemon = await started();
-    const watched = await open(browser, daemon.url());
+    const watched = await open(daemon.url());
     const {page} = watched;
     await page.getByText('No runs yet.').waitFor();
     const client = await daemon.client('first run', {agents: ['planner', 'coder']});
@@ -110,7 +103,7 @@ describe('a run', () => {
   it('is found by name, its nodes by search, and hovering shows a tooltip', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const watched = await open(browser, daemon.url(runPath('demo')));
+    const watched = await open(daemon.url(runPath('demo')));
     const {page} = watched;
     await page.getByText('15 events, 15 activations').waitFor();
     await page.getByLabel('Find in the run').fill('theme-pic');
@@ -134,7 +127,7 @@ describe('a run', () => {
 
   it('resumes after digd was killed and restarted', async () => {
     const daemon = await started();
-    const watched = await open(browser, daemon.url());
+    const watched = await open(daemon.url());
     const {page} = watched;
     const client = await daemon.client('r', {agents: ['a']});
     client.event('e1', ['a']);
@@ -157,7 +150,7 @@ describe('a run', () => {
 describe('detections', () => {
   it('a deadlock appears with its healing text and its outcome', async () => {
     const daemon = await started();
-    const watched = await open(browser, daemon.url(runPath('stuck')));
+    const watched = await open(daemon.url(runPath('stuck')));
     const {page} = watched;
     await page.getByText('There is no such run yet').waitFor();
     const client = await daemon.client('stuck', {
@@ -189,7 +182,7 @@ describe('detections', () => {
     const client = await daemon.client('careful', {agents: ['a'], mode: 'shadow'});
     client.start('v1', 'a', []);
     client.end('v1', [{id: 'lost', recipients: ['nobody']}]);
-    const watched = await open(browser, daemon.url(runPath('careful')));
+    const watched = await open(daemon.url(runPath('careful')));
     await watched.page.getByText('not healed (mode); would give it back').waitFor();
     await watched.page.getByRole('region', {name: 'Would have done'}).getByText('orphaned event').waitFor();
     client.close();
@@ -208,7 +201,7 @@ describe('the pilot', () => {
       await client.waitFor('ack');
       client.close();
     }
-    const watched = await open(browser, daemon.url(runPath('run-1')));
+    const watched = await open(daemon.url(runPath('run-1')));
     const {page} = watched;
     await page.getByRole('button', {name: 'wrong', exact: true}).click();
     await page.locator('.card').getByText('judged wrong').waitFor();
@@ -246,7 +239,7 @@ describe('the pilot', () => {
     const client = await daemon.client('guarded', {agents: ['a'], mode: 'shadow'}, operatorToken);
     client.start('v1', 'a', []);
     client.end('v1', [{id: 'lost', recipients: ['nobody']}]);
-    const watched = await open(browser, daemon.url(runPath('guarded')));
+    const watched = await open(daemon.url(runPath('guarded')));
     const {page} = watched;
     await page.getByLabel('Token').fill(readerToken);
     await page.getByRole('button', {name: 'Open'}).click();
@@ -263,7 +256,7 @@ describe('the position in time', () => {
   it('can be held, stepped back and forward, and released', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const watched = await open(browser, daemon.url(runPath('demo')));
+    const watched = await open(daemon.url(runPath('demo')));
     const {page} = watched;
     const count = page.locator('.detections .count');
     await page.getByText('35 of 35').waitFor();
@@ -291,7 +284,7 @@ describe('the position in time', () => {
   it('is controlled by keys, except where a focused element has its own use for the key', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const watched = await open(browser, daemon.url(runPath('demo')));
+    const watched = await open(daemon.url(runPath('demo')));
     const {page} = watched;
     await page.getByText('35 of 35').waitFor();
     const legend = page.locator('details', {hasText: 'Legend'});
@@ -316,7 +309,7 @@ describe('the position in time', () => {
 describe('the operator', () => {
   it('switches all runs after a confirmation', async () => {
     const daemon = await started();
-    const watched = await open(browser, daemon.url());
+    const watched = await open(daemon.url());
     const {page} = watched;
     const now = async (): Promise<string> =>
       ((await (await fetch(daemon.url('/v1/mode'))).json()) as {mode: string}).mode;
@@ -333,7 +326,7 @@ describe('the operator', () => {
   it('sees the health of the daemon', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const watched = await open(browser, daemon.url());
+    const watched = await open(daemon.url());
     await watched.page.getByRole('button', {name: /Health/}).click();
     await watched.page.getByText('Ready: digd accepts runs').waitFor();
     await watched.page.getByRole('img', {name: /Histogram of verdict latency: 50% within/}).waitFor();
@@ -343,7 +336,7 @@ describe('the operator', () => {
 
   it('sees that the daemon is away', async () => {
     const daemon = await started();
-    const watched = await open(browser, daemon.url());
+    const watched = await open(daemon.url());
     const {page} = watched;
     await page.locator('.health-button .well').waitFor();
     await page.getByRole('button', {name: /Health/}).click();
@@ -367,7 +360,7 @@ describe('the operator', () => {
     );
     const client = await daemon.client('guarded', {agents: ['a']}, operatorToken);
     client.event('e1', ['a']);
-    const watched = await open(browser, daemon.url(runPath('guarded')));
+    const watched = await open(daemon.url(runPath('guarded')));
     const {page} = watched;
     await page.getByLabel('Token').fill('x'.repeat(64));
     await page.getByRole('button', {name: 'Open'}).click();
@@ -408,7 +401,7 @@ describe('text that agents choose', () => {
         {id: `e${name}`.slice(0, 256), recipients: [i === 0 ? 'javascript:alert(1)' : names[0]!], kind: hostile},
       ]);
     });
-    const watched = await open(browser, daemon.url());
+    const watched = await open(daemon.url());
     const {page} = watched;
     await page.locator('.runs a').first().click();
     await page.getByText('6 events, 6 activations').waitFor();
@@ -429,7 +422,7 @@ describe('a phone', () => {
   it('shows everything in one column within the width of the screen', async () => {
     const daemon = await started();
     daemon.send(join(TRACES, 'demo.jsonl'));
-    const watched = await open(browser, daemon.url(runPath('demo')), {
+    const watched = await open(daemon.url(runPath('demo')), {
       viewport: {width: 390, height: 844},
       hasTouch: true,
       isMobile: true,

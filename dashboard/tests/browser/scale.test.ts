@@ -1,24 +1,16 @@
 // Runs of every length, and pages without a run.
 import {spawnSync} from 'node:child_process';
 import {join} from 'node:path';
-import type {Browser, Page} from 'playwright-core';
-import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, it} from 'vitest';
-import {colour, keepScreenshot, launch, open, pixelsOf} from './browser';
+import type {Page} from 'playwright-core';
+import {beforeEach, describe, expect, it} from 'vitest';
+import {colour, keepScreenshot, open, pixelsOf, useBrowser} from './browser';
 import {Digd, longRun, root, runPath} from './digd';
 
-let browser: Browser;
 let daemon: Digd;
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
+useBrowser(() => daemon.stop());
 beforeEach(async () => {
   daemon = await new Digd().start();
-});
-afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
-  await daemon.stop();
 });
 
 const count = (n: number): string => n.toLocaleString('en');
@@ -32,7 +24,7 @@ describe('a run', () => {
   for (const n of [10, 100, 6_000, 20_000, 100_000]) {
     it(`of ${n} events shows its last event while following, on both axes`, async () => {
       daemon.send(daemon.trace('long.jsonl', longRun('long', n)));
-      const watched = await open(browser, daemon.url(runPath('long')));
+      const watched = await open(daemon.url(runPath('long')));
       const {page} = watched;
       await page.getByText(`${count(n)} events, ${count(n - 1)} activations`).waitFor({timeout: 150_000});
       await page.locator('.reading').waitFor({state: 'detached'});
@@ -60,7 +52,7 @@ describe('a run', () => {
 
   it('shows how much of it is read', async () => {
     daemon.send(daemon.trace('long.jsonl', longRun('long', 20_000)));
-    const watched = await open(browser, daemon.url());
+    const watched = await open(daemon.url());
     const {page} = watched;
     // Collects every text of the progress line, however short it shows.
     await page.evaluate(() => {
@@ -81,7 +73,7 @@ describe('a run', () => {
   }, 120_000);
 
   it('that digd does not know is called unknown, and appears when a client connects', async () => {
-    const watched = await open(browser, daemon.url(runPath('misspelt')));
+    const watched = await open(daemon.url(runPath('misspelt')));
     const {page} = watched;
     await page.getByRole('heading', {name: 'There is no such run yet'}).waitFor();
     expect(await page.locator('.asked').innerText()).toBe('misspelt');
@@ -97,7 +89,7 @@ describe('a run', () => {
 
 describe('a daemon without runs', () => {
   it('shows three lines that attach a system; those for Python work as they are', async () => {
-    const watched = await open(browser, daemon.url());
+    const watched = await open(daemon.url());
     const {page} = watched;
     await page.getByRole('heading', {name: 'Attach a system'}).waitFor();
     for (const name of ['LangGraph', 'OpenAI Agents', 'AutoGen', 'TypeScript', 'Claude Code', 'Python']) {

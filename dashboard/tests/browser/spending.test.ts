@@ -1,21 +1,12 @@
 // What a run used, on its page: over time, by agent, against its limits, and where it fanned out.
-import type {Browser} from 'playwright-core';
-import {afterAll, afterEach, beforeAll, expect, it} from 'vitest';
-import {keepScreenshot, launch, open} from './browser';
+import {expect, it} from 'vitest';
+import {keepScreenshot, open, useBrowser} from './browser';
 import {Digd, runPath, type Client} from './digd';
 import {lowContrasts, overlaps} from './page_checks';
 
-let browser: Browser;
 let daemon: Digd;
 
-beforeAll(async () => {
-  browser = await launch();
-});
-afterAll(() => browser.close());
-afterEach(async () => {
-  await Promise.all(browser.contexts().map((context) => context.close()));
-  await daemon.stop();
-});
+useBrowser(() => daemon.stop());
 
 async function spend(run: string, budget: object, rest: object = {}): Promise<Client> {
   const client = await daemon.client(run, {
@@ -40,7 +31,7 @@ async function spend(run: string, budget: object, rest: object = {}): Promise<Cl
 it('Spend over time, by agent, against the limits of the run, and where it fanned out', async () => {
   daemon = await new Digd().start();
   const client = await spend('r1', {max_cost: 4, max_tokens: 5_000}, {fan_out: {max_outputs: 3}});
-  const watched = await open(browser, daemon.url(runPath('r1')));
+  const watched = await open(daemon.url(runPath('r1')));
   const {page} = watched;
   const panel = page.getByRole('region', {name: 'Spending'});
   await panel.waitFor();
@@ -74,7 +65,7 @@ it('Spend over time, by agent, against the limits of the run, and where it fanne
 it('Limits for each agent stand beside each agent', async () => {
   daemon = await new Digd().start();
   const client = await spend('r2', {max_cost: 2, per: 'agent'});
-  const watched = await open(browser, daemon.url(runPath('r2')));
+  const watched = await open(daemon.url(runPath('r2')));
   const panel = watched.page.getByRole('region', {name: 'Spending'});
   await panel.getByRole('img', {name: 'Cost over time of each agent: planner 3, coder 1.5; limit 2'}).waitFor();
   const cells = await panel.getByRole('row', {name: /^(planner|coder) .* \/ 2/}).allInnerTexts();
@@ -92,7 +83,7 @@ it('A run that used nothing and has no limits has no such panel', async () => {
   const client = await daemon.client('r3', {agents: ['planner']});
   client.event('task', ['planner']);
   await client.waitFor('ack'); // the archive has the run
-  const watched = await open(browser, daemon.url('/'));
+  const watched = await open(daemon.url('/'));
   const answered = watched.page.waitForResponse((response) => response.url().endsWith('/v1/runs/r3/usage'));
   await watched.page.goto(daemon.url(runPath('r3')));
   await answered;

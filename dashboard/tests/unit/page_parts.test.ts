@@ -1,3 +1,4 @@
+import {h, type VNode} from 'preact';
 import {describe, expect, it} from 'vitest';
 import {mix} from '../../src/graph/theme';
 import {RunModel} from '../../src/model/run_model';
@@ -5,6 +6,7 @@ import type {EventNode} from '../../src/model/types';
 import {payloadText} from '../../src/ui/holds';
 import {isListCut} from '../../src/ui/inspector';
 import {addressOf} from '../../src/ui/start_page';
+import {TableHead} from '../../src/ui/table_head';
 import {Script} from './frames';
 
 describe('a mixed colour', () => {
@@ -43,5 +45,18 @@ describe('the inspector', () => {
       return isListCut(model.get('event', 'e1') as EventNode, model.entries.last);
     };
     expect([isCut(50), isCut(51)]).toEqual([false, true]);
+  });
+});
+
+describe('the head of a table', () => {
+  it('has a cell for each column, and none for one that is left out', () => {
+    const own = h('th', {scope: 'col', class: 'text'}, 'state');
+    const head = TableHead({columns: ['host', false, own, 'lag']}) as VNode<any>;
+    const cells = (head.props.children.props.children as (VNode<any> | false)[]).filter((cell) => cell !== false);
+    expect(cells.map(({type, props}) => [type, props.scope, props.children])).toEqual([
+      ['th', 'col', 'host'],
+      ['th', 'col', 'state'],
+      ['th', 'col', 'lag'],
+    ]);
   });
 });
