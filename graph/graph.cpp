@@ -134,35 +134,9 @@ void graph::give(event_index e, agent_index a) {
   at->state = delivery_state::pending;
   at->agent_slot = static_cast<std::uint32_t>(receiver.pending.size());
   receiver.pending.push_back(e);
-  if (node.generators) add_lineage(receiver, node.generators);
+  if (node.generators) count_visited(receiver.lineages.add(node.generators));
   ++node.pending;
   update_reachable(e);
-}
-
-// Moves the lineage to the end of the list. The events of a message usually have the same lineage, so only the first
-// of them searches the whole list. False: the agent holds no event of this lineage.
-static bool move_to_back(const graph& g, std::vector<pending_lineage>& held, const generators& from) {
-  std::size_t visited = 0;
-  const auto found = std::find_if(held.rbegin(), held.rend(), [&](const pending_lineage& known) {
-    ++visited;
-    return known.from == from;
-  });
-  g.count_visited(visited);
-  if (found == held.rend()) return false;
-  std::swap(*found, held.back());
-  return true;
-}
-
-void graph::add_lineage(agent_node& to, const generators& from) {
-  if (move_to_back(*this, to.lineages, from)) {
-    ++to.lineages.back().events;
-  } else {
-    to.lineages.push_back({from, 1});
-  }
-}
-
-void graph::drop_lineage(agent_node& of, const generators& from) {
-  if (move_to_back(*this, of.lineages, from) && --of.lineages.back().events == 0) of.lineages.pop_back();
 }
 
 // Merges all new deliveries at once. Inserting them one by one would move a long list each time.
@@ -185,7 +159,7 @@ void graph::give_all(event_index e, std::span<const agent_index> to) {
 
 void graph::close_delivery(event_index e, delivery& d, delivery_state fate) {
   event_node& node = events_[e];
-  if (node.generators) drop_lineage(agents_[d.agent], node.generators);
+  if (node.generators) count_visited(agents_[d.agent].lineages.drop(node.generators));
   const event_index moved = swap_out(agents_[d.agent].pending, d.agent_slot);
   if (moved != nobody) delivery_position(events_[moved].deliveries, d.agent)->agent_slot = d.agent_slot;
   d.state = fate;
@@ -410,18 +384,22 @@ void graph::fix_used_inputs(activation_index v) {
   };
   for (const activation_input& input : node.inputs) {
     if (!node.uses(input)) continue;
+  generator_sets lineages;
     const event_node& event = events_[input.event.index];
     node.output_depth = std::max(node.output_depth, event.depth + 1);
     add(input.event);
-    count_visited(1 + cost_of_union(node.inherited, event.generators));
+    count_visited(1);
     if (event.ancestry && std::exchange(event.ancestry->visited_by, markings_) != markings_) {
       count_visited(event.ancestry->members.size());
       std::for_each(event.ancestry->members.begin(), event.ancestry->members.end(), add);
     }
-    node.inherited = union_of(node.inherited, event.generators, limits_.generators);
+    if (event.generators && (lineages.empty() || lineages.back() != event.generators))
+      lineages.push_back(event.generators);
   }
   node.ancestry = std::move(ancestor_lists);
 }
+  count_visited(merge(lineages, limits_.generators));
+  if (!lineages.empty()) node.inherited = std::move(lineages.front());
 
 void graph::fix_generators(activation_index source, std::span<const event_index> outputs) {
   activation_node& from = activations_[source];
@@ -436,7 +414,7 @@ void graph::fix_generators(activation_index source, std::span<const event_index>
     node.generators = from.inherited;
     if (!node.generators) continue;
     for (const delivery& d : node.deliveries) {
-      if (d.state == delivery_state::pending) add_lineage(agents_[d.agent], node.generators);
+      if (d.state == delivery_state::pending) count_visited(agents_[d.agent].lineages.add(node.generators));
     }
     if (node.generators->overflow) ++counters_.generator_overflows;
   }

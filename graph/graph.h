@@ -147,8 +147,6 @@ class graph {
   void give_all(event_index e, std::span<const agent_index> to);
   const delivery* find_delivery(event_index e, agent_index a, std::size_t among) const;  // in the first `among`
   void take(event_index e, agent_index a, delivery_state fate);
-  void add_lineage(agent_node& to, const generators& from);
-  void drop_lineage(agent_node& of, const generators& from);
   void close_delivery(event_index e, delivery& d, delivery_state fate);
   void update_reachable(event_index e);
   void add_output(activation_index v, event_index e, milliseconds now);

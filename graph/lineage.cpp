@@ -1,6 +1,7 @@
 #include "graph/lineage.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <iterator>
 #include <utility>
 
@@ -41,6 +42,29 @@ generators union_of(const generators& a, const generators& b, std::size_t limit)
                  std::back_inserter(set->members), earlier);
   if (set->members.size() > limit) return too_many();
   return set;
+}
+
+std::size_t merge(generator_sets& parts, std::size_t limit) {
+  if (parts.size() > 2) {
+    boost::unordered_flat_set<const generator_set*> known;
+    const auto is_known = [&](const generators& part) { return !known.insert(part.get()).second; };
+    parts.erase(std::remove_if(parts.begin(), parts.end(), is_known), parts.end());
+  }
+  // In pairs: each part would otherwise be compared with all that come before it.
+  std::size_t visited = 0;
+  while (parts.size() > 1) {
+    std::size_t merged = 0;
+    for (std::size_t i = 0; i < parts.size(); i += 2) {
+      if (i + 1 < parts.size()) {
+        visited += 1 + cost_of_union(parts[i], parts[i + 1]);
+        parts[i] = union_of(parts[i], parts[i + 1], limit);
+      }
+      if (merged != i) parts[merged] = std::move(parts[i]);
+      ++merged;
+    }
+    parts.resize(merged);
+  }
+  return visited;
 }
 
 bool disjoint(const generators& a, const generators& b) {

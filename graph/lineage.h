@@ -46,6 +46,10 @@ using generators = boost::intrusive_ptr<const generator_set>;  // null: none
 generators single_generator(generator_ptr, std::size_t limit);
 // The union. Returns one of the operands if it is the result.
 generators union_of(const generators& a, const generators& b, std::size_t limit);
+using generator_sets = boost::container::small_vector<generators, 2>;
+// Replaces several by their union, which `parts` then holds alone. None of them is null. Returns the number of members
+// visited: the members of the different parts, times the logarithm of the number of these parts.
+std::size_t merge(generator_sets& parts, std::size_t limit);
 // The number of members that `union_of` and `disjoint` visit.
 inline std::size_t cost_of_union(const generators& a, const generators& b) {
   return !a || !b || a == b ? 0 : a->members.size() + b->members.size();

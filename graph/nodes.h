@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph/lineage.h"
+#include "graph/lineage_counts.h"
 #include "graph/short_list.h"
 #include "model/message.h"
 
@@ -135,18 +136,12 @@ struct activation_node {
   bool uses(const activation_input& input) const { return used_all_inputs || input.reaction == reaction::consume; }
 };
 
-// The number of an agent's pending events that have the same generators.
-struct pending_lineage {
-  generators from;  // never null
-  std::uint32_t events = 0;
-};
-
 struct agent_node {
   std::string name;
   bool in_roster = false;
-  std::vector<event_index> pending;       // events with a pending delivery to it
-  std::vector<pending_lineage> lineages;  // of the pending events that have generators, in no order
-  std::vector<activation_index> open;     // its open activations
+  std::vector<event_index> pending;    // events with a pending delivery to it
+  lineage_counts lineages;             // of the pending events that have generators
+  std::vector<activation_index> open;  // its open activations
 };
 
 // The id by which `id_index` finds a node.

@@ -49,6 +49,26 @@ TEST_CASE("a_union_overflows_beyond_the_limit_and_every_further_union_overflows_
   CHECK(single_generator(new generator(1, "v", "ada"), 0)->overflow);
 }
 
+TEST_CASE("several_sets_merge_into_their_union_and_visit_each_member_a_few_times") {
+  const auto merged = [](generator_sets parts, std::size_t limit = 1'000) {
+    merge(parts, limit);
+    return parts;
+  };
+  CHECK(merged({}).empty());
+  CHECK(merged({set_of({4})}).size() == 1);
+  const generators a = set_of({1, 2}), b = set_of({2, 7}), c = set_of({9});
+  CHECK(ordinals(merged({a, b, c}).front()) == std::vector<std::uint64_t>{1, 2, 7, 9});
+  CHECK(merged({a, a, a}).front() == a);
+  CHECK(merged({a, set_of({1, 2, 3}), a}).front()->members.size() == 3);
+  CHECK_FALSE(merged({a, b, c}, 4).front()->overflow);
+  CHECK(merged({a, b, c}, 3).front()->overflow);
+  generator_sets many;
+  for (std::uint64_t n = 0; n < 1'000; ++n) many.push_back(set_of({n}));
+  CHECK(merge(many, 1'000) <= 12 * 1'000);
+  REQUIRE(many.size() == 1);
+  CHECK(many.front()->members.size() == 1'000);
+}
+
 TEST_CASE("sets_are_disjoint_if_both_are_known_within_the_limit_and_share_no_generator") {
   CHECK(disjoint(set_of({1, 3}), set_of({2, 4})));
   CHECK_FALSE(disjoint(set_of({1, 3}), set_of({2, 3})));
