@@ -9,6 +9,18 @@
 
 namespace digd {
 
+namespace {
+
+// For the sender, if the person who decided or the time limit gave no text.
+std::string text_of_return(const graph::event_node& e, bool to_nobody, const std::string& reason) {
+  const std::string held = " was held for a person and not released. ";
+  if (to_nobody) return "The event " + quoted_briefly(e.id) + held + "It is delivered to nobody. " + reason;
+  return "Your event " + quoted_briefly(e.id) + held + (e.fyi ? "It is not delivered. " : "It is back with you. ") +
+         reason;
+}
+
+}  // namespace
+
 void run::open_hold_on(const held_event& held, const verdict& v, const answer& out, std::uint32_t session) {
   const graph::event_index e = held.blocked.event;
   open_hold hold{.event = e,
@@ -23,28 +35,25 @@ void run::open_hold_on(const held_event& held, const verdict& v, const answer& o
   for (const std::uint32_t d : v.detections) {
     if (out.detections[d].rule == held.placed_by) hold.reason = out.detections[d].reason;
   }
-  graph_.set_held(e, true);
   holds_.open(std::move(hold), graph_.event(e).id);
 }
 
-// Released, the event keeps its deliveries. Returned, it goes to its sender; without one in the roster, to nobody.
-void run::end_hold(std::uint64_t number, hold_end how, std::string text, answer& out) {
+// Released, the event keeps its deliveries. Returned, it goes to its sender; without one in the roster, to nobody. A
+// return withdraws the event, so that nothing is left to decide: other holds on it are released.
+void run::end_hold(std::uint64_t number, hold_end decision, std::string text, answer& out) {
   const open_hold hold = holds_.close(number);
   const graph::event_node& e = graph_.event(hold.event);
   graph_.touch(hold.event);
-  if (!holds_.is_held(hold.event)) graph_.set_held(hold.event, false);
   intervention ends{.id = "hold:" + std::to_string(number), .action = action::release, .event = e.id};
   ends.inject = std::move(text);
   ends.sessions.push_back(hold.session);
   std::vector<graph::agent_index> recipients = hold.agents;
-  if (how == hold_end::give_back) {
+  if (decision == hold_end::give_back) {
     ends.action = action::reroute;
-    if (ends.inject.empty())
-      ends.inject = "Your event " + quoted_briefly(e.id) +
-                    " was held for a person and not released. It is back with you. " + hold.reason;
     recipients.clear();
     graph_.intercept(hold.event, hold.agents);
     if (hold.sender != graph::nobody && graph_.agent(hold.sender).in_roster) recipients.push_back(hold.sender);
+    if (ends.inject.empty()) ends.inject = text_of_return(e, recipients.empty(), hold.reason);
     if (recipients.empty()) {
       graph_.set_to_nobody(hold.event);
     } else if (!e.fyi) {
@@ -55,33 +64,34 @@ void run::end_hold(std::uint64_t number, hold_end how, std::string text, answer&
   for (const graph::agent_index a : recipients) ends.recipients.push_back(graph_.agent(a).name);
   std::sort(ends.recipients.begin(), ends.recipients.end());
   out.interventions.push_back(std::move(ends));
+  if (decision != hold_end::give_back) return;
+  for (const std::uint64_t other : holds_.on(hold.event)) end_hold(other, hold_end::release, {}, out);
 }
 
 // Releases the holds that the recorded message ended: an activation of a held recipient names the event, no held
 // delivery is pending any more, or the client delivered it as is.
 void run::end_taken_holds(const message* m, answer& out) {
   std::vector<std::uint64_t> ended = std::exchange(released_holds_, {});
-  for (const auto& [number, hold] : holds_.all()) {
-    const graph::event_node& e = graph_.event(hold.event);
-    if (!e.touched) continue;
-    const auto waits = [&, event = hold.event](graph::agent_index a) { return graph_.is_pending(event, a); };
-    bool is_taken = std::none_of(hold.agents.begin(), hold.agents.end(), waits);
-    if (m != nullptr && m->type == message_type::activation_started) {
-      const bool names_it = std::find(m->inputs.begin(), m->inputs.end(), e.id) != m->inputs.end();
-      const graph::agent_index starter = graph_.find_agent(m->agent);
-      is_taken |= names_it && std::find(hold.agents.begin(), hold.agents.end(), starter) != hold.agents.end();
+  const bool starts = m != nullptr && m->type == message_type::activation_started;
+  const graph::activation_index started = starts ? graph_.find_activation(m->activation) : graph::nobody;
+  for (const graph::event_index e : graph_.touched()) {
+    for (const std::uint64_t number : holds_.on(e)) {
+      if (is_taken(*holds_.find(number), started)) ended.push_back(number);
     }
-    if (is_taken) ended.push_back(number);
   }
   std::sort(ended.begin(), ended.end());
   ended.erase(std::unique(ended.begin(), ended.end()), ended.end());
   for (const std::uint64_t number : ended) end_hold(number, hold_end::release, {}, out);
 }
 
-void run::release_holds_on(graph::event_index e) {
-  for (const auto& [number, hold] : holds_.all()) {
-    if (hold.event == e) released_holds_.push_back(number);
-  }
+// `started`: the activation that the message started; nobody: none.
+bool run::is_taken(const open_hold& hold, graph::activation_index started) const {
+  const graph::event_node& e = graph_.event(hold.event);
+  const auto waits = [&](graph::agent_index a) { return graph_.is_pending(hold.event, a); };
+  if (std::none_of(hold.agents.begin(), hold.agents.end(), waits)) return true;
+  const bool names_it = started != graph::nobody && !e.inputs_of.empty() && e.inputs_of.back() == started;
+  if (!names_it) return false;
+  return std::find(hold.agents.begin(), hold.agents.end(), graph_.activation(started).agent) != hold.agents.end();
 }
 
 void run::decide(const hold_decision& decision, milliseconds when, answer& out) {

@@ -1,6 +1,5 @@
 #include "engine/holds.h"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -11,15 +10,23 @@ void holds::open(open_hold hold, std::string_view event_id) {
   if (reserved_ > 0) --reserved_;
   due_.emplace(std::make_pair(hold.due_ms, opened_), opened_);
   events_.emplace_back(event_id);
-  if (events_.size() > max_remembered + open_.size()) events_.pop_front();
+  by_event_.emplace(hold.event, opened_);
   open_.emplace(opened_, std::move(hold));
+  forget_ended();
+}
+
+// Many holds can end at once, and each of them lowers the bound.
+void holds::forget_ended() {
+  while (events_.size() > max_remembered + open_.size()) events_.pop_front();
 }
 
 open_hold holds::close(std::uint64_t number) {
   const auto found = open_.find(number);
   open_hold hold = std::move(found->second);
   due_.erase({hold.due_ms, number});
+  by_event_.erase({hold.event, number});
   open_.erase(found);
+  forget_ended();
   return hold;
 }
 
@@ -28,8 +35,11 @@ const open_hold* holds::find(std::uint64_t number) const {
   return found == open_.end() ? nullptr : &found->second;
 }
 
-bool holds::is_held(graph::event_index e) const {
-  return std::any_of(open_.begin(), open_.end(), [e](const auto& hold) { return hold.second.event == e; });
+std::vector<std::uint64_t> holds::on(graph::event_index e) const {
+  std::vector<std::uint64_t> numbers;
+  for (auto at = by_event_.lower_bound({e, 0}); at != by_event_.end() && at->first == e; ++at)
+    numbers.push_back(at->second);
+  return numbers;
 }
 
 std::optional<std::pair<milliseconds, std::uint64_t>> holds::next() const {

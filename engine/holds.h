@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -45,8 +47,8 @@ class holds {
   bool empty() const { return open_.empty(); }
   const std::map<std::uint64_t, open_hold>& all() const { return open_; }
   const open_hold* find(std::uint64_t number) const;
-  // Whether another open hold is on the event.
-  bool is_held(graph::event_index e) const;
+  // The numbers of the open holds on the event, in order.
+  std::vector<std::uint64_t> on(graph::event_index e) const;
   // The open hold that is due first; of several the one with the least number.
   std::optional<std::pair<milliseconds, std::uint64_t>> next() const;
   bool was_opened(std::uint64_t number) const { return number >= 1 && number <= opened_; }
@@ -54,7 +56,10 @@ class holds {
   std::string_view event_of(std::uint64_t number) const;
 
  private:
+  void forget_ended();
+
   std::map<std::uint64_t, open_hold> open_;
+  std::set<std::pair<graph::event_index, std::uint64_t>> by_event_;      // of the open ones
   std::map<std::pair<milliseconds, std::uint64_t>, std::uint64_t> due_;  // of the open ones
   boost::container::deque<std::string> events_;                          // of the latest holds, by number
   std::uint64_t opened_ = 0;

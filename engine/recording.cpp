@@ -71,7 +71,7 @@ void run::record_delivery_report(const message& m) {
   graph_.undo_give_back(e);
   if (guards_on_) {
     graph_.undo_interception(e);
-    release_holds_on(e);
+    released_holds_ = holds_.on(e);
   }
   if (graph_.event(e).gave_up_submit) submit(false);
 }

@@ -158,9 +158,9 @@ class run {
 
   // engine/hold_ends.cpp
   void open_hold_on(const held_event& held, const verdict& v, const answer& out, std::uint32_t session);
-  void end_hold(std::uint64_t number, hold_end how, std::string text, answer& out);
+  void end_hold(std::uint64_t number, hold_end decision, std::string text, answer& out);
   void end_taken_holds(const message* m, answer& out);
-  void release_holds_on(graph::event_index e);
+  bool is_taken(const open_hold& hold, graph::activation_index started) const;
 
   // engine/judging.cpp
   void judge(const message& m, const speaker& from, answer& out);

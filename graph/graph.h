@@ -123,7 +123,6 @@ class graph {
   void intercept(event_index e, std::span<const agent_index> from);
   void undo_interception(event_index e);
   void set_to_nobody(event_index e);
-  void set_held(event_index e, bool held) { events_[e].held = held; }
   void count_attempt(event_index e) { ++events_[e].attempts; }
   std::uint64_t count_window_give_back(event_index e) { return ++events_[e].given_back; }
 
