@@ -69,11 +69,13 @@ void windows::update_event_window(graph::event_index e, milliseconds now, bool l
 void windows::update(milliseconds now, bool live, bool on_hold) {
   for (run_window& w : run_windows_) update_run_window(w, now, live && !on_hold);
   if (event_rule_ == nullptr) return;
-  if (!live || !is_on(*event_rule_)) {
+  const bool were_watched = std::exchange(are_events_watched_, live && is_on(*event_rule_));
+  if (!are_events_watched_) {
     while (!event_windows_.empty()) set_event_window(event_windows_.begin()->event, window_state::idle, 0);
   }
-  const std::vector<graph::event_index>& touched = graph_.touched();  // grows: setting a window touches its event
-  for (std::size_t i = 0; i < touched.size(); ++i) update_event_window(touched[i], now, live);
+  graph_.take_changed(changed_);
+  if (are_events_watched_ && !were_watched) changed_ = graph_.touched();
+  for (const graph::event_index e : changed_) update_event_window(e, now, live);
 }
 
 void windows::fired(const due_item& item, bool healed) {

@@ -132,6 +132,8 @@ class graph {
   void touch(event_index e);
   void set_window(event_index e, window_state state);
   // Settles the touched events that nothing can change any more.
+  // Fills `to` with those that may have changed since the last call or the last `settle`.
+  void take_changed(std::vector<event_index>& to);
   void settle();
   // Forgets the settled events beyond the limit, oldest first, and the activations that only they kept.
   void forget();
@@ -181,6 +183,7 @@ class graph {
   std::vector<activation_index> ended_;  // in this message
   activation_index first_active_ = nobody;
   activation_index last_active_ = nobody;
+  std::vector<event_index> changed_;     // a part of `touched_`
   std::size_t active_count_ = 0;
   std::size_t open_count_ = 0;
   std::size_t live_events_ = 0;

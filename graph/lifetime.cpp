@@ -49,9 +49,19 @@ void graph::stall(activation_index v) {
 // ---- the end of a message
 
 void graph::touch(event_index e) {
-  if (events_[e].touched) return;
-  events_[e].touched = true;
+  event_node& node = events_[e];
+  if (!node.changed) changed_.push_back(e);
+  node.changed = true;
+  if (node.touched) return;
+  node.touched = true;
   touched_.push_back(e);
+}
+
+void graph::take_changed(std::vector<event_index>& to) {
+  to.clear();
+  to.swap(changed_);
+  for (const event_index e : to) events_[e].changed = false;
+  count_visited(to.size());
 }
 
 void graph::set_window(event_index e, window_state state) {
@@ -76,9 +86,10 @@ void graph::settle() {
   count_visited(touched_.size());
   std::sort(touched_.begin(), touched_.end(),
             [this](event_index a, event_index b) { return events_[a].ordinal < events_[b].ordinal; });
+  changed_.clear();
   for (const event_index e : touched_) {
     event_node& node = events_[e];
-    node.touched = false;
+    node.touched = node.changed = false;
     if (node.settled) {
       if (!node.remembered && node.open_inputs == 0) free_event(e);
       continue;
