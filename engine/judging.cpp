@@ -17,7 +17,6 @@ constexpr std::size_t max_full_detections = 1024;
 
 void run::judge(const message& m, const speaker& from, answer& out) {
   outcomes_.next_occasion();
-  known_.clear();
   witness_visits_left_ = graph::max_message_visits;
   graph_.begin_work(settings_.limits.judging_work);
   out.verdicts.resize(held_.size());
@@ -30,6 +29,8 @@ void run::judge(const message& m, const speaker& from, answer& out) {
   }
   if (guards_on_ && live()) judge_spending(m, from, out);
 }
+  known_.clear();
+  findings_.clear();
 
 // If the work is used up before every rule has judged the event, this event and those after it are unjudged.
 void run::judge_event(held_event& held, verdict& v, const message& m, const speaker& from, answer& out) {

@@ -40,8 +40,8 @@ class event_list {
   std::shared_ptr<const std::vector<graph::event_index>> events_;
 };
 
-// The evidence computed so far for the current message. One per run, cleared for each message; the graph does not
-// change while a message is judged.
+// The evidence computed so far for the current message. One per run, cleared when the message is judged; the graph does
+// not change before.
 class evidence_cache {
  public:
   // The rule's list for a lineage (any pointer that identifies it) and an agent. Calls `make` for its events the first
