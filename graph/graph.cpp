@@ -88,6 +88,7 @@ void graph::join(agent_index a) {
   if (agents_[a].in_roster) return;
   agents_[a].in_roster = true;
   ++roster_size_;
+  roster_front_.clear();
 }
 
 void graph::leave(agent_index a) {
@@ -95,6 +96,7 @@ void graph::leave(agent_index a) {
   if (!leaving.in_roster) return;
   leaving.in_roster = false;
   --roster_size_;
+  roster_front_.clear();
   while (!leaving.pending.empty()) take(leaving.pending.back(), a, delivery_state::lost);
   for (const activation_index v : leaving.open) stall(v);
 }
@@ -382,9 +384,9 @@ void graph::fix_used_inputs(activation_index v) {
     if (!ancestor_lists) ancestor_lists.reset(new ancestor_list);
     ancestor_lists->members.push_back(r);
   };
+  generator_sets lineages;
   for (const activation_input& input : node.inputs) {
     if (!node.uses(input)) continue;
-  generator_sets lineages;
     const event_node& event = events_[input.event.index];
     node.output_depth = std::max(node.output_depth, event.depth + 1);
     add(input.event);
@@ -396,10 +398,10 @@ void graph::fix_used_inputs(activation_index v) {
     if (event.generators && (lineages.empty() || lineages.back() != event.generators))
       lineages.push_back(event.generators);
   }
-  node.ancestry = std::move(ancestor_lists);
-}
   count_visited(merge(lineages, limits_.generators));
   if (!lineages.empty()) node.inherited = std::move(lineages.front());
+  node.ancestry = std::move(ancestor_lists);
+}
 
 void graph::fix_generators(activation_index source, std::span<const event_index> outputs) {
   activation_node& from = activations_[source];

@@ -57,6 +57,9 @@ class graph {
   const std::vector<event_index>& reachable() const { return reachable_; }  // the reachable work, in no order
   std::vector<agent_index> roster() const;                                  // sorted by name
   std::size_t roster_size() const { return roster_size_; }
+  // The first agents of the roster by name. A view, valid until the roster changes.
+  static constexpr std::size_t roster_front_size = 8;
+  std::span<const agent_index> roster_front() const;
   std::size_t active_count() const { return active_count_; }
   std::size_t open_count() const { return open_count_; }
   std::size_t live_events() const { return live_events_; }  // not settled
@@ -129,11 +132,11 @@ class graph {
   // ---- the end of a message
   // Events whose windows or settled state may have changed since the last `settle`.
   const std::vector<event_index>& touched() const { return touched_; }
+  // Fills `to` with those that may have changed since the last call or the last `settle`.
+  void take_changed(std::vector<event_index>& to);
   void touch(event_index e);
   void set_window(event_index e, window_state state);
   // Settles the touched events that nothing can change any more.
-  // Fills `to` with those that may have changed since the last call or the last `settle`.
-  void take_changed(std::vector<event_index>& to);
   void settle();
   // Forgets the settled events beyond the limit, oldest first, and the activations that only they kept.
   void forget();
@@ -180,14 +183,15 @@ class graph {
   std::vector<event_index> reachable_;
   boost::container::deque<event_index> settled_;  // remembered, oldest first
   std::vector<event_index> touched_;
+  std::vector<event_index> changed_;     // a part of `touched_`
   std::vector<activation_index> ended_;  // in this message
   activation_index first_active_ = nobody;
   activation_index last_active_ = nobody;
-  std::vector<event_index> changed_;     // a part of `touched_`
   std::size_t active_count_ = 0;
   std::size_t open_count_ = 0;
   std::size_t live_events_ = 0;
   std::size_t roster_size_ = 0;
+  mutable std::vector<agent_index> roster_front_;  // empty: not computed since the roster changed
   bool roster_closed_ = false;
   bool ended_since_gap_ = false;
   agent_index last_ended_agent_ = nobody;

@@ -37,6 +37,20 @@ std::vector<agent_index> graph::roster() const {
   return agents;
 }
 
+std::span<const agent_index> graph::roster_front() const {
+  if (!roster_front_.empty()) return roster_front_;
+  count_visited(agents_.size());
+  for (agent_index a = 0; a < agents_.size(); ++a) {
+    if (agents_[a].in_roster) roster_front_.push_back(a);
+  }
+  const auto end = roster_front_.begin() + std::min(roster_front_.size(), roster_front_size);
+  std::partial_sort(roster_front_.begin(), end, roster_front_.end(),
+                    [this](agent_index a, agent_index b) { return agents_[a].name < agents_[b].name; });
+  roster_front_.erase(end, roster_front_.end());
+  roster_front_.shrink_to_fit();
+  return roster_front_;
+}
+
 const delivery* graph::find_delivery(event_index e, agent_index a) const {
   return find_delivery(e, a, events_[e].deliveries.size());
 }

@@ -69,9 +69,7 @@ class orphaned_event final : public rule {
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {
-    return {{"event", text::event(g, f.event)},
-            {"agents", text::agents(g, f.agents)},
-            {"roster", text::agents(g, g.roster())}};
+    return {{"event", text::event(g, f.event)}, {"agents", text::agents(g, f.agents)}, {"roster", text::roster(g)}};
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {

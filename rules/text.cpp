@@ -1,6 +1,8 @@
 #include "rules/text.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/quote.h"
 
@@ -24,8 +26,9 @@ const std::string* value_of(const text_facts& facts, std::string_view name) {
   return nullptr;
 }
 
+// Lists the first items and counts the rest. `total`: the number of items, if `items` has only the first of them.
 template <class Index, class Say>
-std::string list(std::span<const Index> items, Say say) {
+std::string list(std::span<const Index> items, std::size_t total, Say say) {
   std::string out;
   std::size_t listed = 0;
   for (std::size_t bytes = 0; listed < items.size() && listed < max_listed && bytes < max_list_bytes; ++listed) {
@@ -34,8 +37,28 @@ std::string list(std::span<const Index> items, Say say) {
     bytes += quoted_size(item);  // with `, ` in the place of its quotes
     out += item;
   }
-  if (items.size() > listed) out += " and " + std::to_string(items.size() - listed) + " more";
+  if (total > listed) out += " and " + std::to_string(total - listed) + " more";
   return out.empty() ? "nobody" : out;
+}
+
+std::string list_of_agents(const graph::graph& g, std::span<const graph::agent_index> agents, std::size_t total) {
+  return list(agents, total, [&](graph::agent_index a) { return agent(g, a); });
+}
+
+constexpr std::size_t max_deliveries_visited = 1024;  // of one event
+
+// The agents at which the event waits. If too many others got it before the first of them, only their number.
+std::string waiting_at(const graph::graph& g, const graph::event_node& e) {
+  std::vector<graph::agent_index> agents;
+  const std::size_t wanted = std::min<std::size_t>(e.pending, max_listed);
+  std::size_t visited = 0;
+  for (const graph::delivery& d : e.deliveries) {
+    if (agents.size() == wanted || visited == max_deliveries_visited) break;
+    ++visited;
+    if (d.state == graph::delivery_state::pending) agents.push_back(d.agent);
+  }
+  g.count_visited(visited);
+  return agents.empty() ? count(e.pending, "agent", "agents") : list_of_agents(g, agents, e.pending);
 }
 
 }  // namespace
@@ -73,30 +96,32 @@ std::string work(const graph::graph& g, graph::event_index e) {
   const graph::event_node& node = g.event(e);
   std::string out = quoted_briefly(node.id);
   if (node.source_agent != graph::nobody) out += " of agent " + agent(g, node.source_agent);
-  std::vector<graph::agent_index> waiting;
-  for (const graph::delivery& d : node.deliveries) {
-    if (d.state == graph::delivery_state::pending) waiting.push_back(d.agent);
-  }
-  if (!waiting.empty()) out += " (waiting at " + agents(g, waiting) + ")";
+  if (node.pending > 0) out += " (waiting at " + waiting_at(g, node) + ")";
   return out;
 }
 
 std::string agents(const graph::graph& g, std::span<const graph::agent_index> given_agents) {
-  return list(given_agents, [&](graph::agent_index a) { return agent(g, a); });
+  return list_of_agents(g, given_agents, given_agents.size());
+}
+
+std::string roster(const graph::graph& g) {
+  static_assert(graph::graph::roster_front_size >= max_listed);
+  return list_of_agents(g, g.roster_front(), g.roster_size());
 }
 
 std::string events(const graph::graph& g, std::span<const graph::event_index> given_events) {
-  return list(given_events, [&](graph::event_index e) { return event(g, e); });
+  return list(given_events, given_events.size(), [&](graph::event_index e) { return event(g, e); });
 }
 
 std::string works(const graph::graph& g, std::span<const graph::event_index> events) {
-  return list(events, [&](graph::event_index e) { return work(g, e); });
+  return list(events, events.size(), [&](graph::event_index e) { return work(g, e); });
 }
 
 std::string origins(const graph::graph& g, graph::event_index e) {
   const graph::generators& from = g.event(e).generators;
   if (!from || from->members.empty()) return "no known split";
-  return list(std::span<const graph::generator_ptr>(from->members.data(), from->members.size()), [](const auto& item) {
+  const std::span<const graph::generator_ptr> splits(from->members.data(), from->members.size());
+  return list(splits, splits.size(), [](const auto& item) {
     return "the split " + quoted_briefly(item->activation) + " by agent " + quoted_briefly(item->agent);
   });
 }

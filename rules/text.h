@@ -25,6 +25,7 @@ std::string event(const graph::graph& g, graph::event_index e);  // "e2", quoted
 std::string work(const graph::graph& g, graph::event_index e);
 std::string agents(const graph::graph& g, std::span<const graph::agent_index> given_agents);
 std::string events(const graph::graph& g, std::span<const graph::event_index> given_events);
+std::string roster(const graph::graph& g);  // the agents that can receive
 std::string works(const graph::graph& g, std::span<const graph::event_index> events);
 // The origins of an event's lineage: the generating activations and their agents.
 std::string origins(const graph::graph& g, graph::event_index e);

@@ -264,6 +264,28 @@ TEST_CASE("a_repeated_answer_that_was_given_back_must_be_built_on") {
   CHECK(found == strings{"early_termination e8 [e2, e3] reroute", "early_termination e9 [e8] reroute"});
 }
 
+TEST_CASE("of_very_many_agents_that_hold_an_event_the_text_names_a_few") {
+  const int count = 20'000;
+  scenario s(R"({"type":"hello","agents":)" + numbered("p", count) + "}");
+  s.then(R"({"type":"event","event":{"id":"e1","recipients":)" + numbered("p", count) + "}}");
+  s.then(R"({"type":"activation_started","activation":"v1","agent":"p0"})");
+  std::uint64_t visited = s.graph().counters().visited;
+  s.then(R"({"type":"activation_ended","activation":"v1","outputs":[{"id":"s1","submit":true}]})");
+  visited = s.graph().counters().visited - visited;
+  CHECK(
+      s.only().reason.ends_with(R"("e1" (waiting at "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7" and 19992 more).)"));
+  CHECK(visited < 2 * 4'096 + count + 100);  // the holder of most work, the agents that are free
+  // The first thousand have consumed it.
+  for (int i = 0; i < 1'100; ++i) {
+    const std::string n = std::to_string(i);
+    s.then(R"({"type":"activation_started","activation":"w)" + n + R"(","agent":"p)" + n + R"(","inputs":["e1"]})");
+    s.then(R"({"type":"activation_ended","activation":"w)" + n + R"("})");
+  }
+  s.then(R"({"type":"activation_started","activation":"v2","agent":"p0"})");
+  s.then(R"({"type":"activation_ended","activation":"v2","outputs":[{"id":"s2","submit":true}]})");
+  CHECK(s.detections.back().reason.find("\"e1\" (waiting at 18900 agents)") != std::string::npos);
+}
+
 TEST_CASE("early_termination_follows_modes_and_reports_causes") { check_causes(early_answer); }
 
 TEST_CASE("a_submit_event_that_is_not_given_back_is_let_through") {
