@@ -22,7 +22,7 @@ class early_termination final : public rule {
       .false_positives =
           "Work that became obsolete but that its holder never took in; notices that are not marked as "
           "fyi. With `kinds`, only work of these kinds holds an answer back. With "
-          "`skip_repeated`, work that another agent had already taken on does not.",
+          "`skip_repeated`, work that another activation had already taken on does not.",
       .cleared =
           "None of the unresolved events is reachable work any more, or an answer was let through on which the "
           "rule did not fire.",

@@ -1,4 +1,5 @@
 // Excessive rerouting (ER). Agents pass an event on repeatedly, and nobody consumes it.
+#include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "rules/rule.h"
@@ -47,7 +48,7 @@ class excessive_rerouting final : public rule {
   text_facts facts(const graph::graph& g, const finding& f) const override {
     return {{"event", text::event(g, f.event)},
             {"times", text::count(g.event(f.event).reroute_acts, "time", "times")},
-            {"passers", text::agents(g, passers(g, f.event))}};
+            {"passers", passers(g, f.event)}};
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
@@ -65,24 +66,35 @@ class excessive_rerouting final : public rule {
   }
 
  private:
+  static constexpr std::size_t max_inputs_scanned = 4096;  // for one text or witness
+
+  // Calls `each` for the activations that passed the event on, oldest first. False: the limit left some out.
   template <class Each>
-  static void for_each_pass(const graph::graph& g, graph::event_index e, Each each) {
+  static bool for_each_pass(const graph::graph& g, graph::event_index e, Each each) {
+    std::size_t scanned = 0;
+    const auto is_event = [&](const graph::activation_input& input) {
+      return ++scanned >= max_inputs_scanned || input.event == g.ref(e);
+    };
     for (const graph::activation_index v : g.event(e).inputs_of) {
-      for (const graph::activation_input& input : g.activation(v).inputs) {
-        if (input.event == g.ref(e) && input.reaction == reaction::reroute) each(v);
-      }
+      const auto& inputs = g.activation(v).inputs;
+      const auto* const found = std::find_if(inputs.begin(), inputs.end(), is_event);
+      if (scanned >= max_inputs_scanned) break;
+      if (found != inputs.end() && found->reaction == reaction::reroute) each(v);
     }
+    g.count_visited(scanned);
+    return scanned < max_inputs_scanned;
   }
 
   // The agents that passed the event on, each once, in order of their first pass.
-  static std::vector<graph::agent_index> passers(const graph::graph& g, graph::event_index e) {
+  static std::string passers(const graph::graph& g, graph::event_index e) {
     std::vector<graph::agent_index> agents;
     boost::unordered_flat_set<graph::agent_index> known;
-    for_each_pass(g, e, [&](graph::activation_index v) {
+    const bool knows_all = for_each_pass(g, e, [&](graph::activation_index v) {
       const graph::agent_index a = g.activation(v).agent;
       if (known.insert(a).second) agents.push_back(a);
     });
-    return agents;
+    if (knows_all) return text::agents(g, agents);
+    return agents.empty() ? "several agents" : text::agents(g, agents) + " and others";
   }
 };
 

@@ -122,6 +122,37 @@ TEST_CASE("a_give_back_is_no_reroute_act_but_a_reroute_to_no_agent_is_one") {
   CHECK(s.detection_summaries().back() == "excessive_rerouting e1 [] inject");
 }
 
+TEST_CASE("the_cost_of_a_reroute_does_not_grow_with_the_earlier_ones") {
+  // Each activation that passes the event on has many more inputs, which come before it.
+  scenario s(R"({"type":"hello","limits":{"judging_work":1000000000}})");
+  s.then(R"({"type":"event","event":{"id":"e1","recipients":["p0"]}})");
+  std::string inputs;
+  for (int i = 0; i < 1'000; ++i) inputs += "\"x" + std::to_string(i) + "\",";
+  std::uint64_t max_visited = 0;
+  for (int i = 0; i < 20; ++i) {
+    const std::string n = std::to_string(i), next = std::to_string(i + 1);
+    s.then(R"({"type":"activation_started","activation":"v)" + n + R"(","agent":"p)" + n + R"(","inputs":[)" + inputs +
+           R"("e1"]})");
+    const std::uint64_t before = s.graph().counters().visited;
+    s.then(R"({"type":"activation_ended","activation":"v)" + n + R"(","reactions":{"e1":{"reroute":["p)" + next +
+           R"("]}}})");
+    max_visited = std::max(max_visited, s.graph().counters().visited - before);
+  }
+  CHECK(s.errors.empty());
+  CHECK(max_visited <= 25'000);
+  CHECK(injected(s).find(R"(20 times, by "p0", "p1", "p2", "p3" and others, and)") != std::string::npos);
+}
+
+TEST_CASE("a_passer_among_very_many_inputs_is_not_searched_for") {
+  scenario s(R"({"type":"hello","rules":{"excessive_rerouting":{"max_reroutes":0}}})");
+  s.then(R"({"type":"event","event":{"id":"e1","recipients":["ada"]}})");
+  std::string inputs;
+  for (int i = 0; i < 5'000; ++i) inputs += "\"x" + std::to_string(i) + "\",";
+  s.then(R"({"type":"activation_started","activation":"v1","agent":"ada","inputs":[)" + inputs + R"("e1"]})");
+  s.then(R"({"type":"activation_ended","activation":"v1","reactions":{"e1":{"reroute":["bob"]}}})");
+  CHECK(injected(s).find("1 time, by several agents, and") != std::string::npos);
+}
+
 TEST_CASE("excessive_rerouting_follows_modes_and_reports_causes") { check_causes(reroute_circle); }
 
 TEST_CASE("excessive_rerouting_is_limited_by_the_budget_alone_and_not_by_attempts") {
