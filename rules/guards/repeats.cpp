@@ -28,6 +28,7 @@ void repeats::add(graph::agent_index sender, std::optional<std::uint64_t> key, s
                   std::size_t window) {
   if (agents_.size() <= sender) agents_.resize(std::size_t{sender} + 1);
   history& of = agents_[sender];
+  if (key) ++of.counts[*key];
   if (of.keys.size() < window) {
     of.latest = of.keys.size();
     of.keys.push_back(key.value_or(0));
@@ -35,6 +36,8 @@ void repeats::add(graph::agent_index sender, std::optional<std::uint64_t> key, s
     return;
   }
   of.latest = (of.latest + 1) % window;
+  if (const auto left = of.counts.find(of.keys[of.latest]); left != of.counts.end() && --left->second == 0)
+    of.counts.erase(left);
   of.keys[of.latest] = key.value_or(0);
   of.ids[of.latest] = id;
 }
@@ -42,7 +45,7 @@ void repeats::add(graph::agent_index sender, std::optional<std::uint64_t> key, s
 std::size_t repeats::count(graph::agent_index sender) const {
   const history& of = agents_[sender];
   const std::uint64_t key = of.keys[of.latest];
-  return key == 0 ? 0 : static_cast<std::size_t>(std::count(of.keys.begin(), of.keys.end(), key));
+  return key == 0 ? 0 : of.counts.at(key);
 }
 
 std::vector<std::string> repeats::earlier(graph::agent_index sender) const {

@@ -1,8 +1,10 @@
 // The latest outputs of each agent, as the guard `repetition` compares them: a hash of the recipients and fingerprint.
 //
-// One per run, on its engine thread. Bounds: `window` outputs for each agent that sent one.
+// One per run, on its engine thread. Bounds: for each agent that sent an output, its latest `window` outputs. Of agents
+// that sent none it keeps an empty entry.
 #pragma once
 
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -28,8 +30,9 @@ class repeats {
 
  private:
   struct history {
-    std::vector<std::uint64_t> keys;  // a ring; 0: without a key
-    std::vector<std::string> ids;     // of the same outputs
+    std::vector<std::uint64_t> keys;                                 // a ring; 0: without a key
+    std::vector<std::string> ids;                                    // of the same outputs
+    boost::unordered_flat_map<std::uint64_t, std::uint32_t> counts;  // of the keys in the window
     std::size_t latest = 0;
   };
   std::vector<history> agents_;  // by agent_index

@@ -34,6 +34,7 @@ class repetition final : public rule {
     g.count_visited(1);
     const std::size_t count = v.outputs.count(v.sender);
     if (count <= *v.settings.max_repeats) return;
+    g.count_visited(v.settings.window);
     found.push_back({.event = b.event,
                      .agent = v.sender,
                      .ids = v.outputs.earlier(v.sender),
