@@ -143,7 +143,7 @@ void run::judge_spending(const message& m, const speaker& from, answer& out) {
   choose_action(found);
   found.action = without_event(settings_.guards.actions_of(guard.id));
   healer_.open_case(m.as_is, from.able);
-  const remedy decided = healer_.decide_guard(guard, found, {.has_activations = !to_cancel(found).empty()});
+  const remedy decided = healer_.decide_guard(guard, found, {.has_activations = count_to_cancel(found) > 0});
   healer_.close_case();
   const std::uint32_t index = report(found, decided, out);
   out.detections[index].session = std::string(from.session);
@@ -153,6 +153,17 @@ void run::judge_spending(const message& m, const speaker& from, answer& out) {
 
 // ---- cancelling
 
+// Whether a cancel is for all activations of the run, not only for those of the sender.
+bool run::cancels_run(const finding& found) const {
+  return rule_of(found.rule).traits.counts == guard_count_kind::spending && settings_.guards.per == budget_scope::run;
+}
+
+std::size_t run::count_to_cancel(const finding& found) const {
+  if (found.activation != graph::nobody) return 1;
+  if (cancels_run(found)) return graph_.open_count();
+  return found.sender == graph::nobody ? 0 : graph_.agent(found.sender).open.size();
+}
+
 // The open activations that a cancel asks to end, sorted by id.
 std::vector<graph::activation_index> run::to_cancel(const finding& found) const {
   std::vector<graph::activation_index> activations;
@@ -161,23 +172,26 @@ std::vector<graph::activation_index> run::to_cancel(const finding& found) const 
     const auto& open = graph_.agent(a).open;
     activations.insert(activations.end(), open.begin(), open.end());
   };
-  const bool is_spending = rule_of(found.rule).traits.counts == guard_count_kind::spending;
-  if (is_spending && settings_.guards.per == budget_scope::run) {
+  if (cancels_run(found)) {
     for (graph::agent_index a = 0; a < graph_.agent_count(); ++a) add(a);
   } else if (found.sender != graph::nobody) {
     add(found.sender);
   }
+  graph_.count_visited(activations.size());
   std::sort(activations.begin(), activations.end(), [this](graph::activation_index a, graph::activation_index b) {
     return graph_.activation(a).id < graph_.activation(b).id;
   });
   return activations;
 }
 
+// Asks for the same activations once for all events of a message. A cancel is for those of the sender, or for all: so
+// of two cancels, the one with fewer asks for a part of the other.
 void run::cancel(const finding& found, const remedy& decided, std::uint32_t detection, answer& out) {
-  const std::vector<graph::activation_index> activations = to_cancel(found);
-  if (activations.empty()) return;
+  const std::size_t count = count_to_cancel(found);
+  if (count <= asked_to_end_) return;
+  asked_to_end_ = count;
   intervention asks{.id = "cancel:" + std::to_string(++cancels_), .action = action::cancel, .inject = decided.text};
-  for (const graph::activation_index v : activations) {
+  for (const graph::activation_index v : to_cancel(found)) {
     asks.activations.push_back(graph_.activation(v).id);
     asks.sessions.push_back(graph_.activation(v).session);
   }
@@ -193,6 +207,7 @@ void run::fire_silence(answer& out) {
   const graph::activation_node& v = graph_.activation(due.activation);
   const rule& guard = *silence_guard_;
   witness_visits_left_ = graph::max_message_visits;
+  asked_to_end_ = 0;
   std::vector<graph::event_index> inputs;
   for (const graph::activation_input& input : v.inputs) {
     if (graph_.resolve(input.event) != nullptr) inputs.push_back(input.event.index);

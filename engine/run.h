@@ -151,6 +151,8 @@ class run {
   void carry_out_guard(const finding& found, const remedy& decided, held_event& held, verdict& v,
                        std::uint32_t detection, answer& out);
   void judge_spending(const message& m, const speaker& from, answer& out);
+  bool cancels_run(const finding& found) const;
+  std::size_t count_to_cancel(const finding& found) const;
   std::vector<graph::activation_index> to_cancel(const finding& found) const;
   void cancel(const finding& found, const remedy& decided, std::uint32_t detection, answer& out);
   void fire_silence(answer& out);
@@ -209,6 +211,7 @@ class run {
   std::array<boost::unordered_flat_map<graph::agent_index, std::uint64_t>, guard_count> firings_;  // by sender
   bool were_silences_off_ = false;  // no activation counted as silent, because judging had stopped
   std::uint64_t cancels_ = 0;
+  std::size_t asked_to_end_ = 0;  // activations that this message or silence has asked to cancel
   guard_view view_;
   std::vector<std::uint64_t> released_holds_;  // the holds that the message's delivery report releases
 
