@@ -50,6 +50,7 @@ class judged_run {
   }
 
   const graph::graph& graph() const { return run_.graph(); }
+  std::uint64_t detections() const { return run_.detections(); }
 
  private:
   meter of_;
@@ -204,6 +205,58 @@ inline void layer_that_settles(std::uint64_t size, judged_run& run, histogram& t
   for (std::uint64_t i = 0; i < size; ++i) to.add((spent + size - 1) / size);
 }
 
+// `size` events of as many splits wait at one agent, and one activation of it consumes them all.
+inline void lineages_consumed_at_once(std::uint64_t size, judged_run& run, histogram& to) {
+  message_builder t;
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < size; ++i) {
+    names.push_back("e" + std::to_string(i));
+    run.take(t.starts("split", i, "a"));
+    message& m = t.ends("split", i);
+    t.event(names.back(), "b");
+    run.take(m);
+  }
+  message* m = &t.starts("take", 0, "b");
+  m->inputs.assign(names.begin(), names.end());
+  std::uint64_t spent = run.take(*m);
+  m = &t.ends("take", 0);
+  t.event("out", "c");
+  spent += run.take(*m);
+  for (std::uint64_t i = 0; i < size; ++i) to.add((spent + size - 1) / size);
+}
+
+// `size` agents each send an event that its recipient discards. The windows of these orphans fire at one time.
+inline void orphans_at_one_time(std::uint64_t size, judged_run& run, histogram& to) {
+  message_builder t;
+  const auto take = [&](message& m, milliseconds ts) {
+    m.ts = ts;
+    return run.take(m);
+  };
+  for (std::uint64_t i = 0; i < size; ++i) {
+    message* m = &t.begin(message_type::event);
+    t.event(t.name("r", i), t.name("agent-", i));
+    take(*m, 1);
+    m = &t.starts("send", i);
+    m->agent = t.name("agent-", i);
+    m->inputs.push_back(t.name("r", i));
+    take(*m, 1);
+    m = &t.ends("send", i);
+    t.event(t.name("e", i), "a");
+    take(*m, 1);
+    m = &t.starts("drop", i, "a");
+    m->inputs.push_back(t.name("e", i));
+    take(*m, 1);
+    m = &t.ends("drop", i);
+    reaction_draft& drop = m->reactions.emplace_back();
+    drop.input = t.name("e", i);
+    drop.reaction = reaction::discard;
+    take(*m, 1);
+  }
+  const std::uint64_t spent = take(t.begin(message_type::time), 1'000'000);
+  if (run.detections() < size) throw std::runtime_error("not all windows fired");
+  for (std::uint64_t i = 0; i < size; ++i) to.add((spent + size - 1) / size);
+}
+
 // Name, size, shape. Each shape is measured at its size and at ten times its size.
 inline const std::vector<std::tuple<const char*, std::uint64_t, shape>>& shapes() {
   static const std::vector<std::tuple<const char*, std::uint64_t, shape>> list{
@@ -213,7 +266,9 @@ inline const std::vector<std::tuple<const char*, std::uint64_t, shape>>& shapes(
       {"recipients of one event", 1'000, recipients},
       {"submits in a row", 100, submits_in_a_row},
       {"inputs of one activation", 1'000, inputs},
-      {"events of a layer that settles at once", 1'000, layer_that_settles}};
+      {"events of a layer that settles at once", 1'000, layer_that_settles},
+      {"lineages that one activation consumes", 200, lineages_consumed_at_once},
+      {"orphans whose windows fire at one time", 1'000, orphans_at_one_time}};
   return list;
 }
 
