@@ -50,7 +50,7 @@ class cross_lineage_aggregation final : public rule {
  public:
   static constexpr rule_doc about{
       .code = "CLA",
-      .summary = "An agent is given work while it holds other work whose lineage has no generator in common with it.",
+      .summary = "An agent is given work while it holds other work; both have generators, and none in common.",
       .problem =
           "Halves of different decompositions do not fit together: aggregated, they count things twice or miss them.",
       .example =
@@ -86,7 +86,8 @@ class cross_lineage_aggregation final : public rule {
 
   std::string reason(const graph::graph& g, const finding& f) const override {
     return "Agent " + text::agent(g, f.agent) + " is given " + text::event(g, f.event) + " while it holds " +
-           text::count(f.events.size(), "event", "events") + " of another lineage: " + text::events(g, f.events) + ".";
+           text::count(f.events.size(), "event", "events") + " of " +
+           (f.events.has_one_lineage() ? "another lineage: " : "other lineages: ") + text::events(g, f.events) + ".";
   }
 
   std::string_view text() const override {
@@ -97,12 +98,9 @@ class cross_lineage_aggregation final : public rule {
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {
-    return {{"agent", text::agent(g, f.agent)},
-            {"event", text::event(g, f.event)},
-            {"origin", text::origins(g, f.event)},
-            {"work", text::events(g, f.events)},
-            {"other_origin", f.events.empty() ? std::string() : text::origins(g, f.events.front())},
-            {"younger", text::events(g, younger(g, f))}};
+    return {{"agent", text::agent(g, f.agent)},    {"event", text::event(g, f.event)},
+            {"origin", text::origins(g, f.event)}, {"work", text::events(g, f.events)},
+            {"other_origin", other_origins(g, f)}, {"younger", text::events(g, younger(g, f))}};
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
@@ -140,6 +138,12 @@ class cross_lineage_aggregation final : public rule {
 
  private:
   static constexpr std::size_t max_younger_scanned = 1024;
+
+  // The origins of the events that clash; of each event, if they differ.
+  static std::string other_origins(const graph::graph& g, const finding& f) {
+    if (f.events.empty()) return {};
+    return f.events.has_one_lineage() ? text::origins(g, f.events.front()) : text::events_with_origins(g, f.events);
+  }
 
   // The event and the events it clashes with, without those of the oldest lineage. Never empty: ordinals are unique.
   static std::vector<graph::event_index> younger(const graph::graph& g, const finding& f) {

@@ -27,17 +27,23 @@ class event_list {
   event_list() = default;
   event_list(const graph::graph& g, std::vector<graph::event_index> events);
 
-  std::size_t size() const { return events_ ? events_->size() : 0; }
+  std::size_t size() const { return list_ ? list_->events.size() : 0; }
   bool empty() const { return size() == 0; }
-  const graph::event_index* begin() const { return events_ ? events_->data() : nullptr; }
+  const graph::event_index* begin() const { return list_ ? list_->events.data() : nullptr; }
   const graph::event_index* end() const { return begin() + size(); }
-  graph::event_index front() const { return events_->front(); }
-  graph::event_index operator[](std::size_t i) const { return (*events_)[i]; }
+  graph::event_index front() const { return list_->events.front(); }
+  graph::event_index operator[](std::size_t i) const { return list_->events[i]; }
   // The first `count` events, or all if there are fewer. A view into the list.
   std::span<const graph::event_index> first(std::size_t count) const { return {begin(), std::min(count, size())}; }
+  // Whether all events have the same generators, as far as the graph shares these.
+  bool has_one_lineage() const { return !list_ || list_->has_one_lineage; }
 
  private:
-  std::shared_ptr<const std::vector<graph::event_index>> events_;
+  struct list {
+    std::vector<graph::event_index> events;
+    bool has_one_lineage = true;
+  };
+  std::shared_ptr<const list> list_;
 };
 
 // The evidence computed so far for the current message. One per run, cleared when the message is judged; the graph does

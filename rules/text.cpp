@@ -127,6 +127,11 @@ std::string origins(const graph::graph& g, graph::event_index e) {
 }
 
 std::string count(std::size_t n, std::string_view singular, std::string_view plural) {
+std::string events_with_origins(const graph::graph& g, std::span<const graph::event_index> given_events) {
+  return list(given_events, given_events.size(),
+              [&](graph::event_index e) { return event(g, e) + " from " + origins(g, e); });
+}
+
   return std::to_string(n) + ' ' + std::string(n == 1 ? singular : plural);
 }
 

@@ -30,5 +30,7 @@ std::string works(const graph::graph& g, std::span<const graph::event_index> eve
 // The origins of an event's lineage: the generating activations and their agents.
 std::string origins(const graph::graph& g, graph::event_index e);
 std::string count(std::size_t n, std::string_view singular, std::string_view plural);  // "1 event", "3 events"
+// "e2" from the split "v1" by agent "planner"
+std::string events_with_origins(const graph::graph& g, std::span<const graph::event_index> given_events);
 
 }  // namespace digd::text
