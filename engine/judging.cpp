@@ -29,9 +29,9 @@ void run::judge(const message& m, const speaker& from, answer& out) {
     if (held_[i].judged && live()) judge_event(held_[i], v, m, from, out);
   }
   if (guards_on_ && live()) judge_spending(m, from, out);
-}
   known_.clear();
   findings_.clear();
+}
 
 // If the work is used up before every rule has judged the event, this event and those after it are unjudged.
 void run::judge_event(held_event& held, verdict& v, const message& m, const speaker& from, answer& out) {
@@ -48,7 +48,9 @@ void run::judge_event(held_event& held, verdict& v, const message& m, const spea
     const rule& rule = rule_of(found.rule);
     sort_agents(found, graph_);
     if (is_guard(found.rule)) choose_action(found);
-    const guard_case about{.is_placed = held.is_placed(), .has_deliveries = !held.given.empty()};
+    const guard_case about{.is_placed = held.is_placed(),
+                           .has_deliveries = !held.given.empty(),
+                           .has_activations = is_guard(found.rule) && count_to_cancel(found) > 0};
     const remedy decided =
         is_guard(found.rule) ? healer_.decide_guard(rule, found, about) : healer_.decide(rule, found);
     const std::uint32_t index = report(found, decided, out);

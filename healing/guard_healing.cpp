@@ -35,7 +35,7 @@ digd::cause healer::guard_obstacle(const rule& guard, const finding& found, cons
   return cause::none;
 }
 
-remedy healer::decide_guard(const rule& guard, const finding& found, const guard_case& about) {
+remedy healer::decide_guard(const rule& guard, finding& found, const guard_case& about) {
   const mode allowed = mode_for(guard, found);
   if (found.action == guard_action::observe) return {.cause = cause::mode};
   remedy decided;
@@ -51,6 +51,7 @@ remedy healer::decide_guard(const rule& guard, const finding& found, const guard
   if (!decided.healed()) return decided;
   healed_any_ = true;
   if (!decided.targets.empty()) ++returns_[decided.targets.front()];
+  found.to_nobody = found.action == guard_action::cancel ? !about.has_activations : decided.targets.empty();
   if (able_.inject) fill_in_text(guard, found, decided);
   return decided;
 }

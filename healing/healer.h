@@ -22,7 +22,7 @@ namespace digd {
 struct guard_case {
   bool is_placed = false;        // a rule or another guard has decided where the event goes
   bool has_deliveries = false;   // the message gave it a delivery that is pending
-  bool has_activations = false;  // there is an open activation to cancel
+  bool has_activations = false;  // there is an open activation to cancel; read only if the action is `cancel`
 };
 
 // The decision on one finding.
@@ -41,8 +41,9 @@ class healer {
   // Opens a case. `as_is`: the message was delivered before it could be judged. `able`: what the client can do.
   void open_case(bool as_is, const capabilities& able);
   remedy decide(const rule& rule, const finding& found);
-  // A guard's finding: its `action` says what to do. A `reroute` without targets means that nobody gets the event.
-  remedy decide_guard(const rule& guard, const finding& found, const guard_case& about);
+  // A guard's finding: its `action` says what to do. A `reroute` without targets means that nobody gets the event. Sets
+  // `to_nobody`, which the text depends on.
+  remedy decide_guard(const rule& guard, finding& found, const guard_case& about);
   void close_case();
   // Decides on a finding that is reported because the run ended: it is never healed and costs nothing.
   remedy decide_at_end(const rule& rule, const finding& found) const;

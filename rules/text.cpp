@@ -73,6 +73,7 @@ std::string fill(std::string_view pattern, const text_facts& facts) {
     } else {
       out += *value;
       at += name.size() + 1;
+      if (value->empty() && out.ends_with(' ')) out.pop_back();
     }
   }
   return cut_to_quote(std::move(out), max_text_bytes);
@@ -126,12 +127,12 @@ std::string origins(const graph::graph& g, graph::event_index e) {
   });
 }
 
-std::string count(std::size_t n, std::string_view singular, std::string_view plural) {
 std::string events_with_origins(const graph::graph& g, std::span<const graph::event_index> given_events) {
   return list(given_events, given_events.size(),
               [&](graph::event_index e) { return event(g, e) + " from " + origins(g, e); });
 }
 
+std::string count(std::size_t n, std::string_view singular, std::string_view plural) {
   return std::to_string(n) + ' ' + std::string(n == 1 ? singular : plural);
 }
 

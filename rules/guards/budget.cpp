@@ -73,11 +73,13 @@ class budget final : public rule {
   std::string_view text() const override { return "{who} {state}: {limits}. {consequence} {advice}"; }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {
-    return {{"who", f.agent == graph::nobody ? "This run" : "You"},
-            {"state", f.warning ? "will soon have spent the budget" : "spent more than the budget"},
-            {"limits", f.measured},
-            {"consequence", consequence(g, f)},
-            {"advice", "Delegate nothing new. Finish with what is there, and submit the best answer you have."}};
+    return {
+        {"who", f.agent == graph::nobody ? "This run" : "You"},
+        {"state", f.warning ? "will soon have spent the budget" : "spent more than the budget"},
+        {"limits", f.measured},
+        {"consequence", consequence(g, f)},
+        {"advice", advice_unless_cancelled(
+                       f, "Delegate nothing new. Finish with what is there, and submit the best answer you have.")}};
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override { return guard_witness(g, f); }

@@ -33,18 +33,19 @@ class fan_out final : public rule {
     const guard_view& v = *b.guards;
     const graph::event_node& e = g.event(b.event);
     finding f{.event = b.event, .agent = v.sender, .sender = v.sender};
-    const auto compare = [&](std::string_view limit, const std::optional<std::uint64_t>& max_count,
-                             std::uint64_t count) {
+    const auto compare = [&](std::string_view limit, const std::optional<std::uint64_t>& max_count, std::uint64_t count,
+                             std::string_view before, std::string_view after) {
       if (!max_count || count <= *max_count) return;
       if (!f.limits.empty()) f.measured += ", ";
       f.limits.push_back(limit);
-      f.measured.append(limit).append(" ").append(std::to_string(*max_count)).append(" (it is ");
-      f.measured.append(std::to_string(count)).append(")");
+      f.measured.append(limit).append(" ").append(std::to_string(*max_count)).append(" (").append(before);
+      f.measured.append(std::to_string(count)).append(after).append(")");
     };
-    compare("max_depth", v.settings.max_depth, e.depth);
+    compare("max_depth", v.settings.max_depth, e.depth, "its depth is ", "");
     if (e.source != graph::nobody)
-      compare("max_outputs", v.settings.max_outputs, g.activation(e.source).work_outputs - v.later_work_outputs);
-    compare("max_live", v.settings.max_live, g.reachable().size() - v.later_reachable);
+      compare("max_outputs", v.settings.max_outputs, g.activation(e.source).work_outputs - v.later_work_outputs,
+              "it is output ", " of its activation");
+    compare("max_live", v.settings.max_live, g.reachable().size() - v.later_reachable, "", " events are in flight");
     if (f.limits.empty()) return;
     if (e.derived)
       f.events = known.get(g, id, &g.activation(e.source), graph::nobody, [&] { return used(g, e.source); });
@@ -52,15 +53,17 @@ class fan_out final : public rule {
   }
 
   std::string reason(const graph::graph& g, const finding& f) const override {
-    return "The event " + text::event(g, f.event) + " is beyond what a run may fan out: " + f.measured + ".";
+    return "With the event " + text::event(g, f.event) + " the work fans out too far: " + f.measured + ".";
   }
 
   std::string_view text() const override { return "The work fans out too far: {limits}. {consequence} {advice}"; }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {
-    return {{"limits", f.measured},
-            {"consequence", consequence(g, f)},
-            {"advice", "Delegate less: do this part yourself, or finish what is open before you hand out more."}};
+    return {
+        {"limits", f.measured},
+        {"consequence", consequence(g, f)},
+        {"advice", advice_unless_cancelled(
+                       f, "Delegate less: do this part yourself, or finish what is open before you hand out more.")}};
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override { return guard_witness(g, f); }

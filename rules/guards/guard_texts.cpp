@@ -5,17 +5,24 @@
 namespace digd {
 
 std::string consequence(const graph::graph& g, const finding& f) {
-  const std::string event = f.event == graph::nobody ? "" : "the event " + text::event(g, f.event);
+  if (f.event == graph::nobody) return f.action == guard_action::cancel ? "So the work is cancelled: stop now." : "";
+  const std::string event = "So the event " + text::event(g, f.event);
   switch (f.action) {
-    case guard_action::inject: return event.empty() ? "" : "So far " + event + " is delivered.";
-    case guard_action::give_back: return "So " + event + " was not delivered and is back with you.";
-    case guard_action::hold: return "So " + event + " waits until a person decides.";
+    case guard_action::give_back:
+      if (f.to_nobody) return event + " is delivered to nobody.";
+      return event + (g.event(f.event).fyi ? " was not delivered." : " was not delivered and is back with you.");
+    case guard_action::hold: return event + " waits for a person to decide.";
     case guard_action::cancel:
-      return event.empty() ? "So the work is cancelled: stop now."
-                           : "So " + event + " was not delivered, and the work is cancelled: stop now.";
+      return event + (f.to_nobody ? " is delivered to nobody."
+                                  : " is delivered to nobody, and the work is cancelled: stop now.");
+    case guard_action::inject:  // another guard or rule may yet decide where the event goes
     case guard_action::observe: break;
   }
   return "";
+}
+
+std::string advice_unless_cancelled(const finding& f, std::string_view advice) {
+  return f.action == guard_action::cancel ? std::string() : std::string(advice);
 }
 
 graph::witness_names guard_witness(const graph::graph& g, const finding& f) {

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "rules/rule.h"
 
 namespace digd {
 
-// What happened to the event, for its sender: "It was delivered.", "It is back with you.", …
+// What the guard's action does, for the sender: "So the event "e2" was not delivered and is back with you.", … Empty
+// for an event that only carries the text.
 std::string consequence(const graph::graph& g, const finding& f);
+// What the sender should do now. Empty if its work is cancelled.
+std::string advice_unless_cancelled(const finding& f, std::string_view advice);
 // The event and its source, and `events` as evidence.
 graph::witness_names guard_witness(const graph::graph& g, const finding& f);
 

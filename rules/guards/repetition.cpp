@@ -49,12 +49,15 @@ class repetition final : public rule {
   }
 
   std::string_view text() const override {
-    return "You sent the same content to the same recipients {times} lately. {consequence} Repeating it will not "
-           "change the result: look at the answers you have, try something else, or say why you cannot go on.";
+    return "You sent the same content to the same recipients {times} lately. {consequence} {advice}";
   }
 
   text_facts facts(const graph::graph& g, const finding& f) const override {
-    return {{"times", f.measured}, {"consequence", consequence(g, f)}};
+    return {{"times", f.measured},
+            {"consequence", consequence(g, f)},
+            {"advice", advice_unless_cancelled(f,
+                                               "Repeating it will not change the result: look at the answers you have, "
+                                               "try something else, or say why you cannot go on.")}};
   }
 
   graph::witness_names witness(const graph::graph& g, const finding& f) const override {
