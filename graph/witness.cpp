@@ -60,9 +60,9 @@ class builder {
   }
 
  private:
-  // Calls `each` until it returns false.
+  // Calls `each` until it returns false. A forgotten event counts as visited here; `each` counts the others.
   template <class Each>
-  void for_each_neighbour(place p, Each each) const {
+  void for_each_neighbour(place p, Each each) {
     if (p.is_event) {
       const event_node& e = graph_.event(p.index);
       if (e.source != nobody && !each(place{false, e.source})) return;
@@ -73,7 +73,7 @@ class builder {
     }
     const auto visit = [&](event_ref ref) {
       const event_node* e = graph_.resolve(ref);
-      return e == nullptr || !e->remembered || each(place{true, ref.index});
+      return e == nullptr || !e->remembered ? count_visit() : each(place{true, ref.index});
     };
     const activation_node& v = graph_.activation(p.index);
     for (const activation_input& input : v.inputs) {
@@ -82,6 +82,13 @@ class builder {
     for (const event_ref output : v.outputs) {
       if (!visit(output)) return;
     }
+  }
+
+  // False: all visits are used up.
+  bool count_visit() {
+    if (visits_ >= max_visits_) return false;
+    ++visits_;
+    return true;
   }
 
   // Searches breadth first from `start` for the nearest joined node, and adds the nodes on the path.
@@ -93,8 +100,7 @@ class builder {
     for (std::size_t at = 0; at < queue.size(); ++at) {
       place found;
       for_each_neighbour(queue[at], [&](place next) {
-        if (visits_ >= max_visits_) return false;
-        ++visits_;
+        if (!count_visit()) return false;
         if (!reached_from.emplace(key(next), queue[at]).second) return true;
         queue.push_back(next);
         if (joined_.contains(key(next)) && !(next == start)) found = next;
