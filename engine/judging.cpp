@@ -114,7 +114,7 @@ void run::carry_out_verdicts(const answer& out, const speaker& from) {
     if (!held.judged || !was_live) continue;
     const graph::event_index e = held.blocked.event;
     const bool delivered = held.back_to == graph::nobody;
-    if (delivered && graph_.event(e).submit) submit(!held.skipped && out.verdicts[i].detections.empty());
+    if (delivered && graph_.event(e).submit) let_through(!held.skipped && out.verdicts[i].detections.empty());
     carry_out_verdict(held, graph_);
     if (held.placed == guard_action::hold) open_hold_on(held, out.verdicts[i], out, from.index);
     const auto is_reported = [&](std::uint32_t d) {

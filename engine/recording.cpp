@@ -59,7 +59,7 @@ void run::record_outputs(const message& m, graph::activation_index source) {
                    [&](graph::agent_index a) { return graph_.is_pending(e, a); });
     }
     outputs_.push_back(e);
-    if (!held.judged && draft.submit) submit(true);
+    if (!held.judged && draft.submit) let_through(true);
   }
   if (source != graph::nobody) graph_.fix_generators(source, outputs_);
 }
@@ -73,10 +73,11 @@ void run::record_delivery_report(const message& m) {
     graph_.undo_interception(e);
     released_holds_ = holds_.on(e);
   }
-  if (graph_.event(e).gave_up_submit) submit(false);
+  if (graph_.event(e).gave_up_submit) let_through(false);
 }
 
-void run::submit(bool clean) {
+// An answer was delivered. `clean`: no rule fired on it.
+void run::let_through(bool clean) {
   if (terminal_) return;
   terminal_ = true;
   progress_ = {.submitted = true, .clean = clean};

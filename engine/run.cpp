@@ -197,7 +197,7 @@ void run::pass_through(const message& m, milliseconds time, answer& out) {
   }
   for (const event_draft& e : m.events) {
     out.verdicts.emplace_back().event = e.id;
-    if (e.submit) submit(false);  // judging does not resume in a run that has its answer
+    if (e.submit) let_through(false);  // judging does not resume in a run that has its answer
   }
   if (knows_agents_) follow_agents(m);
   ended_ = m.type == message_type::run_ended;

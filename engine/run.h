@@ -139,7 +139,7 @@ class run {
   void record_outputs(const message& m, graph::activation_index source);
   void record_delivery_report(const message& m);
   graph::event_index reported(const message& m) const;  // engine/check.cpp; nobody: none, or forgotten
-  void submit(bool clean);
+  void let_through(bool clean);
 
   // engine/guarding.cpp
   void note_spending(const message& m, graph::activation_index named);
