@@ -34,7 +34,8 @@ class judged_run {
   // The measured quantity: a count that only grows.
   using meter = std::function<std::uint64_t(const run&)>;
 
-  explicit judged_run(meter of) : of_(std::move(of)), first_(greeting()), run_(settle(first_, run_policy()), first_) {
+  explicit judged_run(meter of)
+      : of_(std::move(of)), first_(greeting()), run_(effective_settings(first_, run_policy()), first_) {
     run_.join(first_);
   }
 

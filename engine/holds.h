@@ -45,7 +45,7 @@ class holds {
   open_hold close(std::uint64_t number);
 
   bool empty() const { return open_.empty(); }
-  const std::map<std::uint64_t, open_hold>& all() const { return open_; }
+  const std::map<std::uint64_t, open_hold>& by_number() const { return open_; }
   const open_hold* find(std::uint64_t number) const;
   // The numbers of the open holds on the event, in order.
   std::vector<std::uint64_t> on(graph::event_index e) const;

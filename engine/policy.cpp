@@ -100,7 +100,7 @@ run_policy::run_policy() : defaults(default_settings()) {
   caps.sessions = 10'000;
 }
 
-run_settings settle(const hello& asked, const run_policy& policy) {
+run_settings effective_settings(const hello& asked, const run_policy& policy) {
   run_settings s = policy.defaults;
   if (asked.mode) s.mode = *asked.mode;
   s.mode = std::min(s.mode, policy.strongest_mode);

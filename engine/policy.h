@@ -19,7 +19,7 @@ struct run_policy {
 };
 
 // The settings a run starts with: those that `hello` asks for, as far as the policy allows them.
-run_settings settle(const hello& asked, const run_policy& policy);
+run_settings effective_settings(const hello& asked, const run_policy& policy);
 // The mode that the welcome names: the weaker of the run's and the operator's; `off` once judging has stopped.
 mode effective_mode(const run_settings& settings, std::optional<limit_id> unjudged);
 // The first setting in which `asked` contradicts the run's; empty if none.

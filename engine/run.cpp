@@ -66,7 +66,7 @@ void run::apply(const message& m, const speaker& from, milliseconds stamp, answe
   finish(out);
   if (!ended_) return;
   outcomes_.end(clock_, out);
-  while (!holds_.empty()) holds_.close(holds_.all().begin()->first);  // later decisions still find their numbers
+  while (!holds_.empty()) holds_.close(holds_.by_number().begin()->first);  // later decisions still find their numbers
 }
 
 // Runs after each change of the graph: starts and clears windows, settles events, reports cleared symptoms, and forgets
@@ -126,7 +126,7 @@ void run::forget_pending(answer& out) {
 // Frees the memory of the graph. Watched healings can no longer be followed and are reported as unresolved.
 void run::stop_judging(limit_id cause, answer& out) {
   outcomes_.end(clock_, out);
-  while (!holds_.empty()) end_hold(holds_.all().begin()->first, hold_end::release, {}, out);
+  while (!holds_.empty()) end_hold(holds_.by_number().begin()->first, hold_end::release, {}, out);
   silences_.clear();
   unjudged_ = cause;
   interventions_.forget_events();

@@ -91,9 +91,9 @@ std::string recipient_names(const json::object& intervention) {
   const json::array* recipients = array_member(intervention, "recipients");
   if (recipients == nullptr) return {};
   const json::value* total = intervention.if_contains("recipients_total");
-  const std::size_t all = total != nullptr && total->is_int64() && total->get_int64() > 0
-                              ? static_cast<std::size_t>(total->get_int64())
-                              : recipients->size();
+  const std::size_t count = total != nullptr && total->is_int64() && total->get_int64() > 0
+                                ? static_cast<std::size_t>(total->get_int64())
+                                : recipients->size();
   const std::size_t shown = std::min(recipients->size(), max_names);
   std::string out;
   for (std::size_t i = 0; i < shown; ++i) {
@@ -101,7 +101,7 @@ std::string recipient_names(const json::object& intervention) {
     if (name == nullptr) continue;
     out.append(out.empty() ? " for " : ", ").append(slack_code({name->data(), name->size()}, max_name_bytes));
   }
-  if (all > shown) out += (out.empty() ? " for " : " and ") + std::to_string(all - shown) + " more";
+  if (count > shown) out += (out.empty() ? " for " : " and ") + std::to_string(count - shown) + " more";
   return out;
 }
 

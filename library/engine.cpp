@@ -48,7 +48,7 @@ opened_run embedded_run::open(std::string_view hello_frame) {
     ingest::encode_error(result.frame, note, 0, true);
     return result;
   }
-  const run_settings settings = settle(greeting, policy);
+  const run_settings settings = effective_settings(greeting, policy);
   auto state = std::make_unique<embedded_run::state>(greeting, settings);
   const ingest::inbox::joined joined = state->inbox.join(greeting, policy);
   if (joined.refused) {

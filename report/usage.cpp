@@ -138,7 +138,7 @@ usage_facts usage_observer::finish(const run* run) {
   facts_.totals = spent.totals(graph::nobody, run->clock());
   facts_.guarded = spent.guarded(graph::nobody, run->clock());
   facts_.has_budget = run->settings().guards.is_on(rule_id::budget);
-  facts_.holds_open = run->open_holds().all().size();
+  facts_.holds_open = run->open_holds().by_number().size();
   facts_.guards.clear();
   ingest::encode_guards(facts_.guards, run->settings());
   const graph::graph& g = run->graph();

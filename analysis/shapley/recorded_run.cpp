@@ -73,7 +73,7 @@ struct recorded_run::loader {
     s.session = session(h.session);
     if (to_.hellos.empty()) {
       to_.run = h.run;
-      to_.settings = settle(h, run_policy{});
+      to_.settings = effective_settings(h, run_policy{});
       to_.settings.clock = clock_kind::trace;
     }
     to_.hellos.push_back(std::move(h));

@@ -70,7 +70,7 @@ listed_hold copy_of(run_host& host, std::uint64_t number, const open_hold& hold)
 }
 
 void add_holds(run_host& host, std::size_t limit, hold_list& to) {
-  for (const auto& [number, hold] : host.inbox().run().open_holds().all()) {
+  for (const auto& [number, hold] : host.inbox().run().open_holds().by_number()) {
     if (to.holds.size() < limit) {
       to.holds.push_back(copy_of(host, number, hold));
     } else {
@@ -190,7 +190,7 @@ void show_hold(const run_control& runs, const client_reads& payloads, const std:
   boost::asio::post(owner.context(), [&owner, payloads, run, run_number, hold, done = std::move(done)] {
     const std::shared_ptr<run_host> host = owner.runs().find(run);
     if (!host || host->number() != run_number) return done({});
-    const auto& open = host->inbox().run().open_holds().all();
+    const auto& open = host->inbox().run().open_holds().by_number();
     const auto found = open.find(hold);
     if (found == open.end()) return done({});
     const auto list = std::make_shared<hold_list>();

@@ -174,7 +174,7 @@ class replayer {
   // With the trace clock, a client that replays such a trace sends `stamped` itself; its own hello distinguishes the
   // two cases.
   void make_host(const hello& clients_own) {
-    run_settings settings = settle(first_, granted_);
+    run_settings settings = effective_settings(first_, granted_);
     const clock_kind asked = clients_own.clock.value_or(owner_.services().default_clock);
     const bool own_stamps = clients_own.stamped && asked == clock_kind::trace;
     if (first_.stamped && !own_stamps) {

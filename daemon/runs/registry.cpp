@@ -66,7 +66,7 @@ void registry::open(join_request&& request, const home_answer* home) {
     return refuse(request, "run", "the token has reached its max_runs of open runs");
   }
   const hello first = request.greeting;
-  run_settings starts_with = settle(first, settings->policy);
+  run_settings starts_with = effective_settings(first, settings->policy);
   if (first.agents && first.agents->size() > starts_with.limits.agents) {
     owner_.counts().limits[limit_id::agents].add();
     return refuse(request, "agents", too_many_agents(starts_with.limits.agents));

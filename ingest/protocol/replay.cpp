@@ -89,7 +89,7 @@ bool replay::greet(std::string_view text) {
   if (!inbox_) {
     const bool archived = greeting.stamped || greeting.semantics;
     if (archived) semantics_ = greeting.semantics.value_or(1);
-    run_settings settings = settle(greeting, policy_);
+    run_settings settings = effective_settings(greeting, policy_);
     settings.clock = clock_kind::trace;  // the trace has the only time
     inbox_ = std::make_unique<inbox>(greeting, settings, inbox::options{});
   }

@@ -78,7 +78,7 @@ std::string status_line(const digd::run& r) {
                       {"terminal", r.terminal()},
                       {"clock", r.clock()}};
   json::array holds;
-  for (const auto& [number, hold] : r.open_holds().all()) holds.emplace_back(number);
+  for (const auto& [number, hold] : r.open_holds().by_number()) holds.emplace_back(number);
   if (!holds.empty()) status["holds"] = std::move(holds);
   return json::serialize(json::object{{"s", std::move(status)}});
 }

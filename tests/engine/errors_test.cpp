@@ -255,7 +255,7 @@ TEST_CASE("a_hello_is_refused_for_its_protocol_and_where_it_contradicts_the_run"
     return h;
   };
   const hello first = decoded(R"("mode":"shadow","clock":"trace","rules":{"deadlock":{"window_ms":5}})");
-  const run_settings settings = settle(first, policy);
+  const run_settings settings = effective_settings(first, policy);
   const auto contradiction_of = [&](const std::string& members) {
     return contradiction(decoded(members), settings, policy);
   };

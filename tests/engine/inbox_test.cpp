@@ -60,7 +60,9 @@ struct live_run {
   }
   session_index join(const std::string& members) {
     const hello h = greeting(members);
-    if (!in) in = std::make_unique<inbox>(h, settle(h, policy), inbox::options{.hold = true, .keep_replies = true});
+    if (!in)
+      in =
+          std::make_unique<inbox>(h, effective_settings(h, policy), inbox::options{.hold = true, .keep_replies = true});
     const inbox::joined joined = in->join(h, policy);
     INFO(joined.refused.text);
     REQUIRE_FALSE(joined.refused);

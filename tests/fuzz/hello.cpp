@@ -19,7 +19,7 @@ FUZZ_TARGET(hello) {
   }
   fuzz::must_be_json(frame, "an accepted hello is JSON");
   fuzz::must(!requested.run.empty() && requested.run.size() <= 256, "a run's id has 1 to 256 bytes", requested.run);
-  const run_settings granted = settle(requested, policy);
+  const run_settings granted = effective_settings(requested, policy);
   fuzz::must(contradiction(requested, granted, policy).empty(), "a hello does not contradict its granted settings",
              frame);
 
@@ -33,7 +33,7 @@ FUZZ_TARGET(hello) {
   hello reopened;
   const refusal_note note = decoder.decode_hello(opening, reopened);
   fuzz::must(!note, "the archived hello is accepted", opening);
-  run_settings settled = settle(reopened, policy);
+  run_settings settled = effective_settings(reopened, policy);
   settled.clock = granted.clock;  // an archived run has the trace clock
   settled.stamped = granted.stamped;
   fuzz::must(settled == granted, "the archived hello settles the same", opening);

@@ -51,7 +51,8 @@ run_policy small_limits() {
 
 class live_run {
  public:
-  live_run(std::string_view first_frame, const hello& first) : first_(first), settings_(settle(first, policy_)) {
+  live_run(std::string_view first_frame, const hello& first)
+      : first_(first), settings_(effective_settings(first, policy_)) {
     in_ = std::make_unique<ingest::inbox>(first, settings_, ingest::inbox::options{.hold = true, .keep_replies = true});
     join(first_frame, first);
   }

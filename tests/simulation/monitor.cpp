@@ -263,7 +263,7 @@ void monitor::refuse(const std::shared_ptr<link>& from, const refusal_note& note
 }
 
 monitor::hosted& monitor::open(const hello& first) {
-  auto created = std::make_unique<hosted>(*this, first, settle(first, policy_));
+  auto created = std::make_unique<hosted>(*this, first, effective_settings(first, policy_));
   hosted& host = *created;
   runs_[first.run] = std::move(created);
   host.go_live(0);
@@ -327,7 +327,7 @@ std::unique_ptr<monitor::hosted> monitor::recover(const std::string& run,
   hello first;
   must(entries.front().stored.kind == archive::entry_kind::run_opened, "a record begins with its opening");
   must(!hellos_.decode_hello(entries.front().stored.frame, first), "an opening can be read");
-  run_settings settings = settle(first, policy_);
+  run_settings settings = effective_settings(first, policy_);
   if (first.stamped) {
     settings.clock = clock_kind::wall;
     settings.stamped = false;

@@ -69,7 +69,7 @@ std::uint64_t digest_of(const digd::run& run) {
   d.mix(run.terminal() | run.ended() << 1);
   d.mix(run.healing().budget_used());
   d.mix(run.system_events());
-  for (const auto& [number, hold] : run.open_holds().all()) {
+  for (const auto& [number, hold] : run.open_holds().by_number()) {
     d.mix(number);
     d.mix(g.event(hold.event).id);
     d.mix(static_cast<std::uint64_t>(hold.due_ms));

@@ -298,9 +298,9 @@ TEST_CASE("a_traces_hello_decodes_to_the_same_settings", "[encode]") {
   open.defaults.budget = 77;
   open.caps.settled_events = held.limits.settled_events;
   const hello again = decoded_hello(a_hello(), held);
-  CHECK(settle(again, open) == held);
-  CHECK(settle(decoded_hello(a_hello(), default_settings()), {}).rules == default_settings().rules);
-  CHECK(settle(decoded_hello(a_hello(), default_settings()), {}).limits == default_settings().limits);
+  CHECK(effective_settings(again, open) == held);
+  CHECK(effective_settings(decoded_hello(a_hello(), default_settings()), {}).rules == default_settings().rules);
+  CHECK(effective_settings(decoded_hello(a_hello(), default_settings()), {}).limits == default_settings().limits);
 }
 
 TEST_CASE("a_traces_hello_decodes_to_the_same_client", "[encode]") {
@@ -340,7 +340,7 @@ TEST_CASE("an_encoded_traces_hello_encodes_to_the_same_bytes_again", "[encode]")
   std::string once, twice;
   encode_trace_hello(once, a_hello(), held);
   const hello again = decoded_hello(a_hello(), held);
-  encode_trace_hello(twice, again, settle(again, {}));
+  encode_trace_hello(twice, again, effective_settings(again, {}));
   CHECK(once == twice);
 }
 
