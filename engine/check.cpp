@@ -1,5 +1,4 @@
 // Checks a well-formed message against the run, before anything changes.
-#include <algorithm>
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "base/quote.h"
@@ -83,7 +82,7 @@ class checker {
       refuse(refusal::duplicate_event, "id", "event " + quoted_briefly(e.id) + " is known already");
     }
     if (has_several_events_ && !drafts_.insert(e.id).second) {
-      refuse(refusal::duplicate_event, "id", "event " + quoted_briefly(e.id) + " stands twice in this message");
+      refuse(refusal::duplicate_event, "id", "event " + quoted_briefly(e.id) + " occurs twice in this message");
     } else if (known == graph::nobody) {
       ++added_;
     }
@@ -96,7 +95,7 @@ class checker {
     if (e.source) {
       open_activation(*e.source, "source");
     } else if (e.submit) {
-      refuse(refusal::submit_without_source, "submit", "a submit event needs the activation it comes from");
+      refuse(refusal::submit_without_source, "submit", "a submit event must name its source activation");
     }
   }
 
@@ -117,7 +116,7 @@ class checker {
     for (const std::string_view input : m.inputs) {
       if (graph_.find_event(input) != graph::nobody) continue;
       if (is_reserved(input))
-        refuse(refusal::reserved_id, "inputs", "the monitor made no event " + quoted_briefly(input));
+        refuse(refusal::reserved_id, "inputs", "the monitor created no event " + quoted_briefly(input));
       ++added_;
     }
   }

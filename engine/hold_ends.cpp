@@ -5,7 +5,6 @@
 
 #include "base/quote.h"
 #include "engine/run.h"
-#include "rules/text.h"
 
 namespace digd {
 
@@ -101,7 +100,8 @@ void run::decide(const hold_decision& decision, milliseconds when, answer& out) 
   const open_hold* hold = holds_.find(decision.hold);
   if (ended_ || hold == nullptr) {
     out.refused.consider(refusal::hold_closed, "hold",
-                         "hold:" + std::to_string(decision.hold) + " is not open: it has ended, or never was");
+                         "hold:" + std::to_string(decision.hold) +
+                             " is not open: it has ended, or no event was ever held under this number");
     return;
   }
   clock_ = now;

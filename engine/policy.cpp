@@ -87,7 +87,8 @@ void apply(const hello& asked, const run_policy& policy, run_settings& s) {
 }  // namespace
 
 run_policy::run_policy() : defaults(default_settings()) {
-  // A client may raise limits that cost only its own run time; the caps on memory are ten times the defaults.
+  // The caps on times are far above the defaults: they affect only the client's own run. Those on what takes memory are
+  // ten times the defaults or more.
   caps.stalled_ms = 7LL * 24 * 3600 * 1000;
   caps.settled_events = 10'000'000;
   caps.message_bytes = 16 << 20;

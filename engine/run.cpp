@@ -69,8 +69,8 @@ void run::apply(const message& m, const speaker& from, milliseconds stamp, answe
   while (!holds_.empty()) holds_.close(holds_.by_number().begin()->first);  // later decisions still find their numbers
 }
 
-// Runs after each change of the graph: starts and clears windows, settles events, reports cleared symptoms, and forgets
-// settled events beyond the limit.
+// The end of a message, of a decision, or of forgetting what is pending: starts and clears windows, settles events,
+// reports cleared symptoms, and forgets settled events beyond the limit.
 void run::finish(answer& out) {
   update_windows();
   graph_.settle();

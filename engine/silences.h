@@ -35,7 +35,6 @@ class silences {
   std::optional<due_silence> next() const;
   // The first silence has fired. Schedules its next step, if one of its `steps` is left.
   void advance(std::size_t steps);
-  bool empty() const { return waiting_.empty(); }
 
  private:
   struct order {

@@ -85,7 +85,7 @@ class graph {
   // Starts to count the work of judging one message; it is used up after `max_elements` visits (`count_visited`).
   void begin_work(std::uint64_t max_elements) { work_ends_ = counters_.visited + max_elements; }
   bool work_is_used_up() const { return counters_.visited >= work_ends_; }
-  // All remembered events and activations, in the order recorded. For pictures and exports.
+  // All remembered events and activations, in the order recorded. For tests.
   std::vector<event_index> all_events() const;
   std::vector<activation_index> all_activations() const;
 

@@ -1,8 +1,8 @@
 // Lineage: the generators and unsettled ancestors of an event, shared by all events with the same inputs.
 //
-// A lineage is immutable and reference-counted without atomics: only the run's thread may touch it. It names only
-// ancestors that were unsettled when it was made, since a settled event never becomes reachable work again
-// (semantics.md, "The properties the implementation must have").
+// The members of a lineage never change. Its count of references is no atomic, so only the run's thread may use it. It
+// leaves out ancestors that were settled when it was made: these never become reachable work again (semantics.md, "The
+// properties the implementation must have").
 #pragma once
 
 #include <boost/container/small_vector.hpp>

@@ -49,7 +49,7 @@ static_assert(sizeof(delivery) == 8);
 
 enum class window_state : std::uint8_t { idle, running, fired };
 
-// 144 bytes; a run remembers up to 100,000 of them.
+// Small, because a run remembers `limits.settled_events` of them.
 struct event_node {
   std::string id;
   const std::string* kind = nullptr;  // owned by the graph; null: none

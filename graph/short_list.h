@@ -1,7 +1,7 @@
 // A list that usually has one or two elements. It stores these in place and longer lists on the heap.
 //
-// Half the size of a vector, without an allocation: a run keeps several of them for each of 100,000 events. For
-// trivially copyable types only. Not thread-safe. `data` is valid until the list changes.
+// A run keeps several lists for each of 100,000 events, and a vector would be larger and allocate. For trivially
+// copyable types only. Not thread-safe. `data` is valid until the list changes.
 #pragma once
 
 #include <algorithm>

@@ -49,7 +49,6 @@ class healer {
   remedy decide_at_end(const rule& rule, const finding& found) const;
 
   std::uint64_t budget_used() const { return budget_used_; }
-  std::uint64_t attempts(rule_id id) const { return attempts_[index_of(id)]; }
 
  private:
   void fill_in_text(const rule& rule, const finding& found, remedy& decided) const;

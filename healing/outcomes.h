@@ -28,7 +28,6 @@ class outcome_watch {
   // Reports all that remain as unresolved.
   void end(milliseconds now, answer& out);
   watched& newest() { return watched_.back(); }
-  std::size_t size() const { return watched_.size(); }
 
  private:
   std::vector<watched> watched_;  // oldest first

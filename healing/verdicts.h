@@ -49,8 +49,8 @@ class interventions {
   static void carry_out(const intervention& prepared, graph::graph& g, const finding& found, const remedy& decided);
 
   std::uint64_t created() const { return created_; }
-  // Call when the graph is emptied. Ids of interventions are unique in the run, so later give-backs get higher numbers
-  // than earlier ones.
+  // Call when the graph is emptied. Later give-backs then get higher numbers than all earlier ones, so that no
+  // intervention's id comes twice. It still can if the run forgets an event and a client uses its id again.
   void forget_events() { give_backs_before_ = last_give_back_; }
 
  private:

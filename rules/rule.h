@@ -104,7 +104,7 @@ enum class place_kind : std::uint8_t {
   delivery,  // the detection's agent, else the recipients that the witness shows as pending
 };
 
-// What the engine counts so that a guard can judge. At most one guard reads each count.
+// The count that the engine keeps for a guard. No two guards read the same one.
 enum class guard_count_kind : std::uint8_t { none, spending, repeats, silence };
 
 // The properties of a rule besides its judgement. All other code depends on these, never on a rule's name.

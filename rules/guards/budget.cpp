@@ -1,6 +1,4 @@
 // The guard `budget`. A run, or an agent, has spent more than its limit.
-#include <array>
-
 #include "rules/guards/guard_texts.h"
 #include "rules/guards/guard_view.h"
 #include "rules/guards/limits_passed.h"

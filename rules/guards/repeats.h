@@ -1,7 +1,7 @@
 // The latest outputs of each agent, as the guard `repetition` compares them: a hash of the recipients and fingerprint.
 //
-// One per run, on its engine thread. Bounds: for each agent that sent an output, its latest `window` outputs. Of agents
-// that sent none it keeps an empty entry.
+// One per run, on its engine thread. Bounds: at most one entry for each agent that the run knows, with the agent's
+// latest `window` outputs.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
