@@ -38,6 +38,7 @@ void trace_simulator::act() {
   if (!first_guards_.empty()) {
     if (dice_.percent(5)) return report_usage();
     if ((hold_open(seen()) && dice_.percent(12)) || dice_.per_mille(3)) return decide();
+    if (hold_open(seen()) && dice_.percent(8)) return reroute_held();
   }
   const std::size_t open = activations(true).size();
   const std::size_t draw = dice_.below(100);
@@ -396,6 +397,28 @@ void trace_simulator::decide() {
   if (dice_.percent(50)) line["text"] = "try another way";
   line["by"] = "kim";
   line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.percent(70) ? dice_.below(20) : dice_.below(3000));
+  send(std::move(line));
+}
+
+// An agent that is no held recipient takes a held event and reroutes it, so that the event can get a second hold.
+void trace_simulator::reroute_held() {
+  const auto& holds = seen().holds_;
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < holds.size(); ++i)
+    if (holds[i].open_) open.push_back(i);
+  const hold_record& hold = holds[dice_.one_of(open)];
+  const std::string id = seen().events_[hold.event_].id_;
+  std::string agent = draw_agent();
+  for (int tries = 0; tries < 3 && hold.agents_.count(agent) != 0; ++tries) agent = draw_agent();
+  const std::string activation = "v" + std::to_string(++last_name_);
+  object line = begin("activation_started");
+  line["activation"] = activation;
+  line["agent"] = agent;
+  line["inputs"] = array{json::value(id)};
+  send(std::move(line));
+  line = begin("activation_ended");
+  line["activation"] = activation;
+  line["reactions"] = object{{id, object{{"reroute", draw_recipients()}}}};
   send(std::move(line));
 }
 
