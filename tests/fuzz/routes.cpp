@@ -4,9 +4,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <variant>
 
-#include "daemon/access/memory_budget.h"
 #include "daemon/api/routes.h"
-#include "tests/daemon/one_engine_thread.h"
+#include "tests/daemon/offline_daemon.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;
@@ -16,49 +15,6 @@ using fuzz::must;
 namespace {
 
 namespace http = boost::beast::http;
-
-// A daemon that listens nowhere, without an archive.
-struct offline_daemon {
-  one_engine_thread engine;
-  const trusted_names trusted{tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}, {}, {}};
-  const authorizer without_tokens;
-  const std::atomic<phase> now{phase::serving};
-  connection_counts connections;
-  memory_budget memory;
-  audit_log audit{""};
-  const peer_ptr from = std::make_shared<peer>("127.0.0.1", true, false);
-  pending_writes deletions, judgements;
-  run_eraser eraser{deletions, [](std::uint64_t) {}};
-  http_services services{
-      .admission = {.trusted = trusted, .authorizer = without_tokens, .connections = connections, .audit = audit},
-      .archive = nullptr,
-      .feed = nullptr,
-      .view = nullptr,
-      .webhooks = nullptr,
-      .runs = {.threads = engine.threads,
-               .operator_mode = engine.operator_mode,
-               .eraser = eraser,
-               .judgements = judgements},
-      .spans = {.server = nullptr, .max_body_bytes = 0},
-      .metrics = {.readiness = {.phase = now,
-                                .archive = engine.archive,
-                                .threads = engine.threads,
-                                .overload = engine.overload,
-                                .runs = engine.counts},
-                  .started_s = 0,
-                  .runs_lost_to_damage = 0,
-                  .connections = connections,
-                  .operator_connections = connections,
-                  .memory = memory,
-                  .audit = audit,
-                  .runs = engine.counts,
-                  .operator_mode = engine.operator_mode,
-                  .feed = nullptr,
-                  .webhooks = nullptr,
-                  .reads = nullptr,
-                  .retention = nullptr,
-                  .spans = nullptr}};
-};
 
 void check_answer(const http_response& answer) {
   must(answer.result_int() >= 200 && answer.result_int() < 600, "an answer has a status");
