@@ -2,8 +2,8 @@
 
 #include <spdlog/async.h>
 
+#include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "base/json_writer.h"
 #include "daemon/access/audit_log.h"
@@ -25,12 +25,6 @@ namespace digd::daemon {
 namespace {
 
 using boost::beast::http::status;
-
-std::uint64_t size_of(const std::string& file) {
-  std::error_code ec;
-  const auto size = std::filesystem::file_size(file, ec);
-  return ec ? 0 : size;
-}
 
 std::size_t congested_threads(const engine_threads& threads) {
   std::size_t n = 0;
@@ -54,8 +48,6 @@ void add_archive(process_facts& now, const archive::archive& archive) {
   now.archive_deleted_runs = c.deleted_runs.load();
   now.archive_failed_removals = c.failed_removals.load();
   now.archive_well = archive.health().empty();
-  now.archive_file_bytes = size_of(archive.settings().path);
-  now.archive_log_bytes = size_of(archive.settings().path + "-wal");
 }
 
 void add_retention(process_facts& now, const retention::counters& c) {
@@ -71,6 +63,8 @@ void add_overload(process_facts& now, const overload_state& overload) {
     const overload_state::gauge& gauge = overload.gauge_of(resource);
     now.overload.push_back({to_string(resource), gauge.used.load(), gauge.limit.load()});
   }
+  now.archive_file_bytes = overload.archive_sizes().database.load();
+  now.archive_log_bytes = overload.archive_sizes().log.load();
   for (std::size_t i = 0; i < overload_action_count; ++i) {
     const auto action = static_cast<overload_action>(i);
     now.overload_steps.push_back({to_string(action), overload.is_on(action), overload.times_begun(action)});
@@ -172,19 +166,21 @@ http_response metrics(const metrics_sources& from) {
   now.operator_mode = from.operator_mode.load();
   now.connections = from.connections.open.load() + from.operator_connections.open.load();
   now.connections_refused = from.connections.refused.load();
-  now.connections_of_peer_refused = from.connections.refused_of_peer.load();
+  now.connections_of_peer_refused =
+      from.connections.refused_of_peer.load() + from.operator_connections.refused_of_peer.load();
   now.connections_of_token_refused = from.connections.refused_of_token.load();
   now.tokens_refused = from.connections.tokens_refused.load();
   now.operator_connections_refused = from.operator_connections.refused.load();
   now.connection_memory_bytes = from.memory.used();
   now.connections_over_memory = from.memory.closed();
   now.audit_dropped = from.audit.dropped();
-  now.peers_refused = from.connections.peers_refused.load();
-  now.tls_refused = from.connections.tls_refused.load();
+  now.peers_refused = from.connections.peers_refused.load() + from.operator_connections.peers_refused.load();
+  now.tls_refused = from.connections.tls_refused.load() + from.operator_connections.tls_refused.load();
   if (const auto log = spdlog::thread_pool()) now.log_dropped = log->overrun_counter();
   now.runs_lost_to_damage = from.runs_lost_to_damage;
   now.runs_open = from.runs.open.load();
-  now.runs_recovering = from.runs.recovery.found.load() - from.runs.recovery.done.load();
+  const std::uint64_t recovered = from.runs.recovery.done.load(), found = from.runs.recovery.found.load();
+  now.runs_recovering = found - std::min(found, recovered);
   now.congested_threads = congested_threads(from.readiness.threads);
   std::vector<const thread_counts*> counts;
   for (const auto& thread : from.readiness.threads) {
@@ -199,7 +195,10 @@ http_response metrics(const metrics_sources& from) {
   if (from.webhooks != nullptr) now.webhooks = from.webhooks->counted();
   if (from.spans != nullptr) now.otlp = &from.spans->counted();
   if (from.hooks != nullptr) now.hooks = &from.hooks->counted();
-  if (from.reads != nullptr) now.reads_waiting = from.reads->waiting();
+  if (from.reads != nullptr) {
+    now.reads_waiting = from.reads->waiting();
+    now.reads_refused = from.reads->refused();
+  }
   if (from.readiness.publisher != nullptr && from.readiness.publisher->is_on()) {
     now.fleet = &from.readiness.publisher->counted();
   }

@@ -36,12 +36,21 @@ read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) 
     });
 }
 
+// With the mutex.
+bool read_pool::has_room_for(const std::string& client, std::size_t more) const {
+  const auto own = clients_.find(client);
+  const std::size_t waiting_of_client = own == clients_.end() ? 0 : own->second.tasks.size();
+  return waiting_ < max_waiting + more && waiting_of_client < max_waiting_of_client + more;
+}
+
 bool read_pool::submit(const std::string& client, work work, done then, std::size_t more) {
   {
     std::lock_guard guard(mutex_);
-    if (stopping_ || waiting_ >= max_waiting + more) return false;
-    const auto own = clients_.find(client);
-    if (own != clients_.end() && own->second.tasks.size() >= max_waiting_of_client + more) return false;
+    if (stopping_) return false;
+    if (!has_room_for(client, more)) {
+      refused_.fetch_add(1);
+      return false;
+    }
     clients_[client].tasks.push_back({std::move(work), std::move(then)});
     ++waiting_;
   }

@@ -6,8 +6,10 @@
 // that wait then, without calling `done`.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -40,6 +42,7 @@ class read_pool {
   bool submit(const std::string& client, work work, done then, std::size_t more = 0);
   void stop();
   std::size_t waiting() const;
+  std::uint64_t refused() const { return refused_.load(); }  // too many waited, since the start
 
  private:
   struct task {
@@ -51,6 +54,7 @@ class read_pool {
     std::size_t running = 0;
   };
   using queues = std::map<std::string, queue>;
+  bool has_room_for(const std::string& client, std::size_t more) const;
   void serve();
   queues::iterator next_client();
 
@@ -59,6 +63,7 @@ class read_pool {
   std::condition_variable wake_;
   queues clients_;  // those with requests
   std::size_t waiting_ = 0;
+  std::atomic<std::uint64_t> refused_{0};
   std::string last_client_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

@@ -1,5 +1,8 @@
 #include "daemon/metrics/metrics.h"
 
+#include <algorithm>
+#include <array>
+
 #include "daemon/metrics/home_counts.h"
 #include "daemon/metrics/hook_counts.h"
 #include "daemon/metrics/otlp_counts.h"
@@ -18,6 +21,13 @@ std::uint64_t sum(counts threads, Pick pick) {
   std::uint64_t total = 0;
   for (const thread_counts* counts : threads) total += pick(*counts).value();
   return total;
+}
+
+// A gauge of two counters. The threads count on meanwhile, so the second, which follows the first, is read first.
+template <class Begun, class Ended>
+std::uint64_t difference(counts threads, Begun begun, Ended ended) {
+  const std::uint64_t closed = sum(threads, ended), opened = sum(threads, begun);
+  return opened - std::min(opened, closed);
 }
 
 // A family with one label that runs over some values of an enumeration.
@@ -108,15 +118,17 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
   out.gauge("digd_connection_memory_bytes", "Input of connections that digd has not handled, and their buffers.",
             now.connection_memory_bytes);
   out.gauge("digd_sessions", "Connected clients that have sent a hello.",
-            total([](const thread_counts& t) -> auto& { return t.sessions_opened; }) -
-                total([](const thread_counts& t) -> auto& { return t.sessions_closed; }));
+            difference(
+                threads, [](const thread_counts& t) -> auto& { return t.sessions_opened; },
+                [](const thread_counts& t) -> auto& { return t.sessions_closed; }));
   out.counter("digd_sessions_opened_total", "Hellos that were welcomed.",
               total([](const thread_counts& t) -> auto& { return t.sessions_opened; }));
   out.gauge("digd_runs_open", "Runs that have not ended.", now.runs_open);
   out.gauge("digd_runs_recovering", "Open runs that are still read back after the start.", now.runs_recovering);
   out.gauge("digd_runs_in_memory", "Runs in memory: open runs, and ended ones with a connected client.",
-            total([](const thread_counts& t) -> auto& { return t.runs_loaded; }) -
-                total([](const thread_counts& t) -> auto& { return t.runs_unloaded; }));
+            difference(
+                threads, [](const thread_counts& t) -> auto& { return t.runs_loaded; },
+                [](const thread_counts& t) -> auto& { return t.runs_unloaded; }));
   out.counter("digd_runs_opened_total", "Runs opened since the start.",
               total([](const thread_counts& t) -> auto& { return t.runs_opened; }));
   out.counter("digd_runs_ended_total", "Runs ended since the start.",
@@ -137,7 +149,7 @@ void write_runs(prometheus_text& out, counts threads, const process_facts& now) 
              {{"limit", "runs_of_token"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.runs_refused; }), {{"limit", "runs"}});
   out.sample(total([](const thread_counts& t) -> auto& { return t.slow_clients; }), {{"limit", "client_queue"}});
-  out.sample(total([](const thread_counts& t) -> auto& { return t.busy_reads; }), {{"limit", "archive_reads"}});
+  out.sample(now.reads_refused, {{"limit", "archive_reads"}});
   out.sample(now.archive_queue_full, {{"limit", "archive_queue"}});
   out.sample(now.feed_dropped, {{"limit", "feed_queue"}});
   out.sample(now.feed_refused, {{"limit", "feed_readers"}});

@@ -70,7 +70,7 @@ struct process_facts {
   const publisher_counts* fleet = nullptr;  // null: no fleet
   const home_counts* homes = nullptr;       // null: runs have no homes
   bool holds_lease = false;
-  std::uint64_t reads_waiting = 0;
+  std::uint64_t reads_waiting = 0, reads_refused = 0;
   std::uint64_t resident_bytes = 0, heap_bytes = 0, heap_free_bytes = 0;
 };
 

@@ -89,7 +89,6 @@ struct alignas(64) thread_counts {
   counter runs_loaded, runs_unloaded;                   // the difference is those in memory
   counter runs_opened, runs_ended, runs_deleted, runs_refused, runs_of_token_refused;
   http_counts http;
-  counter busy_reads;       // archive reads refused: too many waiting
   counter held_messages;    // messages that waited for another session's ids
   counter judging_resumed;  // runs that are judged again after a limit
 

@@ -139,8 +139,10 @@ void overload::check() {
   if (state_.is_on(overload_action::observe)) ::malloc_trim(0);
   const auto config = settings_.now();
   const overload_settings& settings = config->overload;
+  state_.archive_sizes_.database = archive_path_.empty() ? 0 : size_or_0(archive_path_);
+  state_.archive_sizes_.log = archive_path_.empty() ? 0 : size_or_0(archive_path_ + "-wal");
   const std::array<std::uint64_t, overload_resource_count> used{
-      resident_bytes(), archive_path_.empty() ? 0 : size_or_0(archive_path_) + size_or_0(archive_path_ + "-wal")};
+      resident_bytes(), state_.archive_sizes_.database + state_.archive_sizes_.log};
   const std::array<std::uint64_t, overload_resource_count> limits{
       settings.memory_bytes > 0 ? settings.memory_bytes : memory_limit(),
       archive_path_.empty() ? 0 : settings.archive_bytes};

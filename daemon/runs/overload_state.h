@@ -51,6 +51,11 @@ class overload_state {
     if (!is_on(action)) return std::nullopt;
     return static_cast<overload_resource>(causes_[index(action)].load());
   }
+  // Of the archive, at the last check. Other threads take them from here, so that they never wait for the disk.
+  struct file_sizes {
+    std::atomic<std::uint64_t> database{0}, log{0};
+  };
+  const file_sizes& archive_sizes() const { return archive_sizes_; }
   const gauge& gauge_of(overload_resource resource) const { return gauges_[static_cast<std::size_t>(resource)]; }
   // How often the action has begun.
   std::uint64_t times_begun(overload_action action) const { return begun_[index(action)].load(); }
@@ -66,6 +71,7 @@ class overload_state {
   static std::size_t index(overload_action action) { return static_cast<std::size_t>(action); }
 
   std::array<gauge, overload_resource_count> gauges_;
+  file_sizes archive_sizes_;
   std::array<std::atomic<bool>, overload_action_count> on_{}, for_all_{};
   mutable std::mutex heavy_guard_;
   // The tokens that use most of a resource, if an action is on for it.

@@ -71,5 +71,6 @@ TEST_CASE("a_client_that_fills_its_queue_is_refused_and_the_others_are_not") {
   while (archive.block("greedy")) ++taken;
   CHECK(taken >= read_pool::max_waiting_of_client);
   CHECK(taken <= read_pool::max_waiting_of_client + read_pool::max_running_of_client);
+  CHECK(archive.pool->refused() == 1);
   CHECK(archive.is_served("other"));
 }

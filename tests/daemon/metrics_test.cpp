@@ -1,0 +1,48 @@
+// /metrics: counters of refusals, gauges while threads count on, and nothing from the disk.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "daemon/api/health.h"
+#include "daemon/metrics/metrics.h"
+#include "tests/daemon/offline_daemon.h"
+
+namespace digd::daemon {
+
+namespace {
+
+std::string sample_of(const std::string& text, const std::string& name) {
+  const std::size_t at = text.find('\n' + name + ' ');
+  if (at == std::string::npos) return "missing";
+  const std::size_t begin = at + name.size() + 2;
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+}  // namespace
+
+TEST_CASE("gauges_do_not_fall_below_zero_while_threads_count_on", "[metrics]") {
+  thread_counts counts;  // as a scrape may see them: a session ended after its opening was read
+  counts.sessions_closed.add();
+  counts.runs_unloaded.add(2);
+  const thread_counts* all[] = {&counts};
+  const std::string text = metrics_text(all, {});
+  CHECK(sample_of(text, "digd_sessions") == "0");
+  CHECK(sample_of(text, "digd_runs_in_memory") == "0");
+}
+
+TEST_CASE("recovered_runs_beyond_those_found_show_as_none_left", "[metrics]") {
+  offline_daemon daemon;
+  daemon.engine.counts.recovery.done = 1;
+  CHECK(sample_of(metrics(daemon.services.metrics).body(), "digd_runs_recovering") == "0");
+}
+
+TEST_CASE("refusals_at_the_operators_address_count_too", "[metrics]") {
+  offline_daemon daemon;
+  daemon.connections.tls_refused = 1;
+  daemon.operator_connections.tls_refused = 2;
+  daemon.operator_connections.peers_refused = 3;
+  const std::string text = metrics(daemon.services.metrics).body();
+  CHECK(sample_of(text, "digd_tls_refused_total") == "3");
+  CHECK(sample_of(text, "digd_strangers_refused_total") == "3");
+}
+
+}  // namespace digd::daemon
