@@ -92,8 +92,9 @@ std::variant<body_limit, http_response> router::limit_body(const net::upgrade_re
   return daemon::limit_body(head, from, services_);
 }
 
-request_result router::handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from) {
-  routed result = route(request, body, from, services_);
+request_result router::handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from,
+                              memory_charge* memory) {
+  routed result = route(request, body, from, services_, memory);
   if (auto* response = std::get_if<http_response>(&result)) return std::move(*response);
   if (auto* deferred = std::get_if<deferred_response>(&result)) return std::move(*deferred);
   if (auto* chunked = std::get_if<chunked_response>(&result)) return std::move(*chunked);

@@ -14,7 +14,8 @@ class router final : public request_handler {
   router(engine_thread& home, http_services& services) : home_(home), services_(services) {}
 
   std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, const peer_ptr& from) override;
-  request_result handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from) override;
+  request_result handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from,
+                        memory_charge* memory) override;
 
  private:
   void open_ingest(const to_ingest& to, released_connection&& from);

@@ -467,14 +467,19 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
   return body_limit{services.spans.max_body_bytes, std::move(slot), true, token};
 }
 
-routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from,
-             http_services& services) {
+routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from, http_services& services,
+             memory_charge* memory) {
   call in = make_call(request, body, from, services);
   auto found = find_route(in);
   if (auto* no = std::get_if<http_response>(&found)) return std::move(*no);
   const route_entry& entry = *std::get<const route_entry*>(found);
   const bool is_decision = entry.takes == intake::signed_decision && request.method() == http::verb::post;
   routed answer = entry.serve(in);
+  // A WebSocket becomes allowed later: by its hello, or by its owner.
+  const bool is_upgrade = std::holds_alternative<to_ingest>(answer) || std::holds_alternative<to_feed>(answer);
+  if (memory != nullptr && entry.needs != right::none && !is_upgrade) {
+    memory->allow(in.grant ? in.grant->memory() : nullptr);
+  }
   if (services.view != nullptr && entry.in_view == viewing::opened_run) answer = once_opened(in, std::move(answer));
   if (!is_decision && !needs_operate(entry, request.method())) return answer;
   return audited(in, std::move(answer));

@@ -40,6 +40,14 @@ bool is_refused_token(const http_response& response) {
   return response.result() == http::status::unauthorized || response.result() == http::status::too_many_requests;
 }
 
+// What a parsed header takes: each field is an allocation of its own, larger than the field's bytes.
+std::size_t header_bytes(const http::fields& fields) {
+  constexpr std::size_t bytes_of_a_field = 96;
+  std::size_t bytes = 0;
+  for (const auto& field : fields) bytes += bytes_of_a_field + field.name_string().size() + field.value().size();
+  return bytes;
+}
+
 // What the client sent after the request, without waiting for the response.
 std::string unread_bytes(const boost::beast::flat_buffer& buffer, net::batched_stream& stream) {
   return std::string(static_cast<const char*>(buffer.cdata().data()), buffer.size()) + stream.take_unread();
@@ -53,14 +61,15 @@ http_connection::http_connection(const http_home& home, net::stream_socket socke
       stream_(std::move(socket)),
       from_(std::move(from)),
       ticket_(std::move(ticket)),
+      memory_(ticket_->memory()),
       deadline_(home.context.get_executor()) {}
 
 http_connection::~http_connection() { home_.connections.remove(this); }
 
 void http_connection::start() {
   home_.connections.add(shared_from_this());
-  if (const auto& memory = ticket_->memory()) {
-    memory->on_close([&context = home_.context, me = weak_from_this()] {
+  if (memory_) {
+    memory_->on_close([&context = home_.context, me = weak_from_this()] {
       boost::asio::post(context, [me] {
         if (const auto self = me.lock()) self->abort();
       });
@@ -91,7 +100,10 @@ void http_connection::read_request() {
 }
 
 void http_connection::on_head(error_code ec) {
+  if (closed_) return;
   if (ec) return on_failed_read(ec);
+  header_bytes_ = header_bytes(head_->get());
+  charge(header_bytes_);
   // HTTP/1.0 has no Transfer-Encoding (RFC 9112, 6.1). A proxy may take the end of such a request to be elsewhere.
   if (head_->get().version() < 11 && head_->get().count(http::field::transfer_encoding) > 0) {
     return refuse(respond_error(http::status::bad_request, "bad_request", "HTTP/1.0 has no Transfer-Encoding"));
@@ -100,7 +112,7 @@ void http_connection::on_head(error_code ec) {
   auto limit = home_.handler.limit_body(head_->get(), from_);
   if (auto* refusal = std::get_if<http_response>(&limit)) return refuse(std::move(*refusal));
   body_limit_ = std::get<body_limit>(std::move(limit));
-  if (body_limit_.is_allowed && ticket_->memory()) ticket_->memory()->allow(body_limit_.token);
+  if (body_limit_.is_allowed && memory_) memory_->allow(body_limit_.token);
   read_body();
 }
 
@@ -122,20 +134,31 @@ void http_connection::read_more_body() {
 void http_connection::on_body_part(error_code ec) {
   if (closed_) return;
   if (ec) return on_failed_read(ec);
-  charge_body(body_->get().body().size());
+  charge(header_bytes_ + body_->get().body().size());
   if (!body_->is_done()) return read_more_body();
   net::upgrade_request head;
-  head.base() = body_->get().base();
+  head.base() = std::move(body_->get().base());
+  charge(header_bytes(head) + body_->get().body().size());  // the header may have got trailers
   serve(std::move(head), body_->get().body());
   body_.reset();
-  charge_body(0);
 }
 
-void http_connection::charge_body(std::size_t bytes) {
-  const std::size_t before = std::exchange(charged_body_, bytes);
-  if (!ticket_ || !ticket_->memory()) return;  // the connection may have become a WebSocket
-  if (bytes > before) ticket_->memory()->add(bytes - before);
-  if (bytes < before) ticket_->memory()->remove(before - bytes);
+// Until the request is answered: what other threads do for it needs a copy of its body.
+void http_connection::charge(std::size_t bytes) {
+  const std::size_t before = std::exchange(charged_, bytes);
+  if (!memory_) return;
+  if (bytes > before) memory_->add(bytes - before);
+  if (bytes < before) memory_->remove(before - bytes);
+}
+
+// The request is answered, and its header no longer needed.
+void http_connection::forget_request() {
+  request_ = {};
+  charge(0);
+}
+
+void http_connection::note_unwritten(std::size_t bytes) {
+  if (memory_) memory_->set_unwritten(bytes);
 }
 
 void http_connection::on_failed_read(error_code ec) {
@@ -158,7 +181,7 @@ void http_connection::serve(net::upgrade_request&& request, std::string_view bod
   request_ = std::move(request);
   answered_ = false;
   ++served_;
-  request_result result = home_.handler.handle(request_, body, from_);
+  request_result result = home_.handler.handle(request_, body, from_, memory_.get());
   if (auto* response = std::get_if<http_response>(&result)) return write(std::move(*response), request_.keep_alive());
   if (const auto* upgrade = std::get_if<protocol_upgrade>(&result)) return release(*upgrade);
   if (auto* chunked = std::get_if<chunked_response>(&result)) return serve_chunked(std::move(*chunked));
@@ -189,6 +212,8 @@ void http_connection::serve_chunked(chunked_response&& chunked) {
 }
 
 void http_connection::request_piece() {
+  piece_ = {};
+  note_unwritten(0);
   const std::uint64_t requested = ++requested_pieces_;
   abort_after(max_response_time);
   next_piece_(
@@ -220,6 +245,7 @@ void http_connection::write_chunked_head(http_response&& first) {
   head->chunked(true);
   piece_keep_alive_ = request_.keep_alive() && served_ < max_requests && !home_.connections.is_stopping();
   head->keep_alive(piece_keep_alive_);
+  forget_request();
   const auto serializer = std::make_shared<http::response_serializer<http::empty_body>>(*head);
   abort_after(max_write_time);
   http::async_write_header(stream_, *serializer,
@@ -231,6 +257,7 @@ void http_connection::write_chunked_head(http_response&& first) {
 }
 
 void http_connection::write_piece() {
+  note_unwritten(piece_.size());
   abort_after(max_write_time);
   if (piece_.empty()) {
     next_piece_ = nullptr;
@@ -250,6 +277,8 @@ void http_connection::write_piece() {
 void http_connection::release(const protocol_upgrade& upgrade) {
   deadline_.cancel();
   closed_ = true;
+  charge(0);
+  memory_.reset();
   std::string unread = unread_bytes(buffer_, stream_);
   upgrade.take({.stream = std::move(stream_),
                 .unread = std::move(unread),
@@ -262,6 +291,8 @@ void http_connection::release(const protocol_upgrade& upgrade) {
 // Answers before the whole request was read. The connection closes, because the next request cannot be found.
 void http_connection::refuse(http_response&& response) {
   request_ = {};
+  head_.reset();
+  body_.reset();
   write(std::move(response), false);
 }
 
@@ -277,6 +308,8 @@ void http_connection::write(http_response&& response, bool keep_alive) {
   if (request_.version() == 10) response_->version(10);
   if (response_->result() != http::status::upgrade_required) response_->keep_alive(keeps_open);
   if (request_.method() == http::verb::head) response_->body().clear();  // Content-Length stays
+  forget_request();
+  note_unwritten(response_->body().size());
   abort_after(max_write_time);
   http::async_write(stream_, *response_, [self = shared_from_this(), keeps_open](error_code ec, std::size_t) {
     self->on_written(ec, keeps_open);
@@ -285,6 +318,8 @@ void http_connection::write(http_response&& response, bool keep_alive) {
 
 void http_connection::on_written(error_code ec, bool keep_alive) {
   if (closed_) return;
+  response_.reset();
+  note_unwritten(0);
   if (!ec && keep_alive) return read_request();
   error_code ignored;
   stream_.next_layer().shutdown(boost::asio::socket_base::shutdown_send, ignored);

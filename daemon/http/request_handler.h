@@ -64,8 +64,10 @@ class request_handler {
   // Before the body is read: its limit, or a refusal in place of reading it.
   virtual std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head,
                                                              const peer_ptr& from) = 0;
-  // `body`: whole, within its limit; valid during the call.
-  virtual request_result handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from) = 0;
+  // `body`: whole, within its limit; valid during the call. `memory`: the connection's charge; null: none. Once a
+  // request is accepted, its token pays for the connection.
+  virtual request_result handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from,
+                                memory_charge* memory) = 0;
 };
 
 }  // namespace digd::daemon
