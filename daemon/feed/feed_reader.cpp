@@ -144,6 +144,7 @@ void feed_reader::finish() {
   boost::beast::get_lowest_layer(ws_).close(ignored);
   ticket_.reset();
   asked_.place.reset();
+  asked_.counted.reset();
   feed_.closed(*this);
 }
 

@@ -162,6 +162,7 @@ void http_connection::note_unwritten(std::size_t bytes) {
 }
 
 void http_connection::on_failed_read(error_code ec) {
+  if (closed_) return;
   if (ec == http::error::header_limit) {
     return refuse(
         respond_error(http::status::request_header_fields_too_large, "too_large", "the header is over 16 KiB"));
@@ -182,7 +183,10 @@ void http_connection::serve(net::upgrade_request&& request, std::string_view bod
   answered_ = false;
   ++served_;
   request_result result = home_.handler.handle(request_, body, from_, memory_.get());
-  if (auto* response = std::get_if<http_response>(&result)) return write(std::move(*response), request_.keep_alive());
+  if (auto* response = std::get_if<http_response>(&result)) {
+    body_limit_.ticket.reset();
+    return write(std::move(*response), request_.keep_alive());
+  }
   if (const auto* upgrade = std::get_if<protocol_upgrade>(&result)) return release(*upgrade);
   if (auto* chunked = std::get_if<chunked_response>(&result)) return serve_chunked(std::move(*chunked));
   serve_deferred(std::get<deferred_response>(result));
@@ -198,6 +202,7 @@ void http_connection::serve_deferred(const deferred_response& deferred) {
   deferred.start(
       [lent = std::make_shared<lent_connection>(home_.context, shared_from_this())](http_response&& response) {
         boost::asio::post(lent->home, [self = lent->connection, response = std::move(response)]() mutable {
+          self->body_limit_.ticket.reset();  // however long the client takes to read the response
           if (!self->answered_ && !self->closed_) self->write(std::move(response), self->request_.keep_alive());
         });
       });
@@ -345,6 +350,10 @@ void http_connection::abort() {
   deadline_.cancel();
   error_code ignored;
   stream_.next_layer().close(ignored);
+  // A response in progress on another thread may still hold this object for long. Only what it really holds stays
+  // counted: the memory, and the place of a large body.
+  next_piece_ = nullptr;
+  ticket_.reset();
 }
 
 }  // namespace digd::daemon

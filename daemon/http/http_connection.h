@@ -77,7 +77,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   const http_home home_;
   net::batched_stream stream_;
   const peer_ptr from_;
-  connection_ticket ticket_;
+  connection_ticket ticket_;  // null once the connection is closed or has become a WebSocket
   std::shared_ptr<memory_charge> memory_;  // the ticket's; null: the connection is not charged
   net::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;

@@ -73,7 +73,16 @@ void conversation::on_memory(std::size_t partial, std::size_t unwritten) {
 // The client sends again what is not acknowledged.
 void conversation::close_for_memory() {
   if (host_) run_host::drop_held(host_, slot_);
+  withdraw_hello();
   if (const auto session = session_.lock()) session->close_and_drop(close_code::memory, "too much memory is in use");
+}
+
+// Its hello may wait long for the run, for example because the disk hangs.
+void conversation::withdraw_hello() {
+  if (state_ != state::joining) return;
+  boost::asio::post(owner_->context(), [owner = owner_, run = run_, me = std::weak_ptr<run_client>(weak_from_this())] {
+    owner->runs().withdraw(run, me);
+  });
 }
 
 // To the run, on its thread.
@@ -154,6 +163,7 @@ bool conversation::greet(std::string_view frame) {
   }
   state_ = state::joining;
   log_name_ = "run=" + digd::quoted(request.greeting.run) + " session=" + digd::quoted(request.greeting.session);
+  run_ = request.greeting.run;
   request.frame = frame;
   request.client = weak_from_this();
   request.home = &home_;
@@ -185,13 +195,12 @@ void conversation::refuse(const refusal_note& note) {
 // ---- from the run
 
 void conversation::on_joined(join_result&& result) {
-  if (state_ != state::joining) {  // the connection closed while the run answered
+  const auto session = session_.lock();
+  if (state_ != state::joining || !session) {  // the connection closed while the run answered
     if (result.host) run_host::release_slot(std::move(result.host), result.slot);
     return;
   }
   charge(charged_hello_, 0);
-  const auto session = session_.lock();
-  if (!session) return;
   if (!result.moved_to.empty()) return send_elsewhere(result.moved_to);
   if (result.refused) {
     state_ = state::greeting;
@@ -384,6 +393,7 @@ void conversation::on_closed(std::string_view reason) {
 
 void conversation::leave() {
   if (std::exchange(counted_, false)) home_.counts().sessions_closed.add();
+  withdraw_hello();
   state_ = state::closed;
   if (host_) run_host::release_slot(std::exchange(host_, nullptr), slot_);
 }

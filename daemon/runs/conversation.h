@@ -77,6 +77,7 @@ class conversation final : public net::websocket_session::listener,
   void watch_memory();
   void charge(std::size_t& before, std::size_t bytes);
   void close_for_memory();
+  void withdraw_hello();
   void post(std::string&& frame, time_point read_at);
   void watch_hello();
   void watch_quiet();
@@ -99,6 +100,7 @@ class conversation final : public net::websocket_session::listener,
   state state_ = state::greeting;
   std::shared_ptr<run_host> host_;
   engine_thread* owner_ = nullptr;  // the run's
+  std::string run_;                 // that the hello named
   session_slot slot_;
   std::string log_name_;      // run and session
   std::uint64_t posted_ = 0;  // frames passed to the run

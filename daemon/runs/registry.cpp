@@ -278,9 +278,10 @@ void registry::found(const std::string& name, search_result number) {
   const auto waiting = rebuilding_.find(name);
   if (waiting == rebuilding_.end()) return;
   pending_run& pending = waiting->second;
+  const bool is_wanted = !pending.requests.empty();  // otherwise all its clients have gone
   const std::size_t max_unfinished = homes() != nullptr ? max_waiting : max_rebuilding;
   const bool is_stored = homes() != nullptr || (number && *number != 0);
-  if (number && is_stored && rebuilding_.size() - expected_left_ - searched_ <= max_unfinished) {
+  if (is_wanted && number && is_stored && rebuilding_.size() - expected_left_ - searched_ <= max_unfinished) {
     pending.run.number = *number;
     pending.is_reading = false;
     if (homes() != nullptr) return ask_home(name, pending.run.number);
@@ -288,6 +289,7 @@ void registry::found(const std::string& name, search_result number) {
   }
   std::vector<join_request> requests = std::move(pending.requests);
   rebuilding_.erase(waiting);
+  if (!is_wanted) return;
   if (!number) return refuse_all(requests, "the archive cannot be read; try again");
   if (is_stored) return refuse_all(requests, "too many runs are being read back; try again");
   open_all(std::move(requests), nullptr);
@@ -329,6 +331,20 @@ void registry::wait_for(pending_run& pending, join_request&& request) {
   if (requests.size() >= max_waiting) return refuse(request, "run", "too many clients wait for this run; try again");
   if (requests.empty() && !pending.is_reading) wanted_.push_back(pending.run.run);
   requests.push_back(std::move(request));
+}
+
+// In a fleet with homes, the first hello opens the run even if its client has gone: the fleet may have been told already
+// that the run's home is here.
+void registry::withdraw(const std::string& run, const std::weak_ptr<run_client>& client) {
+  const auto waiting = rebuilding_.find(run);
+  if (waiting == rebuilding_.end()) return;
+  auto& requests = waiting->second.requests;
+  const auto is_of_client = [&](const join_request& request) {
+    return !request.client.owner_before(client) && !client.owner_before(request.client);
+  };
+  const bool keeps_first = homes() != nullptr && !requests.empty();
+  requests.erase(std::remove_if(requests.begin() + (keeps_first ? 1 : 0), requests.end(), is_of_client),
+                 requests.end());
 }
 
 void registry::read(pending_run& pending) {

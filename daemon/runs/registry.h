@@ -40,6 +40,8 @@ class registry {
   ~registry();
 
   void join(join_request&& request);
+  // The client has gone, or digd closes it to free memory: drops its hello if that waits for the run.
+  void withdraw(const std::string& run, const std::weak_ptr<run_client>& client);
   std::shared_ptr<run_host> find(std::uint64_t number) const;
   std::shared_ptr<run_host> find(const std::string& name) const;  // in memory; null: none
   template <class Each>

@@ -81,12 +81,19 @@ def test_digd_ends_although_the_disk_hangs_and_loses_nothing_acked(daemon):
     client = daemon.client()
     client.event("e1", ["a"])
     client.wait_acked()
+    with daemon.client("r2") as ended:
+        ended.tell("run_ended", outcome="success")
+        ended.wait_acked()
     daemon.steered.touch()
     client.event("e2", ["a"])
     client.verdicts()
-    daemon.process.send_signal(signal.SIGTERM)
-    assert daemon.process.wait(3 * TIMEOUT_S) == 1
+    with daemon.raw() as waits:  # for a deletion, which the disk keeps from its end
+        waits.sendall(f"DELETE /v1/runs/r2 HTTP/1.1\r\nHost: {daemon.address}\r\n\r\n".encode())
+        daemon.wait_logged("run_deleted run=")
+        daemon.process.send_signal(signal.SIGTERM)
+        assert daemon.process.wait(3 * TIMEOUT_S) == 1
     assert "stop_gave_up" in daemon.log_text()
+    assert "did not close in time" not in daemon.log_text()
     daemon.steered.unlink()
     with daemon:
         assert daemon.client(next_seq=2).acked >= 1
