@@ -111,7 +111,9 @@ void read_pool::stop() {
     if (thread.joinable()) thread.join();
   }
   threads_.clear();
-  clients_.clear();
+  queues dropped;  // destroyed without the mutex: a request may own its connection
+  const std::lock_guard guard(mutex_);
+  dropped.swap(clients_);
   waiting_ = 0;
 }
 

@@ -60,8 +60,6 @@ server::server(config c)
     : settings_(std::move(c)),
       live_(settings_),
       started_s_(unix_ms() / 1000),
-      rebuilder_(thread_count(settings_) + 1),
-      finder_(1),
       run_services_{.settings = live_,
                     .default_clock = settings_.policy.defaults.clock,
                     .archive = archive_,
@@ -73,6 +71,8 @@ server::server(config c)
                     .homes = homes_,
                     .rebuilder = rebuilder_,
                     .finder = finder_},
+      rebuilder_(thread_count(settings_) + 1),
+      finder_(1),
       eraser_(deletions_, [this](std::uint64_t run_number) {
         feed_->forget(run_number);
         webhooks_->forget(run_number);

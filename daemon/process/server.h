@@ -122,9 +122,10 @@ class server {
 
   std::unique_ptr<fleet_view> view_;    // null: the daemon is no viewer
   std::unique_ptr<home_keeper> homes_;  // null: runs have no homes
-  boost::asio::thread_pool rebuilder_, finder_;
   const run_services run_services_;
   engine_threads threads_;
+  // After the threads: what still waits in the pools may own connections, which belong to the threads' loops.
+  boost::asio::thread_pool rebuilder_, finder_;
 
   std::unique_ptr<read_pool> reads_;
   std::unique_ptr<feed_server> feed_;

@@ -67,6 +67,9 @@ class engine_thread {
  private:
   const std::size_t index_;
   const run_services& services_;
+  // A handler that is destroyed with the loop may own a connection, which then counts and removes itself.
+  thread_counts counts_;
+  connection_set connections_;
   boost::asio::io_context context_{1};
   std::optional<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> work_;
   archiver records_;
@@ -74,9 +77,7 @@ class engine_thread {
   due_index due_;
   const std::shared_ptr<ingest::scratch> scratch_ = std::make_shared<ingest::scratch>();
   log_rate_limit log_limit_{10}, detection_log_limit_{10};
-  thread_counts counts_;
   registry runs_;
-  connection_set connections_;
   std::thread thread_;
 };
 

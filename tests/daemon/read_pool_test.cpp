@@ -4,6 +4,8 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <future>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "archive/archive.h"
@@ -73,4 +75,22 @@ TEST_CASE("a_client_that_fills_its_queue_is_refused_and_the_others_are_not") {
   CHECK(taken <= read_pool::max_waiting_of_client + read_pool::max_running_of_client);
   CHECK(archive.pool->refused() == 1);
   CHECK(archive.is_served("other"));
+}
+
+TEST_CASE("requests_that_wait_when_the_pool_stops_are_dropped") {
+  pool_of_archive archive;
+  for (std::size_t i = 0; i < 10; ++i) CHECK(archive.block("greedy"));
+  auto waits = std::make_shared<int>(0);
+  const std::weak_ptr<int> seen = waits;
+  const auto work = [waits](archive::browser&) { return respond_text("ok"); };
+  CHECK(archive.pool->submit("greedy", work, [](http_response&&) {}));
+  waits.reset();
+  std::thread stops([&] { archive.pool->stop(); });
+  archive.release.set_value();
+  archive.release = {};
+  stops.join();
+  CHECK(seen.use_count() == 1);  // what `work` holds
+  CHECK(archive.pool->waiting() == 0);
+  CHECK_FALSE(archive.block("greedy"));
+  CHECK(archive.pool->refused() == 0);  // too many do not wait
 }
