@@ -45,14 +45,14 @@ void log_refusal(const call& in, const std::string& problem) {
   in.services.admission.audit.write(line, in.grant ? 403 : 401);
 }
 
+// Closes the connection, so that each guessed token needs a new one.
 http_response refuse_token(const call& in, const std::string& problem) {
   in.services.admission.connections.tokens_refused.fetch_add(1);
-  if (in.from->refusals.take(std::chrono::steady_clock::now()).count() > 0) {
-    return respond_error(http::status::too_many_requests, "over_limit",
-                         "too many requests with unknown tokens; wait a second");
-  }
-  http_response response = respond_error(http::status::unauthorized, "unauthorized", problem);
-  response.set(http::field::www_authenticate, "Bearer");
+  const bool is_too_often = in.from->refusals.take(std::chrono::steady_clock::now()).count() > 0;
+  http_response response = is_too_often ? too_many("too many requests with unknown tokens; wait a second")
+                                        : respond_error(http::status::unauthorized, "unauthorized", problem);
+  if (!is_too_often) response.set(http::field::www_authenticate, "Bearer");
+  response.keep_alive(false);
   return response;
 }
 

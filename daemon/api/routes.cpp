@@ -85,8 +85,7 @@ std::optional<http_response> take_switch(const call& in, std::string_view name, 
 
 http_response too_many_of_token(call& in) {
   in.services.admission.connections.refused_of_token.fetch_add(1);
-  return respond_error(http::status::too_many_requests, "over_limit",
-                       "the token " + digd::quoted(in.grant->name()) + " has reached its max_connections");
+  return too_many("the token " + digd::quoted(in.grant->name()) + " has reached its max_connections");
 }
 
 routed open_ingest(call& in) {

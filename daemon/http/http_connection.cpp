@@ -19,7 +19,8 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::chrono::seconds max_request_time{10}, max_response_time{60}, max_write_time{30}, linger_time{1};
-constexpr std::size_t max_drained_bytes = 256 * 1024;
+constexpr std::size_t max_drained_bytes = 16 * 1024 * 1024;  // no memory: it bounds the work of `linger_time`
+constexpr std::size_t max_skipped_bytes = 64 * 1024;         // of a refused body, so that the connection can continue
 constexpr std::uint32_t max_header_bytes = 16 * 1024;
 
 // Keeps a connection alive while another thread makes its response. The connection is destroyed on its own thread,
@@ -34,11 +35,6 @@ struct lent_connection {
     boost::asio::post(home, [last = std::move(connection)] {});
   }
 };
-
-// Closes the connection, so that each guessed token needs a new one.
-bool is_refused_token(const http_response& response) {
-  return response.result() == http::status::unauthorized || response.result() == http::status::too_many_requests;
-}
 
 // What a parsed header takes: each field is an allocation of its own, larger than the field's bytes.
 std::size_t header_bytes(const http::fields& fields) {
@@ -94,6 +90,7 @@ void http_connection::read_request() {
   head_->header_limit(max_header_bytes);
   head_->body_limit(boost::none);  // the handler decides before the body is read
   body_limit_ = {};
+  refusal_.reset();
   abort_after(max_request_time);
   http::async_read_header(stream_, buffer_, *head_,
                           [self = shared_from_this()](error_code ec, std::size_t) { self->on_head(ec); });
@@ -110,9 +107,23 @@ void http_connection::on_head(error_code ec) {
   }
   if (head_->is_done()) return serve(head_->release(), {});
   auto limit = home_.handler.limit_body(head_->get(), from_);
-  if (auto* refusal = std::get_if<http_response>(&limit)) return refuse(std::move(*refusal));
+  if (auto* refusal = std::get_if<http_response>(&limit)) return refuse_body(std::move(*refusal));
   body_limit_ = std::get<body_limit>(std::move(limit));
   if (body_limit_.is_allowed && memory_) memory_->allow(body_limit_.token);
+  read_body();
+}
+
+// Reads and drops a small body, so that the next request can be found. A client that waits for 100 (Continue) may send
+// none.
+void http_connection::refuse_body(http_response&& refusal) {
+  const auto& head = head_->get();
+  const auto announced = head_->content_length();
+  if (!refusal.keep_alive() || !head.keep_alive() || head.count(http::field::expect) > 0 ||
+      (announced && *announced > max_skipped_bytes)) {
+    return refuse(std::move(refusal));
+  }
+  refusal_ = std::move(refusal);
+  body_limit_ = {.max_bytes = max_skipped_bytes, .ticket = nullptr, .token = nullptr};
   read_body();
 }
 
@@ -139,7 +150,13 @@ void http_connection::on_body_part(error_code ec) {
   net::upgrade_request head;
   head.base() = std::move(body_->get().base());
   charge(header_bytes(head) + body_->get().body().size());  // the header may have got trailers
-  serve(std::move(head), body_->get().body());
+  if (refusal_) {
+    request_ = std::move(head);
+    ++served_;
+    write(std::move(*refusal_), request_.keep_alive());
+  } else {
+    serve(std::move(head), body_->get().body());
+  }
   body_.reset();
 }
 
@@ -167,6 +184,7 @@ void http_connection::on_failed_read(error_code ec) {
     return refuse(
         respond_error(http::status::request_header_fields_too_large, "too_large", "the header is over 16 KiB"));
   }
+  if (ec == http::error::body_limit && refusal_) return refuse(std::move(*refusal_));
   if (ec == http::error::body_limit) {
     return refuse(respond_error(http::status::payload_too_large, "too_large",
                                 "the body is over " + std::to_string(body_limit_.max_bytes) + " bytes"));
@@ -304,9 +322,9 @@ void http_connection::refuse(http_response&& response) {
 void http_connection::write(http_response&& response, bool keep_alive) {
   answered_ = true;
   // A client that asked for a WebSocket and did not get one does not continue with HTTP.
-  const bool keeps_open = keep_alive && served_ < max_requests && !home_.connections.is_stopping() &&
-                          request_.find(http::field::upgrade) == request_.end() &&
-                          response.result() != http::status::upgrade_required && !is_refused_token(response);
+  const bool keeps_open = keep_alive && response.keep_alive() && served_ < max_requests &&
+                          !home_.connections.is_stopping() &&
+                          request_.find(http::field::upgrade) == request_.end();
   home_.counts.requests.add();
   if (response.result_int() >= 400) home_.counts.errors.add();
   response_ = std::move(response);

@@ -61,7 +61,8 @@ struct body_limit {
 class request_handler {
  public:
   virtual ~request_handler() = default;
-  // Before the body is read: its limit, or a refusal in place of reading it.
+  // Before the body is read: its limit, or a refusal in place of reading it. A response with `Connection: close` closes
+  // the connection; after another refusal it continues, if the body is small.
   virtual std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head,
                                                              const peer_ptr& from) = 0;
   // `body`: whole, within its limit; valid during the call. `memory`: the connection's charge; null: none. Once a

@@ -65,6 +65,12 @@ http_response busy(std::string_view message) {
 
 http_response archive_busy() { return busy("too many requests wait for the archive; try again"); }
 
+http_response too_many(std::string_view message) {
+  http_response response = respond_error(http::status::too_many_requests, "over_limit", message);
+  response.set(http::field::retry_after, "1");
+  return response;
+}
+
 http_response archive_unreadable(std::string_view problem) {
   return respond_error(http::status::internal_server_error, "archive_unreadable",
                        "the archive cannot be read: " + std::string(problem));

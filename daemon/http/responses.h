@@ -27,6 +27,8 @@ http_response archive_off();
 // 503 with Retry-After.
 http_response busy(std::string_view message);
 http_response archive_busy();  // as many requests as may wait for the archive do so
+// 429 with Retry-After.
+http_response too_many(std::string_view message);
 // 500: the archive cannot be read.
 http_response archive_unreadable(std::string_view problem);
 }  // namespace digd::daemon
