@@ -31,7 +31,7 @@ void continue_report(read_pool& pool, const std::string& client, const std::shar
       continue_report(pool, client, report, respond_to);
     }
   };
-  if (!pool.submit(client, work, then, report_response::max_at_once)) respond_to(busy("the daemon stops"));
+  if (!pool.submit(client, work, then, report_response::max_at_once)) respond_to(stopping());
 }
 
 routed make_report(call& in, report_format format) {
@@ -115,7 +115,7 @@ routed get_trace(call& in) {
   return chunked_response{[&pool = archive.pool, client = client_of(in), trace](const response_callback& respond_to) {
     // New requests that wait must not make digd refuse the next piece of a trace in progress.
     const auto work = [trace](archive::browser& from) { return trace->next(from); };
-    if (!pool.submit(client, work, respond_to, trace_response::max_at_once)) respond_to(busy("the daemon stops"));
+    if (!pool.submit(client, work, respond_to, trace_response::max_at_once)) respond_to(stopping());
   }};
 }
 

@@ -123,11 +123,11 @@ void write_notes(json_writer& to, const readiness_sources& from) {
 std::vector<reason> readiness_problems(const readiness_sources& from) {
   std::vector<reason> reasons;
   const phase now = from.phase.load();
-  if (now == phase::starting) reasons.push_back({"starting", "the daemon starts"});
+  if (now == phase::starting) reasons.push_back({"starting", std::string(starting_words)});
   if (!from.runs.recovery.is_over()) {
     reasons.push_back({"recovering", "recovering: " + words_of(from.runs.recovery)});
   }
-  if (now == phase::stopping) reasons.push_back({"stopping", "the daemon stops"});
+  if (now == phase::stopping) reasons.push_back({"stopping", std::string(stopping_words)});
   if (from.archive) {
     if (const std::string problem = from.archive->health(); !problem.empty()) reasons.push_back({"archive", problem});
     const std::size_t max_queued = from.archive->settings().queue_entries;
@@ -155,7 +155,10 @@ http_response readiness(const readiness_sources& from) {
   to.close_array();
   write_notes(to, from);
   to.close_object();
-  return respond(problems.empty() ? status::ok : status::service_unavailable, "application/json", body + '\n');
+  http_response response =
+      respond(problems.empty() ? status::ok : status::service_unavailable, "application/json", body + '\n');
+  if (!problems.empty()) response.set(boost::beast::http::field::retry_after, "1");
+  return response;
 }
 
 http_response metrics(const metrics_sources& from) {

@@ -65,6 +65,8 @@ http_response busy(std::string_view message) {
 
 http_response archive_busy() { return busy("too many requests wait for the archive; try again"); }
 
+http_response stopping() { return busy(std::string(stopping_words) + "; try again when it runs again"); }
+
 http_response too_many(std::string_view message) {
   http_response response = respond_error(http::status::too_many_requests, "over_limit", message);
   response.set(http::field::retry_after, "1");

@@ -27,6 +27,9 @@ http_response archive_off();
 // 503 with Retry-After.
 http_response busy(std::string_view message);
 http_response archive_busy();  // as many requests as may wait for the archive do so
+// The same while digd stops. `starting_words` and `stopping_words` are also the reasons of /readyz.
+inline constexpr std::string_view starting_words = "digd is starting", stopping_words = "digd is stopping";
+http_response stopping();
 // 429 with Retry-After.
 http_response too_many(std::string_view message);
 // 500: the archive cannot be read.

@@ -94,7 +94,7 @@ http_response dead_page(webhook_server& server, const std::string& name, const p
 void answer_on_thread(webhook_server& server, const webhook_answer& on_answer,
                       std::function<http_response(webhook_server&)> make) {
   server.run([on_answer, make = std::move(make)](webhook_server& self) { on_answer(make(self)); },
-             [&on_answer] { on_answer(busy("the daemon stops")); });
+             [&on_answer] { on_answer(stopping()); });
 }
 
 }  // namespace

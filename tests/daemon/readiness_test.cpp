@@ -84,8 +84,9 @@ TEST_CASE("it_is_not_ready_before_it_serves_or_when_it_stops", "[daemon]") {
   CHECK(codes(daemon.sources) == expected{"stopping"});
   const http_response response = readiness(daemon.sources);
   CHECK(response.result_int() == 503);
+  CHECK(response[boost::beast::http::field::retry_after] == "1");
   CHECK(response.body() ==
-        "{\"ready\":false,\"reasons\":[{\"code\":\"stopping\",\"message\":\"the daemon stops\"}]}\n");
+        "{\"ready\":false,\"reasons\":[{\"code\":\"stopping\",\"message\":\"digd is stopping\"}]}\n");
 }
 
 TEST_CASE("it_is_not_ready_while_the_archive_cannot_be_written", "[daemon]") {
