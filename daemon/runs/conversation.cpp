@@ -264,6 +264,9 @@ void conversation::read_missed_answers() {
   boost::asio::post(services.rebuilder, [me = weak_from_this(), home = &home_, range = *missed_]() mutable {
     auto frames = read_answers(*home->services().archive, range);
     if (!frames) spdlog::error("answers_unreadable run={} reason={}", range.run_number, frames.error().message());
+    // On purpose, the client is then treated as if there were no more answers. It delivers the events that still wait
+    // for a verdict unchanged when its deadline is over, as whenever digd cannot answer. To close the connection would
+    // only make it come back and ask again.
     if (!frames) frames = std::vector<std::string>();
     boost::asio::post(home->context(), [me, range = std::move(range), frames = std::move(*frames)]() mutable {
       if (const auto self = me.lock()) self->on_missed_answers(std::move(range), frames);
