@@ -34,15 +34,21 @@ memory_charge::~memory_charge() {
 }
 
 void memory_charge::add(std::uint64_t bytes) {
-  bytes_.fetch_add(bytes);
-  budget_.used_.fetch_add(bytes);
-  if (!is_allowed_.load()) budget_.not_allowed_.fetch_add(bytes);
-  if (token_) token_->bytes.fetch_add(bytes);
-  if (run_) run_->bytes.fetch_add(bytes);
-  if (budget_.is_exceeded_by(*this)) budget_.close_over();
+  bool is_exceeded = false;
+  {
+    const std::lock_guard lock(counting_);
+    bytes_.fetch_add(bytes);
+    budget_.used_.fetch_add(bytes);
+    if (!is_allowed_.load()) budget_.not_allowed_.fetch_add(bytes);
+    if (token_) token_->bytes.fetch_add(bytes);
+    if (run_) run_->bytes.fetch_add(bytes);
+    is_exceeded = budget_.is_exceeded_by(*this);
+  }
+  if (is_exceeded) budget_.close_over();
 }
 
 void memory_charge::remove(std::uint64_t bytes) {
+  const std::lock_guard lock(counting_);
   bytes_.fetch_sub(bytes);
   budget_.used_.fetch_sub(bytes);
   if (!is_allowed_.load()) budget_.not_allowed_.fetch_sub(bytes);
@@ -51,7 +57,7 @@ void memory_charge::remove(std::uint64_t bytes) {
 }
 
 void memory_charge::allow(account_ptr token) {
-  const std::lock_guard lock(budget_.guard_);
+  const std::scoped_lock lock(budget_.guard_, counting_);
   if (!is_allowed_.exchange(true)) budget_.not_allowed_.fetch_sub(bytes());
   if (token_ || !token) return;
   token->bytes.fetch_add(bytes());
@@ -59,7 +65,7 @@ void memory_charge::allow(account_ptr token) {
 }
 
 void memory_charge::join(account_ptr run) {
-  const std::lock_guard lock(budget_.guard_);
+  const std::scoped_lock lock(budget_.guard_, counting_);
   if (!is_allowed_.exchange(true)) budget_.not_allowed_.fetch_sub(bytes());
   if (run_ || !run) return;
   run->bytes.fetch_add(bytes());

@@ -13,7 +13,7 @@
 // that are not allowed yet it first selects the peer that holds most. For `limit` it first selects the token that holds
 // most or, without tokens, the run, then the peer. The oldest of equal connections is closed.
 //
-// Threads: any; but `allow`, `join` and `on_close` are the connection's own, before frames of it go to other threads.
+// Threads: any; but `allow` and `on_close` are the connection's own.
 // Lifetime: the budget outlives its charges. Bounds: one charge a connection. Failure: none.
 #pragma once
 
@@ -86,7 +86,9 @@ class memory_charge {
   const std::uint64_t fixed_;
   std::atomic<std::uint64_t> bytes_{0}, unwritten_{0}, waiting_{0};
   std::atomic<bool> is_allowed_{false};
-  account_ptr token_, run_;      // change under the budget's mutex
+  // While bytes are counted or an account is added: otherwise bytes could be counted for it twice, or not at all.
+  std::mutex counting_;
+  account_ptr token_, run_;      // change under the budget's mutex and `counting_`
   std::function<void()> close_;  // likewise
   bool is_closing_ = false;      // likewise: digd is closing the connection and no longer counts it
   std::list<memory_charge*>::iterator place_;

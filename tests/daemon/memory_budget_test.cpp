@@ -1,10 +1,12 @@
 // Which connection digd closes when connections hold too much memory.
 #include "daemon/access/memory_budget.h"
 
+#include <atomic>
 #include <boost/asio/ip/address.hpp>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "daemon/access/peers.h"
@@ -147,4 +149,27 @@ TEST_CASE("the_heavy_connections_of_a_token_are_closed_by_what_that_frees") {
   other.charge->set_unwritten(900);
   CHECK(w.budget.close_heavy("a", 45) == 1);
   CHECK((answers.closed && !buffers.closed && !other.closed));
+}
+
+TEST_CASE("bytes_that_come_while_a_connection_joins_its_run_are_counted_once") {
+  world w;
+  for (int round = 0; round < 500; ++round) {
+    auto charge = std::make_shared<memory_charge>(w.budget, w.one, 1);
+    std::atomic<bool> is_counting{false};
+    std::thread run_thread([&] {
+      for (int i = 0; i < 200; ++i) {
+        charge->add_waiting(1);
+        is_counting = true;
+        charge->remove_waiting(1);
+      }
+    });
+    while (!is_counting) std::this_thread::yield();
+    charge->allow(w.token);
+    charge->join(w.run);
+    run_thread.join();
+    charge.reset();
+  }
+  CHECK(w.run->bytes == 0);
+  CHECK(w.token->bytes == 0);
+  CHECK(w.budget.used() == 0);
 }
