@@ -138,33 +138,54 @@ void overload::check() {
   // used, and digd would degrade one run too many.
   if (state_.is_on(overload_action::observe)) ::malloc_trim(0);
   const auto config = settings_.now();
-  const overload_settings& settings = config->overload;
+  const readings measured = measure(*config);
+  update_steps(measured, config->overload);
+  limit_connections(measured, *config);
+  weigh_archive();
+  for (std::size_t i = 0; i < overload_action_count; ++i) apply(static_cast<overload_action>(i));
+  if (is_short(overload_resource::memory)) weigh_tokens();
+  if (!state_.is_on(overload_action::observe)) resume_runs();
+}
+
+overload::readings overload::measure(const config& settings) {
   state_.archive_sizes_.database = archive_path_.empty() ? 0 : size_or_0(archive_path_);
   state_.archive_sizes_.log = archive_path_.empty() ? 0 : size_or_0(archive_path_ + "-wal");
-  const std::array<std::uint64_t, overload_resource_count> used{
-      resident_bytes(), state_.archive_sizes_.database + state_.archive_sizes_.log};
-  const std::array<std::uint64_t, overload_resource_count> limits{
-      settings.memory_bytes > 0 ? settings.memory_bytes : memory_limit(),
-      archive_path_.empty() ? 0 : settings.archive_bytes};
+  return {.used = {resident_bytes(), state_.archive_sizes_.database + state_.archive_sizes_.log},
+          .limits = {settings.overload.memory_bytes > 0 ? settings.overload.memory_bytes : memory_limit(),
+                     archive_path_.empty() ? 0 : settings.overload.archive_bytes}};
+}
+
+void overload::update_steps(const readings& measured, const overload_settings& settings) {
   for (std::size_t r = 0; r < overload_resource_count; ++r) {
-    state_.gauges_[r].used = used[r];
-    state_.gauges_[r].limit = limits[r];
-    steps_[r].update(used[r], limits[r], settings);
-    steps_for_all_[r].update(used[r], limits[r], settings_for_all(settings));
+    const std::uint64_t used = measured.used[r], limit = measured.limits[r];
+    state_.gauges_[r].used = used;
+    state_.gauges_[r].limit = limit;
+    steps_[r].update(used, limit, settings);
+    steps_for_all_[r].update(used, limit, settings_for_all(settings));
   }
+  const std::uint64_t used = measured.used[0], limit = measured.limits[0];  // of memory
   const std::uint64_t ends_at =
-      limits[0] / 100 * (settings.observe - std::min(settings.observe, overload_steps::hysteresis));
-  to_free_ = used[0] - std::min(used[0], ends_at);
-  budget_.set_limit(config->connections.memory_bytes > 0
-                        ? config->connections.memory_bytes
-                        : std::max(limits[0] / connection_share, min_connection_bytes));
-  const auto is_short = [&](overload_resource resource) {
-    for (std::size_t i = 0; i < overload_action_count; ++i) {
-      const auto action = static_cast<overload_action>(i);
-      if (can_relieve(resource, action) && steps_[static_cast<std::size_t>(resource)].requests(action)) return true;
-    }
-    return false;
-  };
+      limit / 100 * (settings.observe - std::min(settings.observe, overload_steps::hysteresis));
+  to_free_ = used - std::min(used, ends_at);
+}
+
+void overload::limit_connections(const readings& measured, const config& settings) {
+  budget_.set_limit(settings.connections.memory_bytes > 0
+                        ? settings.connections.memory_bytes
+                        : std::max(measured.limits[0] / connection_share, min_connection_bytes));
+}
+
+// Whether some action is needed that relieves the resource.
+bool overload::is_short(overload_resource resource) const {
+  for (std::size_t i = 0; i < overload_action_count; ++i) {
+    const auto action = static_cast<overload_action>(i);
+    if (can_relieve(resource, action) && steps_[static_cast<std::size_t>(resource)].requests(action)) return true;
+  }
+  return false;
+}
+
+// What the tokens have in the archive, if that decides anything now.
+void overload::weigh_archive() {
   const bool is_archive_short = is_short(overload_resource::archive);
   const byte_limits token_limits = archive_path_.empty() ? byte_limits() : tokens_.byte_limits_of_tokens();
   const bool needs_weights = is_archive_short || !token_limits.empty();
@@ -172,21 +193,21 @@ void overload::check() {
   limit_bytes_of_tokens(token_limits);
   if (!needs_weights) archive_weights_.reset();
   if (is_archive_short && archive_weights_) set_heavy(overload_resource::archive, *archive_weights_);
-  for (std::size_t i = 0; i < overload_action_count; ++i) {
-    const auto action = static_cast<overload_action>(i);
-    bool on = false;
-    for (std::size_t r = overload_resource_count; r-- > 0;) {
-      if (!can_relieve(static_cast<overload_resource>(r), action) || !steps_[r].requests(action)) continue;
-      on = true;
-      state_.causes_[i] = static_cast<std::uint8_t>(r);
-    }
-    const std::size_t cause = state_.causes_[i];
-    const bool is_weighed = cause == static_cast<std::size_t>(overload_resource::memory) || archive_weights_;
-    state_.for_all_[i] = !is_weighed || steps_for_all_[cause].requests(action);
-    set(action, on);
+}
+
+// Begins or ends the action, for heavy tokens or for all.
+void overload::apply(overload_action action) {
+  const auto i = static_cast<std::size_t>(action);
+  bool on = false;
+  for (std::size_t r = overload_resource_count; r-- > 0;) {
+    if (!can_relieve(static_cast<overload_resource>(r), action) || !steps_[r].requests(action)) continue;
+    on = true;
+    state_.causes_[i] = static_cast<std::uint8_t>(r);
   }
-  if (is_short(overload_resource::memory)) weigh_tokens();
-  if (!state_.is_on(overload_action::observe)) resume_runs();
+  const std::size_t cause = state_.causes_[i];
+  const bool is_weighed = cause == static_cast<std::size_t>(overload_resource::memory) || archive_weights_;
+  state_.for_all_[i] = !is_weighed || steps_for_all_[cause].requests(action);
+  set(action, on);
 }
 
 void overload::set(overload_action action, bool on) {

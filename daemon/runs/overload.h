@@ -112,7 +112,18 @@ class overload {
   void check_soon();
 
  private:
+  // Of each resource, in bytes.
+  struct readings {
+    std::array<std::uint64_t, overload_resource_count> used, limits;
+  };
+
   void work();
+  readings measure(const config& settings);
+  void update_steps(const readings& measured, const overload_settings& settings);
+  void limit_connections(const readings& measured, const config& settings);
+  bool is_short(overload_resource resource) const;
+  void weigh_archive();
+  void apply(overload_action action);
   void set(overload_action action, bool on);
   void weigh_tokens();
   void weigh_tokens_in_archive();
