@@ -43,48 +43,63 @@ void registry::join(join_request&& request) {
 }
 
 void registry::open(join_request&& request, const home_answer* home) {
-  const run_services& services = owner_.services();
-  const auto settings = services.settings.now();
-  const std::string token = request.grant ? request.grant->name() : std::string();
-  const auto cause = services.overload.cause_of(overload_action::no_new_runs);
-  if (cause && services.overload.is_on_for(overload_action::no_new_runs, token)) {
-    owner_.counts().runs_refused.add();
-    return refuse(request, "run",
-                  "the daemon opens no runs now, because it is short of " + std::string(to_string(*cause)));
-  }
-  if (services.counts.open.load() >= settings->runs) {
-    owner_.counts().runs_refused.add();
-    return refuse(request, "run", "the daemon has " + std::to_string(settings->runs) + " open runs, its limit");
-  }
-  if (services.overload.is_full(token)) {
-    owner_.counts().limits[limit_id::bytes_of_token].add();
-    return refuse(request, "run", "the token's runs have more bytes in the archive than its max_bytes");
-  }
+  const auto settings = owner_.services().settings.now();
+  if (refuse_at_limit(request, *settings)) return;
   ticket_ptr counted;
   if (request.grant && !(counted = request.grant->take_run())) {
     owner_.counts().runs_of_token_refused.add();
     return refuse(request, "run", "the token has reached its max_runs of open runs");
   }
   const hello first = request.greeting;
-  run_settings starts_with = effective_settings(first, settings->policy);
-  if (first.agents && first.agents->size() > starts_with.limits.agents) {
+  const run_settings granted = effective_settings(first, settings->policy);
+  if (first.agents && first.agents->size() > granted.limits.agents) {
     owner_.counts().limits[limit_id::agents].add();
-    return refuse(request, "agents", too_many_agents(starts_with.limits.agents));
+    return refuse(request, "agents", too_many_agents(granted.limits.agents));
   }
-  const std::uint64_t number = home != nullptr ? home->number : services.next_run_number();
-  const canary_group group =
-      draw_canary(first, settings->policy, settings->enforce_share, services.operator_mode.load());
-  starts_with.mode = mode_in(group, starts_with.mode);
-  const auto host = std::make_shared<run_host>(owner_, first, starts_with, number, group);
-  if (home != nullptr) host->set_home(home->generation, home->pinned);
-  adopt(host);
-  if (home != nullptr) settle_home(*host);
+  const std::shared_ptr<run_host> host = make_run(first, granted, *settings, home);
   if (request.grant) host->opened_by(request.grant->name(), std::move(counted));
   host->go_live({}, &first);
   owner_.counts().runs_opened.add();
-  spdlog::info("run_open run={} number={} thread={} mode={} clock={}", digd::quoted(first.run), number, owner_.index(),
-               to_string(host->inbox().run().settings().mode), to_string(host->inbox().run().settings().clock));
+  spdlog::info("run_open run={} number={} thread={} mode={} clock={}", digd::quoted(first.run), host->number(),
+               owner_.index(), to_string(host->inbox().run().settings().mode),
+               to_string(host->inbox().run().settings().clock));
   host->join(std::move(request));
+}
+
+// A run more would be too much for the daemon, or for what the token has in the archive. Returns whether it refused.
+bool registry::refuse_at_limit(const join_request& request, const config& settings) {
+  const run_services& services = owner_.services();
+  const std::string token = request.grant ? request.grant->name() : std::string();
+  std::string problem;
+  const auto cause = services.overload.cause_of(overload_action::no_new_runs);
+  if (cause && services.overload.is_on_for(overload_action::no_new_runs, token)) {
+    owner_.counts().runs_refused.add();
+    problem = "the daemon opens no runs now, because it is short of " + std::string(to_string(*cause));
+  } else if (services.counts.open.load() >= settings.runs) {
+    owner_.counts().runs_refused.add();
+    problem = "the daemon has " + std::to_string(settings.runs) + " open runs, its limit";
+  } else if (services.overload.is_full(token)) {
+    owner_.counts().limits[limit_id::bytes_of_token].add();
+    problem = "the token's runs have more bytes in the archive than its max_bytes";
+  }
+  if (problem.empty()) return false;
+  refuse(request, "run", std::move(problem));
+  return true;
+}
+
+// A new run, in the table of this thread.
+std::shared_ptr<run_host> registry::make_run(const hello& first, run_settings granted, const config& settings,
+                                             const home_answer* home) {
+  const run_services& services = owner_.services();
+  const std::uint64_t number = home != nullptr ? home->number : services.next_run_number();
+  const canary_group group =
+      draw_canary(first, settings.policy, settings.enforce_share, services.operator_mode.load());
+  granted.mode = mode_in(group, granted.mode);
+  auto host = std::make_shared<run_host>(owner_, first, granted, number, group);
+  if (home != nullptr) host->set_home(home->generation, home->pinned);
+  adopt(host);
+  if (home != nullptr) settle_home(*host);
+  return host;
 }
 
 std::shared_ptr<run_host> registry::find(std::uint64_t number) const {

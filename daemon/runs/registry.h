@@ -26,6 +26,7 @@ namespace digd::daemon {
 
 class home_keeper;
 class run_host;
+struct config;
 struct home_answer;
 struct recovered_run;
 struct token_weight;
@@ -95,6 +96,9 @@ class registry {
   void drop(run_host& host);
   // `home`: of a run whose home was searched; its number is new.
   void open(join_request&& request, const home_answer* home = nullptr);
+  bool refuse_at_limit(const join_request& request, const config& settings);
+  std::shared_ptr<run_host> make_run(const hello& first, run_settings granted, const config& settings,
+                                     const home_answer* home);
   void adopt(std::shared_ptr<run_host> host);
   // A run that is read back, or waits for that.
   struct pending_run {
