@@ -68,33 +68,48 @@ milliseconds run_host::now() { return owner_.clock().now() + ahead_ms_; }
 
 void run_host::join(join_request&& request) {
   if (is_replaced(group_, request.greeting)) request.greeting.mode.reset();
-  if (is_foreign(request)) {
-    join_result refused;
-    refused.refused.consider(refusal::unauthorized, "session", "the session belongs to another token");
-    return answer(request, std::move(refused));
-  }
-  if (!has_room_for(request.greeting)) {
-    owner_.counts().limits[limit_id::agents].add();
-    join_result refused;
-    refused.refused.consider(refusal::over_limit, "agents", too_many_agents(inbox_.run().settings().limits.agents));
-    return answer(request, std::move(refused));
-  }
+  if (refuse_session(request)) return;
   const auto joined = inbox_.join(request.greeting, granted_->policy);
   if (joined.refused) {
     if (joined.refused.limit) owner_.counts().limits[*joined.refused.limit].add();
     return answer(request, {.refused = joined.refused});
   }
   last_heard_ms_ = unix_ms();
-  if (joined.session == slots_.size()) {
-    slots_.emplace_back();
-    by_name_[request.greeting.session] = joined.session;
-    if (request.grant) note_owner(request.greeting.session, request.grant->name());
-  }
+  if (joined.session == slots_.size()) add_slot(joined.session, request);
   if (joined.changed && owner_.records().is_on()) archive_joining(request);
   static_cast<void>(follow_operator(owner_.services().operator_mode.load()));  // the welcome has the effective mode
   occupy(joined.session, request);
-  const ingest::session& s = inbox_.sessions()[joined.session];
-  join_result result{.host = shared_from_this(), .slot = {joined.session, slots_[joined.session].generation}};
+  answer(request, welcome(joined.session, request.greeting.answered_seq));
+  carry_out(inbox_.resume(joined.session, request.greeting.answered_seq));
+  touch(joined.session);
+  after_call();
+}
+
+// Before the inbox sees the hello. Returns whether it refused.
+bool run_host::refuse_session(const join_request& request) {
+  join_result refused;
+  if (is_foreign(request)) {
+    refused.refused.consider(refusal::unauthorized, "session", "the session belongs to another token");
+  } else if (!has_room_for(request.greeting)) {
+    owner_.counts().limits[limit_id::agents].add();
+    refused.refused.consider(refusal::over_limit, "agents", too_many_agents(inbox_.run().settings().limits.agents));
+  } else {
+    return false;
+  }
+  answer(request, std::move(refused));
+  return true;
+}
+
+void run_host::add_slot(ingest::session_index s, const join_request& request) {
+  slots_.emplace_back();
+  by_name_[request.greeting.session] = s;
+  if (request.grant) note_owner(request.greeting.session, request.grant->name());
+}
+
+// `answered`: the last seq to which the client has every answer, if it asks for the answers that it missed.
+join_result run_host::welcome(ingest::session_index joined, std::optional<std::uint64_t> answered) {
+  const ingest::session& s = inbox_.sessions()[joined];
+  join_result result{.host = shared_from_this(), .slot = {joined, slots_[joined].generation}};
   result.acked_seq = s.durable_seq;
   result.credits = granted_->credits;
   result.message_bytes = inbox_.run().settings().limits.message_bytes;
@@ -106,14 +121,10 @@ void run_host::join(join_request&& request) {
                           .credits = granted_->credits,
                           .unjudged = inbox_.run().unjudged()},
                          inbox_.run().settings());
-  const std::optional<std::uint64_t> answered = request.greeting.answered_seq;
   if (answered && *answered < s.durable_seq && owner_.services().archive) {
     result.missed = {.run_number = number_, .session = s.name, .after = *answered, .upto = s.durable_seq};
   }
-  answer(request, std::move(result));
-  carry_out(inbox_.resume(joined.session, request.greeting.answered_seq));
-  touch(joined.session);
-  after_call();
+  return result;
 }
 
 // Whether the run may have the agents of a new session.

@@ -145,6 +145,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void send(ingest::session_index to, const client_frame& frame);
   void measure_latency(ingest::session_index s);
   void count(const ingest::record& record);
+  bool refuse_session(const join_request& request);
+  void add_slot(ingest::session_index s, const join_request& request);
+  join_result welcome(ingest::session_index joined, std::optional<std::uint64_t> answered);
   void archive_joining(const join_request& request);
   bool has_room_for(const hello& greeting) const;
   // Whether the session belongs to another token than this client's.
