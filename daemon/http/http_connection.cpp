@@ -323,8 +323,7 @@ void http_connection::write(http_response&& response, bool keep_alive) {
   answered_ = true;
   // A client that asked for a WebSocket and did not get one does not continue with HTTP.
   const bool keeps_open = keep_alive && response.keep_alive() && served_ < max_requests &&
-                          !home_.connections.is_stopping() &&
-                          request_.find(http::field::upgrade) == request_.end();
+                          !home_.connections.is_stopping() && request_.find(http::field::upgrade) == request_.end();
   home_.counts.requests.add();
   if (response.result_int() >= 400) home_.counts.errors.add();
   response_ = std::move(response);

@@ -3,8 +3,8 @@
 //
 // Thread: that of its socket. Lifetime: its pending operations hold it, and so do responses in progress on other
 // threads. Bounds: 10 s to receive a request; 60 s to make a response, or a piece of one; 30 s for the client to take
-// it; 16 KiB of header; the handler's limit of the body; `max_requests` a connection. Its memory is charged: the request
-// until it is answered, and its response only when digd selects what to shed (daemon/access/memory_budget.h).
+// it; 16 KiB of header; the handler's limit of the body; `max_requests` a connection. Its memory is charged: the
+// request until it is answered, and its response only when digd selects what to shed (daemon/access/memory_budget.h).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -78,7 +78,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   const http_home home_;
   net::batched_stream stream_;
   const peer_ptr from_;
-  connection_ticket ticket_;  // null once the connection is closed or has become a WebSocket
+  connection_ticket ticket_;               // null once the connection is closed or has become a WebSocket
   std::shared_ptr<memory_charge> memory_;  // the ticket's; null: the connection is not charged
   net::steady_timer deadline_;
   boost::beast::flat_buffer buffer_;
@@ -86,8 +86,8 @@ class http_connection final : public connection, public std::enable_shared_from_
   std::optional<body_parser> body_;
   body_limit body_limit_;
   std::optional<http_response> refusal_;  // for the request whose body is read and dropped
-  std::size_t header_bytes_ = 0;  // of the current request, in memory
-  std::size_t charged_ = 0;       // bytes of the request that the connection is charged for
+  std::size_t header_bytes_ = 0;          // of the current request, in memory
+  std::size_t charged_ = 0;               // bytes of the request that the connection is charged for
   net::upgrade_request request_;
   std::optional<http_response> response_;
   std::function<void(response_callback)> next_piece_;

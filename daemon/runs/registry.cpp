@@ -92,8 +92,7 @@ std::shared_ptr<run_host> registry::make_run(const hello& first, run_settings gr
                                              const home_answer* home) {
   const run_services& services = owner_.services();
   const std::uint64_t number = home != nullptr ? home->number : services.next_run_number();
-  const canary_group group =
-      draw_canary(first, settings.policy, settings.enforce_share, services.operator_mode.load());
+  const canary_group group = draw_canary(first, settings.policy, settings.enforce_share, services.operator_mode.load());
   granted.mode = mode_in(group, granted.mode);
   auto host = std::make_shared<run_host>(owner_, first, granted, number, group);
   if (home != nullptr) host->set_home(home->generation, home->pinned);
@@ -348,8 +347,8 @@ void registry::wait_for(pending_run& pending, join_request&& request) {
   requests.push_back(std::move(request));
 }
 
-// In a fleet with homes, the first hello opens the run even if its client has gone: the fleet may have been told already
-// that the run's home is here.
+// In a fleet with homes, the first hello opens the run even if its client has gone: the fleet may have been told
+// already that the run's home is here.
 void registry::withdraw(const std::string& run, const std::weak_ptr<run_client>& client) {
   const auto waiting = rebuilding_.find(run);
   if (waiting == rebuilding_.end()) return;

@@ -253,7 +253,8 @@ TEST_CASE("a_refused_body_that_is_large_or_may_never_come_closes_the_connection"
   const std::string piece = "10000\r\n" + std::string(0x10000, 'x') + "\r\n";
   for (const std::string& refused :
        {post("Content-Length: 100000\r\n", ""), post("Content-Length: 5\r\nExpect: 100-continue\r\n", ""),
-        post("Transfer-Encoding: chunked\r\n", piece + piece), post("Connection: close\r\nContent-Length: 5\r\n", "")}) {
+        post("Transfer-Encoding: chunked\r\n", piece + piece),
+        post("Connection: close\r\nContent-Length: 5\r\n", "")}) {
     served_connection served;
     served.at.send(refused);
     served.at.wait_for("no room");

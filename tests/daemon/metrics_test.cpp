@@ -4,6 +4,8 @@
 
 #include "daemon/api/health.h"
 #include "daemon/metrics/metrics.h"
+#include "daemon/runs/overload.h"
+#include "tests/archive/support.h"
 #include "tests/daemon/offline_daemon.h"
 
 namespace digd::daemon {
@@ -27,6 +29,23 @@ TEST_CASE("gauges_do_not_fall_below_zero_while_threads_count_on", "[metrics]") {
   const std::string text = metrics_text(all, {});
   CHECK(sample_of(text, "digd_sessions") == "0");
   CHECK(sample_of(text, "digd_runs_in_memory") == "0");
+}
+
+TEST_CASE("reads_that_the_pool_refused_are_counted_as_a_limit", "[metrics]") {
+  const std::string text = metrics_text({}, {.reads_refused = 3});
+  CHECK(sample_of(text, "digd_limits_hit_total{limit=\"archive_reads\"}") == "3");
+}
+
+TEST_CASE("a_scrape_takes_the_sizes_of_the_archive_from_the_last_check_and_asks_no_disk", "[metrics]") {
+  const archive::testing::temporary_folder folder;
+  archive::options options;
+  options.path = folder.file();
+  offline_daemon daemon(std::move(*archive::archive::open(options, {})));
+  CHECK(sample_of(metrics(daemon.services.metrics).body(), "digd_archive_file_bytes") == "0");
+  overload manager(daemon.engine.live, folder.file(), daemon.engine.threads, daemon.without_tokens,
+                   daemon.engine.overload, daemon.memory);
+  manager.check();
+  CHECK(sample_of(metrics(daemon.services.metrics).body(), "digd_archive_file_bytes") != "0");
 }
 
 TEST_CASE("recovered_runs_beyond_those_found_show_as_none_left", "[metrics]") {

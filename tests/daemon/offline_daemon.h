@@ -1,8 +1,9 @@
-// What HTTP requests need of a daemon: it listens nowhere, and has no archive and no token. Its one engine thread does
-// not run; the test runs the thread's loop.
+// What HTTP requests need of a daemon: it listens nowhere and knows no token. Its one engine thread does not run; the
+// test runs the thread's loop.
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "daemon/access/memory_budget.h"
 #include "daemon/api/http_services.h"
@@ -11,6 +12,9 @@
 namespace digd::daemon {
 
 struct offline_daemon {
+  // `store`: null for a daemon without an archive. Requests never read it.
+  explicit offline_daemon(std::unique_ptr<archive::archive> store = nullptr) : engine(std::move(store)) {}
+
   one_engine_thread engine;
   const trusted_names trusted{tcp_address{boost::asio::ip::make_address("127.0.0.1"), 7344}, {}, {}};
   const authorizer without_tokens;
