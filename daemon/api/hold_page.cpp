@@ -1,11 +1,11 @@
 // The page behind a signed link to a hold (docs/webhooks.md). GET only shows the hold, so that a program that previews
 // the link decides nothing. POST decides.
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <string>
 #include <string_view>
 
+#include "base/deep_json.h"
 #include "base/unix_time.h"
 #include "daemon/api/call.h"
 #include "daemon/api/hold_lists.h"
@@ -95,7 +95,9 @@ std::string payload_block(const json::object& hold) {
 }
 
 http_response hold_page(const hold_link& link, const std::string& text) {
-  const json::value parsed = json::parse(text);
+  json::error_code ec;
+  const json::value parsed = parse_json(text, ec);
+  if (ec) return notice(http::status::internal_server_error, "Not shown", "digd could not read the held event.");
   const json::object& hold = parsed.as_object();
   if (text_in(hold, "event") != link.event) return hold_ended();
   const std::string sender = text_in(hold, "sender");

@@ -74,6 +74,18 @@ def test_the_page_shows_the_held_event_and_a_preview_decides_nothing(sent):
     assert holds(daemon) == ["hold:1"]
 
 
+def test_the_page_shows_a_payload_that_nests_deeply(tmp_path):
+    deep = "leaf"
+    for _ in range(500):
+        deep = [deep]
+    with Receiver() as r:
+        config = hook(tmp_path, r.url(), "on-call", send=["detections"], dashboard=BASE, hold_links=True)
+        with Daemon(tmp_path, config) as daemon, daemon.client(**CAPABLE, **HOLD_FAN_OUT) as c:
+            hold_an_event(c, payload=deep)
+            status, page, _ = visit(daemon, "GET", link_in(r.wait_for(1)[0]))
+            assert status == 200 and "[" * 500 + "&quot;leaf&quot;" in page
+
+
 def test_a_post_decides_once_in_the_name_of_the_webhook(sent):
     daemon, c, link = sent
     status, page, _ = visit(daemon, "POST", link, {"text": "Use the cache & stop.", "decision": "return"})
