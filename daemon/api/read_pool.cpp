@@ -26,6 +26,15 @@ http_response perform(const read_pool::work& work, archive::browser& with) {
   }
 }
 
+// A client whose answer cannot be made waits until its time is over; the others must not lose the daemon for that.
+void answer(const read_pool::done& then, http_response&& response) {
+  try {
+    then(std::move(response));
+  } catch (const std::exception& e) {
+    spdlog::error("read_not_answered reason={}", digd::quoted(e.what()));
+  }
+}
+
 }  // namespace
 
 read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) {
@@ -92,7 +101,7 @@ void read_pool::serve() {
     if (!reads) {
       if (auto opened = archive::browser::open(path_, &problem)) reads = std::move(*opened);
     }
-    next.then(reads ? perform(next.work, *reads) : log_unreadable(problem));
+    answer(next.then, reads ? perform(next.work, *reads) : log_unreadable(problem));
     {
       std::lock_guard guard(mutex_);
       if (--client->second.running == 0 && client->second.tasks.empty()) clients_.erase(client);

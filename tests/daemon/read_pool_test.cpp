@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 #include <future>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -93,4 +94,14 @@ TEST_CASE("requests_that_wait_when_the_pool_stops_are_dropped") {
   CHECK(archive.pool->waiting() == 0);
   CHECK_FALSE(archive.block("greedy"));
   CHECK(archive.pool->refused() == 0);  // too many do not wait
+}
+
+TEST_CASE("an_answer_that_cannot_be_made_ends_no_reader") {
+  pool_of_archive archive;
+  for (std::size_t i = 0; i < 2 * read_pool::threads; ++i) {
+    archive.pool->submit(
+        "client", [](archive::browser&) { return respond_text("ok"); },
+        [](http_response&&) { throw std::runtime_error("out of memory"); });
+  }
+  CHECK(archive.is_served("client"));
 }
