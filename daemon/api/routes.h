@@ -32,7 +32,7 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
                                                    http_services& services);
 
 // `body`: whole, within its limit. `memory`: the charge of the request's connection, which becomes allowed if the
-// request is accepted and asks for more than what anyone may see; null: none.
+// request is accepted, asks for more than what anyone may see, and is no upgrade; null: none.
 routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from, http_services& services,
              memory_charge* memory = nullptr);
 

@@ -1,6 +1,6 @@
 #include "daemon/http/http_connection.h"
 
-#include <boost/asio/dispatch.hpp>
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/chunk_encode.hpp>
@@ -8,7 +8,7 @@
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/write.hpp>
-#include <type_traits>
+#include <cctype>
 #include <utility>
 
 namespace digd::daemon {
@@ -22,6 +22,7 @@ constexpr std::chrono::seconds max_request_time{10}, max_response_time{60}, max_
 constexpr std::size_t max_drained_bytes = 16 * 1024 * 1024;  // no memory: it bounds the work of `linger_time`
 constexpr std::size_t max_skipped_bytes = 64 * 1024;         // of a refused body, so that the connection can continue
 constexpr std::uint32_t max_header_bytes = 16 * 1024;
+constexpr std::size_t head_read_bytes = 4 * 1024;
 
 // Keeps a connection alive while another thread makes its response. The connection is destroyed on its own thread,
 // wherever the last reference is released.
@@ -92,12 +93,36 @@ void http_connection::read_request() {
   body_limit_ = {};
   refusal_.reset();
   abort_after(max_request_time);
-  http::async_read_header(stream_, buffer_, *head_,
-                          [self = shared_from_this()](error_code ec, std::size_t) { self->on_head(ec); });
+  read_head(0);
+}
+
+// Parses the header when it is whole, too long, or no header at all. Parsed, it takes far more memory than its bytes,
+// so that must not wait for a client that sends the rest late. `searched`: bytes of it that were looked at before.
+void http_connection::read_head(std::size_t searched) {
+  const std::string_view there(static_cast<const char*>(buffer_.cdata().data()), buffer_.size());
+  const std::size_t from = searched - std::min<std::size_t>(searched, 3);
+  const bool is_whole = there.find("\r\n\r\n", from) != there.npos;
+  const bool is_none = (!there.empty() && std::isalpha(static_cast<unsigned char>(there.front())) == 0) ||
+                       there.find("\n\n", from) != there.npos;
+  if (is_whole || is_none || there.size() >= max_header_bytes) return parse_head();
+  stream_.async_read_some(buffer_.prepare(head_read_bytes),
+                          [self = shared_from_this(), size = there.size()](error_code ec, std::size_t n) {
+                            if (self->closed_) return;
+                            if (ec) return self->abort();
+                            self->buffer_.commit(n);
+                            self->read_head(size);
+                          });
+}
+
+void http_connection::parse_head() {
+  const bool is_too_long = buffer_.size() >= max_header_bytes;
+  error_code ec;
+  buffer_.consume(head_->put(buffer_.cdata(), ec));
+  if (ec == http::error::need_more) ec = is_too_long ? http::error::header_limit : http::error::bad_method;
+  on_head(ec);
 }
 
 void http_connection::on_head(error_code ec) {
-  if (closed_) return;
   if (ec) return on_failed_read(ec);
   header_bytes_ = header_bytes(head_->get());
   charge(header_bytes_);

@@ -39,6 +39,7 @@ struct http_home {
 class http_connection final : public connection, public std::enable_shared_from_this<http_connection> {
  public:
   static constexpr std::size_t max_requests = 1'000;
+  static constexpr std::size_t max_buffer_bytes = 32 * 1024;
 
   http_connection(const http_home& home, net::stream_socket socket, peer_ptr from, connection_ticket ticket);
   ~http_connection() override;
@@ -52,6 +53,8 @@ class http_connection final : public connection, public std::enable_shared_from_
   using body_parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
   void read_request();
+  void read_head(std::size_t searched);
+  void parse_head();
   void on_head(boost::system::error_code ec);
   void refuse_body(http_response&& refusal);
   void read_body();
@@ -81,7 +84,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   connection_ticket ticket_;               // null once the connection is closed or has become a WebSocket
   std::shared_ptr<memory_charge> memory_;  // the ticket's; null: the connection is not charged
   net::steady_timer deadline_;
-  boost::beast::flat_buffer buffer_;
+  boost::beast::flat_buffer buffer_{max_buffer_bytes};  // also bounds the head of a chunk, and trailers
   std::optional<head_parser> head_;
   std::optional<body_parser> body_;
   body_limit body_limit_;

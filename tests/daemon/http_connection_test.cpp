@@ -163,7 +163,7 @@ TEST_CASE("an_accepted_request_without_a_body_leaves_the_share_of_strangers", "[
                          .connections = thread.connections(),
                          .counts = thread.counts().http,
                          .handler = routes};
-    daemon.memory.set_limit(1 << 20);  // so that strangers share 128 KiB
+    daemon.memory.set_limit(8 * (2 * own_buffers + 8'192));  // so that two strangers have room, and three have not
     one_connection first(home, daemon.memory), second(home, daemon.memory);
     for (one_connection* each : {&first, &second}) {
       each->send("GET " + target + " HTTP/1.1\r\nHost: 127.0.0.1:7344\r\n\r\n");
@@ -175,6 +175,37 @@ TEST_CASE("an_accepted_request_without_a_body_leaves_the_share_of_strangers", "[
   CHECK(closed_after("/v1/mode") == 0);
   CHECK(closed_after("/nowhere") == 1);
   CHECK(closed_after("/healthz") == 1);  // anyone may ask that
+}
+
+TEST_CASE("a_trailer_or_the_head_of_a_chunk_without_end_is_refused", "[http]") {
+  const std::string endless(2 * http_connection::max_buffer_bytes, 'x');
+  for (const std::string& body : {"0\r\nname: " + endless, "1;" + endless}) {
+    served_connection served;
+    served.handler.limit = [] { return body_limit{.max_bytes = 100, .ticket = nullptr, .token = nullptr}; };
+    served.at.send(post("Transfer-Encoding: chunked\r\n", body));
+    served.at.wait_for("HTTP/1.1 400");
+    served.at.wait_for_end();
+  }
+}
+
+TEST_CASE("a_header_may_come_in_pieces_and_two_may_come_at_once", "[http]") {
+  served_connection served;
+  for (const char c : get() + get()) {
+    served.at.send(std::string(1, c));
+    served.at.run();
+  }
+  served.at.send(get() + get());
+  served.at.wait_until([&] { return served.counts.requests.value() == 4; });
+}
+
+TEST_CASE("what_is_no_request_is_refused_at_once", "[http]") {
+  for (const std::string& text : {std::string("\x16\x03\x01", 3), std::string("1"), std::string("GET / HTTP/1.1\n\n"),
+                                  get(std::string(17'000, 'a'))}) {
+    served_connection served;
+    served.at.send(text);
+    served.at.wait_for_end();
+    CHECK(served.at.received.starts_with("HTTP/1.1 4"));
+  }
 }
 
 // ---- places
