@@ -82,7 +82,8 @@ routed audited(const call& in, routed&& result) {
           log.write(line, response.result_int());
           respond_to(std::move(response));
         });
-      }};
+      },
+      std::move(deferred->place)};
 }
 
 }  // namespace digd::daemon

@@ -39,10 +39,11 @@ routed make_report(call& in, report_format format) {
   archive_access& archive = *in.services.archive;
   ticket_ptr slot = archive.reports.take(client_of(in));
   if (!slot) return busy("too many reports are being written; try again");
-  const auto report = std::make_shared<report_response>(archive.path, in.run, format, std::move(slot));
-  return deferred_response{[&pool = archive.pool, client = client_of(in), report](const response_callback& respond_to) {
+  const auto report = std::make_shared<report_response>(archive.path, in.run, format, slot);
+  const auto start = [&pool = archive.pool, client = client_of(in), report](const response_callback& respond_to) {
     continue_report(pool, client, report, respond_to);
-  }};
+  };
+  return deferred_response{.start = start, .place = std::move(slot)};
 }
 
 routed get_run(call& in) {

@@ -53,7 +53,7 @@ routed once_opened(call& in, routed&& answer) {
     };
   };
   if (auto* deferred = std::get_if<deferred_response>(&answer)) {
-    return deferred_response{open_first(std::move(deferred->start))};
+    return deferred_response{open_first(std::move(deferred->start)), std::move(deferred->place)};
   }
   if (auto* chunked = std::get_if<chunked_response>(&answer)) {
     return chunked_response{open_first(std::move(chunked->next))};

@@ -27,6 +27,7 @@ std::optional<report_format> report_format_from(std::string_view name) {
 
 http_response report_response::step(archive::browser& from) {
   done_ = true;  // until this step has succeeded
+  if (place_.expired()) return respond_nothing();
   if (!number_) {
     const auto found = from.find(run_);
     if (!found) return unreadable(found.error(), run_);

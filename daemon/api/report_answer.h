@@ -25,8 +25,9 @@ class report_response {
  public:
   static constexpr std::size_t max_at_once = 4, max_at_once_of_client = 3;
 
-  report_response(std::string archive_path, std::string run, report_format format, ticket_ptr ticket)
-      : path_(std::move(archive_path)), run_(std::move(run)), format_(format), ticket_(std::move(ticket)) {}
+  // `place`: of the responses in progress. Once nobody holds it, the next step is the last.
+  report_response(std::string archive_path, std::string run, report_format format, std::weak_ptr<counted_ticket> place)
+      : path_(std::move(archive_path)), run_(std::move(run)), format_(format), place_(std::move(place)) {}
 
   // The next step. Only what the last step returns is the response (`is_done`).
   http_response step(archive::browser& from);
@@ -37,7 +38,7 @@ class report_response {
 
   const std::string path_, run_;
   const report_format format_;
-  const ticket_ptr ticket_;  // of the responses in progress
+  const std::weak_ptr<counted_ticket> place_;
   std::optional<std::uint64_t> number_;
   std::unique_ptr<archive::trace_source> source_;
   report::gatherer gathers_;

@@ -198,7 +198,9 @@ struct mcp_caller {
     };
     routed result = route(request, asked.body, from, services);
     if (auto* response = std::get_if<http_response>(&result)) return pass_on(std::move(*response));
-    if (auto* deferred = std::get_if<deferred_response>(&result)) return deferred->start(pass_on);
+    if (auto* deferred = std::get_if<deferred_response>(&result)) {
+      return deferred->start([pass_on, place = deferred->place](http_response&& r) { pass_on(std::move(r)); });
+    }
     then({.status = 0, .body = "no tool reads this"});
   }
 };

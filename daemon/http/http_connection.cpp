@@ -1,5 +1,7 @@
 #include "daemon/http/http_connection.h"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -9,6 +11,7 @@
 #include <boost/beast/http/serializer.hpp>
 #include <boost/beast/http/write.hpp>
 #include <cctype>
+#include <cerrno>
 #include <utility>
 
 namespace digd::daemon {
@@ -242,12 +245,26 @@ void http_connection::serve_deferred(const deferred_response& deferred) {
     if (ec || self->answered_ || self->closed_) return;
     self->refuse(busy("the answer takes too long; digd may still carry out the request"));
   });
+  watch_client();
+  place_ = deferred.place;
   deferred.start(
       [lent = std::make_shared<lent_connection>(home_.context, shared_from_this())](http_response&& response) {
         boost::asio::post(lent->home, [self = lent->connection, response = std::move(response)]() mutable {
           self->body_limit_.ticket.reset();  // however long the client takes to read the response
           if (!self->answered_ && !self->closed_) self->write(std::move(response), self->request_.keep_alive());
         });
+      });
+}
+
+// A client that has closed gets no response. What waits for it elsewhere can end, and its places are free. Bytes of a
+// next request end the watch; whether the client goes after them shows when digd writes.
+void http_connection::watch_client() {
+  stream_.next_layer().async_wait(
+      net::stream_socket::wait_read, [self = shared_from_this(), request = served_](error_code ec) {
+        if (ec || self->closed_ || self->answered_ || self->served_ != request) return;
+        char next = 0;
+        const ssize_t n = ::recv(self->stream_.next_layer().native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) self->abort();
       });
 }
 
@@ -346,6 +363,7 @@ void http_connection::refuse(http_response&& response) {
 
 void http_connection::write(http_response&& response, bool keep_alive) {
   answered_ = true;
+  place_.reset();
   // A client that asked for a WebSocket and did not get one does not continue with HTTP.
   const bool keeps_open = keep_alive && response.keep_alive() && served_ < max_requests &&
                           !home_.connections.is_stopping() && request_.find(http::field::upgrade) == request_.end();
@@ -395,6 +413,7 @@ void http_connection::abort() {
   // A response in progress on another thread may still hold this object for long. Only what it really holds stays
   // counted: the memory, and the place of a large body.
   next_piece_ = nullptr;
+  place_.reset();
   ticket_.reset();
 }
 

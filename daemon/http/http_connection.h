@@ -66,6 +66,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   void on_failed_read(boost::system::error_code ec);
   void serve(net::upgrade_request&& request, std::string_view body);
   void serve_deferred(const deferred_response& deferred);
+  void watch_client();
   void serve_chunked(chunked_response&& chunked);
   void request_piece();
   void take_piece(http_response&& piece);
@@ -94,6 +95,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   net::upgrade_request request_;
   std::optional<http_response> response_;
   std::function<void(response_callback)> next_piece_;
+  ticket_ptr place_;                    // of the deferred response
   std::uint64_t requested_pieces_ = 0;  // over all responses: identifies the current one
   std::string piece_;                   // being written
   bool piece_head_written_ = false, piece_keep_alive_ = false;

@@ -21,9 +21,11 @@ namespace digd::daemon {
 // May be called on any thread, once.
 using response_callback = std::function<void(http_response&&)>;
 
-// A response that another thread makes.
+// A response that another thread makes. The connection holds `place` until then, or until it closes; work that refers
+// to it weakly can end when nobody waits for the response any more.
 struct deferred_response {
   std::function<void(response_callback)> start;
+  ticket_ptr place = nullptr;
 };
 
 // A response in pieces; each is requested when the one before was written. `next` calls back with status 200 and a

@@ -108,6 +108,13 @@ struct served_connection {
   memory_budget budget;
   one_connection at{{.context = context, .connections = connections, .counts = counts, .handler = handler}, budget};
 
+  // What the handler keeps may hold the connection.
+  ~served_connection() {
+    handler.answer = nullptr;
+    later_ = nullptr;
+    at.run();
+  }
+
   // A response that another part of the daemon makes, once the test calls the callback.
   response_callback* defer() {
     handler.answer = [this]() -> request_result {
@@ -222,6 +229,35 @@ TEST_CASE("a_connection_that_closes_while_its_response_is_made_gives_its_places_
   (*later)(respond_text("too late"));
   served.at.wait_for_end();
   CHECK(served.at.received.empty());
+}
+
+TEST_CASE("a_client_that_leaves_while_its_response_is_made_gives_its_places_back", "[http]") {
+  served_connection served;
+  std::atomic<std::uint64_t> responses{0};
+  served.handler.answer = [&, later = std::make_shared<std::vector<response_callback>>()]() -> request_result {
+    return deferred_response{.start = [later](response_callback done) { later->push_back(std::move(done)); },
+                             .place = std::make_shared<counted_ticket>(responses)};
+  };
+  served.at.send(get());
+  served.at.wait_until([&] { return responses == 1; });
+  CHECK(served.at.open == 1);
+  ::shutdown(served.at.client, SHUT_RDWR);
+  served.at.wait_until([&] { return responses == 0; });
+  CHECK(served.at.open == 0);
+}
+
+TEST_CASE("a_client_that_sends_its_next_request_early_still_gets_both_responses", "[http]") {
+  served_connection served;
+  const auto* later = served.defer();
+  served.at.send(get());
+  served.at.wait_until([&] { return *later != nullptr; });
+  served.at.send(get());
+  served.at.run();
+  const response_callback first = *later;
+  served.handler.answer = [] { return respond_text("second"); };
+  first(respond_text("first"));
+  served.at.wait_for("second");
+  CHECK(served.at.received.find("first") < served.at.received.find("second"));
 }
 
 TEST_CASE("the_place_of_a_body_is_free_once_the_request_is_answered", "[http]") {
