@@ -184,14 +184,11 @@ std::vector<graph::activation_index> run::to_cancel(const finding& found) const 
   return activations;
 }
 
-// Asks for the same activations once for all events of a message. A cancel is for those of the sender, or for all: so
-// of two cancels, the one with fewer asks for a part of the other.
 void run::cancel(const finding& found, const remedy& decided, std::uint32_t detection, answer& out) {
-  const std::size_t count = count_to_cancel(found);
-  if (count <= asked_to_end_) return;
-  asked_to_end_ = count;
+  const std::vector<graph::activation_index> activations = to_cancel(found);
+  if (activations.empty()) return;
   intervention asks{.id = "cancel:" + std::to_string(++cancels_), .action = action::cancel, .inject = decided.text};
-  for (const graph::activation_index v : to_cancel(found)) {
+  for (const graph::activation_index v : activations) {
     asks.activations.push_back(graph_.activation(v).id);
     asks.sessions.push_back(graph_.activation(v).session);
   }
@@ -207,7 +204,6 @@ void run::fire_silence(answer& out) {
   const graph::activation_node& v = graph_.activation(due.activation);
   const rule& guard = *silence_guard_;
   witness_visits_left_ = graph::max_message_visits;
-  asked_to_end_ = 0;
   std::vector<graph::event_index> inputs;
   for (const graph::activation_input& input : v.inputs) {
     if (graph_.resolve(input.event) != nullptr) inputs.push_back(input.event.index);

@@ -37,8 +37,8 @@ void run::open_hold_on(const held_event& held, const verdict& v, const answer& o
   holds_.open(std::move(hold), graph_.event(e).id);
 }
 
-// Released, the event keeps its deliveries. Returned, it goes to its sender; without one in the roster, to nobody. A
-// return withdraws the event, so that nothing is left to decide: other holds on it are released.
+// Released, the event keeps its deliveries. Returned, it goes to its sender; without one in the roster, to nobody.
+// Another hold on the event stays open: a person still decides on the deliveries that it has.
 void run::end_hold(std::uint64_t number, hold_end decision, std::string text, answer& out) {
   const open_hold hold = holds_.close(number);
   const graph::event_node& e = graph_.event(hold.event);
@@ -63,8 +63,6 @@ void run::end_hold(std::uint64_t number, hold_end decision, std::string text, an
   for (const graph::agent_index a : recipients) ends.recipients.push_back(graph_.agent(a).name);
   std::sort(ends.recipients.begin(), ends.recipients.end());
   out.interventions.push_back(std::move(ends));
-  if (decision != hold_end::give_back) return;
-  for (const std::uint64_t other : holds_.on(hold.event)) end_hold(other, hold_end::release, {}, out);
 }
 
 // Releases the holds that the recorded message ended: an activation of a held recipient names the event, no held

@@ -19,7 +19,6 @@ void run::judge(const message& m, const speaker& from, answer& out) {
   outcomes_.next_occasion();
   witness_visits_left_ = graph::max_message_visits;
   graph_.begin_work(settings_.limits.judging_work);
-  asked_to_end_ = 0;
   out.verdicts.resize(held_.size());
   if (guards_on_) begin_guarding(m);
   for (std::size_t i = 0; i < held_.size(); ++i) {

@@ -211,7 +211,6 @@ class run {
   std::array<boost::unordered_flat_map<graph::agent_index, std::uint64_t>, guard_count> firings_;  // by sender
   bool were_silences_off_ = false;  // no activation counted as silent, because judging had stopped
   std::uint64_t cancels_ = 0;
-  std::size_t asked_to_end_ = 0;  // activations that this message or silence has asked to cancel
   guard_view view_;
   std::vector<std::uint64_t> released_holds_;  // the holds that the message's delivery report releases
 

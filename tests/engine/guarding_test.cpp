@@ -25,7 +25,7 @@ strings intervention_summaries(const scenario& s) {
 
 }  // namespace
 
-TEST_CASE("an_event_that_is_returned_is_released_from_its_other_hold_at_once") {
+TEST_CASE("a_person_still_decides_on_the_other_hold_of_an_event_that_is_returned") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob","cy","dan"],"capabilities":{"hold":true},)"
              R"("guards":{"budget":{"max_model_calls":1,"action":"hold"}}}
@@ -35,8 +35,8 @@ TEST_CASE("an_event_that_is_returned_is_released_from_its_other_hold_at_once") {
 {"type":"activation_ended","activation":"v2","reactions":{"e1":{"reroute":["dan"]}}})");
   REQUIRE(s.run().open_holds().on(s.graph().find_event("e1")) == std::vector<std::uint64_t>{1, 2});
   s.then(R"({"type":"decision","hold":"hold:1","decision":"return","text":"","by":"kim","ts":9})");
-  CHECK(intervention_summaries(s) == strings{"hold:1 reroute ada", "hold:2 release dan"});
-  CHECK(s.run().open_holds().empty());
+  CHECK(intervention_summaries(s) == strings{"hold:1 reroute ada"});
+  CHECK(s.run().open_holds().on(s.graph().find_event("e1")) == std::vector<std::uint64_t>{2});
   CHECK(s.graph().is_pending(s.graph().find_event("e1"), s.graph().find_agent("dan")));
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("of_holds_that_end_together_the_run_remembers_the_latest_thousand") {
   CHECK(h.event_of(count - holds::max_remembered) == "");
 }
 
-TEST_CASE("several_cancelled_events_of_a_message_ask_for_the_same_activations_once") {
+TEST_CASE("each_cancelled_event_asks_for_the_open_activations_of_its_sender") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"capabilities":{"cancel":true},)"
              R"("guards":{"fan_out":{"max_outputs":1,"action":"cancel"}}}
@@ -67,7 +67,7 @@ TEST_CASE("several_cancelled_events_of_a_message_ask_for_the_same_activations_on
              R"({"id":"e2","recipients":["bob"]},{"id":"e3","recipients":["bob"]}]}
 {"type":"event","event":{"id":"e4","source":"v2","recipients":["bob"]}}
 {"type":"event","event":{"id":"e5","source":"v2","recipients":["bob"]}})");
-  CHECK(intervention_summaries(s) == strings{"cancel:1 cancel v2", "cancel:2 cancel v2"});
+  CHECK(intervention_summaries(s) == strings{"cancel:1 cancel v2", "cancel:2 cancel v2", "cancel:3 cancel v2"});
   const auto is_healed = [](const detection& d) { return d.rule == rule_id::fan_out && d.healed; };
   CHECK(std::count_if(s.detections.begin(), s.detections.end(), is_healed) == 3);
   CHECK(s.verdict_on("e3").action == action::reroute);

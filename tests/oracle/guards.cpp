@@ -37,11 +37,8 @@ std::vector<std::string> evaluator::open_activations(const std::optional<std::st
   return {open.begin(), open.end()};
 }
 
-// Asks for an activation once a message, however many of its events are cancelled.
 void evaluator::cancel(const std::vector<std::string>& activations, bool inject) {
-  bool news = false;
-  for (const std::string& id : activations) news = asked_to_end_.insert(id).second || news;
-  if (!news) return;
+  if (activations.empty()) return;
   cancel_lines_.push_back(line_of(
       intervention{"cancel:" + std::to_string(++h_.cancels_), "cancel", std::nullopt, {}, inject, activations}));
 }
@@ -156,7 +153,6 @@ void evaluator::fire_silence(std::size_t activation, std::int64_t at) {
   for (std::size_t input : v.inputs_) d.evidence_.insert(h_.events_[input].id_);
   if (!report(d, std::nullopt, cause)) return;
   ++h_.budget_spent_;
-  asked_to_end_.clear();
   cancel({v.id_}, can.inject_);
   out_.push_back(cancel_lines_.back());
   cancel_lines_.pop_back();

@@ -51,10 +51,6 @@ void evaluator::end_hold(std::size_t number, const std::string& how, bool with_t
     }
   }
   hold_lines_.push_back(line_of(ends));
-  if (how != "return") return;
-  // The event was taken from its recipients, so no other hold on it is left to decide.
-  for (std::size_t other = 1; other <= h_.holds_.size(); ++other)
-    if (h_.holds_[other - 1].open_ && h_.holds_[other - 1].event_ == hold.event_) end_hold(other, "release", false);
 }
 
 // A hold ends when a held recipient starts on the event, when no held delivery is pending any more, or when the client

@@ -31,7 +31,6 @@ bool able(const capabilities& can, rule r) {
 }  // namespace
 
 void evaluator::judge(const message& m, const std::vector<blocked_event>& blocked) {
-  asked_to_end_.clear();
   // Judge all events before applying a verdict, so that each is judged against the same graph.
   std::vector<std::vector<finding>> findings;
   for (const blocked_event& b : blocked) findings.push_back(findings_on(b));

@@ -156,7 +156,6 @@ class evaluator {
   std::vector<std::string> cancel_lines_;  // written after the detections of the message
   std::set<std::size_t> released_as_is_;   // holds
   std::size_t holds_ahead_ = 0;            // decided in this message, not recorded yet
-  std::set<std::string> asked_to_end_;     // activations that a cancel of this message named
 };
 
 // All answers to a whole trace, in order.
