@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "mcp/tools.h"
 
 namespace digd::mcp {
@@ -71,7 +72,7 @@ void list_resources(const json::value& id, const api_call& api, const respond_wi
   api({"GET", "/v1/runs?limit=20", {}}, [id, respond](api_answer&& answer) {
     json::array resources;
     json::error_code ec;
-    const json::value body = answer.good() ? json::parse(answer.body, ec) : json::value();
+    const json::value body = answer.good() ? parse_json(answer.body, ec) : json::value();
     const json::value* runs = !ec && body.is_object() ? body.get_object().if_contains("runs") : nullptr;
     if (runs != nullptr && runs->is_array()) {
       for (const json::value& each : runs->get_array()) {

@@ -204,7 +204,10 @@ void show_hold(const run_control& runs, const client_reads& payloads, const std:
     };
     if (payloads.pool == nullptr) return done(in_json(nullptr));
     const auto look_up = [in_json](archive::browser& from) { return respond_json(in_json(&from)); };
-    const auto pass_on = [done](http_response&& response) { done(std::move(response.body())); };
+    const auto pass_on = [done, in_json](http_response&& response) {
+      // Without its payload if the archive cannot be read.
+      response.result() == http::status::ok ? done(std::move(response.body())) : done(in_json(nullptr));
+    };
     if (!payloads.submit(look_up, pass_on)) done(in_json(nullptr));
   });
 }

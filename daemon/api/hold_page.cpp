@@ -97,9 +97,9 @@ std::string payload_block(const json::object& hold) {
 http_response hold_page(const hold_link& link, const std::string& text) {
   json::error_code ec;
   const json::value parsed = parse_json(text, ec);
-  if (ec) return notice(http::status::internal_server_error, "Not shown", "digd could not read the held event.");
-  const json::object& hold = parsed.as_object();
-  if (text_in(hold, "event") != link.event) return hold_ended();
+  const json::object* const fields = ec ? nullptr : parsed.if_object();
+  if (fields == nullptr || text_in(*fields, "event") != link.event) return hold_ended();
+  const json::object& hold = *fields;
   const std::string sender = text_in(hold, "sender");
   const json::object& spent = hold.at("spent").as_object();
   std::string body = "<h1>An event waits for your decision</h1><dl>";

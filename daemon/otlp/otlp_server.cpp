@@ -3,11 +3,11 @@
 #include <spdlog/spdlog.h>
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <map>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "base/quote.h"
 #include "base/unix_time.h"
 #include "daemon/otlp/traces_api.h"
@@ -333,7 +333,7 @@ std::string otlp_server::recover() {
     if (run == nullptr) continue;
     for (std::size_t i = 1; i < lines.size(); ++i) {
       json::error_code ec;
-      const json::value line = json::parse(lines[i], ec);
+      const json::value line = parse_json(lines[i], ec);
       if (ec || !line.is_object()) continue;
       run->sent.note(line.get_object());
       run->ending = line.get_object().at("type") == "run_ended";

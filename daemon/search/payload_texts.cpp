@@ -1,7 +1,6 @@
 #include "daemon/search/payload_texts.h"
 
-#include <boost/json/parse.hpp>
-
+#include "base/deep_json.h"
 #include "base/text.h"
 
 namespace digd::daemon {
@@ -44,7 +43,7 @@ std::vector<payload_text> payload_texts(std::string_view frame, std::size_t max_
   std::vector<payload_text> texts;
   if (frame.find("\"payload\"") == std::string_view::npos) return texts;
   json::error_code ec;
-  const json::value value = json::parse({frame.data(), frame.size()}, ec);
+  const json::value value = parse_json(frame, ec);
   const json::object* members = ec ? nullptr : value.if_object();
   if (members == nullptr) return texts;
   if (const json::value* event = members->if_contains("event")) add(*event, max_bytes, texts);

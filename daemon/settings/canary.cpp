@@ -3,8 +3,9 @@
 #include <openssl/sha.h>
 
 #include <array>
-#include <boost/json/parse.hpp>
 #include <cmath>
+
+#include "base/deep_json.h"
 
 namespace digd::daemon {
 
@@ -52,7 +53,7 @@ void append_group(std::string& opening_frame, canary_group group) {
 
 canary_group recorded_group(std::string_view opening_frame) {
   json::error_code ec;
-  const json::value value = json::parse({opening_frame.data(), opening_frame.size()}, ec);
+  const json::value value = parse_json(opening_frame, ec);
   const json::object* fields = ec ? nullptr : value.if_object();
   const json::value* found = fields == nullptr ? nullptr : fields->if_contains("canary");
   if (found == nullptr || !found->is_string()) return canary_group::none;

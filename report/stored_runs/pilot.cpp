@@ -1,7 +1,6 @@
 #include "report/stored_runs/pilot.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <charconv>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/deep_json.h"
 #include "base/json_writer.h"
 #include "base/text.h"
 #include "model/rule_id.h"
@@ -92,7 +92,7 @@ struct group_sum {
 void add_metrics(const std::string& text, std::map<std::string, sample>& to) {
   if (text.empty()) return;
   json::error_code ec;
-  const json::value value = json::parse(text, ec);
+  const json::value value = parse_json(text, ec);
   if (ec || !value.is_object()) return;
   for (const auto& [name, item] : value.get_object()) {
     if (!item.is_number()) continue;

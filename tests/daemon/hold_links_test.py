@@ -74,16 +74,18 @@ def test_the_page_shows_the_held_event_and_a_preview_decides_nothing(sent):
     assert holds(daemon) == ["hold:1"]
 
 
-def test_the_page_shows_a_payload_that_nests_deeply(tmp_path):
-    deep = "leaf"
+def test_the_page_shows_a_deeply_nested_payload(tmp_path):
+    payload = "deep"
     for _ in range(500):
-        deep = [deep]
+        payload = [payload]
     with Receiver() as r:
         config = hook(tmp_path, r.url(), "on-call", send=["detections"], dashboard=BASE, hold_links=True)
         with Daemon(tmp_path, config) as daemon, daemon.client(**CAPABLE, **HOLD_FAN_OUT) as c:
-            hold_an_event(c, payload=deep)
-            status, page, _ = visit(daemon, "GET", link_in(r.wait_for(1)[0]))
-            assert status == 200 and "[" * 500 + "&quot;leaf&quot;" in page
+            hold_an_event(c, payload=payload)
+            link = link_in(r.wait_for(1)[0])
+            status, page, _ = visit(daemon, "GET", link)
+            assert status == 200 and "[[[&quot;deep&quot;]]]" in page
+            assert visit(daemon, "POST", link, {"decision": "release"})[0] == 200
 
 
 def test_a_post_decides_once_in_the_name_of_the_webhook(sent):

@@ -126,6 +126,12 @@ TEST_CASE("the_group_is_recorded_in_the_opening_frame") {
   CHECK(recorded_group("{") == canary_group::none);
 }
 
+TEST_CASE("the_group_is_read_from_a_hello_that_nests_deeply") {
+  std::string frame = R"({"type":"hello","more":)" + std::string(500, '[') + std::string(500, ']') + '}';
+  append_group(frame, canary_group::enforce);
+  CHECK(recorded_group(frame) == canary_group::enforce);
+}
+
 detection found(rule_id rule, std::optional<std::string> event, std::optional<std::string> agent = {}) {
   detection made;
   made.rule = rule;

@@ -58,6 +58,18 @@ def test_texts_are_found_over_runs_and_in_one(tmp_path):
         assert "zebra crosses" in search(daemon, "zebra", "r1")["hits"][0]["excerpt"]
 
 
+def test_a_text_is_found_in_a_deeply_nested_payload(tmp_path):
+    payload = "a hidden zebra"
+    for _ in range(500):
+        payload = {"in": payload}
+    with Daemon(tmp_path, ON) as daemon:
+        with daemon.client("r1", agents=["a"]) as c:
+            c.event("e1", ["a"], event={"payload": payload})
+            c.wait_acked()
+        indexed(daemon, 1)
+        assert hits(daemon, "zebra") == [("r1", "e1")]
+
+
 def test_a_hit_leads_to_the_stored_frame(tmp_path):
     with Daemon(tmp_path, ON) as daemon:
         say(daemon, "r1", "a zebra")
