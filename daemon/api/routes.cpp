@@ -42,11 +42,11 @@ std::optional<http_response> refuse_untrusted(const net::upgrade_request& reques
                                               const peer& from) {
   if (from.is_user && request.count(http::field::origin) == 0) return std::nullopt;  // no web page: a Unix socket
   const std::string_view host = request[http::field::host];
-  if (!trusted.is_trusted_host(host)) {
+  if (!trusted.is_trusted_host(host, from.is_user)) {
     return respond_error(http::status::forbidden, "host", "Host is not this host; see `hosts` in digd.toml");
   }
   const auto origin = request.find(http::field::origin);
-  if (origin != request.end() && !trusted.is_trusted_origin(origin->value(), host)) {
+  if (origin != request.end() && !trusted.is_trusted_origin(origin->value(), host, from.is_user)) {
     return respond_error(http::status::forbidden, "origin", "Origin is not this host; see `origins` in digd.toml");
   }
   return std::nullopt;

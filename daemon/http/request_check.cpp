@@ -46,7 +46,6 @@ trusted_names::trusted_names(const listen_address& bound, const std::vector<std:
                              const std::vector<std::string>& origins) {
   for (const std::string& text : hosts) hosts_.push_back(lower(text));
   for (const std::string& text : origins) origins_.push_back(lower(text));
-  any_host_ = std::holds_alternative<unix_address>(bound);
   add(bound);
 }
 
@@ -61,15 +60,17 @@ void trusted_names::add(const listen_address& bound) {
   }
 }
 
-bool trusted_names::is_trusted_host(std::string_view host) const { return any_host_ || has(hosts_, lower(host)); }
+bool trusted_names::is_trusted_host(std::string_view host, bool is_unix) const {
+  return is_unix || has(hosts_, lower(host));
+}
 
-bool trusted_names::is_trusted_origin(std::string_view origin, std::string_view host) const {
+bool trusted_names::is_trusted_origin(std::string_view origin, std::string_view host, bool is_unix) const {
   const std::string given = lower(origin);
   if (has(origins_, given)) return true;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!given.starts_with(scheme)) continue;
     const std::string from = given.substr(scheme.size());
-    return any_host_ ? from == lower(host) : has(hosts_, from);
+    return is_unix ? from == lower(host) : has(hosts_, from);
   }
   return false;
 }

@@ -28,13 +28,13 @@ class trusted_names {
   // Another address that digd listens on. A Unix socket adds no name.
   void add(const listen_address& bound);
 
-  bool is_trusted_host(std::string_view host) const;
+  // `is_unix`: the request came over a Unix socket, where any host is trusted: no web page can reach it.
+  bool is_trusted_host(std::string_view host, bool is_unix) const;
   // `host`: the request's, already trusted.
-  bool is_trusted_origin(std::string_view origin, std::string_view host) const;
+  bool is_trusted_origin(std::string_view origin, std::string_view host, bool is_unix) const;
 
  private:
   std::vector<std::string> hosts_, origins_;  // lower case
-  bool any_host_ = false;                     // a Unix socket: web pages cannot reach it
 };
 
 }  // namespace digd::daemon

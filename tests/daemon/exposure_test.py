@@ -51,6 +51,32 @@ def test_http_1_0_with_a_transfer_encoding_is_refused(tmp_path):
         assert status == 400 and "HTTP/1.0 has no Transfer-Encoding" in answer
 
 
+def test_a_unix_socket_makes_no_host_trusted_at_the_operators_tcp_address(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    path = tmp_path / "s"
+    body = b'{"mode":"off"}'
+
+    def status_at(family, where, host, origin=""):
+        with socket.socket(family) as s:
+            s.settimeout(TIMEOUT_S)
+            s.connect(where)
+            head = f"PUT /v1/mode HTTP/1.1\r\nHost: {host}\r\n{origin}Content-Length: {len(body)}\r\n"
+            s.sendall(f"{head}Connection: close\r\n\r\n".encode() + body)
+            return int(s.recv(100).split()[1])
+
+    with Daemon(tmp_path / "d", f'operator_listen = "127.0.0.1:{port}"\n', listen=f"unix:{path}"):
+        tcp = socket.AF_INET, ("127.0.0.1", port)
+        unix = socket.AF_UNIX, str(path)
+        assert status_at(*tcp, f"evil.example:{port}") == 403
+        assert status_at(*tcp, f"evil.example:{port}", f"Origin: http://evil.example:{port}\r\n") == 403
+        assert status_at(*tcp, f"localhost:{port}", f"Origin: http://evil.example:{port}\r\n") == 403
+        assert status_at(*tcp, f"localhost:{port}", f"Origin: http://localhost:{port}\r\n") == 200
+        assert status_at(*unix, "proxy.example") == 200
+        assert status_at(*unix, "proxy.example", "Origin: https://proxy.example\r\n") == 200
+        assert status_at(*unix, "proxy.example", "Origin: https://evil.example\r\n") == 403
+
+
 def test_a_token_for_some_runs_sees_no_metrics(tmp_path):
     with guarded(tmp_path) as daemon:
         assert status_of(daemon, "/metrics", TOKENS["watcher"][0])[0] == 403
