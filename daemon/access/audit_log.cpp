@@ -27,6 +27,20 @@ spdlog::file_event_handlers private_files() {
   return handlers;
 }
 
+std::string audit_line(const audited_request& request, unsigned status) {
+  constexpr std::size_t max_bytes = audit_log::max_text_bytes;
+  std::string line;
+  json_writer to(line);
+  to.open_object().key("at_ms").integer(unix_ms());
+  to.key("action").text(cut_to_quote(request.action, max_bytes));
+  to.key("by").text_or_null(request.by).key("from").text(request.from).key("status").integer(status);
+  if (!request.body.empty()) to.key("body").text(cut_to_quote(request.body, max_bytes));
+  if (!request.problem.empty()) to.key("why").text(cut_to_quote(request.problem, max_bytes));
+  if (request.suppressed > 0) to.key("suppressed").integer(request.suppressed);
+  to.close_object();
+  return line;
+}
+
 }  // namespace
 
 struct audit_log::parts {
@@ -66,18 +80,26 @@ audit_log::~audit_log() {
 }
 
 void audit_log::write(const audited_request& request, unsigned status) {
-  if (parts_ == nullptr) return;
-  std::string line;
-  json_writer to(line);
-  to.open_object().key("at_ms").integer(unix_ms());
-  to.key("action").text(cut_to_quote(request.action, max_text_bytes));
-  to.key("by").text_or_null(request.by).key("from").text(request.from).key("status").integer(status);
-  if (!request.body.empty()) to.key("body").text(cut_to_quote(request.body, max_text_bytes));
-  if (!request.problem.empty()) to.key("why").text(cut_to_quote(request.problem, max_text_bytes));
-  if (request.suppressed > 0) to.key("suppressed").integer(request.suppressed);
-  to.close_object();
-  parts_->logger->log(spdlog::level::info, "{}", line);
+  if (parts_ != nullptr) write_line(audit_line(request, status));
 }
+
+void audit_log::write_refusal(audited_request request, unsigned status) {
+  if (parts_ == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  request.suppressed += suppressed_;
+  const std::string line = audit_line(request, status);
+  if (const auto now = std::chrono::steady_clock::now(); now - hour_began_ >= std::chrono::hours(1)) {
+    hour_began_ = now;
+    refusal_bytes_ = 0;
+  }
+  const bool has_room = refusal_bytes_ + line.size() <= max_refusal_bytes;
+  suppressed_ = has_room ? 0 : request.suppressed + 1;
+  if (!has_room) return;
+  refusal_bytes_ += line.size();
+  write_line(line);
+}
+
+void audit_log::write_line(const std::string& line) { parts_->logger->log(spdlog::level::info, "{}", line); }
 
 std::uint64_t audit_log::dropped() const { return parts_ == nullptr ? 0 : parts_->writer->overrun_counter(); }
 

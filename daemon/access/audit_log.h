@@ -5,12 +5,16 @@
 //
 // Threads: any; a thread of its own writes, so that no caller waits for the disk. Bounds: `max_waiting` lines wait;
 // beyond that the oldest is dropped and counted. The five latest files of 8 MiB are kept. Texts are cut at
-// `max_text_bytes`. Failure: a line that cannot be written is dropped, and the daemon's log has the reason.
+// `max_text_bytes`. Lines about refused requests have at most `max_refusal_bytes` an hour, so that a peer without
+// rights cannot displace the other lines. Failure: a line that cannot be written is dropped, and the daemon's log has
+// the reason.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace digd::daemon {
@@ -27,6 +31,7 @@ struct audited_request {
 class audit_log {
  public:
   static constexpr std::size_t max_waiting = 1'024, max_text_bytes = 512;
+  static constexpr std::size_t max_refusal_bytes = 64 << 10;  // an hour
 
   // `folder`: empty: nothing is written.
   explicit audit_log(const std::string& folder);
@@ -36,11 +41,19 @@ class audit_log {
   audit_log& operator=(const audit_log&) = delete;
 
   void write(const audited_request& request, unsigned status);
+  // Of a request that its sender had no right to send. If the hour has too many, the next line of this kind counts it.
+  void write_refusal(audited_request request, unsigned status);
   std::uint64_t dropped() const;
 
  private:
   struct parts;
+  void write_line(const std::string& line);
+
   parts* parts_ = nullptr;  // never destroyed while the disk hangs: its destructor would wait for it
+  std::mutex mutex_;        // guards the following
+  std::chrono::steady_clock::time_point hour_began_{};
+  std::size_t refusal_bytes_ = 0;  // in this hour
+  std::uint64_t suppressed_ = 0;   // refusals since the last one that was written
 };
 
 }  // namespace digd::daemon

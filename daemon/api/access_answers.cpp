@@ -29,20 +29,49 @@ audited_request line_of(const call& in) {
           .body = std::string(in.body.substr(0, audit_log::max_text_bytes))};
 }
 
-// Never logs the token itself. At most ten lines a second for each engine thread, so that guessing tokens cannot fill
-// the disk.
-void log_refusal(const call& in, const std::string& problem) {
+// At most ten lines a second for each thread, so that guessing tokens or links cannot fill the disk.
+bool may_log_refusal(std::uint64_t& suppressed) {
   constexpr std::uint64_t max_lines_a_second = 10;
   thread_local log_rate_limit limit(max_lines_a_second);
-  std::uint64_t suppressed = 0;
-  if (!limit.allows(suppressed)) return;
-  spdlog::warn("access_refused from={} method={} target={} reason={} suppressed={}", digd::quoted(in.from->name),
-               std::string_view(in.request.method_string()), digd::quoted(in.request.target()), digd::quoted(problem),
-               suppressed);
+  return limit.allows(suppressed);
+}
+
+// Never logs the token itself.
+void log_refusal(const call& in, const std::string& problem) {
   audited_request line = line_of(in);
+  if (!may_log_refusal(line.suppressed)) return;
+  spdlog::warn("access_refused from={} method={} target={} reason={} suppressed={}", digd::quoted(in.from->name),
+               std::string_view(in.request.method_string()), digd::quoted(path_of(in)), digd::quoted(problem),
+               line.suppressed);
   line.problem = problem;
-  line.suppressed = suppressed;
-  in.services.admission.audit.write(line, in.grant ? 403 : 401);
+  in.services.admission.audit.write_refusal(std::move(line), in.grant ? 403 : 401);
+}
+
+using line_writer = void (*)(audit_log& to, audited_request&& line, unsigned status);
+
+void write_change(audit_log& to, audited_request&& line, unsigned status) { to.write(line, status); }
+
+// Anyone can send a link that is not valid, or one that no longer has an effect.
+void write_decision(audit_log& to, audited_request&& line, unsigned status) {
+  if (http::to_status_class(status) == http::status_class::successful) return to.write(line, status);
+  if (may_log_refusal(line.suppressed)) to.write_refusal(std::move(line), status);
+}
+
+// Writes the line once the answer is known.
+routed audited_by(line_writer write, const call& in, routed&& result) {
+  audit_log& log = in.services.admission.audit;
+  audited_request line = line_of(in);
+  if (const auto* response = std::get_if<http_response>(&result)) write(log, std::move(line), response->result_int());
+  auto* deferred = std::get_if<deferred_response>(&result);
+  if (deferred == nullptr) return std::move(result);
+  return deferred_response{
+      [&log, write, line = std::move(line), start = std::move(deferred->start)](const response_callback& respond_to) {
+        start([&log, write, line, respond_to](http_response&& response) {
+          write(log, audited_request(line), response.result_int());
+          respond_to(std::move(response));
+        });
+      },
+      std::move(deferred->place)};
 }
 
 // Closes the connection, so that each guessed token needs a new one.
@@ -70,20 +99,8 @@ http_response refuse_access(const call& in, const std::string& problem) {
   return in.grant ? respond_error(http::status::forbidden, "forbidden", problem) : refuse_token(in, problem);
 }
 
-routed audited(const call& in, routed&& result) {
-  audit_log& log = in.services.admission.audit;
-  audited_request line = line_of(in);
-  if (const auto* response = std::get_if<http_response>(&result)) log.write(line, response->result_int());
-  auto* deferred = std::get_if<deferred_response>(&result);
-  if (deferred == nullptr) return std::move(result);
-  return deferred_response{
-      [&log, line = std::move(line), start = std::move(deferred->start)](const response_callback& respond_to) {
-        start([&log, line, respond_to](http_response&& response) {
-          log.write(line, response.result_int());
-          respond_to(std::move(response));
-        });
-      },
-      std::move(deferred->place)};
-}
+routed audited(const call& in, routed&& result) { return audited_by(write_change, in, std::move(result)); }
+
+routed audited_decision(const call& in, routed&& result) { return audited_by(write_decision, in, std::move(result)); }
 
 }  // namespace digd::daemon

@@ -482,8 +482,8 @@ routed route(const net::upgrade_request& request, std::string_view body, const p
     memory->allow(in.grant ? in.grant->memory() : nullptr);
   }
   if (services.view != nullptr && entry.in_view == viewing::opened_run) answer = once_opened(in, std::move(answer));
-  if (!is_decision && !needs_operate(entry, request.method())) return answer;
-  return audited(in, std::move(answer));
+  if (is_decision) return audited_decision(in, std::move(answer));
+  return needs_operate(entry, request.method()) ? audited(in, std::move(answer)) : std::move(answer);
 }
 
 }  // namespace digd::daemon

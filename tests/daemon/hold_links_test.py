@@ -9,7 +9,7 @@ import urllib.parse
 
 import pytest
 
-from live import TIMEOUT_S, Daemon
+from live import TIMEOUT_S, Daemon, wait_until
 from watching import get, run_path
 from webhook_receiver import Receiver, hook
 
@@ -86,6 +86,23 @@ def test_the_page_shows_a_deeply_nested_payload(tmp_path):
             status, page, _ = visit(daemon, "GET", link)
             assert status == 200 and "[[[&quot;deep&quot;]]]" in page
             assert visit(daemon, "POST", link, {"decision": "release"})[0] == 200
+
+
+def test_forged_links_do_not_displace_lines_of_the_audit_log(sent):
+    daemon, _, link = sent
+    assert visit(daemon, "PUT", "/v1/mode")[0] == 400
+    for _ in range(300):
+        assert visit(daemon, "POST", "/hold?link=x.y", {"decision": "release"})[0] == 403
+    assert visit(daemon, "POST", link, {"decision": "release"})[0] == 200
+    assert visit(daemon, "POST", link, {"decision": "release"})[0] == 410
+    file = daemon.data / "audit.jsonl"
+    wait_until(lambda: '"status":200' in file.read_text(), "the decision")
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert (lines[0]["action"], lines[0]["status"]) == ("PUT /v1/mode", 400)
+    assert [x["action"] for x in lines if x["status"] == 200] == ["POST /hold"]
+    refused = [x for x in lines if x["status"] == 403]
+    assert 0 < len(refused) < 300  # ten a second for each thread
+    assert link not in daemon.log_text()
 
 
 def test_a_post_decides_once_in_the_name_of_the_webhook(sent):
