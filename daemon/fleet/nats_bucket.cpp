@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "base/shown_url.h"
 #include "daemon/fleet/bucket.h"
 #include "daemon/fleet/nats_client.h"
 
@@ -22,7 +23,8 @@ class nats_bucket final : public bucket {
  public:
   std::string connect(const fleet_settings& settings, std::chrono::milliseconds max_wait) {
     natsStatus status = client_.open(settings, max_wait.count());
-    if (status != NATS_OK) return "NATS at " + digd::quoted(settings.servers.front()) + ": " + words_of(status);
+    if (status != NATS_OK)
+      return "NATS at " + digd::quoted(shown_url(settings.servers.front())) + ": " + words_of(status);
     status = ensure_stream();
     return status == NATS_OK ? std::string() : "the bucket digd_homes: " + words_of(status);
   }

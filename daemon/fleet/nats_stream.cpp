@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "base/shown_url.h"
 #include "daemon/fleet/nats_client.h"
 #include "daemon/fleet/stream.h"
 
@@ -47,7 +48,8 @@ class nats_stream final : public stream {
 
   std::string connect() {
     natsStatus status = client_.open(settings_, nats_request_ms, on_publish_failure);
-    if (status != NATS_OK) return "NATS at " + digd::quoted(settings_.servers.front()) + ": " + words_of(status);
+    if (status != NATS_OK)
+      return "NATS at " + digd::quoted(shown_url(settings_.servers.front())) + ": " + words_of(status);
     status = ensure_stream();
     return status == NATS_OK ? std::string() : "the stream " + std::string(fleet_stream_name) + ": " + words_of(status);
   }

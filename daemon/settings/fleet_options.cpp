@@ -27,7 +27,7 @@ bool is_name(std::string_view text) {
 void add_fleet_options(std::vector<option>& table) {
   constexpr std::int64_t thousand_tebibytes = 1LL << 50;
   constexpr applies when = applies::at_restart;
-  table.push_back(list(
+  table.push_back(urls(
       "fleet.servers", when, [](auto& c) -> auto& { return c.fleet.servers; },
       "The servers of NATS, as nats://HOST:PORT or tls://HOST:PORT. Empty: no fleet."));
   table.push_back(words(
@@ -50,7 +50,7 @@ void add_fleet_options(std::vector<option>& table) {
   table.push_back(whole_number(
       "fleet.stream_days", 0, 36'500, when, [](auto& c) -> auto& { return c.fleet.stream_days; },
       "How long the stream keeps messages, if digd creates it; 0: no limit. Collectors must be faster."));
-  table.push_back(words(
+  table.push_back(url(
       "fleet.url", when, [](auto& c) -> auto& { return c.fleet.url; },
       "Where clients reach this daemon, as ws://HOST:PORT or wss://HOST:PORT. Each run then has one home among the "
       "daemons of the tenant, which send clients to it. Empty: runs stay where they were opened, and acks do not wait "
@@ -65,7 +65,7 @@ void add_fleet_options(std::vector<option>& table) {
       "wait: an ack means that the stream has the message; without NATS sessions go on up to their credits, and other "
       "daemons take the runs. local: runs are pinned to this daemon, judged and acknowledged here without NATS; no "
       "other daemon takes them before this one drains."));
-  table.push_back(list(
+  table.push_back(urls(
       "fleet.view", when, [](auto& c) -> auto& { return c.fleet.view; },
       "Makes this digd a viewer: it judges nothing and shows the fleet at these URLs: the folder or s3:// URL of its "
       "Parquet files, and nats://HOST:PORT for what happens now. It starts python3 -m digd.fleet, or the interpreter "
@@ -93,11 +93,11 @@ std::string check_fleet(const config& c, bool can_publish) {
     return "fleet.host: " + digd::quoted(c.fleet.host) + " is not a name: 1 to 64 letters, digits, - and _";
   }
   if (!c.fleet.url.empty() && !c.fleet.url.starts_with("ws://") && !c.fleet.url.starts_with("wss://")) {
-    return "fleet.url: " + digd::quoted(c.fleet.url) + " does not begin with ws:// or wss://";
+    return "fleet.url: " + digd::quoted(shown_url(c.fleet.url)) + " does not begin with ws:// or wss://";
   }
   for (const std::string& server : c.fleet.servers) {
     if (!server.starts_with("nats://") && !server.starts_with("tls://")) {
-      return "fleet.servers: " + digd::quoted(server) + " does not begin with nats:// or tls://";
+      return "fleet.servers: " + digd::quoted(shown_url(server)) + " does not begin with nats:// or tls://";
     }
   }
   if (!can_publish) {

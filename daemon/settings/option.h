@@ -42,6 +42,10 @@ struct option {
   std::function<std::string(const toml::node& value, config& into)> set;
   // The value as TOML writes it.
   std::function<std::string(const config& from)> get;
+  // The same for people, without what may be secret in URLs; null: as `get`.
+  std::function<std::string(const config& from)> get_shown;
+
+  std::string shown(const config& from) const { return get_shown ? get_shown(from) : get(from); }
 
   std::string_view section() const;  // "rules.deadlock" of "rules.deadlock.mode"; empty at the top
   std::string_view key() const;

@@ -182,7 +182,7 @@ std::string effective_config(const config& c) {
            if (option == nullptr) {
              to.append("[").append(section).append("]\n");
            } else {
-             to.append(option->key()).append(" = ").append(option->get(c)).append("\n");
+             to.append(option->key()).append(" = ").append(option->shown(c)).append("\n");
            }
          }) +
          shown_prices(c) + shown_webhooks(c);

@@ -59,6 +59,12 @@ std::string list_literal(const std::vector<std::string>& texts) {
   return out + ']';
 }
 
+std::string list_of_urls_literal(const std::vector<std::string>& urls) {
+  std::vector<std::string> texts;
+  for (const std::string& url : urls) texts.push_back(shown_url(url));
+  return list_literal(texts);
+}
+
 std::string take_share(const toml::node& v, double& out) {
   const bool is_number = v.is_floating_point() || v.is_integer();
   const auto given = is_number ? v.value<double>() : std::nullopt;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/quote.h"
+#include "base/shown_url.h"
 #include "daemon/settings/option.h"
 
 namespace digd::daemon::kinds {
@@ -19,6 +20,7 @@ std::string take_choice(const toml::node& v, const std::vector<std::string_view>
 std::string take_flag(const toml::node& v, bool& out);
 std::string take_list(const toml::node& v, std::vector<std::string>& out);
 std::string list_literal(const std::vector<std::string>& texts);
+std::string list_of_urls_literal(const std::vector<std::string>& urls);  // without what may be secret
 std::string take_share(const toml::node& v, double& out);
 std::string share_literal(double value);
 
@@ -52,6 +54,14 @@ option words(std::string name, applies when, Field field, std::string meaning) {
   option o = blank(std::move(name), value_kind::text, when, std::move(meaning));
   o.set = [=](const toml::node& v, config& c) { return take_words(v, field(c)); };
   o.get = [=](const config& c) { return digd::quoted(field(c)); };
+  return o;
+}
+
+// A URL, which may have a password.
+template <class Field>
+option url(std::string name, applies when, Field field, std::string meaning) {
+  option o = words(std::move(name), when, field, std::move(meaning));
+  o.get_shown = [=](const config& c) { return digd::quoted(shown_url(field(c))); };
   return o;
 }
 
@@ -93,6 +103,13 @@ option list(std::string name, applies when, Field field, std::string meaning) {
   option o = blank(std::move(name), value_kind::list, when, std::move(meaning));
   o.set = [=](const toml::node& v, config& c) { return take_list(v, field(c)); };
   o.get = [=](const config& c) { return list_literal(field(c)); };
+  return o;
+}
+
+template <class Field>
+option urls(std::string name, applies when, Field field, std::string meaning) {
+  option o = list(std::move(name), when, field, std::move(meaning));
+  o.get_shown = [=](const config& c) { return list_of_urls_literal(field(c)); };
   return o;
 }
 

@@ -14,7 +14,7 @@ constexpr applies export_applies = applies::at_once;
 constexpr std::int64_t max_export_age_ms = 28LL * 24 * 3'600'000;
 
 void add_export_receiver(std::vector<option>& table) {
-  table.push_back(words(
+  table.push_back(url(
       "otlp_export.url", export_applies, [](auto& c) -> auto& { return c.otlp_export.url; },
       "The receiver's URL with its path, for example \"http://127.0.0.1:4318/v1/traces\". Empty: digd exports nothing. "
       "digd sends protobuf."));

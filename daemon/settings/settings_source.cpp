@@ -112,7 +112,7 @@ reload_plan plan_reload(const config& current, const config& read) {
     const std::string before = option.get(current), after = option.get(read);
     if (before == after) continue;
     if (option.when != applies::at_restart) {
-      plan.changed.push_back(line_of_change(option, before, after));
+      plan.changed.push_back(line_of_change(option, option.shown(current), option.shown(read)));
       continue;
     }
     plan.need_a_restart.push_back(option.name);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/quote.h"
+#include "base/shown_url.h"
 #include "daemon/settings/option_kinds.h"
 #include "model/rule_id.h"
 #include "net/http_url.h"
@@ -250,7 +251,8 @@ std::string shown_webhooks(const config& c) {
     config alone;
     alone.webhooks.push_back(settings);
     net::http_url where;
-    if (net::parse_http_url(settings.url, where).empty()) alone.webhooks.back().url = where.shown();
+    alone.webhooks.back().url =
+        net::parse_http_url(settings.url, where).empty() ? where.shown() : shown_url(settings.url);
     out += "\n[[webhook]]\n";
     for (const option& each : webhook_options())
       out.append(each.key()).append(" = ").append(each.get(alone)).append("\n");

@@ -91,6 +91,20 @@ TEST_CASE("the_effective_configuration_reads_back_unchanged") {
   CHECK(back == c);
 }
 
+TEST_CASE("a_reload_shows_no_secret_of_a_url_and_keeps_the_url") {
+  config current, read;
+  current.otlp_export.url = "https://one.example/v1?key=hush";
+  read.otlp_export.url = "https://two.example/v1?key=hush";
+  current.fleet.servers = {"nats://ann:hush@one"};
+  read.fleet.servers = {"nats://ann:hush@two"};
+  const reload_plan plan = plan_reload(current, read);
+  CHECK(plan.changed ==
+        std::vector<std::string>{"otlp_export.url: \"https://one.example/…\" -> \"https://two.example/…\" (at once)"});
+  CHECK(plan.next.otlp_export.url == read.otlp_export.url);
+  CHECK(plan.need_a_restart == std::vector<std::string>{"fleet.servers"});
+  CHECK(plan.next.fleet.servers == current.fleet.servers);
+}
+
 TEST_CASE("the_environment_goes_before_the_file_and_the_command_line_before_both") {
   const variable a("DIGD_LISTEN", "127.0.0.1:1"), b("DIGD_LOG__LEVEL", "warn"),
       c("DIGD_RULES__DEADLOCK__WINDOW_MS", "77"), d("DIGD_ARCHIVE", "false"), e("DIGD_HOSTS", "a:1,b:2"),

@@ -245,10 +245,16 @@ std::vector<std::string> fleet_view::command() const {
   std::vector<std::string> words{interpreter(),         "-m",
                                  "digd.fleet",          "view",
                                  "--folder=" + folder_, "--first=" + std::to_string(import_.highest() + 1)};
-  for (const std::string& url : settings_.view) words.push_back("--fleet=" + url);
   if (!settings_.credentials.empty()) words.push_back("--credentials=" + settings_.credentials);
   if (!settings_.ca.empty()) words.push_back("--ca=" + settings_.ca);
   return words;
+}
+
+// The URLs, a line each. They may have passwords, which the list of processes must not show.
+std::string fleet_view::urls() const {
+  std::string lines;
+  for (const std::string& url : settings_.view) lines.append(url).append("\n");
+  return lines;
 }
 
 // One process, to its end. Returns why it ended.
@@ -261,7 +267,8 @@ std::string fleet_view::converse() {
   ::setsockopt(in[0], SOL_SOCKET, SO_SNDBUF, &input_buffer_bytes, sizeof input_buffer_bytes);
   child_process program;
   line_reader lines(out[0]);
-  std::string problem = program.start({.words = command(), .input = in[1], .output = out[1]});
+  std::string problem =
+      program.start({.words = command(), .variables = {{"DIGD_VIEW_URLS", urls()}}, .input = in[1], .output = out[1]});
   ::close(in[1]);
   ::close(out[1]);
   {

@@ -92,6 +92,7 @@ class fleet_view {
   void fail_all(const std::string& problem);
   bool send(std::string_view line);
   std::vector<std::string> command() const;
+  std::string urls() const;
 
   const fleet_settings settings_;
   const std::string folder_, archive_path_;

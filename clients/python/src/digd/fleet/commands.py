@@ -85,7 +85,9 @@ def _tail(given: argparse.Namespace) -> int:
 def _view(given: argparse.Namespace) -> int:
     from .view import serve
 
-    serve(places.parse(given.fleet, given.credentials, given.ca), given.folder, given.first)
+    # digd passes the URLs in the environment: they may have passwords, and the list of processes shows arguments.
+    urls = given.fleet or os.environ.get("DIGD_VIEW_URLS", "").splitlines()
+    serve(places.parse(urls, given.credentials, given.ca), given.folder, given.first)
     return 0
 
 
@@ -167,8 +169,9 @@ def _add_files(commands: Any) -> None:
         command.set_defaults(run_command=_query)
 
 
-def add_fleet(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--fleet", action="append", required=True, metavar="URL", help="a folder, s3:// or nats://")
+def add_fleet(command: argparse.ArgumentParser, required: bool = True) -> None:
+    text = "a folder, s3:// or nats://"
+    command.add_argument("--fleet", action="append", required=required, metavar="URL", help=text)
     _add_trust(command)
 
 
@@ -210,7 +213,7 @@ def _add_for_digctl(commands: Any) -> None:
     view.add_argument("--folder", required=True, help="for temporary files")
     view.add_argument("--first", type=int, default=1, help="the least number that the archive has not used")
     view.set_defaults(run_command=_view)
-    add_fleet(view)
+    add_fleet(view, required=False)
     for command in (exported, tail, find, passes):
         add_fleet(command)
         command.add_argument("--run", default="", help="only this run")

@@ -42,11 +42,7 @@ class Fleet(NamedTuple):
     @property
     def shown_servers(self) -> str:
         """For messages: without user names and passwords."""
-        shown = []
-        for url in self.servers:
-            scheme, mark, rest = url.partition("://")
-            shown.append(scheme + mark + rest.rpartition("@")[2])
-        return ", ".join(shown)
+        return ", ".join(map(shown_url, self.servers))
 
     def need_root(self) -> str:
         if self.root is None:
@@ -59,6 +55,12 @@ class Fleet(NamedTuple):
         return self.servers
 
 
+def shown_url(url: str) -> str:
+    """For messages: without a user name and a password."""
+    scheme, mark, rest = url.partition("://")
+    return scheme + mark + rest.rpartition("@")[2] if mark else url
+
+
 def parse(urls: Iterable[str], credentials: str | None = None, ca: str | None = None) -> Fleet:
     """`urls`: a folder, file:// or s3:// URL for the Parquet files, and nats:// URLs for the stream, in any order."""
     root: str | None = None
@@ -69,9 +71,9 @@ def parse(urls: Iterable[str], credentials: str | None = None, ca: str | None = 
             servers.append(url)
             continue
         if rest and scheme not in ("s3", "file"):
-            raise WrongUse(f"--fleet {url}: expected a folder, s3://BUCKET/PATH or nats://HOST:PORT")
+            raise WrongUse(f"--fleet {shown_url(url)}: expected a folder, s3://BUCKET/PATH or nats://HOST:PORT")
         if root is not None:
-            raise WrongUse(f"--fleet {url}: the Parquet files are in {root} already")
+            raise WrongUse(f"--fleet {shown_url(url)}: the Parquet files are in {shown_url(root)} already")
         root = urllib.parse.unquote(rest) if scheme == "file" and rest else url
     if root is None and not servers:
         raise WrongUse("--fleet: expected a folder, s3://BUCKET/PATH or nats://HOST:PORT")
