@@ -45,7 +45,8 @@ std::optional<http_response> take_page(const call& in, page_request& page);
 routed ask_fleet(call& in, std::string_view question);
 // Opens the run of the request before the answer is made.
 routed once_opened(call& in, routed&& answer);
-void open_for_feed(const call& in, const std::optional<std::string>& run);
+// The error answer if the token does not allow this run.
+std::optional<http_response> open_for_feed(const call& in, const std::optional<std::string>& run);
 std::string view_metrics(const fleet_view& view);
 
 // ---- handlers in files of their own

@@ -61,10 +61,12 @@ routed once_opened(call& in, routed&& answer) {
   return std::move(answer);
 }
 
-void open_for_feed(const call& in, const std::optional<std::string>& run) {
-  if (in.services.view == nullptr || !run) return;
+std::optional<http_response> open_for_feed(const call& in, const std::optional<std::string>& run) {
+  if (in.services.view == nullptr || !run) return std::nullopt;
+  if (auto no = refuse_some_runs(in, *run)) return no;
   // The feed begins at once and shows the rows when they are there.
   in.services.view->open(*run, [](const std::optional<http_response>&) {});
+  return std::nullopt;
 }
 
 std::string view_metrics(const fleet_view& view) {

@@ -115,7 +115,7 @@ routed open_feed(call& in) {
   to.request.place = in.services.feed->take_place(client_of(in));
   if (!to.request.place) return busy("the feed, or this client, has its maximum number of readers");
   if (in.grant && !(to.request.counted = in.grant->take_connection())) return too_many_of_token(in);
-  open_for_feed(in, to.request.run);
+  if (auto no = open_for_feed(in, to.request.run)) return std::move(*no);
   return to;
 }
 

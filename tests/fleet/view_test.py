@@ -1,6 +1,7 @@
 """A viewer: digd with `fleet.view` shows the runs of a fleet as the daemons would, and counts what SQL counts."""
 
 import hashlib
+import http.client
 import json
 import os
 import re
@@ -477,7 +478,7 @@ def test_a_token_for_some_runs_sees_these_and_not_the_fleet(filled, tmp_path):
     digest = lambda name: hashlib.sha256(name.encode()).hexdigest()  # noqa: E731
     file.write_text(
         "".join(
-            f'[[token]]\nname = "{name}"\nsha256 = "{digest(name)}"\nrights = ["read"]\n{runs}'
+            f'[[token]]\nname = "{name}"\nsha256 = "{digest(name)}"\nrights = ["read", "watch"]\n{runs}'
             for name, runs in entries
         )
     )
@@ -493,6 +494,18 @@ def test_a_token_for_some_runs_sees_these_and_not_the_fleet(filled, tmp_path):
             assert (code(path, "everything"), code(path, "some"), code(path, "nobody")) == (200, 403, 401), path
         assert code("/v1/runs/r1", "some") == 200 and code("/v1/runs/paid", "some") == 403
         assert code("/v1/runs/r1~a-1", "some") == 403
+        feed = {
+            **{"Authorization": "Bearer some", "Connection": "Upgrade", "Upgrade": "websocket"},
+            **{"Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="},
+            "Sec-WebSocket-Protocol": "digd.feed.v1",
+        }
+        connection = http.client.HTTPConnection(viewer.address)  # urllib would not ask for a WebSocket
+        connection.request("GET", "/v1/feed?run=r1~a-1", headers=feed)
+        assert connection.getresponse().status == 403
+        connection.close()
+        parent = str(viewer.process.pid)
+        children = subprocess.run(["ps", "-o", "args=", "--ppid", parent], capture_output=True, text=True).stdout
+        assert "digd.fleet" in children and str(lake) not in children  # a URL may have a password
 
 
 def test_hosts_say_their_version_and_their_lag(nats, tmp_path):
