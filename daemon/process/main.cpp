@@ -63,7 +63,13 @@ struct app {
 
 enum class next_step : std::uint8_t { proceed, stop };
 
-std::vector<std::string> warnings_about(const config& settings) {
+std::vector<std::string> warnings_about(config settings, const service_manager& manager) {
+  if (manager.sockets().size() == 1) {  // used in place of `listen`
+    try {
+      settings.listen = to_string(name_of(manager.sockets().front()));
+    } catch (const std::runtime_error&) {  // the step `listen` reports it
+    }
+  }
   std::vector<std::string> texts = webhook_warnings(settings);
   for (std::string& text : access_warnings(settings)) texts.push_back(std::move(text));
   return texts;
@@ -113,7 +119,7 @@ next_step read_config(app& a) {
   std::string problem;
   static_cast<void>(parse_address(a.settings.listen, a.where, problem));
   if (!a.only_check) return next_step::proceed;
-  for (const std::string& warning : warnings_about(a.settings)) std::cerr << "warning: " << warning << '\n';
+  for (const std::string& warning : warnings_about(a.settings, a.manager)) std::cerr << "warning: " << warning << '\n';
   std::cout << effective_config(a.settings);
   std::cerr << "the configuration is fine\n";
   return next_step::stop;
@@ -122,7 +128,7 @@ next_step read_config(app& a) {
 next_step begin_log(app& a) {
   expect_signals();
   open_log(a.settings.log);
-  for (const std::string& warning : warnings_about(a.settings)) spdlog::warn("{}", warning);
+  for (const std::string& warning : warnings_about(a.settings, a.manager)) spdlog::warn("{}", warning);
   return next_step::proceed;
 }
 void end_log(app&) { close_log(); }
@@ -275,7 +281,7 @@ void reload(app& a) {
   for (const std::string& change : plan.changed) spdlog::info("reload {}", change);
   for (const std::string& name : plan.need_a_restart) spdlog::warn("reload needs_a_restart option={}", name);
   a.settings = std::move(plan.next);
-  for (const std::string& warning : warnings_about(a.settings)) spdlog::warn("{}", warning);
+  for (const std::string& warning : warnings_about(a.settings, a.manager)) spdlog::warn("{}", warning);
   set_log_level(a.settings.log);
   raise_file_limit(a.settings);
   a.daemon->change_settings(a.settings);

@@ -29,8 +29,8 @@ std::vector<std::string> access_warnings(const config& c) {
         "digd listens on " + digd::quoted(address) +
         " without TLS: anyone on the network path can read tokens and messages; set tls.certificate and tls.key");
   }
-  std::vector<std::pair<std::string, std::string>> secrets = {{"tls.key", c.tls.key},
-                                                              {"fleet.credentials", c.fleet.credentials}};
+  std::vector<std::pair<std::string, std::string>> secrets = {{"tls.key", c.tls.key}};
+  if (c.fleet.is_view() || !c.fleet.servers.empty()) secrets.emplace_back("fleet.credentials", c.fleet.credentials);
   for (const webhook_settings& webhook : c.webhooks) {
     secrets.emplace_back("the webhook " + digd::quoted(webhook.name), webhook.secret_file);
   }

@@ -6,6 +6,7 @@
 #include "base/quote.h"
 #include "base/shown_url.h"
 #include "daemon/settings/option_kinds.h"
+#include "daemon/settings/otlp_export_options.h"
 #include "model/rule_id.h"
 #include "net/http_url.h"
 
@@ -236,10 +237,12 @@ std::string check_webhooks(const config& c) {
 
 std::vector<std::string> webhook_warnings(const config& c) {
   std::vector<std::string> texts;
-  for (const webhook_settings& settings : c.webhooks) {
+  for (const webhook_settings& settings : receivers_of(c)) {
     net::http_url where;
     if (!net::parse_http_url(settings.url, where).empty() || where.tls || where.is_loopback()) continue;
-    texts.push_back("the webhook " + digd::quoted(settings.name) + " goes to " + digd::quoted(where.shown()) +
+    const bool is_export = settings.name == otlp_export_name;
+    const std::string which = is_export ? "[otlp_export]" : "the webhook " + digd::quoted(settings.name);
+    texts.push_back(which + " goes to " + digd::quoted(where.shown()) +
                     " over plain HTTP: anyone on the network path can read it; use https");
   }
   return texts;

@@ -20,7 +20,7 @@ std::string check_webhook(const webhook_settings& settings);
 // nothing.
 std::string check_webhooks(const config& c);
 
-// Warnings, a line each, without secrets: webhooks over plain HTTP to another machine.
+// Warnings, a line each, without secrets: webhooks, or [otlp_export], over plain HTTP to another machine.
 std::vector<std::string> webhook_warnings(const config& c);
 
 // The webhooks of `c` as TOML, for people. URLs are cut after the port, because the path may be a secret.

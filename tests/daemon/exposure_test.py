@@ -138,3 +138,36 @@ def test_a_wide_address_without_tls_is_reported(tmp_path):
     daemon.listen = "127.0.0.1:0"
     done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert "without TLS" not in done.stderr
+
+
+def checked(daemon):
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("url,is_reported", [("http://192.0.2.1:4318/v1/traces", True), ("http://127.0.0.1:4318", False)])
+def test_an_export_over_plain_http_to_another_machine_is_reported(tmp_path, url, is_reported):
+    status, _, errors = checked(Daemon(tmp_path, f'[otlp_export]\nurl = "{url}"\n'))
+    assert status == 0 and ("[otlp_export] goes to" in errors) == is_reported
+
+
+@pytest.mark.parametrize("fleet,is_reported", [('view = ["/lake"]\n', True), ("", False)])
+def test_a_readable_credentials_file_is_reported_if_it_is_used(tmp_path, fleet, is_reported):
+    file = tmp_path / "nats.creds"
+    file.write_text("secret")
+    file.chmod(0o644)
+    status, _, errors = checked(Daemon(tmp_path, f'[fleet]\ncredentials = "{file}"\n{fleet}'))
+    assert status == 0 and ("secret of fleet.credentials" in errors) == is_reported
+
+
+def test_no_password_of_a_url_is_printed(tmp_path):
+    config = (
+        '[fleet]\nview = ["s3://KEY:hush@bucket/x", "nats://ann:hush@127.0.0.1:4222"]\nurl = "ws://ann:hush@h:1"\n'
+        '[otlp_export]\nurl = "https://collector.example/v1/traces?key=hush"\n'
+    )
+    status, printed, errors = checked(Daemon(tmp_path / "a", config))
+    assert status == 0 and "hush" not in printed + errors
+    assert 'view = ["s3://…@bucket/x", "nats://…@127.0.0.1:4222"]' in printed
+    assert 'url = "https://collector.example/…"' in printed
+    status, printed, errors = checked(Daemon(tmp_path / "b", '[fleet]\nservers = ["http://ann:hu/sh@h"]\n'))
+    assert status == 2 and "does not begin with nats://" in errors and "hu" not in errors.replace("http", "")

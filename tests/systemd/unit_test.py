@@ -118,6 +118,20 @@ def test_a_passed_socket_overrides_listen(tmp_path):
         assert daemon.stop() == 0
 
 
+def test_the_warning_about_tls_is_about_the_passed_socket(tmp_path):
+    tokens = tmp_path / "tokens.toml"
+    tokens.write_text(f'[[token]]\nname = "a"\nsha256 = "{"0" * 64}"\nrights = ["read"]\n')
+    for folder, where, listen, is_warned in (
+        ("wide", "0.0.0.0", "127.0.0.1:1", True),
+        ("narrow", "127.0.0.1", "0.0.0.0:1", False),
+    ):
+        daemon = Activated(tmp_path / folder, f'tokens = "{tokens}"\n', listen=listen)
+        daemon.where = where
+        with daemon:
+            assert ("without TLS" in daemon.log_text()) == is_warned
+            assert daemon.stop() == 0
+
+
 def test_a_passed_unix_socket_is_not_removed(tmp_path):
     daemon = Activated(tmp_path / "d")
     daemon.kind, daemon.where = "unix", str(tmp_path / "s")
