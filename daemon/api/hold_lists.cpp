@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -224,22 +225,26 @@ void list_all_holds(const run_control& runs, const client_reads& payloads, std::
   for (const auto& thread : runs.threads) {
     boost::asio::post(thread->context(), [shared, &thread = *thread, payloads, limit, shows, done] {
       hold_list own;
+      std::vector<run_host*> hosts;
       thread.runs().each([&](run_host& host) {
-        if (shows(host.name())) add_holds(host, limit, own);
+        if (!host.inbox().run().open_holds().all().empty() && shows(host.name())) hosts.push_back(&host);
       });
+      // In the order of the list, so that a thread never leaves out a hold that comes before the last listed one.
+      std::sort(hosts.begin(), hosts.end(), [](run_host* a, run_host* b) { return a->name() < b->name(); });
+      for (run_host* host : hosts) add_holds(*host, limit, own);
       const std::lock_guard lock(shared->mutex);
-      hold_list& all = shared->list;
-      all.left_out += own.left_out;
-      std::move(own.holds.begin(), own.holds.end(), std::back_inserter(all.holds));
+      hold_list& merged = shared->list;
+      merged.left_out += own.left_out;
+      std::move(own.holds.begin(), own.holds.end(), std::back_inserter(merged.holds));
       if (--shared->threads_left > 0) return;
-      std::sort(all.holds.begin(), all.holds.end(), [](const listed_hold& a, const listed_hold& b) {
+      std::sort(merged.holds.begin(), merged.holds.end(), [](const listed_hold& a, const listed_hold& b) {
         return std::tie(a.run, a.number) < std::tie(b.run, b.number);
       });
-      if (all.holds.size() > limit) {
-        all.left_out += all.holds.size() - limit;
-        all.holds.resize(limit);
+      if (merged.holds.size() > limit) {
+        merged.left_out += merged.holds.size() - limit;
+        merged.holds.resize(limit);
       }
-      answer(std::make_shared<const hold_list>(std::move(all)), payloads, done);
+      answer(std::make_shared<const hold_list>(std::move(merged)), payloads, done);
     });
   }
 }

@@ -1,5 +1,6 @@
 """Holds and usage over HTTP: what waits, of whom, what it cost; and what a run used."""
 
+import contextlib
 import json
 
 import pytest
@@ -83,6 +84,24 @@ def test_one_list_has_the_open_holds_of_all_runs(daemon):
         assert [(h["run"], h["hold"]) for h in get(daemon, "/v1/holds")["holds"]] == [("a", "hold:2"), ("b", "hold:1")]
     for wrong in ("0", "1001", "x"):
         assert get(daemon, f"/v1/holds?limit={wrong}", status=400)["error"]["code"] == "bad_parameter"
+
+
+def test_a_short_list_has_the_first_holds_of_the_order(tmp_path):
+    names = [f"run-{i:02}" for i in range(12)]
+    with Daemon(tmp_path, "threads = 1\n") as daemon, contextlib.ExitStack() as clients:
+        for name in reversed(names):
+            c = clients.enter_context(daemon.client(run=name, **CAPABLE, **HOLD_FAN_OUT))
+            hold_an_event(c, "e1")
+            hold_an_event(c, "e2")
+        listed = get(daemon, "/v1/holds?limit=5")
+    assert listed["left_out"] == 19
+    assert [(h["run"], h["hold"]) for h in listed["holds"]] == [
+        (names[0], "hold:1"),
+        (names[0], "hold:2"),
+        (names[1], "hold:1"),
+        (names[1], "hold:2"),
+        (names[2], "hold:1"),
+    ]
 
 
 def test_only_the_session_that_holds_the_event_is_notified_of_its_end(daemon):
