@@ -38,6 +38,8 @@ client_reads reads_of(const call& in);
 
 // Reads the parameters `limit` and `cursor`; the error answer if one is not valid.
 std::optional<http_response> take_page(const call& in, page_request& page);
+// Likewise the parameter `run`.
+std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run);
 
 // ---- a viewer of a fleet
 

@@ -67,14 +67,6 @@ std::optional<http_response> refuse_upgrade(const net::upgrade_request& request,
   return std::nullopt;
 }
 
-std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run) {
-  const std::string* given = in.target.parameter("run");
-  if (given == nullptr) return std::nullopt;
-  if (given->empty() || given->size() > max_run_id_bytes) return bad_parameter("run", "expected 1 to 256 bytes");
-  run = *given;
-  return std::nullopt;
-}
-
 std::optional<http_response> take_switch(const call& in, std::string_view name, bool& on) {
   const std::string* given = in.target.parameter(name);
   if (given == nullptr) return std::nullopt;
@@ -432,6 +424,14 @@ const route_entry* find_taker(call& in) {
 }
 
 }  // namespace
+
+std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run) {
+  const std::string* given = in.target.parameter("run");
+  if (given == nullptr) return std::nullopt;
+  if (given->empty() || given->size() > max_run_id_bytes) return bad_parameter("run", "expected 1 to 256 bytes");
+  run = *given;
+  return std::nullopt;
+}
 
 routed read_archive(call& in, read_pool::work work) {
   if (in.services.archive == nullptr) return archive_off();

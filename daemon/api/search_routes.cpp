@@ -112,7 +112,7 @@ routed get_search(call& in) {
     return bad_parameter("q", "expected words to find, at most 1000 bytes");
   }
   asked.words = *words;
-  if (const std::string* run = in.target.parameter("run")) asked.run = *run;
+  if (auto no = take_run_parameter(in, asked.run)) return std::move(*no);
   if (in.services.archive == nullptr) return archive_off();
   const search_indexer& indexer = *in.services.archive->search;
   if (!indexer.is_on()) return search_off();

@@ -97,8 +97,24 @@ def test_pages_of_hits_follow_each_other(tmp_path):
         assert seen == [f"r1-e{i}" for i in reversed(range(25))]
 
 
-@pytest.mark.parametrize("query", ["", "q=", "q=%20-%20", "q=" + "x" * 1001, "q=a&limit=0"])
-def test_a_search_without_words_is_refused(tmp_path, query):
+@pytest.mark.parametrize(
+    "query",
+    [
+        "",
+        "q=",
+        "q=%20-%20",
+        "q=" + "x" * 1001,
+        "q=a&limit=0",
+        "q=a&limit=501",
+        "q=a&cursor=x",
+        "q=a&cursor=-1",
+        "q=a&cursor=9223372036854775808",
+        "q=a&run=",
+        "q=a&run=" + "r" * 257,
+        "q=%4",
+    ],
+)
+def test_a_search_without_words_or_with_a_wrong_parameter_is_refused(tmp_path, query):
     with Daemon(tmp_path, ON) as daemon:
         assert ask(daemon, "GET", "/v1/search?" + query)[0] == 400
 
