@@ -100,7 +100,7 @@ std::variant<judgement_request, http_response> read_judgement(std::string_view r
   if (!by->is_string() || by->get_string().size() > judgement_request::max_name_bytes) {
     return bad_judgement("by: expected a name of at most 256 bytes");
   }
-  request.judged_by = std::string(by->get_string().data(), by->get_string().size());
+  if (!by->get_string().empty()) request.judged_by = std::string(by->get_string().data(), by->get_string().size());
   return request;
 }
 

@@ -27,7 +27,7 @@ struct judgement_request {
   std::string judged_by;
 };
 
-// {"judgement":"right","by":"ann"}; null withdraws. Without `by`: `default_by`.
+// {"judgement":"right","by":"ann"}; null withdraws. Without `by`, or if it is empty: `default_by`.
 std::variant<judgement_request, http_response> read_judgement(std::string_view run, std::string_view detection,
                                                               std::string_view body, std::string_view default_by);
 

@@ -13,8 +13,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
-from live import DIGD, Daemon  # noqa: E402
+from live import DIGD, Daemon, wait_until  # noqa: E402
 from piloting import a_run, asking, detections, orphan, pilot, request  # noqa: E402
+from token_access import TOKENS, guarded, status_of  # noqa: E402
 
 
 # ---- healings that digd would have done
@@ -320,6 +321,28 @@ def test_detections_of_one_message_have_distinct_names(daemon):
     )
     assert (status, answer) == (200, {"run": "r1", "detection": second["name"], "judgement": "right", "by": None})
     assert [each["judgement"] for each in detections(daemon, "r1")] == [None, "right"]
+
+
+def test_an_empty_name_does_not_hide_who_judged(tmp_path):
+    with guarded(tmp_path) as daemon:
+        with daemon.client(run="r1", agents=["a"], mode="shadow", token=TOKENS["all"][0]) as c:
+            c.start("v1", "a", [])
+            c.end("v1", [{"id": "x", "recipients": ["ghost"]}])
+            c.wait_acked()
+        path = "/v1/runs/r1/detections"
+        name = json.loads(status_of(daemon, path, TOKENS["all"][0])[1])["detections"][0]["name"]
+        for by, judged_by in (("", "all"), (None, "all"), ("ann", "ann")):
+            body = json.dumps({"judgement": "right", "by": by}).encode()
+            status, answer = status_of(daemon, f"{path}/{name}/judgement", TOKENS["all"][0], "POST", body)
+            assert (status, json.loads(answer)["by"]) == (200, judged_by)
+        for wrong in ({"judgement": "right", "by": 7}, {"judgement": "right", "by": "x" * 257}, {"by": "ann"}):
+            body = json.dumps(wrong).encode()
+            assert status_of(daemon, f"{path}/{name}/judgement", TOKENS["all"][0], "POST", body)[0] == 400
+        for unknown in ("1", "0", "x", f"{name}.9"):
+            body = b'{"judgement":"right"}'
+            assert status_of(daemon, f"{path}/{unknown}/judgement", TOKENS["all"][0], "POST", body)[0] == 404
+        file = daemon.data / "audit.jsonl"
+        wait_until(lambda: len(file.read_text().splitlines()) == 10, "the audit log")
 
 
 def test_a_judgement_survives_a_kill(daemon):
