@@ -151,11 +151,11 @@ std::string search_indexer::round(bool& has_more) {
   std::vector<archive::search_document> documents;
   for (const archive::watched_entry& entry : *entries) {
     if (entry.kind != archive::entry_kind::message || entry.run_number <= full_upto_) continue;
-    for (payload_text& said : payload_texts(entry.frame, archive::search_index::max_text_bytes)) {
+    for (payload_text& found : payload_texts(entry.frame, archive::search_index::max_text_bytes)) {
       documents.push_back({.run_number = entry.run_number,
                            .entry = entry.id,
-                           .event = std::move(said.event),
-                           .text = std::move(said.text)});
+                           .event = std::move(found.event),
+                           .text = std::move(found.text)});
     }
   }
   if (!entries->empty()) {

@@ -205,11 +205,11 @@ void add_hooks(table& table) {
 }
 
 void add_over_limit(table& table) {
-  const std::vector<std::string_view> all = {"refuse", "observe", "gap"}, two = {"refuse", "observe"};
+  const std::vector<std::string_view> three = {"refuse", "observe", "gap"}, two = {"refuse", "observe"};
   for (std::size_t i = 0; i < limit_policies::count; ++i) {
     const auto id = static_cast<limit_id>(i);
     table.push_back(named(
-        "over_limit." + std::string(to_string(id)), limit_policies::allows(id, limit_policy::gap) ? all : two,
+        "over_limit." + std::string(to_string(id)), limit_policies::allows(id, limit_policy::gap) ? three : two,
         applies::to_new_runs, policy_from, [id](auto& c) -> auto& { return c.policy.defaults.over_limit.of(id); },
         "Beyond limits." + std::string(to_string(id)) + '.'));
   }
