@@ -87,10 +87,8 @@ bool is_event(const json::value& value, std::string_view id) {
 }
 
 // The JSON of the event's payload in the frame that announces it; empty: none.
-std::string payload_in(const std::string& frame, std::string_view event) {
-  json::error_code ec;
-  const json::value parsed = parse_json(frame, ec);
-  const json::object* message = ec ? nullptr : parsed.if_object();
+std::string payload_in(const json::value& frame, std::string_view event) {
+  const json::object* message = frame.if_object();
   if (message == nullptr) return {};
   const json::value* found = message->if_contains("event");
   if (found != nullptr && !is_event(*found, event)) found = nullptr;
@@ -104,10 +102,27 @@ std::string payload_in(const std::string& frame, std::string_view event) {
   return payload == nullptr ? std::string() : json::serialize(*payload);
 }
 
-std::string payload_of(archive::browser& from, const listed_hold& hold) {
-  const auto frame = from.frame_of_hold(hold.run_number, hold.id());
-  return frame && *frame ? payload_in(**frame, hold.event) : std::string();
-}
+// Looks up the payloads of holds. A message with many held outputs is parsed once for all that follow each other.
+class payload_reader {
+ public:
+  explicit payload_reader(archive::browser& from) : from_(from) {}
+
+  std::string payload_of(const listed_hold& hold) {
+    auto frame = from_.frame_of_hold(hold.run_number, hold.id());
+    if (!frame || !*frame) return {};
+    if (**frame != frame_) {
+      json::error_code ec;
+      parsed_ = parse_json(**frame, ec);
+      frame_ = std::move(**frame);
+    }
+    return payload_in(parsed_, hold.event);
+  }
+
+ private:
+  archive::browser& from_;
+  std::string frame_;
+  json::value parsed_;  // of `frame_`; null if it is not JSON
+};
 
 void write_hold(json_writer& to, const listed_hold& hold, std::string_view payload) {
   to.open_object().key("run").text(hold.run).key("hold").text(hold.id()).key("event").text(hold.event);
@@ -131,14 +146,16 @@ void write_hold(json_writer& to, const listed_hold& hold, std::string_view paylo
   to.close_object().close_object();
 }
 
-http_response response_of(const hold_list& list, archive::browser* payloads) {
+http_response response_of(const hold_list& list, archive::browser* from) {
+  std::optional<payload_reader> payloads;
+  if (from != nullptr) payloads.emplace(*from);
   std::string out;
   json_writer to(out);
   to.open_object();
   if (list.run) to.key("run").text(*list.run);
   to.key("holds").open_array();
   for (const listed_hold& hold : list.holds) {
-    write_hold(to, hold, payloads == nullptr ? std::string() : payload_of(*payloads, hold));
+    write_hold(to, hold, payloads ? payloads->payload_of(hold) : std::string());
   }
   to.close_array();
   if (!list.run || list.left_out > 0) to.key("left_out").integer(list.left_out);
@@ -200,7 +217,7 @@ void show_hold(const run_control& runs, const client_reads& payloads, const std:
       const listed_hold& listed = list->holds.front();
       std::string out;
       json_writer to(out);
-      write_hold(to, listed, from == nullptr ? std::string() : payload_of(*from, listed));
+      write_hold(to, listed, from == nullptr ? std::string() : payload_reader(*from).payload_of(listed));
       return out;
     };
     if (payloads.pool == nullptr) return done(in_json(nullptr));
