@@ -4,8 +4,8 @@
 // it. It is off unless `payloads.search_bytes` is more than 0; then `start` deletes what an earlier start indexed.
 // Threads: `start` and `stop` one, in turn; `wake`, `forget`, `counted` any. Lifetime: stopped before the archive
 // closes. Bounds: one piece of the archive at a time; the index has at most about `max_bytes`, beyond which the oldest
-// run leaves it; a deleted run leaves at once, or after a restart where digd ends first. Failure: logged once, counted,
-// and tried again after `pause`.
+// runs leave it until a tenth is free; a deleted run leaves at once, or after a restart where digd ends first. Failure:
+// logged once, counted, and tried again after `pause`.
 #pragma once
 
 #include <atomic>

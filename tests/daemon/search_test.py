@@ -164,6 +164,21 @@ def test_the_index_is_built_from_the_archive_and_removed_when_turned_off(tmp_pat
         assert not list(daemon.data.glob("search.db*"))
 
 
+def test_a_full_index_loses_a_tenth_at_once(tmp_path):
+    """Each removal merges the whole index, so one for each new run would cost far too much."""
+    limit = 1_000_000
+    with Daemon(tmp_path, f"[payloads]\nsearch_bytes = {limit}\n") as daemon:
+        for run in range(200):
+            say(daemon, f"r{run}", " ".join(f"word{run}x{i}" for i in range(1_500)))
+            indexed(daemon, run + 1)
+            wait_until(lambda: metric(daemon, "digd_search_bytes") <= limit, "room")
+            if metric(daemon, "digd_search_dropped_runs_total") > 0:
+                break
+        wait_until(lambda: metric(daemon, "digd_search_bytes") <= limit * 0.9, "a tenth")
+        assert metric(daemon, "digd_search_dropped_runs_total") < run / 2
+        assert hits(daemon, f"word{run}x7") and not hits(daemon, "word0x7")
+
+
 def test_the_index_of_a_newer_archive_is_built_again(tmp_path):
     daemon = Daemon(tmp_path, ON)
     with daemon:
