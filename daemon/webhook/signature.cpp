@@ -4,7 +4,9 @@
 #include <openssl/hmac.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 
 #include "base/hex.h"
@@ -31,20 +33,23 @@ std::string signature_of(std::string_view secret, std::int64_t timestamp_s, std:
 
 std::string read_secret(const webhook_settings& settings, std::string& secret) {
   secret.clear();
+  const std::string content = settings.format == "otlp" ? "the headers" : "the secret";
   std::string source;
   if (!settings.secret_env.empty()) {
     source = "the environment variable " + digd::quoted(settings.secret_env);
     const char* value = std::getenv(settings.secret_env.c_str());
-    if (value == nullptr) return source + ", which must hold the secret, is not set";
+    if (value == nullptr) return source + ", which must hold " + content + ", is not set";
     secret = value;
   } else if (!settings.secret_file.empty()) {
     source = "the file " + digd::quoted(settings.secret_file);
+    errno = 0;
     std::ifstream file(settings.secret_file, std::ios::binary);
     secret.resize(max_secret_bytes + 2);
     file.read(secret.data(), static_cast<std::streamsize>(secret.size()));
     if (!file.is_open() || file.bad()) {
+      const std::string reason = errno == 0 ? "" : std::string(": ") + std::strerror(errno);
       secret.clear();
-      return source + ", which must hold the secret, cannot be read";
+      return source + ", which must hold " + content + ", cannot be read" + reason;
     }
     secret.resize(static_cast<std::size_t>(file.gcount()));
     if (secret.ends_with('\n')) secret.pop_back();
@@ -54,7 +59,7 @@ std::string read_secret(const webhook_settings& settings, std::string& secret) {
   }
   if (secret.size() >= min_secret_bytes && secret.size() <= max_secret_bytes) return {};
   secret.clear();
-  return source + " must hold a secret of " + std::to_string(min_secret_bytes) + " to " +
+  return source + " must hold " + content + ": " + std::to_string(min_secret_bytes) + " to " +
          std::to_string(max_secret_bytes) + " bytes";
 }
 

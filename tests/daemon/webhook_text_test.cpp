@@ -70,14 +70,18 @@ TEST_CASE("a_secret_comes_from_a_file_or_a_variable_and_no_error_repeats_it") {
   webhook_settings of;
   of.secret_file = file;
   std::string secret;
-  CHECK(read_secret(of, secret).find("cannot be read") != std::string::npos);
+  CHECK(read_secret(of, secret) ==
+        "the file \"" + file + "\", which must hold the secret, cannot be read: No such file or directory");
   std::ofstream(file) << "0123456789abcdef\r\n";
   CHECK(read_secret(of, secret).empty());
   CHECK(secret == "0123456789abcdef");
   for (const std::string& bad : {std::string("tooshort"), std::string(5'000, 'x')}) {
     std::ofstream(file) << bad;
     const std::string wrong = read_secret(of, secret);
-    CHECK(wrong.find("16 to 4096 bytes") != std::string::npos);
+    CHECK(wrong == "the file \"" + file + "\" must hold the secret: 16 to 4096 bytes");
+    of.format = "otlp";
+    CHECK(read_secret(of, secret) == "the file \"" + file + "\" must hold the headers: 16 to 4096 bytes");
+    of.format = "generic";
     CHECK(wrong.find(bad) == std::string::npos);
     CHECK(secret.empty());
   }
