@@ -7,6 +7,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <string>
 #include <utility>
@@ -19,13 +20,15 @@ class alert_limits {
   static constexpr std::size_t max_groups = 1'000;
   static constexpr std::chrono::minutes span{1};
 
-  // Whether an alert of this group, archived at `at_ms`, is joined to an earlier one of the last `group_ms`. If not, it
-  // begins a new period, and `joined` gets how many alerts the last period joined.
+  // Whether an alert of this group, archived at `at_ms`, is joined to one that was archived less than `group_ms` before
+  // it, or after it: engine threads are archived out of order, and the wall clock may be set back. If not, it begins a
+  // new period, and `joined` gets how many alerts the last period joined.
   bool joins(const std::string& group, std::int64_t at_ms, std::int64_t group_ms, std::uint64_t& joined) {
     joined = 0;
     if (group_ms == 0) return false;
     const auto found = groups_.find(group);
-    if (found != groups_.end() && at_ms - found->second.since_ms < group_ms) {
+    const auto is_near = [&](const period& each) { return std::abs(at_ms - each.since_ms) < group_ms; };
+    if (found != groups_.end() && is_near(found->second)) {
       ++found->second.joined;
       return true;
     }
@@ -34,7 +37,7 @@ class alert_limits {
       return false;
     }
     if (groups_.size() >= max_groups) {
-      erase_if(groups_, [&](const auto& each) { return at_ms - each.second.since_ms >= group_ms; });
+      erase_if(groups_, [&](const auto& each) { return !is_near(each.second); });
     }
     if (groups_.size() < max_groups) groups_.emplace(group, period{at_ms, 0});
     return false;

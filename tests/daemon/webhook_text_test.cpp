@@ -248,6 +248,16 @@ TEST_CASE("alerts_of_a_group_are_joined_for_a_period") {
   CHECK_FALSE(limits.joins("deadlock a", 2'000, 0, joined));
 }
 
+TEST_CASE("a_clock_that_is_set_back_ends_the_period_of_a_group") {
+  alert_limits limits;
+  std::uint64_t joined = 0;
+  CHECK_FALSE(limits.joins("deadlock a", 9'000, 60, joined));
+  CHECK(limits.joins("deadlock a", 9'001, 60, joined));
+  CHECK_FALSE(limits.joins("deadlock a", 1'000, 60, joined));
+  CHECK(joined == 1);
+  CHECK(limits.joins("deadlock a", 1'001, 60, joined));
+}
+
 TEST_CASE("alerts_beyond_the_most_groups_are_not_joined") {
   alert_limits limits;
   std::uint64_t joined = 0;
