@@ -167,6 +167,10 @@ routed get_or_post_hold_page(call& in) {
   if (state == hold_links::state::expired) {
     return notice(http::status::gone, "This link has expired", "Decide with `digctl hold` or on the dashboard.");
   }
+  if (state == hold_links::state::revoked) {
+    return notice(http::status::gone, "This link was revoked",
+                  "The webhook that posted it sends no links any more. Decide with `digctl hold` or on the dashboard.");
+  }
   return in.request.method() == http::verb::post ? take_decision(in, link) : show(in, link);
 }
 

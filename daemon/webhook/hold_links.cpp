@@ -86,6 +86,11 @@ void hold_links::set_archive(std::string name) {
   archive_ = std::move(name);
 }
 
+void hold_links::set_webhooks(std::set<std::string> names) {
+  const std::lock_guard lock(mutex_);
+  webhooks_ = std::move(names);
+}
+
 std::string hold_links::signature_of(std::string_view fields) const {
   const std::lock_guard lock(mutex_);
   if (key_.empty()) return {};
@@ -127,7 +132,9 @@ hold_links::state hold_links::read(std::string_view text, std::int64_t now_ms, h
           .hold = list[4].to_number<std::uint64_t>(),
           .event = text_of(list, 2),
           .expires_ms = list[5].to_number<std::int64_t>()};
-  return now_ms < into.expires_ms ? state::valid : state::expired;
+  if (now_ms >= into.expires_ms) return state::expired;
+  const std::lock_guard lock(mutex_);
+  return webhooks_.contains(into.webhook) ? state::valid : state::revoked;
 }
 
 }  // namespace digd::daemon

@@ -1,13 +1,14 @@
 // Signed links to held events, for people whom a webhook notifies of a hold (docs/webhooks.md).
 //
 // A link grants the right to decide about one hold, once. It names the archive, the run, the hold, the event, the
-// webhook and its expiry time, and ends with the HMAC-SHA256 of these. The key is a file of the data
-// directory that only its owner can read; removing the file ends all links.
+// webhook and its expiry time, and ends with the HMAC-SHA256 of these. The key is a file of the data directory that
+// only its owner can read; removing the file ends all links. A link is valid only while its webhook sends links.
 // Threads: `open` one at a time; everything else any. Failure: a sentence from `open`; nothing throws.
 #pragma once
 
 #include <cstdint>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -28,12 +29,15 @@ class hold_links {
   static constexpr std::size_t max_link_bytes = 8 * 1024;
   static constexpr std::string_view page_path = "/hold";
 
-  enum class state : std::uint8_t { valid, expired, forged };
+  enum class state : std::uint8_t { valid, expired, revoked, forged };
 
   // Reads the key from `key_path`, or creates the file. Returns a problem in words; otherwise an empty string.
   std::string open(const std::string& key_path);
   // The random name of the archive. Links of another archive are forged.
   void set_archive(std::string name);
+
+  // The webhooks that send links. Links of other webhooks are revoked.
+  void set_webhooks(std::set<std::string> names);
 
   // "/hold?link=…"
   std::string path_of(const hold_link& link) const;
@@ -44,6 +48,7 @@ class hold_links {
 
   mutable std::mutex mutex_;  // guards the following
   std::string key_, archive_;
+  std::set<std::string> webhooks_;
 };
 
 }  // namespace digd::daemon

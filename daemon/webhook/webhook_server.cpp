@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <filesystem>
 #include <future>
+#include <set>
 #include <utility>
 
 #include "base/quote.h"
@@ -169,6 +170,11 @@ std::string webhook_server::apply(const targets& targets) {
     if (std::find(next.begin(), next.end(), webhook) == next.end()) webhook->abort();
   }
   webhooks_ = std::move(next);
+  std::set<std::string> with_links;
+  for (const auto& target : targets) {
+    if (target->settings.hold_links) with_links.insert(target->settings.name);
+  }
+  links_.set_webhooks(std::move(with_links));
   publish();
   return {};
 }

@@ -11,7 +11,7 @@ import pytest
 
 from live import TIMEOUT_S, Daemon, wait_until
 from watching import get, run_path
-from webhook_receiver import Receiver, hook
+from webhook_receiver import Receiver, hook, reload
 
 CAPABLE = {"capabilities": {"hold": True, "cancel": True}, "agents": ["planner", "coder"]}
 HOLD_FAN_OUT = {"guards": {"fan_out": {"max_depth": 0, "action": "hold"}, "hold_ms": 600_000}}
@@ -164,6 +164,22 @@ def test_a_link_outlives_a_restart_but_not_its_key_nor_its_run(tmp_path):
         key.unlink()
         with Daemon(tmp_path, config) as daemon:
             assert visit(daemon, "GET", link)[0] == 403
+
+
+def test_a_reload_without_hold_links_revokes_links(tmp_path):
+    with Receiver() as r:
+        config = hook(tmp_path, r.url(), "on-call", dashboard=BASE, hold_links=True)
+        other = hook(tmp_path, r.url(), "other", dashboard=BASE, hold_links=True)
+        with Daemon(tmp_path, config) as daemon, daemon.client(**CAPABLE, **HOLD_FAN_OUT) as c:
+            hold_an_event(c)
+            link = link_in(next(b for b in r.wait_for(1) if "link" in b))
+            without = (hook(tmp_path, r.url(), "on-call", dashboard=BASE), other, "")
+            for revoking in without:
+                reload(daemon, revoking, "reloaded")
+                for method, form in (("GET", None), ("POST", {"decision": "release"})):
+                    status, page, _ = visit(daemon, method, link, form)
+                    assert status == 410 and "was revoked" in page
+                assert holds(daemon) == ["hold:1"]
 
 
 def test_a_link_of_a_deleted_run_does_not_open_a_new_run_with_its_id(tmp_path):

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -89,6 +90,14 @@ def hook(folder, url, name="pager", **options):
         secret.write_text(SECRET + "\n")
     fields = {"name": name, "url": url, "secret_file": str(secret), "retry_ms": 10, "retry_most_ms": 50, **options}
     return "[[webhook]]\n" + "".join(f"{k} = {toml(v)}\n" for k, v in fields.items() if v is not None)
+
+
+def reload(daemon, config, word):
+    """Reloads digd with `config`, and waits until it has logged `word` once more."""
+    before = daemon.log_text().count(word)
+    daemon.config.write_text(config)
+    daemon.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: daemon.log_text().count(word) > before, word)
 
 
 def ask(daemon, method, path, status=200):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from live import DIGD, TIMEOUT_S, Daemon, wait_until
-from webhook_receiver import SECRET, Receiver, ask, dead, events_of, hook, orphan, orphans, state, stuck
+from webhook_receiver import SECRET, Receiver, ask, dead, events_of, hook, orphan, orphans, reload, state, stuck
 
 DOCS = Path(__file__).parents[2] / "docs/webhooks.md"
 
@@ -290,13 +290,6 @@ def test_secrets_appear_in_no_output(tmp_path):
 
 
 # ---- reload, metrics, stop
-
-
-def reload(daemon, config, word):
-    before = daemon.log_text().count(word)
-    daemon.config.write_text(config)
-    daemon.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: daemon.log_text().count(word) > before, word)
 
 
 def test_a_reload_adds_changes_and_removes_webhooks(tmp_path):
