@@ -249,7 +249,7 @@ void write_webhooks(prometheus_text& out, const process_facts& now) {
              [](const webhook_counts& w) -> auto& { return w.dead_dropped; });
   by_webhook(out, now, "digd_webhook_joined_total", "counter", "Alerts left out, because an equal one was just posted.",
              [](const webhook_counts& w) -> auto& { return w.joined; });
-  by_webhook(out, now, "digd_webhook_rate_waits_total", "counter", "Times that posts waited for the webhook's rate.",
+  by_webhook(out, now, "digd_webhook_rate_waits_total", "counter", "Posts that had to wait for the webhook's rate.",
              [](const webhook_counts& w) -> auto& { return w.rate_waits; });
   by_webhook(out, now, "digd_webhook_dead_letters", "gauge", "Dead letters kept.",
              [](const webhook_counts& w) -> auto& { return w.dead; });

@@ -173,13 +173,12 @@ bool webhook::joins_group(const archive::callback_row& row, std::uint64_t& joine
   return joins;
 }
 
-// Whether no post may begin yet; then a timer continues.
+// Whether no post may begin yet; then a timer continues. Each post that has to wait is counted once.
 bool webhook::waits_for_rate() {
-  if (!is_for_people() || due_.empty()) return false;
   const clock::time_point now = clock::now();
-  const clock::time_point next = alerts_.next_post(now, target_->settings.rate);
-  if (next <= now) return false;
-  ++counts_->rate_waits;
+  const clock::time_point next = is_for_people() ? alerts_.next_post(now, target_->settings.rate) : now;
+  if (next <= now) return waits_for_rate_ = false;
+  if (!std::exchange(waits_for_rate_, true)) ++counts_->rate_waits;
   timer_.expires_at(next);
   timer_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
     const auto self = me.lock();

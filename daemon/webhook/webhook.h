@@ -127,6 +127,7 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   boost::unordered_flat_map<std::uint64_t, std::unique_ptr<run_queue>> queues_;  // by run; none is empty
   std::set<std::pair<clock::time_point, std::uint64_t>> due_;                    // queues without a post in progress
   std::size_t waiting_ = 0, in_progress_ = 0;
+  bool waits_for_rate_ = false;  // the next post
   net::steady_timer timer_;
   enum class random_purpose : std::uint8_t { jitter };
   random_stream random_{random_seed(), random_purpose::jitter, 0};

@@ -153,9 +153,11 @@ def test_alerts_over_the_rate_wait(tmp_path):
     with Receiver() as r, Daemon(tmp_path, config.replace("URL", r.url())) as daemon:
         with daemon.client("r1", agents=["a"]) as c:
             orphans(c, 5)
-        wait_until(lambda: state(daemon)["rate_waits"] >= 1, "a post that waits")
+            wait_until(lambda: state(daemon)["rate_waits"] >= 1, "a post that waits")
+            orphans(c, 3, first=5)  # no further wait begins
+            wait_until(lambda: state(daemon)["waiting"] == 6, "all alerts to be queued")
         now = state(daemon)
-        assert (len(r.taken()), now["waiting"], now["joined"]) == (2, 3, 0)
+        assert (len(r.taken()), now["joined"], now["rate_waits"]) == (2, 0, 1)
 
 
 def openssl(folder, *args):
