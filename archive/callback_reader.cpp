@@ -17,6 +17,11 @@ void cut(std::vector<callback_row>& rows, std::int64_t last, bool keep_equal) {
   std::erase_if(rows, [&](const callback_row& row) { return row.entry > last || (row.entry == last && !keep_equal); });
 }
 
+run_state run_state_from(const statement& row) {
+  return {.number = static_cast<std::uint64_t>(row.integer(0)),
+          .ended_ms = row.is_null(1) ? std::nullopt : std::optional(row.integer(1))};
+}
+
 // The first 128 detections come with the run: a span should have no more events.
 constexpr const char* ended_run_sql =
     "SELECT r.run, json_object('opened_ms', r.opened_ms, 'ended_ms', r.ended_ms, 'outcome', r.ended,"
@@ -42,13 +47,18 @@ boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(co
 
 // The queries leave out runs that are being deleted.
 failure callback_reader::prepare() {
-  const std::pair<statement*, const char*> items[] = {
+  const std::string run_state_sql =
+      "SELECT number, CASE WHEN ended IS NOT NULL THEN coalesce(ended_ms, opened_ms) END FROM runs"
+      " WHERE deleting = 0 AND ";
+  const std::pair<statement*, std::string> items[] = {
       {&end_, "SELECT (SELECT max(id) FROM detections), (SELECT max(row) FROM interventions)"},
       {&highest_,
        "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'detections'), 0),"
        " coalesce((SELECT max(id) FROM detections), 0)),"
        " max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'interventions'), 0),"
-       " coalesce((SELECT max(row) FROM interventions), 0))"},
+       " coalesce((SELECT max(row) FROM interventions), 0)),"
+       " max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'runs'), 0),"
+       " coalesce((SELECT max(number) FROM runs), 0))"},
       {&detections_,
        "SELECT d.id, d.run, d.entry, e.arrived_ms, d.rule || ' ' || d.severity, coalesce(d.agent, ''), d.hold IS NOT "
        "NULL"
@@ -68,9 +78,9 @@ failure callback_reader::prepare() {
       {&intervention_,
        "SELECT r.run, i.json, '', '', e.arrived_ms, NULL FROM interventions AS i JOIN entries AS e ON e.id = i.entry"
        " JOIN runs AS r ON r.number = i.run WHERE r.deleting = 0 AND i.row = ?1"},
-      {&ended_,
-       "SELECT ended_ms, number FROM runs WHERE ended IS NOT NULL AND deleting = 0 AND (ended_ms, number) > (?1, ?2)"
-       " ORDER BY ended_ms, number LIMIT ?3"},
+      {&runs_after_, run_state_sql + "number > ?1 ORDER BY number LIMIT ?2"},
+      {&state_, run_state_sql + "number = ?1"},
+      {&open_, "SELECT number FROM runs WHERE ended IS NULL"},  // the index runs_open has all of it
       {&ended_run_, ended_run_sql},
       {&labels_,
        "SELECT l.key, l.value FROM json_each((SELECT CASE WHEN json_valid(frame) THEN frame END FROM entries"
@@ -97,7 +107,7 @@ boost::system::result<callback_position> callback_reader::highest_ever() {
   const statement_reset guard(highest_);
   failure failed;
   callback_position at;
-  if (highest_.step(failed)) at = {highest_.integer(0), highest_.integer(1)};
+  if (highest_.step(failed)) at = {highest_.integer(0), highest_.integer(1), highest_.integer(2)};
   if (failed) return make_error_code(failed.error());
   return at;
 }
@@ -140,7 +150,7 @@ boost::system::result<callback_piece> callback_reader::after(const callback_posi
   if (more_made) cut(found, last_made, true);
   callback_piece piece;
   piece.upto = {found.empty() ? from.detection : found.back().row, made.empty() ? from.intervention : made.back().row,
-                from.run_end_ms};
+                from.run};
   piece.more = more_found || more_made;
   piece.rows.reserve(found.size() + made.size());
   std::merge(std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()),
@@ -149,13 +159,19 @@ boost::system::result<callback_piece> callback_reader::after(const callback_posi
   return piece;
 }
 
-boost::system::result<std::vector<ended_run>> callback_reader::ended_after(const ended_run& from) {
-  ended_.bind(1, from.ended_ms);
-  ended_.bind(2, from.number);
-  ended_.bind(3, static_cast<std::uint64_t>(max_rows));
-  return read_rows(ended_, [](const statement& row) {
-    return ended_run{row.integer(0), static_cast<std::uint64_t>(row.integer(1))};
-  });
+boost::system::result<std::vector<run_state>> callback_reader::runs_after(std::uint64_t number) {
+  runs_after_.bind(1, number);
+  runs_after_.bind(2, static_cast<std::uint64_t>(max_rows));
+  return read_rows(runs_after_, run_state_from);
+}
+
+boost::system::result<std::optional<run_state>> callback_reader::state_of(std::uint64_t number) {
+  state_.bind(1, number);
+  return read_row(state_, run_state_from);
+}
+
+boost::system::result<std::vector<std::uint64_t>> callback_reader::open_runs() {
+  return read_rows(open_, [](const statement& row) { return static_cast<std::uint64_t>(row.integer(0)); });
 }
 
 boost::system::result<std::optional<callback_text>> callback_reader::text_of(callback_kind kind, std::int64_t row) {

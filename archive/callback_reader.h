@@ -38,8 +38,8 @@ struct callback_row {
 // A position in both tables: the last rows that were handled.
 struct callback_position {
   std::int64_t detection = 0, intervention = 0;
-  // Unix: when the last run ended. The archive may write the end of a run of another engine thread later.
-  std::int64_t run_end_ms = 0;
+  // The highest runs.number that [otlp_export] has looked at (daemon/webhook/ended_runs.h); -1: none yet.
+  std::int64_t run = -1;
   bool operator==(const callback_position&) const = default;
 };
 
@@ -47,6 +47,11 @@ struct ended_run {
   std::int64_t ended_ms = 0;  // Unix
   std::uint64_t number = 0;
   auto operator<=>(const ended_run&) const = default;
+};
+
+struct run_state {
+  std::uint64_t number = 0;
+  std::optional<std::int64_t> ended_ms;  // Unix; nullopt: it is open
 };
 
 struct callback_piece {
@@ -71,8 +76,12 @@ class callback_reader {
   // The highest row numbers ever given out, also to deleted runs.
   boost::system::result<callback_position> highest_ever();
   boost::system::result<callback_piece> after(const callback_position& from);
-  // The next runs that ended after `from`, in order; at most `max_rows`.
-  boost::system::result<std::vector<ended_run>> ended_after(const ended_run& from);
+  // The runs with higher numbers, in order; at most `max_rows`.
+  boost::system::result<std::vector<run_state>> runs_after(std::uint64_t number);
+  // nullopt: the archive does not have the run, or no longer.
+  boost::system::result<std::optional<run_state>> state_of(std::uint64_t number);
+  // The numbers of all open runs.
+  boost::system::result<std::vector<std::uint64_t>> open_runs();
   // nullopt: the run was deleted.
   boost::system::result<std::optional<callback_text>> text_of(callback_kind kind, std::int64_t row);
   // From the run's hello.
@@ -86,7 +95,8 @@ class callback_reader {
   failure read(statement& from, callback_kind kind, std::int64_t after, std::vector<callback_row>& out, bool& full);
 
   connection db_;
-  statement end_, highest_, detections_, interventions_, ended_, detection_, intervention_, ended_run_, labels_, run_;
+  statement end_, highest_, detections_, interventions_, runs_after_, state_, open_, detection_, intervention_,
+      ended_run_, labels_, run_;
   boost::unordered_flat_map<std::uint64_t, labels> remembered_;
 };
 

@@ -15,10 +15,19 @@ namespace digd::daemon {
 namespace {
 
 constexpr std::chrono::seconds error_pause{1};  // after an error of the archive or webhooks.db
+constexpr std::int64_t max_error_pause_ms = 60'000;
+constexpr std::chrono::seconds end_check_pause{1};
+constexpr std::int64_t max_known_age_ms = 10LL * 365 * 24 * 3'600'000;
 
 std::uint64_t rows_between(const archive::callback_position& from, const archive::callback_position& to) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, to.detection - from.detection) +
                                     std::max<std::int64_t>(0, to.intervention - from.intervention));
+}
+
+// The wall clock may be set while a callback waits: its age when digd queues it counts, and from then the steady clock.
+std::chrono::steady_clock::time_point new_at(std::int64_t since_ms) {
+  const std::int64_t age_ms = std::clamp<std::int64_t>(unix_ms() - since_ms, 0, max_known_age_ms);
+  return std::chrono::steady_clock::now() - std::chrono::milliseconds(age_ms);
 }
 
 }  // namespace
@@ -40,20 +49,33 @@ webhook::webhook(boost::asio::io_context& context, archive::callback_reader& rea
 archive::failure webhook::load() {
   std::vector<stored_callback> callbacks;
   archive::failure failed = store_.waiting(name(), callbacks);
-  if (!failed) enqueue(std::move(callbacks));
-  if (!failed && exports_spans()) {
-    std::vector<archive::ended_run> known;
-    const bool good = find_ended_runs(known);
-    for (const archive::ended_run& run : known) {
-      if (good && run.ended_ms <= position_.run_end_ms) recent_ends_.insert(run);
-    }
-  }
+  if (failed) return failed;
+  add_to_queues(std::move(callbacks));
   count_dead();
-  return failed;
+  return exports_spans() ? load_ended_runs() : failed;
+}
+
+archive::failure webhook::load_ended_runs() {
+  std::vector<std::uint64_t> awaited;
+  archive::failure failed = store_.awaited_runs(name(), awaited);
+  if (failed) return failed;
+  const auto found = position_.run < 0
+                         ? ended_runs::begin(reads_)
+                         : ended_runs::restore(reads_, static_cast<std::uint64_t>(position_.run), awaited);
+  if (!found) return archive::failure::other("the archive cannot be read: " + found.error().message());
+  ends_.take(*found);
+  position_.run = static_cast<std::int64_t>(found->upto);
+  return store_.move(name(), position_, found->runs);
 }
 
 void webhook::change(std::shared_ptr<const target> target) {
+  const bool is_other = target->settings != target_->settings || target->secret != target_->secret;
   target_ = std::move(target);
+  for (const auto& [run, queue] : queues_) {
+    if (!is_other || queue->attempt) continue;
+    due_.erase({queue->due, run});
+    schedule(run, *queue, clock::now());
+  }
   send();
 }
 
@@ -61,25 +83,35 @@ void webhook::change(std::shared_ptr<const target> target) {
 
 bool webhook::read_archive(const archive::callback_position& end) {
   counts_->unread = rows_between(position_, end);
-  if (stopping_ || waiting_ >= max_waiting || counts_->unread == 0) return false;
+  if (stopping_ || counts_->unread == 0 || !has_room()) return false;
+  delete_stored();
   auto piece = reads_.after(position_);
   if (!piece) {
-    log_if_failed(archive::failure::other("the archive cannot be read: " + piece.error().message()));
+    log_unreadable(piece.error());
     return false;
   }
   std::vector<stored_callback> callbacks;
+  std::optional<alert_limits> changed;  // taken over once the callbacks are stored: until then, the rows are read again
+  std::uint64_t left_out = 0;
   for (const archive::callback_row& row : piece->rows) {
-    bool unreadable = false;
+    boost::system::error_code ec;
     std::uint64_t joined = 0;
-    if (matches(row, unreadable) && !joins_group(row, joined)) {
-      callbacks.push_back({.run_number = row.run_number,
-                           .kind = row.kind,
-                           .row = row.row,
-                           .rule = first_rule(row.symptoms),
-                           .since_ms = row.archived_ms,
-                           .joined = joined});
+    const bool is_wanted = matches(row, ec);
+    if (ec) {
+      log_unreadable(ec);
+      return false;
     }
-    if (unreadable) return false;
+    if (!is_wanted) continue;
+    if (joins_group(row, changed, joined)) {
+      ++left_out;
+      continue;
+    }
+    callbacks.push_back({.run_number = row.run_number,
+                         .kind = row.kind,
+                         .row = row.row,
+                         .rule = first_rule(row.symptoms),
+                         .since_ms = row.archived_ms,
+                         .joined = joined});
   }
   // Store the callbacks before any is sent: after a restart, stored ones are not read from the archive again.
   if (piece->upto != position_) {
@@ -89,88 +121,85 @@ bool webhook::read_archive(const archive::callback_position& end) {
     }
   }
   position_ = piece->upto;
+  if (changed) alerts_ = std::move(*changed);
+  counts_->joined += left_out;
   counts_->unread = rows_between(position_, end);
   enqueue(std::move(callbacks));
-  return piece->more && waiting_ < max_waiting;
-}
-
-// Reads all ends since the position, less the overlap.
-bool webhook::find_ended_runs(std::vector<archive::ended_run>& found) {
-  archive::ended_run from{.ended_ms = position_.run_end_ms - end_overlap_ms, .number = 0};
-  for (;;) {
-    auto piece = reads_.ended_after(from);
-    if (!piece) {
-      log_if_failed(archive::failure::other("the archive cannot be read: " + piece.error().message()));
-      return false;
-    }
-    if (piece->empty()) return true;
-    from = piece->back();
-    found.insert(found.end(), piece->begin(), piece->end());
-    if (found.size() >= max_waiting + recent_ends_.size()) return true;
-  }
+  return piece->more && has_room();
 }
 
 bool webhook::read_ended_runs() {
-  if (!exports_spans() || stopping_ || waiting_ >= max_waiting) return false;
+  if (!exports_spans() || stopping_) return false;
   if (clock::now() < next_end_check_) return true;
-  next_end_check_ = clock::now() + std::chrono::seconds(1);
-  std::vector<archive::ended_run> found;
-  if (!find_ended_runs(found)) return true;
+  next_end_check_ = clock::now() + end_check_pause;
+  if (!has_room()) return true;
+  const auto found = ends_.find(reads_, max_waiting - waiting_);
+  if (!found) {
+    log_unreadable(found.error());
+    return true;
+  }
+  if (found->is_empty(ends_.upto())) return found->more;
   std::vector<stored_callback> callbacks;
-  archive::callback_position upto = position_;
-  std::vector<archive::ended_run> fresh;
-  for (const archive::ended_run& run : found) {
-    if (recent_ends_.contains(run)) continue;
-    if (waiting_ + callbacks.size() >= max_waiting) break;
-    fresh.push_back(run);
-    upto.run_end_ms = std::max(upto.run_end_ms, std::min(run.ended_ms, unix_ms()));
+  for (const archive::ended_run& run : found->ended) {
     callbacks.push_back({.run_number = run.number,
                          .kind = archive::callback_kind::run,
                          .row = static_cast<std::int64_t>(run.number),
                          .rule = {},
                          .since_ms = run.ended_ms});
   }
-  if (callbacks.empty()) return false;
-  if (archive::failure failed = store_.add_callbacks(name(), upto, callbacks)) {
+  archive::callback_position upto = position_;
+  upto.run = static_cast<std::int64_t>(found->upto);
+  if (archive::failure failed = store_.add_callbacks(name(), upto, callbacks, found->runs)) {
     log_if_failed(failed);
     return true;
   }
   position_ = upto;
-  recent_ends_.insert(fresh.begin(), fresh.end());
-  const archive::ended_run oldest{.ended_ms = position_.run_end_ms - end_overlap_ms, .number = 0};
-  recent_ends_.erase(recent_ends_.begin(), recent_ends_.lower_bound(oldest));
+  ends_.take(*found);
   enqueue(std::move(callbacks));
-  return false;
+  return found->more;
 }
 
-bool webhook::matches(const archive::callback_row& row, bool& unreadable) {
+bool webhook::matches(const archive::callback_row& row, boost::system::error_code& ec) {
   const callback_filter& filter = target_->filter;
   if (!filter.matches(row)) return false;
-  const auto give_up = [&](const boost::system::error_code& ec) {
-    unreadable = true;
-    log_if_failed(archive::failure::other("the archive cannot be read: " + ec.message()));
-    return false;
-  };
   if (filter.needs_run()) {
     const auto run = reads_.run_of(row.run_number);
-    if (!run) return give_up(run.error());
-    if (!*run || !filter.matches_run(**run)) return false;  // none: it was just deleted
+    if (!run) ec = run.error();
+    if (!run || !*run || !filter.matches_run(**run)) return false;  // none: it was just deleted
   }
   if (!filter.needs_labels()) return true;
   const auto labels = reads_.labels_of(row.run_number);
-  return labels ? filter.matches_labels(*labels) : give_up(labels.error());
+  if (!labels) ec = labels.error();
+  return labels && filter.matches_labels(*labels);
+}
+
+// After it was full, there is room again once half of the callbacks are done.
+bool webhook::has_room() {
+  if (waiting_ >= max_waiting && !is_full_) {
+    is_full_ = true;
+    spdlog::warn("webhook_full name={} waiting={}: digd reads on in the archive when half of them are done",
+                 digd::quoted(name()), waiting_);
+  }
+  return !is_full_;
+}
+
+void webhook::count_waiting() {
+  counts_->waiting = waiting_;
+  if (!is_full_ || waiting_ > max_waiting / 2) return;
+  is_full_ = false;
+  wants_more_();
 }
 
 bool webhook::is_for_people() const {
   return target_->settings.format == "slack" || target_->settings.format == "pagerduty";
 }
 
-bool webhook::joins_group(const archive::callback_row& row, std::uint64_t& joined) {
+bool webhook::joins_group(const archive::callback_row& row, std::optional<alert_limits>& changed,
+                          std::uint64_t& joined) const {
   if (!is_for_people() || row.has_hold) return false;
   const std::string group = std::string(to_string(row.kind)) + ' ' + first_rule(row.symptoms) + ' ' + row.agent;
-  const bool joins = alerts_.joins(group, row.archived_ms, target_->settings.group_ms, joined);
-  if (joins) ++counts_->joined;
-  return joins;
+  if (!changed) changed = alerts_;
+  return changed->joins(group, row.archived_ms, target_->settings.group_ms, joined);
 }
 
 // Whether no post may begin yet; then a timer continues. Each post that has to wait is counted once.
@@ -179,17 +208,21 @@ bool webhook::waits_for_rate() {
   const clock::time_point next = is_for_people() ? alerts_.next_post(now, target_->settings.rate) : now;
   if (next <= now) return waits_for_rate_ = false;
   if (!std::exchange(waits_for_rate_, true)) ++counts_->rate_waits;
-  timer_.expires_at(next);
-  timer_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
-    const auto self = me.lock();
-    if (!ec && self) self->send();
-  });
+  send_at(next);
   return true;
 }
 
-void webhook::enqueue(std::vector<stored_callback>&& callbacks) {
+// Writes to webhooks.db may take seconds to fail. Pauses between them leave the thread time for other work.
+bool webhook::waits_after_error() {
+  if (pause_until_ <= clock::now()) return false;
+  send_at(pause_until_);
+  return true;
+}
+
+void webhook::add_to_queues(std::vector<stored_callback>&& callbacks) {
   for (stored_callback& callback : callbacks) {
     const std::uint64_t run = callback.run_number;
+    callback.new_at = new_at(callback.since_ms);
     auto& queue = queues_[run];
     const bool is_new = queue == nullptr;
     if (is_new) queue = std::make_unique<run_queue>();
@@ -198,7 +231,12 @@ void webhook::enqueue(std::vector<stored_callback>&& callbacks) {
     if (is_new) schedule(run, *queue, clock::now());
   }
   counts_->waiting = waiting_;
-  if (!callbacks.empty()) send();
+}
+
+void webhook::enqueue(std::vector<stored_callback>&& callbacks) {
+  if (callbacks.empty()) return;
+  add_to_queues(std::move(callbacks));
+  send();
 }
 
 // ---- posting
@@ -211,7 +249,7 @@ void webhook::schedule(std::uint64_t run_number, run_queue& queue, clock::time_p
 void webhook::send() {
   const auto concurrency = static_cast<std::size_t>(target_->settings.concurrency);
   while (!stopping_ && in_progress_ < concurrency && !due_.empty() && due_.begin()->first <= clock::now()) {
-    if (waits_for_rate()) {
+    if (waits_after_error() || waits_for_rate()) {
       counts_->under_way = in_progress_;
       return;
     }
@@ -220,11 +258,11 @@ void webhook::send() {
     begin(run);
   }
   counts_->under_way = in_progress_;
-  if (!stopping_ && in_progress_ < concurrency && !due_.empty()) wait_for_next();
+  if (!stopping_ && in_progress_ < concurrency && !due_.empty()) send_at(due_.begin()->first);
 }
 
-void webhook::wait_for_next() {
-  timer_.expires_at(due_.begin()->first);
+void webhook::send_at(clock::time_point time) {
+  timer_.expires_at(time);
   timer_.async_wait([me = weak_from_this()](boost::system::error_code ec) {
     const auto self = me.lock();
     if (!ec && self) self->send();
@@ -234,33 +272,43 @@ void webhook::wait_for_next() {
 void webhook::begin(std::uint64_t run_number) {
   run_queue& queue = *queues_.at(run_number);
   const stored_callback& head = queue.waiting.front();
-  if (unix_ms() - head.since_ms > target_->settings.max_age_ms) {
+  if (!queue.final_problem.empty()) return make_dead_letter(run_number, queue, std::exchange(queue.final_problem, {}));
+  if (clock::now() - head.new_at > std::chrono::milliseconds(target_->settings.max_age_ms)) {
     return make_dead_letter(run_number, queue,
                             "older than max_age_ms" + (last_failure_.empty() ? "" : "; " + last_failure_));
   }
-  auto result = reads_.text_of(head.kind, head.row);
-  if (!result) {
-    log_if_failed(archive::failure::other("the archive cannot be read: " + result.error().message()));
-    return schedule(run_number, queue, clock::now() + error_pause);
-  }
-  if (!*result) {  // the run was deleted
-    log_if_failed(store_.remove_callback(head.id));
+  auto text = reads_.text_of(head.kind, head.row);
+  if (!text) return read_again_later(run_number, queue, text.error());
+  if (!*text) {  // the run was deleted
+    delete_stored(head.id);
     return remove_first(run_number, queue);
   }
-  post(run_number, queue, std::move(**result));
+  archive::callback_reader::labels labels;  // name the trace of a span
+  if (exports_spans()) {
+    auto read = reads_.labels_of(run_number);
+    if (!read) return read_again_later(run_number, queue, read.error());
+    labels = std::move(*read);
+  }
+  queue.failed_reads = 0;
+  post(run_number, queue, std::move(**text), labels);
 }
 
-std::string webhook::body_of(const stored_callback& about, const archive::callback_text& callback) {
+void webhook::read_again_later(std::uint64_t run_number, run_queue& queue, const boost::system::error_code& ec) {
+  log_unreadable(ec);
+  const std::int64_t first_ms = std::chrono::milliseconds(error_pause).count();
+  const std::int64_t pause = backoff_ms(++queue.failed_reads, first_ms, max_error_pause_ms, random_.uniform());
+  schedule(run_number, queue, clock::now() + std::chrono::milliseconds(pause));
+}
+
+std::string webhook::body_of(const stored_callback& about, const archive::callback_text& callback,
+                             const archive::callback_reader::labels& labels) const {
   const webhook_settings& settings = target_->settings;
   const std::string id = callback_id(store_.prefix(), about.kind, about.row);
   if (settings.format == "slack") return slack_body(about.kind, callback, settings.dashboard);
   if (settings.format == "pagerduty")
     return pagerduty_body(id, about.kind, callback, target_->secret, settings.dashboard);
   if (!exports_spans()) return generic_body(id, about.kind, callback);
-  const auto labels = reads_.labels_of(about.run_number);
-  if (!labels) log_if_failed(archive::failure::other("the archive cannot be read: " + labels.error().message()));
-  const otlp_context context = otlp_context_of(store_.prefix(), about.run_number, callback.run,
-                                               labels ? *labels : archive::callback_reader::labels{});
+  const otlp_context context = otlp_context_of(store_.prefix(), about.run_number, callback.run, labels);
   return otlp_body(context, id, about.kind, callback, settings.dashboard);
 }
 
@@ -278,12 +326,13 @@ std::string webhook::link_of(const stored_callback& about, const archive::callba
                                 .expires_ms = about.since_ms + hold_links::valid_ms});
 }
 
-void webhook::post(std::uint64_t run_number, run_queue& queue, archive::callback_text&& callback) {
+void webhook::post(std::uint64_t run_number, run_queue& queue, archive::callback_text&& callback,
+                   const archive::callback_reader::labels& labels) {
   const stored_callback& head = queue.waiting.front();
   callback.link = link_of(head, callback);
   callback.joined = head.joined;
   if (is_for_people()) alerts_.count_post(clock::now(), target_->settings.rate);
-  std::string body = body_of(head, callback);
+  std::string body = body_of(head, callback, labels);
   if (head.attempts > 0) ++counts_->retried;
   ++in_progress_;
   queue.attempt =
@@ -316,7 +365,7 @@ void webhook::delivered(std::uint64_t run_number, run_queue& queue) {
   std::uint64_t suppressed = 0;
   const bool is_recovery = !std::exchange(last_failure_, {}).empty();
   if (is_recovery && recovery_log_.allows(suppressed)) spdlog::info("webhook_recovered name={}", digd::quoted(name()));
-  log_if_failed(store_.remove_callback(queue.waiting.front().id));
+  delete_stored(queue.waiting.front().id);
   remove_first(run_number, queue);
 }
 
@@ -346,34 +395,51 @@ bool webhook::is_final(const post_result& result) const {
 void webhook::make_dead_letter(std::uint64_t run_number, run_queue& queue, const std::string& problem) {
   const stored_callback& head = queue.waiting.front();
   std::int64_t dropped = 0;
+  const archive::failure fault =
+      store_.make_dead(name(), head, unix_ms(), problem, target_->settings.dead_letters, dropped);
+  log_if_failed(fault);
+  if (fault) {
+    queue.final_problem = problem;
+    pause_until_ = clock::now() + error_pause;
+    return schedule(run_number, queue, pause_until_);
+  }
   ++counts_->died;
+  counts_->dead_dropped += static_cast<std::uint64_t>(dropped);
+  counts_->dead += static_cast<std::uint64_t>(1 - dropped);
   std::uint64_t suppressed = 0;
   if (failure_log_.allows(suppressed)) {
     spdlog::error("webhook_dead name={} id={} attempts={} reason={} suppressed={}", digd::quoted(name()),
                   callback_id(store_.prefix(), head.kind, head.row), head.attempts, digd::quoted(problem), suppressed);
-  }
-  const archive::failure fault =
-      store_.make_dead(name(), head, unix_ms(), problem, target_->settings.dead_letters, dropped);
-  log_if_failed(fault);
-  if (!fault) {
-    counts_->dead_dropped += static_cast<std::uint64_t>(dropped);
-    counts_->dead += static_cast<std::uint64_t>(1 - dropped);
   }
   remove_first(run_number, queue);
 }
 
 void webhook::remove_first(std::uint64_t run_number, run_queue& queue) {
   queue.waiting.pop_front();
-  counts_->waiting = --waiting_;
+  --waiting_;
   if (queue.waiting.empty()) {
     queues_.erase(run_number);
   } else {
     schedule(run_number, queue, clock::now());
   }
-  if (counts_->unread > 0 && waiting_ == max_waiting / 2) wants_more_();
+  count_waiting();
+}
+
+// Callbacks that webhooks.db cannot delete now are deleted with a later one.
+void webhook::delete_stored(std::int64_t id) {
+  undeleted_.push_back(id);
+  delete_stored();
+}
+
+void webhook::delete_stored() {
+  while (!undeleted_.empty()) {
+    if (const archive::failure failed = store_.remove_callback(undeleted_.back())) return log_if_failed(failed);
+    undeleted_.pop_back();
+  }
 }
 
 void webhook::remove_run(std::uint64_t run_number) {
+  ends_.forget(run_number);
   const auto found = queues_.find(run_number);
   if (found != queues_.end()) {
     run_queue& queue = *found->second;
@@ -384,8 +450,8 @@ void webhook::remove_run(std::uint64_t run_number) {
       due_.erase({queue.due, run_number});
     }
     waiting_ -= queue.waiting.size();
-    counts_->waiting = waiting_;
     queues_.erase(found);
+    count_waiting();
   }
   count_dead();
   send();
@@ -446,6 +512,10 @@ void webhook::log_if_failed(const archive::failure& failed) {
                 digd::quoted(failed.words), suppressed);
 }
 
+void webhook::log_unreadable(const boost::system::error_code& ec) {
+  log_if_failed(archive::failure::other("the archive cannot be read: " + ec.message()));
+}
+
 void webhook::count_dead() {
   std::int64_t count = 0;
   const archive::failure failed = store_.dead_count(name(), count);
@@ -456,7 +526,8 @@ void webhook::count_dead() {
 // ---- stopping
 
 void webhook::stop() {
-  stopping_ = true;
+  if (std::exchange(stopping_, true)) return;
+  delete_stored();
   timer_.cancel();
 }
 

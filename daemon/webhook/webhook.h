@@ -5,17 +5,20 @@
 // It posts the first callback of a run's queue; the next one waits until the first is delivered or dead. It serves runs
 // in the order in which they became due, so that no run holds up another.
 // Thread: the webhooks'. Lifetime: held by the server and by its pending operations. Bounds: `max_waiting` callbacks in
-// memory and in webhooks.db, beyond which it stops reading the archive; `concurrency` posts in progress. Failure: it
-// logs what it cannot write to webhooks.db and continues; after a restart such a callback is sent twice.
+// memory and in webhooks.db, at which it reads no more of the archive until half of them are done; `concurrency` posts
+// in progress. Failure: it logs what it cannot read or write, and tries again. A delivered callback that it cannot
+// delete from webhooks.db is sent twice if digd is killed meanwhile.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <boost/system/error_code.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -27,6 +30,7 @@
 #include "base/random.h"
 #include "daemon/metrics/webhook_counts.h"
 #include "daemon/webhook/alert_limits.h"
+#include "daemon/webhook/ended_runs.h"
 #include "daemon/webhook/hold_links.h"
 #include "daemon/webhook/post_attempt.h"
 #include "daemon/webhook/target.h"
@@ -50,8 +54,6 @@ struct webhook_status {
 class webhook final : public std::enable_shared_from_this<webhook> {
  public:
   static constexpr std::size_t max_waiting = 10'000;
-  // Engine threads stamp the end of a run before it is written, so ends may appear in another order.
-  static constexpr std::int64_t end_overlap_ms = 60'000;
 
   webhook(boost::asio::io_context& context, archive::callback_reader& reads, webhook_store& store,
           const hold_links& links, std::shared_ptr<const target> target, archive::callback_position position,
@@ -61,9 +63,12 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   webhook& operator=(const webhook&) = delete;
 
   const std::string& name() const { return target_->settings.name; }
+  bool exports_spans() const { return target_->settings.format == "otlp"; }
   std::shared_ptr<const webhook_counts> counted() const { return counts_; }
 
-  archive::failure load();  // reads the callbacks that waited when the daemon stopped
+  // Reads the callbacks that waited when the daemon stopped, and posts none yet. Call it in a transaction of the store.
+  archive::failure load();
+  // A changed receiver gets the waiting callbacks at once.
   void change(std::shared_ptr<const target> target);
 
   // Reads the next piece of the archive, whose last rows are at `end`. Returns whether there is more, and room for it.
@@ -87,30 +92,41 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   struct run_queue {
     std::deque<stored_callback> waiting;
     clock::time_point due{};                // valid while it is in `due_`
+    std::int64_t failed_reads = 0;          // of the first callback's text, in a row
+    std::string final_problem;              // the first callback is dead, and webhooks.db does not know it yet
     std::shared_ptr<post_attempt> attempt;  // posts the first callback
   };
 
+  void add_to_queues(std::vector<stored_callback>&& callbacks);
   void enqueue(std::vector<stored_callback>&& callbacks);
   void begin(std::uint64_t run_number);
-  void post(std::uint64_t run_number, run_queue& queue, archive::callback_text&& callback);
+  void read_again_later(std::uint64_t run_number, run_queue& queue, const boost::system::error_code& ec);
+  void post(std::uint64_t run_number, run_queue& queue, archive::callback_text&& callback,
+            const archive::callback_reader::labels& labels);
   void finished(std::uint64_t run_number, std::int64_t id, const post_result& result);
   void delivered(std::uint64_t run_number, run_queue& queue);
   void failed(std::uint64_t run_number, run_queue& queue, const post_result& result);
   void make_dead_letter(std::uint64_t run_number, run_queue& queue, const std::string& problem);
   void remove_first(std::uint64_t run_number, run_queue& queue);
+  void delete_stored(std::int64_t id);
+  void delete_stored();
+  bool has_room();
+  void count_waiting();
   void schedule(std::uint64_t run_number, run_queue& queue, clock::time_point due);
-  void wait_for_next();
+  void send_at(clock::time_point time);
   void log_failure(const stored_callback& callback, const std::string& problem);
   void log_if_failed(const archive::failure& failed);
+  void log_unreadable(const boost::system::error_code& ec);
   void count_dead();
-  bool matches(const archive::callback_row& row, bool& unreadable);
-  bool exports_spans() const { return target_->settings.format == "otlp"; }
-  bool find_ended_runs(std::vector<archive::ended_run>& found);
-  std::string body_of(const stored_callback& about, const archive::callback_text& callback);
+  bool matches(const archive::callback_row& row, boost::system::error_code& ec);
+  archive::failure load_ended_runs();
+  std::string body_of(const stored_callback& about, const archive::callback_text& callback,
+                      const archive::callback_reader::labels& labels) const;
   bool is_final(const post_result& result) const;
   bool is_for_people() const;
-  bool joins_group(const archive::callback_row& row, std::uint64_t& joined);
+  bool joins_group(const archive::callback_row& row, std::optional<alert_limits>& changed, std::uint64_t& joined) const;
   bool waits_for_rate();
+  bool waits_after_error();
   std::string link_of(const stored_callback& about, const archive::callback_text& callback) const;
 
   boost::asio::io_context& context_;
@@ -119,7 +135,7 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   const hold_links& links_;
   std::shared_ptr<const target> target_;
   archive::callback_position position_;
-  std::set<archive::ended_run> recent_ends_;  // already queued; of the last `end_overlap_ms`
+  ended_runs ends_;
   clock::time_point next_end_check_{};
   alert_limits alerts_;
   const std::shared_ptr<host_lookup> lookup_;
@@ -127,7 +143,10 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   boost::unordered_flat_map<std::uint64_t, std::unique_ptr<run_queue>> queues_;  // by run; none is empty
   std::set<std::pair<clock::time_point, std::uint64_t>> due_;                    // queues without a post in progress
   std::size_t waiting_ = 0, in_progress_ = 0;
-  bool waits_for_rate_ = false;  // the next post
+  bool is_full_ = false;                 // from `max_waiting` callbacks until half of them are done
+  bool waits_for_rate_ = false;          // the next post
+  clock::time_point pause_until_{};      // after a failed write
+  std::vector<std::int64_t> undeleted_;  // delivered callbacks that webhooks.db still has
   net::steady_timer timer_;
   enum class random_purpose : std::uint8_t { jitter };
   random_stream random_{random_seed(), random_purpose::jitter, 0};

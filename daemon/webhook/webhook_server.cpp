@@ -20,7 +20,7 @@ namespace asio = boost::asio;
 constexpr std::chrono::seconds retry_pause{1};
 
 bool is_beyond(const archive::callback_position& at, const archive::callback_position& highest) {
-  return at.detection > highest.detection || at.intervention > highest.intervention;
+  return at.detection > highest.detection || at.intervention > highest.intervention || at.run > highest.run;
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ std::string webhook_server::start(const std::vector<webhook_settings>& settings)
   std::string wrong = make_targets(settings, configured);
   std::error_code ignored;
   // Without webhooks, an existing file is opened too, to remove the former webhooks from it.
-  if (wrong.empty() && (!configured.empty() || std::filesystem::exists(store_path_, ignored))) wrong = open();
-  if (wrong.empty() && store_.is_open()) wrong = apply(configured);
+  if (wrong.empty() && (!configured.empty() || std::filesystem::exists(store_path_, ignored)))
+    wrong = open_and_apply(configured);
   if (!wrong.empty()) return wrong;
   stopped_ = false;
   thread_ = std::thread([this] {
@@ -57,10 +57,7 @@ std::string webhook_server::change(const std::vector<webhook_settings>& settings
   if (stopped_) return {};
   std::promise<std::string> answer;
   asio::post(context_, [&] {
-    std::string wrong;
-    if (!store_.is_open() && !configured.empty()) wrong = open();
-    if (wrong.empty() && store_.is_open()) wrong = apply(configured);
-    answer.set_value(wrong);
+    answer.set_value(store_.is_open() || !configured.empty() ? open_and_apply(configured) : std::string());
     pump_soon();
   });
   return answer.get_future().get();
@@ -76,6 +73,20 @@ std::string webhook_server::make_targets(const std::vector<webhook_settings>& se
   return {};
 }
 
+std::string webhook_server::open_and_apply(const targets& targets) {
+  const bool was_open = store_.is_open();
+  std::string wrong = was_open ? std::string() : open();
+  if (wrong.empty()) wrong = apply(targets);
+  if (!wrong.empty() && !was_open) close();
+  return wrong;
+}
+
+void webhook_server::close() {
+  store_.close();
+  reads_.reset();
+}
+
+// With a problem, `close` follows.
 std::string webhook_server::open() {
   std::string problem;
   auto opened = archive::callback_reader::open(archive_path_, &problem);
@@ -112,71 +123,84 @@ archive::failure webhook_server::remove_deleted_runs() {
   return failed;
 }
 
-// A new webhook begins at the end of the archive. Removes webhooks that are no longer configured, with their callbacks.
-std::string webhook_server::apply_to_store(const targets& targets,
-                                           std::vector<webhook_store::webhook_position>& known) {
-  auto end = reads_->highest_ever();
-  if (!end) return digd::quoted(archive_path_) + ": " + end.error().message();
-  end->run_end_ms = unix_ms();
-  archive::failure failed = store_.webhooks(known);
-  const auto is_known = [&](const std::string& name) {
-    return std::any_of(known.begin(), known.end(), [&](const auto& stored) { return stored.name == name; });
-  };
-  for (const webhook_store::webhook_position& stored : std::vector(known)) {
-    const bool stays = std::any_of(targets.begin(), targets.end(),
-                                   [&](const auto& target) { return target->settings.name == stored.name; });
-    if (failed || stays) continue;
-    failed = store_.remove_webhook(stored.name);
-    std::erase_if(known, [&](const auto& entry) { return entry.name == stored.name; });
-    if (!failed) spdlog::warn("webhook_removed name={}", digd::quoted(stored.name));
-  }
-  for (const auto& target : targets) {
-    if (failed || is_known(target->settings.name)) continue;
-    failed = store_.add_webhook(target->settings.name, *end);
-    known.push_back({target->settings.name, *end});
-  }
-  return failed.about(store_path_);
-}
-
 hold_links::state webhook_server::read_link(std::string_view link, hold_link& into) const {
   return links_.read(link, unix_ms(), into);
 }
 
+// Whatever can fail comes first, and changes nothing then, except that the file of the key may be new.
 std::string webhook_server::apply(const targets& targets) {
-  const auto has_links = [](const auto& target) { return target->settings.hold_links; };
-  if (std::any_of(targets.begin(), targets.end(), has_links)) {
-    if (std::string wrong = links_.open(key_path_); !wrong.empty()) return wrong;
-  }
-  std::vector<webhook_store::webhook_position> known;
-  if (std::string wrong = apply_to_store(targets, known); !wrong.empty()) return wrong;
-  std::vector<std::shared_ptr<webhook>> next;
-  for (const auto& target : targets) {
-    const auto running = std::find_if(webhooks_.begin(), webhooks_.end(),
-                                      [&](const auto& webhook) { return webhook->name() == target->settings.name; });
-    if (running != webhooks_.end()) {
-      (*running)->change(target);
-      next.push_back(*running);
-      continue;
-    }
-    const auto place = std::find_if(known.begin(), known.end(),
-                                    [&](const auto& stored) { return stored.name == target->settings.name; });
-    next.push_back(
-        std::make_shared<webhook>(context_, *reads_, store_, links_, target, place->position, [this] { pump_soon(); }));
-    if (archive::failure failed = next.back()->load()) return failed.about(store_path_);
-    spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(target->settings.name),
-                 digd::quoted(target->where.shown()), target->settings.format, !target->secret.empty());
-  }
-  for (const auto& webhook : webhooks_) {
-    if (std::find(next.begin(), next.end(), webhook) == next.end()) webhook->abort();
-  }
-  webhooks_ = std::move(next);
   std::set<std::string> with_links;
   for (const auto& target : targets) {
     if (target->settings.hold_links) with_links.insert(target->settings.name);
   }
+  if (!with_links.empty()) {
+    if (std::string wrong = links_.open(key_path_); !wrong.empty()) return wrong;
+  }
+  const auto end = reads_->highest_ever();
+  if (!end) return digd::quoted(archive_path_) + ": " + end.error().message();
+  std::vector<std::shared_ptr<webhook>> next;
+  std::vector<std::string> removed;
+  const archive::failure failed = store_.transaction([&] { return prepare(targets, *end, next, removed); });
+  if (failed) return failed.about(store_path_);
+
   links_.set_webhooks(std::move(with_links));
+  for (const std::string& name : removed) spdlog::warn("webhook_removed name={}", digd::quoted(name));
+  for (const auto& webhook : webhooks_) {
+    if (std::find(next.begin(), next.end(), webhook) == next.end()) webhook->abort();
+  }
+  const std::vector<std::shared_ptr<webhook>> before = std::exchange(webhooks_, std::move(next));
   publish();
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const target& target = *targets[i];
+    if (std::find(before.begin(), before.end(), webhooks_[i]) != before.end()) {
+      webhooks_[i]->change(targets[i]);
+      continue;
+    }
+    spdlog::info("webhook name={} to={} format={} signed={}", digd::quoted(target.settings.name),
+                 digd::quoted(target.where.shown()), target.settings.format, !target.secret.empty());
+    webhooks_[i]->send();
+  }
   return {};
+}
+
+// Null: there is none, or it turns from webhook to export of spans or back.
+std::shared_ptr<webhook> webhook_server::running(const target& target) const {
+  for (const auto& webhook : webhooks_) {
+    if (webhook->name() == target.settings.name && webhook->exports_spans() == (target.settings.format == "otlp"))
+      return webhook;
+  }
+  return nullptr;
+}
+
+// Makes `next`, a webhook for each target, and brings webhooks.db up to date. A new webhook begins at the end of the
+// archive. `removed` gets the webhooks that are no longer configured; their callbacks go with them.
+archive::failure webhook_server::prepare(const targets& targets, const archive::callback_position& end,
+                                         std::vector<std::shared_ptr<webhook>>& next,
+                                         std::vector<std::string>& removed) {
+  std::vector<webhook_store::webhook_position> known;
+  archive::failure failed = store_.webhooks(known);
+  for (const webhook_store::webhook_position& stored : known) {
+    const bool stays = std::any_of(targets.begin(), targets.end(),
+                                   [&](const auto& target) { return target->settings.name == stored.name; });
+    if (failed || stays) continue;
+    failed = store_.remove_webhook(stored.name);
+    removed.push_back(stored.name);
+  }
+  for (const auto& target : targets) {
+    if (failed) break;
+    next.push_back(running(*target));
+    if (next.back() != nullptr) continue;
+    const std::string& name = target->settings.name;
+    const auto place =
+        std::find_if(known.begin(), known.end(), [&](const auto& stored) { return stored.name == name; });
+    const archive::callback_position from =
+        place != known.end() ? place->position
+                             : archive::callback_position{.detection = end.detection, .intervention = end.intervention};
+    if (place == known.end()) failed = store_.add_webhook(name, from);
+    next.back() = std::make_shared<webhook>(context_, *reads_, store_, links_, target, from, [this] { pump_soon(); });
+    if (!failed) failed = next.back()->load();
+  }
+  return failed;
 }
 
 void webhook_server::publish() {
@@ -285,8 +309,7 @@ void webhook_server::stop() {
   context_.restart();
   context_.poll();
   webhooks_.clear();
-  store_.close();
-  reads_.reset();
+  close();
 }
 
 }  // namespace digd::daemon

@@ -61,9 +61,13 @@ class webhook_server {
   using targets = std::vector<std::shared_ptr<const target>>;
 
   std::string make_targets(const std::vector<webhook_settings>& settings, targets& configured) const;
+  std::string open_and_apply(const targets& targets);
   std::string open();
+  void close();
   std::string apply(const targets& targets);
-  std::string apply_to_store(const targets& targets, std::vector<webhook_store::webhook_position>& known);
+  std::shared_ptr<webhook> running(const target& target) const;
+  archive::failure prepare(const targets& targets, const archive::callback_position& end,
+                           std::vector<std::shared_ptr<webhook>>& next, std::vector<std::string>& removed);
   archive::failure remove_deleted_runs();
   void publish();
   void pump_soon();

@@ -20,7 +20,7 @@ CREATE TABLE webhooks (
   name         TEXT PRIMARY KEY,
   detection    INTEGER NOT NULL,  -- the last detections.id of the archive that the webhook has read
   intervention INTEGER NOT NULL,  -- the last interventions.row of the archive that the webhook has read
-  run_end_ms   INTEGER NOT NULL   -- Unix milliseconds: the latest end of a run that [otlp_export] has read
+  run          INTEGER NOT NULL   -- the highest runs.number that [otlp_export] has looked at; -1: none yet
 ) STRICT;
 CREATE TABLE callbacks (
   id       INTEGER PRIMARY KEY AUTOINCREMENT,  -- a run's callbacks are sent in this order
@@ -37,6 +37,13 @@ CREATE TABLE callbacks (
 CREATE INDEX callbacks_by_webhook ON callbacks (webhook, died_ms IS NULL, id);
 CREATE INDEX callbacks_by_run ON callbacks (run);
 )sql";
+constexpr const char* awaited_runs_schema = R"sql(
+CREATE TABLE awaited_runs (       -- runs up to webhooks.run whose end [otlp_export] has not found
+  run     INTEGER NOT NULL,       -- runs.number: an open run, or a number that the archive lacks
+  webhook TEXT NOT NULL REFERENCES webhooks (name) ON DELETE CASCADE,
+  PRIMARY KEY (run, webhook)
+) STRICT, WITHOUT ROWID;
+)sql";
 
 constexpr const char* callback_columns = "id, run, kind, row, rule, since_ms, attempts";
 
@@ -48,10 +55,17 @@ DROP INDEX callbacks_by_webhook;
 DROP INDEX callbacks_by_run;
 )sql";
 constexpr const char* copy_version_1 = R"sql(
-INSERT INTO webhooks SELECT name, detection, intervention, 0 FROM webhooks_1;
+INSERT INTO webhooks SELECT name, detection, intervention, -1 FROM webhooks_1;
 INSERT INTO callbacks SELECT * FROM callbacks_1;
 DROP TABLE callbacks_1;
 DROP TABLE webhooks_1;
+)sql";
+
+// From version 2, which knew the ends of runs by their times. [otlp_export] begins at the end of the archive.
+constexpr const char* from_version_2 = R"sql(
+ALTER TABLE webhooks DROP COLUMN run_end_ms;
+ALTER TABLE webhooks ADD COLUMN run INTEGER NOT NULL DEFAULT -1
+  /* the highest runs.number that [otlp_export] has looked at; -1: none yet */;
 )sql";
 
 std::string_view name_of(archive::callback_kind kind) { return digd::to_string(kind); }
@@ -90,9 +104,9 @@ failure webhook_store::open(const std::string& path) {
 }
 
 void webhook_store::close() {
-  for (statement* statement :
-       {&webhooks_, &add_, &move_, &remove_webhook_, &insert_, &waiting_, &set_attempts_, &remove_callback_,
-        &make_dead_, &trim_, &dead_letters_, &dead_count_, &runs_, &remove_run_}) {
+  for (statement* statement : {&webhooks_, &add_, &move_, &remove_webhook_, &insert_, &waiting_, &set_attempts_,
+                               &remove_callback_, &make_dead_, &trim_, &dead_letters_, &dead_count_, &runs_,
+                               &remove_run_, &await_, &settle_, &awaited_, &forget_}) {
     *statement = {};
   }
   db_.close();
@@ -105,20 +119,22 @@ failure webhook_store::migrate() {
   if (!failed) failed = db_.query("SELECT count(*) FROM sqlite_schema", objects);
   if (failed) return failed;
   if (id == application_id && version == schema_version) return {};
+  std::string sql;
   if (id == application_id && version == 1) {
-    return db_.transaction([&] {
-      return db_.execute(from_version_1 + std::string(webhook_schema) + copy_version_1 +
-                         "PRAGMA user_version = " + std::to_string(schema_version));
-    });
-  }
-  if (id == application_id) {
+    sql = from_version_1 + std::string(webhook_schema) + copy_version_1 + awaited_runs_schema;
+  } else if (id == application_id && version == 2) {
+    sql = from_version_2 + std::string(awaited_runs_schema);
+  } else if (id == application_id) {
     return failure::wrong_file("the file has schema version " + std::to_string(version) + ", this digd knows " +
                                std::to_string(schema_version));
+  } else if (objects > 0 || id != 0) {
+    return failure::wrong_file("the file is an SQLite database of another program");
+  } else {
+    sql = identity_table + std::string(webhook_schema) + awaited_runs_schema +
+          "INSERT INTO identity (prefix) VALUES ('" + random_hex(16) + "'); ";
   }
-  if (objects > 0 || id != 0) return failure::wrong_file("the file is an SQLite database of another program");
   return db_.transaction([&] {
-    return db_.execute(identity_table + std::string(webhook_schema) + "INSERT INTO identity (prefix) VALUES ('" +
-                       random_hex(16) + "'); PRAGMA application_id = " + std::to_string(application_id) +
+    return db_.execute(sql + "PRAGMA application_id = " + std::to_string(application_id) +
                        "; PRAGMA user_version = " + std::to_string(schema_version));
   });
 }
@@ -126,9 +142,9 @@ failure webhook_store::migrate() {
 failure webhook_store::prepare() {
   const std::string columns = callback_columns;
   const std::pair<statement*, std::string> statements[] = {
-      {&webhooks_, "SELECT name, detection, intervention, run_end_ms FROM webhooks ORDER BY name"},
-      {&add_, "INSERT INTO webhooks (name, detection, intervention, run_end_ms) VALUES (?1, ?2, ?3, ?4)"},
-      {&move_, "UPDATE webhooks SET detection = ?2, intervention = ?3, run_end_ms = ?4 WHERE name = ?1"},
+      {&webhooks_, "SELECT name, detection, intervention, run FROM webhooks ORDER BY name"},
+      {&add_, "INSERT INTO webhooks (name, detection, intervention, run) VALUES (?1, ?2, ?3, ?4)"},
+      {&move_, "UPDATE webhooks SET detection = ?2, intervention = ?3, run = ?4 WHERE name = ?1"},
       {&remove_webhook_, "DELETE FROM webhooks WHERE name = ?1"},  // its callbacks go by cascade
       {&insert_,
        "INSERT INTO callbacks (webhook, run, kind, row, rule, since_ms, attempts) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"},
@@ -145,6 +161,10 @@ failure webhook_store::prepare() {
       {&dead_count_, "SELECT count(*) FROM callbacks WHERE webhook = ?1 AND (died_ms IS NULL) = 0"},
       {&runs_, "SELECT DISTINCT run FROM callbacks"},
       {&remove_run_, "DELETE FROM callbacks WHERE run = ?1"},
+      {&await_, "INSERT OR IGNORE INTO awaited_runs (run, webhook) VALUES (?1, ?2)"},
+      {&settle_, "DELETE FROM awaited_runs WHERE run = ?1 AND webhook = ?2"},
+      {&awaited_, "SELECT run FROM awaited_runs WHERE webhook = ?1"},
+      {&forget_, "DELETE FROM awaited_runs WHERE run = ?1"},
   };
   failure failed;
   for (const auto& [prepared, sql] : statements) {
@@ -177,7 +197,7 @@ failure webhook_store::add_webhook(const std::string& name, const archive::callb
   add_.bind(1, std::string_view(name));
   add_.bind(2, at.detection);
   add_.bind(3, at.intervention);
-  add_.bind(4, at.run_end_ms);
+  add_.bind(4, at.run);
   return add_.run();
 }
 
@@ -187,19 +207,43 @@ failure webhook_store::remove_webhook(const std::string& name) {
 }
 
 failure webhook_store::add_callbacks(const std::string& name, const archive::callback_position& upto,
-                                     std::vector<stored_callback>& callbacks) {
+                                     std::vector<stored_callback>& callbacks, const run_changes& runs) {
   return db_.transaction([&] {
     failure failed;
     for (stored_callback& callback : callbacks) {
       if (!failed) failed = insert(name, callback);
     }
-    if (failed) return failed;
-    move_.bind(1, std::string_view(name));
-    move_.bind(2, upto.detection);
-    move_.bind(3, upto.intervention);
-    move_.bind(4, upto.run_end_ms);
-    return move_.run();
+    return failed ? failed : move(name, upto, runs);
   });
+}
+
+failure webhook_store::move(const std::string& name, const archive::callback_position& upto, const run_changes& runs) {
+  const auto change = [&](statement& each, const std::vector<std::uint64_t>& numbers) {
+    failure failed;
+    for (const std::uint64_t number : numbers) {
+      if (failed) break;
+      each.bind(1, number);
+      each.bind(2, std::string_view(name));
+      failed = each.run();
+    }
+    return failed;
+  };
+  failure failed = change(await_, runs.awaited);
+  if (!failed) failed = change(settle_, runs.settled);
+  if (failed) return failed;
+  move_.bind(1, std::string_view(name));
+  move_.bind(2, upto.detection);
+  move_.bind(3, upto.intervention);
+  move_.bind(4, upto.run);
+  return move_.run();
+}
+
+failure webhook_store::awaited_runs(const std::string& name, std::vector<std::uint64_t>& out) {
+  awaited_.bind(1, std::string_view(name));
+  failure failed;
+  while (awaited_.step(failed)) out.push_back(static_cast<std::uint64_t>(awaited_.integer(0)));
+  awaited_.reset();
+  return failed;
 }
 
 failure webhook_store::insert(const std::string& name, stored_callback& callback) {
@@ -306,8 +350,13 @@ failure webhook_store::runs(std::vector<std::uint64_t>& out) {
 }
 
 failure webhook_store::remove_run(std::uint64_t run_number) {
-  remove_run_.bind(1, run_number);
-  return remove_run_.run();
+  return db_.transaction([&] {
+    remove_run_.bind(1, run_number);
+    failure failed = remove_run_.run();
+    if (failed) return failed;
+    forget_.bind(1, run_number);
+    return forget_.run();
+  });
 }
 
 }  // namespace digd::daemon

@@ -49,6 +49,13 @@ class recorded {
     push(*to_, std::move(entry));
     REQUIRE(reports_.wait_for_durable(run, seq));
   }
+  void end(std::uint64_t run, std::uint64_t seq) {
+    entry last = message(run, seq);
+    last.type = "run_ended";
+    last.ended = "success";
+    push(*to_, std::move(last));
+    REQUIRE(reports_.wait_for_durable(run, seq));
+  }
   void remove(std::uint64_t run) {
     entry last;
     last.kind = entry_kind::run_deleted;
@@ -138,6 +145,32 @@ TEST_CASE("a_row_that_is_not_json_stops_no_other_row") {
   CHECK(labels->empty());
 }
 
+TEST_CASE("ends_of_runs_are_read_by_their_numbers") {
+  recorded records;
+  for (std::uint64_t run = 1; run <= 3; ++run) {
+    records.open(run, "r" + std::to_string(run));
+    records.tell(run, 1, {});
+  }
+  records.end(2, 2);
+  const auto reader = records.reader();
+  const auto states = reader->runs_after(1);
+  REQUIRE(states.has_value());
+  REQUIRE(states->size() == 2);
+  CHECK((*states)[0].number == 2);
+  CHECK((*states)[0].ended_ms == 1'002);
+  CHECK((*states)[1].number == 3);
+  CHECK_FALSE((*states)[1].ended_ms.has_value());
+  CHECK(*reader->open_runs() == std::vector<std::uint64_t>{1, 3});
+  CHECK((*reader->state_of(2))->ended_ms == 1'002);
+  CHECK_FALSE((*reader->state_of(1))->ended_ms.has_value());
+  CHECK_FALSE(reader->state_of(4)->has_value());
+  records.remove(2);
+  records.tell(3, 2, {});
+  CHECK_FALSE(reader->state_of(2)->has_value());
+  CHECK(reader->runs_after(1)->size() == 1);
+  CHECK(reader->highest_ever()->run == 3);
+}
+
 TEST_CASE("texts_labels_and_runs_are_there_until_their_run_is_deleted") {
   recorded records;
   records.open(1, "r\"1", R"({"team":"search","a\"b":"c"})");
@@ -162,7 +195,7 @@ TEST_CASE("texts_labels_and_runs_are_there_until_their_run_is_deleted") {
   CHECK_FALSE(reader->run_of(1)->has_value());
   CHECK(in_order(*reader->after({})) == "d2");
   const auto highest = reader->highest_ever();
-  CHECK(*highest == callback_position{2, 1});
+  CHECK(*highest == callback_position{2, 1, 2});
 }
 
 }  // namespace

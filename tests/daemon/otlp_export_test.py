@@ -9,6 +9,7 @@ import pytest
 
 from live import Daemon, wait_until
 from otlp_spans import spans_of
+from set_clock_test import DaemonWithSetClock
 from webhook_receiver import Receiver, ask, dead, hook, orphan, orphans, state, stuck
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -139,6 +140,73 @@ def test_an_end_is_exported_once_over_restarts(tmp_path):
             assert [s["attributes"]["digd.run"] for s in at.wait_for("digd.run", 2)] == ["r1", "r2"]
 
 
+def test_an_end_is_exported_although_its_time_is_before_that_of_another(tmp_path):
+    """Another engine thread may write an end later, or the clock was set back."""
+    with Collector() as at:
+        with Daemon(tmp_path, export(at)) as daemon:
+            with daemon.client(run="r2", agents=["a"]) as late, daemon.client(run="r1", agents=["a"]) as c:
+                late.event("e1", ["a"])
+                late.wait_acked()
+                c.tell("run_ended", outcome="success")
+                at.wait_for("digd.run")
+                wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
+            daemon.stop()
+        with contextlib.closing(sqlite3.connect(tmp_path / "data/digd.sqlite")) as db:
+            db.execute(
+                "UPDATE runs SET ended = 'success', ended_ms = (SELECT ended_ms FROM runs WHERE run = 'r1') - 1 "
+                "WHERE run = 'r2'"
+            )
+            db.commit()
+        with Daemon(tmp_path, export(at)):
+            assert [s["attributes"]["digd.run"] for s in at.wait_for("digd.run", 2)] == ["r1", "r2"]
+
+
+def test_ends_are_exported_although_the_clock_is_set_back(tmp_path):
+    with Collector() as at:
+        daemon = DaemonWithSetClock(tmp_path)
+        daemon.config.write_text(export(at))
+        with daemon:
+            for i, set_back_s in enumerate((0, 3600, 7200)):
+                daemon.steered.write_bytes(b"x" * set_back_s)
+                with daemon.client(run=f"r{i}", agents=["a"]) as c:
+                    c.tell("run_ended", outcome="success")
+                at.wait_for("digd.run", i + 1)
+            wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
+            daemon.kill()
+            daemon.start()
+            with daemon.client(run="r3", agents=["a"]) as c:
+                c.tell("run_ended", outcome="success")
+            ended = [s["attributes"]["digd.run"] for s in at.wait_for("digd.run", 4)]
+        assert ended == ["r0", "r1", "r2", "r3"]
+
+
+def test_more_ends_than_may_wait_are_all_exported(tmp_path):
+    """10,000 spans may wait. The other ends follow, although digd writes nothing more to the archive."""
+    ends, hour_ms = 10_500, 3_600_000
+    with Collector() as at:
+        with Daemon(tmp_path, export(at)) as daemon:
+            with daemon.client(run="first", agents=["a"]) as c:
+                c.tell("run_ended", outcome="success")
+            at.wait_for("digd.run")
+            wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
+            daemon.stop()
+    with contextlib.closing(sqlite3.connect(tmp_path / "data/digd.sqlite")) as db:
+        db.execute(
+            "WITH RECURSIVE i (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM i WHERE i < ?1) "
+            "INSERT INTO runs (run, opened_ms, ended, ended_ms) "
+            "SELECT 'more' || i, r.opened_ms, 'success', r.ended_ms - ?2 FROM i, runs AS r WHERE r.run = 'first'",
+            (ends, hour_ms),
+        )
+        db.commit()
+    with Daemon(tmp_path, export(at)) as daemon:  # the collector has gone
+        daemon.wait_logged('webhook_full name="otlp_export" waiting=10000')
+        assert state(daemon, "otlp_export")["waiting"] == 10_000
+    # The ends are older than `max_age_ms`, so they become dead letters without a post.
+    with Daemon(tmp_path, export(at, max_age_ms=1000)) as daemon:
+        wait_until(lambda: state(daemon, "otlp_export")["died"] == ends, "all ends", within=120)
+        assert state(daemon, "otlp_export")["waiting"] == 0
+
+
 def test_a_hanging_collector_delays_no_verdict(tmp_path):
     with Collector() as at, Daemon(tmp_path, export(at, timeout_ms=100, attempts=1000)) as daemon:
         at.server.shutdown()
@@ -149,6 +217,7 @@ def test_a_hanging_collector_delays_no_verdict(tmp_path):
 
 
 VERSION_1 = """
+DROP TABLE awaited_runs;
 DROP TABLE callbacks;
 DROP TABLE webhooks;
 CREATE TABLE webhooks (name TEXT PRIMARY KEY, detection INTEGER NOT NULL, intervention INTEGER NOT NULL) STRICT;

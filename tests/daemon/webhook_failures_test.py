@@ -1,7 +1,9 @@
 """Webhooks of a running digd: retries, restarts, dead letters and deletions."""
 
+import contextlib
 import json
 import socket
+import sqlite3
 import subprocess
 import threading
 
@@ -9,6 +11,7 @@ import pytest
 
 from token_access import TOKENS, guarded, hello, ingest, status_of, send_and_wait
 from live import TIMEOUT_S, Daemon, wait_until
+from set_clock_test import DaemonWithSetClock
 from webhook_receiver import Receiver, ask, dead, events_of, hook, orphan, orphans, state
 
 
@@ -196,6 +199,40 @@ def test_a_kill_loses_no_callback_and_keeps_each_run_in_order(tmp_path, seed):
             assert first_seen == [f"o{i}" for i in range(each)]
         # Only callbacks in flight, or not yet recorded as delivered, arrive twice.
         assert len(r.taken()) <= each * len(runs) + 4
+
+
+def test_a_delivered_callback_that_webhooks_db_could_not_delete_is_not_sent_again(tmp_path):
+    with Receiver() as r:
+        daemon = Daemon(tmp_path, hook(tmp_path, r.url()))
+        with daemon:
+            with daemon.client(agents=["a", "b"]) as c:
+                orphans(c, 1)
+                wait_until(lambda: state(daemon)["delivered"] == 1, "the delivery")
+                with contextlib.closing(sqlite3.connect(daemon.data / "webhooks.db")) as db:
+                    db.execute(
+                        "CREATE TRIGGER refuse BEFORE DELETE ON callbacks BEGIN SELECT RAISE(ABORT, 'refused'); END"
+                    )
+                    orphans(c, 2, first=1)
+                    wait_until(lambda: state(daemon)["delivered"] == 3, "the deliveries")
+                    daemon.wait_logged("webhook_storage_error")
+                    db.execute("DROP TRIGGER refuse")
+                orphans(c, 1, first=3)
+                wait_until(lambda: state(daemon)["delivered"] == 4, "the last delivery")
+            daemon.kill()
+        with daemon, daemon.client(agents=["a", "b"]) as c:
+            orphans(c, 1, first=4)
+            assert events_of(r.wait_for(5), "r1") == [f"o{i}" for i in range(5)]
+
+
+def test_a_callback_becomes_too_old_although_the_clock_is_set_back(tmp_path):
+    with Receiver(lambda *_: 500) as r:
+        daemon = DaemonWithSetClock(tmp_path)
+        daemon.config.write_text(hook(tmp_path, r.url(), attempts=1000, max_age_ms=2000))
+        with daemon, daemon.client(agents=["a", "b"]) as c:
+            orphans(c, 1)
+            wait_until(lambda: state(daemon)["failed"] >= 1, "a failure")
+            daemon.steered.write_bytes(b"x" * 3600)
+            wait_until(lambda: state(daemon)["dead"] == 1, "the dead letter")
 
 
 def test_a_replaced_archive_is_noticed(tmp_path):

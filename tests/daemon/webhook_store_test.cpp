@@ -193,6 +193,84 @@ TEST_CASE("a_deleted_run_and_a_removed_webhook_leave_nothing") {
   CHECK(known.empty());
 }
 
+constexpr const char* version_2 = R"sql(
+CREATE TABLE identity (prefix TEXT NOT NULL) STRICT;  -- random; all ids of callbacks begin with it
+CREATE TABLE webhooks (
+  name         TEXT PRIMARY KEY,
+  detection    INTEGER NOT NULL,  -- the last detections.id of the archive that the webhook has read
+  intervention INTEGER NOT NULL,  -- the last interventions.row of the archive that the webhook has read
+  run_end_ms   INTEGER NOT NULL   -- Unix milliseconds: the latest end of a run that [otlp_export] has read
+) STRICT;
+CREATE TABLE callbacks (
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,  -- a run's callbacks are sent in this order
+  webhook  TEXT NOT NULL REFERENCES webhooks (name) ON DELETE CASCADE,
+  run      INTEGER NOT NULL,      -- the archive's runs.number
+  kind     TEXT NOT NULL CHECK (kind IN ('detection', 'intervention', 'run')),
+  row      INTEGER NOT NULL,      -- the archive's detections.id, interventions.row or runs.number
+  rule     TEXT NOT NULL,
+  since_ms INTEGER NOT NULL,      -- Unix milliseconds: when it was archived, or retried by an operator
+  attempts INTEGER NOT NULL,      -- failed attempts
+  died_ms  INTEGER,               -- Unix milliseconds; NULL: not a dead letter
+  why      TEXT                   -- the last failure of a dead letter
+) STRICT;
+CREATE INDEX callbacks_by_webhook ON callbacks (webhook, died_ms IS NULL, id);
+CREATE INDEX callbacks_by_run ON callbacks (run);
+INSERT INTO identity VALUES ('0123456789abcdef');
+INSERT INTO webhooks VALUES ('pager', 5, 6, 7);
+INSERT INTO callbacks VALUES (7, 'pager', 1, 'detection', 1, 'deadlock', 1, 3, NULL, NULL);
+PRAGMA application_id = 1684629352;
+PRAGMA user_version = 2;
+)sql";
+
+TEST_CASE("callbacks_of_version_2_are_kept") {
+  const temporary_folder folder;
+  {
+    archive::connection db;
+    check(db.open(folder.file(), archive::open_mode::create, {}));
+    check(db.execute(version_2));
+  }
+  webhook_store store;
+  check(store.open(folder.file()));
+  CHECK(store.prefix() == "0123456789abcdef");
+  CHECK(waiting_rows(store, "pager") == rows{1});
+  std::vector<webhook_store::webhook_position> known;
+  check(store.webhooks(known));
+  REQUIRE(known.size() == 1);
+  CHECK(known[0].position == archive::callback_position{5, 6, -1});
+  check(store.add_webhook("other", {1, 2, 3}));
+  store.close();
+  check(store.open(folder.file()));
+  CHECK(waiting_rows(store, "pager") == rows{1});
+}
+
+TEST_CASE("awaited_runs_are_stored_with_the_position") {
+  using numbers = std::vector<std::uint64_t>;
+  const temporary_folder folder;
+  {
+    webhook_store store;
+    check(store.open(folder.file()));
+    check(store.add_webhook("export", {1, 1, 0}));
+    std::vector<stored_callback> none;
+    check(store.add_callbacks("export", {1, 1, 4}, none, {.awaited = {2, 3, 4}, .settled = {}}));
+    check(store.add_callbacks("export", {1, 1, 6}, none, {.awaited = {3, 5}, .settled = {2}}));
+    std::vector<stored_callback> refused{callback(1, 2)};
+    CHECK(store.add_callbacks("unknown", {9, 9, 9}, refused, {.awaited = {9}, .settled = {3}}));
+    check(store.remove_run(4));
+  }
+  webhook_store store;
+  check(store.open(folder.file()));
+  numbers awaited;
+  check(store.awaited_runs("export", awaited));
+  CHECK(awaited == numbers{3, 5});
+  std::vector<webhook_store::webhook_position> known;
+  check(store.webhooks(known));
+  CHECK(known[0].position == archive::callback_position{1, 1, 6});
+  check(store.remove_webhook("export"));
+  awaited.clear();
+  check(store.awaited_runs("export", awaited));
+  CHECK(awaited.empty());
+}
+
 TEST_CASE("a_file_of_another_program_is_refused_and_left_alone") {
   const temporary_folder folder;
   {

@@ -1,10 +1,12 @@
 """Webhooks of a running digd with real receivers: content, order, filters, TLS and secrets."""
 
+import contextlib
 import hashlib
 import hmac
 import json
 import re
 import signal
+import sqlite3
 import ssl
 import subprocess
 import threading
@@ -315,6 +317,45 @@ def test_a_reload_adds_changes_and_removes_webhooks(tmp_path):
             orphans(c, 1, first=5)
             assert events_of(r.wait_for(4, "/mended"), "r1")[3] == "o5"
             daemon.wait_logged("webhook.pager: added", "webhook_removed")
+
+
+def test_a_changed_webhook_posts_at_once(tmp_path):
+    with Receiver(lambda path, body: 500 if path == "/broken" else 200) as r:
+        patient = {"retry_ms": 600_000, "retry_most_ms": 600_000}
+        with Daemon(tmp_path, hook(tmp_path, r.url("/broken"), **patient)) as daemon:
+            with daemon.client(agents=["a", "b"]) as c:
+                orphans(c, 1)
+                wait_until(lambda: state(daemon)["failed"] == 1, "a failure")
+                reload(daemon, hook(tmp_path, r.url("/mended"), **patient), "reloaded")
+                assert events_of(r.wait_for(1, "/mended"), "r1") == ["o0"]
+
+
+def test_a_refused_reload_changes_no_webhook(tmp_path):
+    """webhooks.db refuses one of two new webhooks, after the first one was stored and another one removed."""
+    with Receiver(lambda path, body: 500 if path == "/dead" else 200) as r:
+        config = hook(tmp_path, r.url("/dead"), "dead", attempts=1) + hook(tmp_path, r.url("/kept"), "kept")
+        other = hook(tmp_path, r.url("/other"), "kept") + "".join(
+            hook(tmp_path, r.url("/new"), name) for name in ("new", "refused")
+        )
+        with Daemon(tmp_path, config) as daemon, daemon.client(agents=["a", "b"]) as c:
+            orphans(c, 1)
+            wait_until(lambda: state(daemon, "dead")["dead"] == 1, "the dead letter")
+            with contextlib.closing(sqlite3.connect(daemon.data / "webhooks.db")) as db:
+                db.execute(
+                    "CREATE TRIGGER refuse BEFORE INSERT ON webhooks WHEN new.name = 'refused' "
+                    "BEGIN SELECT RAISE(ABORT, 'refused'); END"
+                )
+                reload(daemon, other, "reload_refused")
+                assert [w["name"] for w in ask(daemon, "GET", "/v1/webhooks")["webhooks"]] == ["dead", "kept"]
+                assert len(dead(daemon, "dead")["dead"]) == 1
+                assert db.execute("SELECT name FROM webhooks ORDER BY name").fetchall() == [("dead",), ("kept",)]
+                orphans(c, 1, first=1)
+                assert events_of(r.wait_for(2, "/kept"), "r1") == ["o0", "o1"]
+                assert not r.taken("/other") and not r.taken("/new")
+                db.execute("DROP TRIGGER refuse")
+            reload(daemon, other, "reloaded")
+            orphans(c, 1, first=2)
+            assert events_of(r.wait_for(2, "/new"), "r1") == ["o2", "o2"]
 
 
 def test_a_secret_that_is_missing_stops_the_start(tmp_path):

@@ -1,0 +1,54 @@
+// Finds each end of a run in the archive once, for [otlp_export].
+//
+// It goes by the numbers of runs and not by time, because the wall clock may be set back. Engine threads give the
+// numbers out and write the runs later, so a run may appear after one with a higher number. Up to a highest number, it
+// therefore keeps the numbers of runs whose end it has not found: open runs, and numbers that the archive lacks.
+// webhooks.db keeps them too, so that a restart neither misses nor repeats an end.
+// Thread: the webhooks'. Bounds: the open runs of the archive, and `max_disorder` numbers that it lacks. Failure: an
+// error code, and then nothing has changed.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
+#include <cstdint>
+#include <vector>
+
+#include "archive/callback_reader.h"
+#include "daemon/webhook/webhook_store.h"
+
+namespace digd::daemon {
+
+class ended_runs {
+ public:
+  // A run appears before this many runs with higher numbers do, or never.
+  static constexpr std::uint64_t max_disorder = 1'000;
+
+  struct changes {
+    std::vector<archive::ended_run> ended;  // in the order of their ends
+    run_changes runs;
+    std::uint64_t upto = 0;
+    bool more = false;  // there may be more ends
+    bool is_empty(std::uint64_t before) const {
+      return ended.empty() && runs.awaited.empty() && runs.settled.empty() && upto == before;
+    }
+  };
+
+  // Begins at the end of the archive: runs that have ended are left out.
+  static boost::system::result<changes> begin(archive::callback_reader& reads);
+  // Continues after a restart with what webhooks.db has. Numbers that the archive lacks are settled, because digd does
+  // not give them out again.
+  static boost::system::result<changes> restore(archive::callback_reader& reads, std::uint64_t upto,
+                                                const std::vector<std::uint64_t>& awaited);
+  // Finds at most `max_ends` further ends.
+  boost::system::result<changes> find(archive::callback_reader& reads, std::size_t max_ends) const;
+
+  void take(const changes& found);
+  void forget(std::uint64_t run_number) { awaited_.erase(run_number); }  // the run was deleted
+  std::uint64_t upto() const { return upto_; }
+
+ private:
+  std::uint64_t upto_ = 0;
+  boost::unordered_flat_set<std::uint64_t> awaited_;
+};
+
+}  // namespace digd::daemon
