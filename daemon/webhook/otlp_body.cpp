@@ -200,8 +200,10 @@ std::string otlp_body(const otlp_context& context, std::string_view id, callback
   span.set_parent_span_id(is_run ? context.parent_span_id : context.run_span_id);
   span.set_name(name_of(kind, *fields));
   span.set_kind(kind_internal);
-  span.set_start_time_unix_nano(ns_of(is_run ? number_of(*fields, "opened_ms") : callback.at_ms));
-  span.set_end_time_unix_nano(ns_of(is_run ? number_of(*fields, "ended_ms") : callback.at_ms));
+  const std::int64_t begun_ms = is_run ? number_of(*fields, "opened_ms") : callback.at_ms;
+  const std::int64_t ended_ms = is_run ? number_of(*fields, "ended_ms") : callback.at_ms;
+  span.set_start_time_unix_nano(ns_of(begun_ms));
+  span.set_end_time_unix_nano(ns_of(std::max(begun_ms, ended_ms)));  // the clock may have been set back
   attributes common(span);
   common.text("digd.run", callback.run);
   common.text("digd.id", id);

@@ -167,8 +167,10 @@ def test_ends_are_exported_although_the_clock_is_set_back(tmp_path):
         daemon.config.write_text(export(at))
         with daemon:
             for i, set_back_s in enumerate((0, 3600, 7200)):
-                daemon.steered.write_bytes(b"x" * set_back_s)
                 with daemon.client(run=f"r{i}", agents=["a"]) as c:
+                    c.event("e1", ["a"])
+                    c.wait_acked()
+                    daemon.steered.write_bytes(b"x" * set_back_s)
                     c.tell("run_ended", outcome="success")
                 at.wait_for("digd.run", i + 1)
             wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
@@ -176,8 +178,9 @@ def test_ends_are_exported_although_the_clock_is_set_back(tmp_path):
             daemon.start()
             with daemon.client(run="r3", agents=["a"]) as c:
                 c.tell("run_ended", outcome="success")
-            ended = [s["attributes"]["digd.run"] for s in at.wait_for("digd.run", 4)]
-        assert ended == ["r0", "r1", "r2", "r3"]
+            runs = at.wait_for("digd.run", 4)
+        assert [s["attributes"]["digd.run"] for s in runs] == ["r0", "r1", "r2", "r3"]
+        assert all(s["start_ns"] <= s["end_ns"] for s in runs)
 
 
 def test_more_ends_than_may_wait_are_all_exported(tmp_path):
