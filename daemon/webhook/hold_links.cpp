@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <openssl/rand.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "base/hex.h"
 #include "base/json_writer.h"
 #include "base/quote.h"
+#include "daemon/webhook/signature.h"
 
 namespace digd::daemon {
 
@@ -96,12 +95,7 @@ std::string hold_links::signature_of(std::string_view fields) const {
   if (key_.empty()) return {};
   std::string signed_text = "hold-link-v1\n" + archive_ + '\n';
   signed_text += fields;
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  // Cannot fail: OpenSSL always has SHA-256.
-  HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
-       reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(), digest.data(), &size);
-  return to_hex(digest.data(), size);
+  return hmac_hex(key_, signed_text);
 }
 
 std::string hold_links::path_of(const hold_link& link) const {

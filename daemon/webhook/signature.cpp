@@ -20,15 +20,19 @@ constexpr std::size_t min_secret_bytes = 16, max_secret_bytes = 4'096;
 
 }  // namespace
 
-std::string signature_of(std::string_view secret, std::int64_t timestamp_s, std::string_view body) {
-  std::string signed_text = std::to_string(timestamp_s) + '.';
-  signed_text += body;
+std::string hmac_hex(std::string_view key, std::string_view text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   // Cannot fail: OpenSSL always has SHA-256.
-  HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-       reinterpret_cast<const unsigned char*>(signed_text.data()), signed_text.size(), digest.data(), &size);
-  return "v1=" + to_hex(digest.data(), size);
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()), reinterpret_cast<const unsigned char*>(text.data()),
+       text.size(), digest.data(), &size);
+  return to_hex(digest.data(), size);
+}
+
+std::string signature_of(std::string_view secret, std::int64_t timestamp_s, std::string_view body) {
+  std::string signed_text = std::to_string(timestamp_s) + '.';
+  signed_text += body;
+  return "v1=" + hmac_hex(secret, signed_text);
 }
 
 std::string read_secret(const webhook_settings& settings, std::string& secret) {
