@@ -17,6 +17,8 @@ namespace {
 constexpr std::chrono::seconds error_pause{1};  // after an error of the archive or webhooks.db
 constexpr std::int64_t max_error_pause_ms = 60'000;
 constexpr std::chrono::seconds end_check_pause{1};
+// Callbacks that become dead letters are written one by one. Thousands may become too old at the same time.
+constexpr std::size_t max_begun_at_once = 64;
 constexpr std::int64_t max_known_age_ms = 10LL * 365 * 24 * 3'600'000;
 
 std::uint64_t rows_between(const archive::callback_position& from, const archive::callback_position& to) {
@@ -248,7 +250,9 @@ void webhook::schedule(std::uint64_t run_number, run_queue& queue, clock::time_p
 
 void webhook::send() {
   const auto concurrency = static_cast<std::size_t>(target_->settings.concurrency);
+  std::size_t begun = 0;
   while (!stopping_ && in_progress_ < concurrency && !due_.empty() && due_.begin()->first <= clock::now()) {
+    if (++begun > max_begun_at_once) break;  // the timer continues, after other work of the thread
     if (waits_after_error() || waits_for_rate()) {
       counts_->under_way = in_progress_;
       return;

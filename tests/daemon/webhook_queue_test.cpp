@@ -150,6 +150,22 @@ TEST_CASE("a_dead_letter_is_kept_although_its_first_write_failed") {
   CHECK(team.status().dead == 1);
 }
 
+TEST_CASE("many_dead_letters_leave_the_thread_time_for_other_work") {
+  written_archive from;
+  from.begin(1);
+  for (std::uint64_t seq = 1; seq <= 200; ++seq) from.detect(1, seq, 1'000);
+  from.flush();
+  webhook_settings settings = slack_settings();
+  settings.group_ms = 0;
+  queue_fixture team(from, settings);
+  team.add();
+  team.read();
+  CHECK(team.status().died > 0);
+  CHECK(team.status().died < 200);
+  for (int i = 0; i < 100 && team.status().died < 200; ++i) team.run_for(std::chrono::milliseconds(100));
+  CHECK(team.status().died == 200);
+}
+
 // Overwrites the index that finds the labels of a run. Detections are found without it.
 void damage_index_of_labels(const std::string& file) {
   std::int64_t page = 0;
