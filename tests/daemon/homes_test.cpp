@@ -158,6 +158,56 @@ TEST_CASE("a_client_that_comes_back_waits_for_a_renewal_or_for_the_end_of_the_le
   }
 }
 
+TEST_CASE("a_stale_read_of_a_hosts_lease_takes_no_run") {
+  fake_bucket in;
+  fake_daemon a(in, "a"), b(in, "b");
+  a.renew(0ms);
+  const bucket_reply old_lease = in.call({.key = host_key("t", "a")});
+  b.renew(0ms);
+  a.ask({.run = "r", .new_number = 7}, 10ms);
+  fake_daemon other_archive(in, "a");  // the lease of `a` ends, and a later one takes the run
+  a.lease.drain();
+  a.renew(20ms);
+  other_archive.renew(30ms);
+  const auto kept = other_archive.ask({.run = "r", .number = 7, .new_number = 8}, 40ms);
+  REQUIRE(kept.decision.is == home_decision::kind::kept);
+
+  auto step = [&] {
+    b.search = std::make_unique<home_search>(home_taker{"t", "b", "ws://b", "archive-b", b.lease.incarnation(), false},
+                                             home_question{.run = "r", .new_number = 1}, b.hosts);
+    return b.search->begin(50ms);
+  }();
+  step = b.search->on_reply(in.call(step.request), 50ms);
+  REQUIRE(step.request.key == host_key("t", "a"));
+  step = b.follow(b.search->on_reply(old_lease, 50ms), 50ms);  // of a replica that lags behind
+  REQUIRE(step.decision.is == home_decision::kind::elsewhere);
+  other_archive.renew(400ms);
+  CHECK(other_archive.lease.is_held(400ms));
+  CHECK(other_archive.lease.generation() == 1);
+}
+
+TEST_CASE("a_search_proves_once_that_a_lease_has_ended") {
+  fake_bucket in;
+  fake_daemon a(in, "a"), b(in, "b");
+  a.renew(0ms);
+  b.renew(0ms);
+  for (const char* run : {"r1", "r2"}) a.ask({.run = run, .new_number = 7}, 10ms);
+  a.lease.drain();
+  a.renew(20ms);
+  fake_daemon later(in, "a");
+  later.renew(30ms);
+  const auto revision = [&] { return in.call({.key = host_key("t", "a")}).revision; };
+  const std::uint64_t before = revision();
+  CHECK(b.ask({.run = "r1", .new_number = 1}, 40ms).decision.is == home_decision::kind::taken);
+  const std::uint64_t proven = revision();
+  CHECK(proven > before);
+  CHECK(b.ask({.run = "r2", .new_number = 2}, 50ms).decision.is == home_decision::kind::taken);
+  CHECK(revision() == proven);
+  later.renew(400ms);  // the proof is no renewal, and takes no lease away
+  CHECK(later.lease.is_held(400ms));
+  CHECK(later.lease.generation() == 1);
+}
+
 TEST_CASE("a_drained_daemon_gives_up_its_runs_at_once_and_takes_them_back_if_nobody_did") {
   fake_bucket in;
   fake_daemon a(in, "a"), b(in, "b");

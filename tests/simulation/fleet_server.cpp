@@ -48,15 +48,21 @@ void fleet_server::call(std::size_t host, bucket_request request, std::function<
 }
 
 bucket_reply fleet_server::carry_out(const bucket_request& request) {
-  const auto found = bucket_.find(request.key);
-  if (request.is == bucket_request::kind::read) {
-    if (found == bucket_.end()) return {.is = bucket_reply::result::missing, .value = {}, .problem = {}};
-    return {.value = found->second.value, .revision = found->second.revision, .problem = {}};
-  }
-  const std::uint64_t revision = found == bucket_.end() ? 0 : found->second.revision;
+  if (request.is == bucket_request::kind::read) return read(request.key);
+  std::vector<entry>& values = bucket_[request.key];
+  const std::uint64_t revision = values.empty() ? 0 : values.back().revision;
   if (revision != request.expected) return {.is = bucket_reply::result::conflict, .value = {}, .problem = {}};
-  bucket_[request.key] = {request.value, ++last_revision_};
+  values.push_back({request.value, ++last_revision_, clock_.now()});
   return {.value = {}, .revision = last_revision_, .problem = {}};
+}
+
+bucket_reply fleet_server::read(const std::string& key) {
+  const microseconds lag = chance_.one_in(10) ? chance_.between(0, 3'000'000) : 0;
+  const std::vector<entry>& values = bucket_[key];
+  for (auto at = values.rbegin(); at != values.rend(); ++at) {
+    if (at->written_at <= clock_.now() - lag) return {.value = at->value, .revision = at->revision, .problem = {}};
+  }
+  return {.is = bucket_reply::result::missing, .value = {}, .problem = {}};
 }
 
 void fleet_server::publish(std::size_t host, published message, std::function<void(std::uint64_t)> reply) {

@@ -1,5 +1,5 @@
 // A model of the fleet's server: the bucket with its revisions, and the stream with its order. Requests arrive late, or
-// never; so do replies.
+// never; so do replies. Some reads of the bucket are answered by a replica that lags behind.
 #pragma once
 
 #include <cstdint>
@@ -50,16 +50,18 @@ class fleet_server {
   template <class Reply>
   void send(std::size_t host, std::function<Reply()> work, std::function<void(Reply)> reply, Reply none);
   daemon::bucket_reply carry_out(const daemon::bucket_request& request);
+  daemon::bucket_reply read(const std::string& key);
   microseconds delay();
 
   struct entry {
     std::string value;
     std::uint64_t revision = 0;
+    microseconds written_at = 0;
   };
   scheduler& clock_;
   dice& chance_;
   std::uint64_t& lost_;
-  std::map<std::string, entry> bucket_;
+  std::map<std::string, std::vector<entry>> bucket_;  // of each key all values, the latest last
   std::uint64_t last_revision_ = 0;
   std::vector<published> stream_;
   std::map<std::size_t, bool> cut_;

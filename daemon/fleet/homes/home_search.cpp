@@ -53,6 +53,7 @@ home_search::step home_search::on_reply(const bucket_reply& reply, home_time now
   switch (phase_) {
     case phase::reading_run: return on_run(reply, now);
     case phase::reading_host: return on_host(reply, now);
+    case phase::proving_host: return on_proven(reply, now);
     case phase::ending_host: return on_ended(reply, now);
     case phase::writing_run: break;
   }
@@ -107,7 +108,8 @@ home_search::step home_search::on_host(const bucket_reply& reply, home_time now)
   const bool is_same = host.incarnation == run_.incarnation;
   const bool is_drained = is_same && host.is == host_record::state::drained;
   if (run_.pinned && !is_drained) return elsewhere(host.url);
-  if (!is_same || host.is != host_record::state::live) return take();
+  if (is_same && host.is != host_record::state::live) return take();
+  if (!is_same) return hosts_.has_ended(run_.incarnation) ? take() : prove_host(reply);
   return while_live(host, revision, hosts_.see(key, revision, host.length, sent_at_, now), now);
 }
 
@@ -118,6 +120,22 @@ home_search::step home_search::while_live(const host_record& host, std::uint64_t
   if (!can_wait || (!asked_.was_elsewhere && !host.url.empty())) return elsewhere(host.url);
   const milliseconds look = std::clamp(host.length / looks_a_lease, min_look, max_look);
   return {.is = step::kind::wait, .request = {}, .wait_until = now + look, .decision = {}};
+}
+
+// The host has another lease than the run's home, if the read was not stale.
+home_search::step home_search::prove_host(const bucket_reply& read) {
+  if (!self_.may_take) return take();
+  phase_ = phase::proving_host;
+  return request({.is = bucket_request::kind::write,
+                  .key = host_key(self_.tenant, run_.host),
+                  .value = read.value,
+                  .expected = read.revision});
+}
+
+home_search::step home_search::on_proven(const bucket_reply& reply, home_time now) {
+  if (reply.is != bucket_reply::result::ok) return read_run(now);
+  hosts_.note_ended(run_.incarnation);
+  return take();
 }
 
 home_search::step home_search::end_host(host_record host, std::uint64_t revision) {

@@ -4,8 +4,13 @@
 //          │           ─ names this daemon and its copy ────▶ (renew the incarnation)                kept
 //          │           ─ names an earlier copy of this one ─▶ replace it, epoch + 1                  taken
 //          └ another daemon: read its lease ─ ended ────────▶ replace the run's key, epoch + 1       taken
+//                                          ─ a later one ───▶ write it back unchanged, then so       taken
 //                                          ─ lapsed ────────▶ end it by compare-and-set, then so     taken
 //                                          ─ live ──────────▶                                        elsewhere
+//
+// Reads may be stale: a replica of the server may answer them. An end of a lease is permanent, so even a stale read
+// proves it. But a host's record with another lease may be older than the run's. The write with its revision proves
+// that it is the current one.
 //
 // A client that was sent elsewhere and asks again could not reach that daemon. Then the search waits until the lease is
 // renewed or has lapsed.
@@ -71,17 +76,19 @@ class home_search {
   const home_question& asked() const { return asked_; }
 
  private:
-  enum class phase : std::uint8_t { reading_run, reading_host, ending_host, writing_run };
+  enum class phase : std::uint8_t { reading_run, reading_host, proving_host, ending_host, writing_run };
 
   step read_run(home_time now);
   step read_host(home_time now);
   step on_run(const bucket_reply& reply, home_time now);
   step on_host(const bucket_reply& reply, home_time now);
+  step on_proven(const bucket_reply& reply, home_time now);
   step on_ended(const bucket_reply& reply, home_time now);
   step on_written(const bucket_reply& reply, home_time now);
   step while_live(const host_record& host, std::uint64_t revision, host_watch::state seen, home_time now);
   step write_run(run_record next, std::uint64_t expected, home_decision::kind then);
   step take();
+  step prove_host(const bucket_reply& read);
   step end_host(host_record host, std::uint64_t revision);
   static step request(bucket_request wanted);
   static step unavailable(std::string problem);

@@ -25,4 +25,9 @@ host_watch::state host_watch::see(const std::string& key, std::uint64_t revision
   return sent - last.since >= wait_of(length) ? state::lapsed : state::quiet;
 }
 
+void host_watch::note_ended(const std::string& incarnation) {
+  if (ended_.size() >= max_ended) ended_.clear();
+  ended_.insert(incarnation);
+}
+
 }  // namespace digd::daemon

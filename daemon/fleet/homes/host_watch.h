@@ -7,12 +7,13 @@
 // in between wins.
 //
 // Thread: one at a time. Bounds: `max_hosts`; beyond it, the host that was read longest ago is forgotten, and its wait
-// begins again.
+// begins again. `max_ended` leases; beyond it, all are forgotten, and a search proves again that a lease has ended.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "daemon/fleet/homes/home_records.h"
@@ -21,7 +22,7 @@ namespace digd::daemon {
 
 class host_watch {
  public:
-  static constexpr std::size_t max_hosts = 1'024;
+  static constexpr std::size_t max_hosts = 1'024, max_ended = 1'024;
   enum class state : std::uint8_t {
     unknown,  // read for the first time
     renewed,  // the revision has changed since the last read
@@ -33,6 +34,10 @@ class host_watch {
   state see(const std::string& key, std::uint64_t revision, std::chrono::milliseconds length, home_time sent,
             home_time received);
 
+  // Leases that ended, by their incarnations.
+  void note_ended(const std::string& incarnation);
+  bool has_ended(const std::string& incarnation) const { return ended_.contains(incarnation); }
+
   // How long a revision must stay.
   static home_time wait_of(std::chrono::milliseconds length) { return length + home_time(length) / 10; }
 
@@ -43,6 +48,7 @@ class host_watch {
     home_time latest{0};
   };
   std::map<std::string, sighting, std::less<>> seen_;
+  std::set<std::string> ended_;
 };
 
 }  // namespace digd::daemon
