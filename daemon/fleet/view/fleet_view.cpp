@@ -1,6 +1,7 @@
 #include "daemon/fleet/view/fleet_view.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -9,10 +10,9 @@
 #include <boost/json/parse.hpp>
 #include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <iterator>
 
 #include "archive/files.h"
 #include "base/child_process.h"
@@ -59,34 +59,63 @@ Number number_of(std::string_view text) {
   return value;
 }
 
-// The lines of a descriptor, which it closes.
-class line_reader {
+class descriptor {
  public:
-  explicit line_reader(int from) : file_(::fdopen(from, "r")) {}
-  ~line_reader() {
-    if (file_ != nullptr) std::fclose(file_);
-    std::free(line_);
-  }
-  line_reader(const line_reader&) = delete;
-  line_reader& operator=(const line_reader&) = delete;
-
-  bool next(std::string_view& line) {
-    const ssize_t length = file_ == nullptr ? -1 : ::getline(&line_, &room_, file_);
-    if (length <= 0) return false;
-    line = {line_, static_cast<std::size_t>(length) - (line_[length - 1] == '\n')};
-    return true;
+  explicit descriptor(int number) : number_(number) {}
+  ~descriptor() { close(); }
+  descriptor(const descriptor&) = delete;
+  descriptor& operator=(const descriptor&) = delete;
+  int get() const { return number_; }
+  void close() {
+    if (number_ >= 0) ::close(std::exchange(number_, -1));
   }
 
  private:
-  std::FILE* file_;
-  char* line_ = nullptr;
-  std::size_t room_ = 0;
+  int number_;
+};
+
+// The lines of a pipe. An unfinished last one does not count.
+class line_reader {
+ public:
+  enum class result : std::uint8_t { line, nothing_yet, too_long, ended };
+
+  explicit line_reader(int from) : from_(from) {}
+
+  // `line` stays valid until the next call.
+  result next(std::string_view& line, std::chrono::milliseconds max_wait) {
+    for (;;) {
+      if (const std::size_t end = text_.find('\n', searched_); end != text_.npos) {
+        line = std::string_view(text_).substr(begin_, end - begin_);
+        begin_ = searched_ = end + 1;
+        return result::line;
+      }
+      text_.erase(0, std::exchange(begin_, 0));
+      searched_ = text_.size();
+      if (text_.size() > fleet_view::max_line_bytes) return result::too_long;
+      pollfd readable{.fd = from_, .events = POLLIN, .revents = 0};
+      if (::poll(&readable, 1, static_cast<int>(max_wait.count())) <= 0) return result::nothing_yet;
+      text_.resize(searched_ + chunk_bytes);
+      const ssize_t count = ::read(from_, text_.data() + searched_, chunk_bytes);
+      text_.resize(searched_ + static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+      if (count == 0 || (count < 0 && errno != EINTR)) return result::ended;
+    }
+  }
+
+ private:
+  static constexpr std::size_t chunk_bytes = 65'536;
+
+  const int from_;
+  std::string text_;
+  std::size_t begin_ = 0, searched_ = 0;
 };
 
 }  // namespace
 
 fleet_view::fleet_view(const fleet_settings& settings, std::string folder)
-    : settings_(settings), folder_(std::move(folder)), archive_path_(folder_ + "/fleet-view.sqlite") {}
+    : fleet_view(settings, std::move(folder), time_limits()) {}
+
+fleet_view::fleet_view(const fleet_settings& settings, std::string folder, const time_limits& limits)
+    : settings_(settings), folder_(std::move(folder)), archive_path_(folder_ + "/fleet-view.sqlite"), limits_(limits) {}
 
 std::string fleet_view::prepare() {
   std::string problem;
@@ -113,6 +142,7 @@ void fleet_view::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    stopped_at_ = std::chrono::steady_clock::now();
     if (to_ >= 0) ::shutdown(to_, SHUT_RDWR);  // the process ends with its input
   }
   wake_.notify_all();
@@ -132,10 +162,6 @@ void fleet_view::ask(std::string_view question, const parameters& given, answere
   std::string refusal;
   {
     const std::lock_guard lock(mutex_);
-    const auto now = std::chrono::steady_clock::now();
-    if (!questions_.empty() && now - questions_.begin()->second.since > max_answer_time && to_ >= 0) {
-      ::shutdown(to_, SHUT_RDWR);  // it hangs: its thread starts another one
-    }
     json_writer to(line);
     to.open_object().key("id").integer(last_question_ + 1).key("ask").text(question).key("with").open_object();
     for (const auto& [name, value] : given) to.key(name).text(value);
@@ -144,8 +170,8 @@ void fleet_view::ask(std::string_view question, const parameters& given, answere
     if (questions_.size() >= max_questions) refusal = "too many questions wait; try again";
     if (line.size() > max_question_bytes) refusal = "the question is too long";
     if (refusal.empty()) {
-      questions_.emplace(++last_question_, waiting_question{std::move(then), now});
-      if (!send(line + '\n')) ::shutdown(to_, SHUT_RDWR);
+      questions_.emplace(++last_question_, waiting_question{std::move(then), std::chrono::steady_clock::now()});
+      reads_nothing_ = reads_nothing_ || !send(line + '\n');
       return;
     }
     counts_.refused.fetch_add(1);
@@ -160,47 +186,78 @@ bool fleet_view::send(std::string_view line) {
 
 void fleet_view::open(const std::string& run, opened then) {
   std::optional<http_response> refusal;
-  std::optional<std::pair<std::string, std::int64_t>> surplus;
   {
     const std::lock_guard lock(mutex_);
     const auto [at, is_new] = runs_.try_emplace(run);
     at->second.last_use = ++last_use_;
-    const bool is_read = !is_new && at->second.number != 0;
+    const auto closing = std::find_if(closing_.begin(), closing_.end(),
+                                      [&](const closing_run& of) { return of.name == run && !of.is_asked; });
+    if (is_new && closing != closing_.end()) {  // its rows are still there
+      at->second.number = closing->number;
+      closing_.erase(closing);
+      counts_.runs = runs_.size();
+    }
+    const bool is_read = at->second.number != 0;
     const bool is_full = at->second.waiting.size() >= max_questions;
     if (!is_read && !is_full) at->second.waiting.push_back(std::exchange(then, nullptr));
     if (!is_read && !is_new && !is_full) return;
-    if (is_full) refusal = away("too many requests wait for this run; try again");
-    if (is_new) surplus = take_surplus();
+    if (!is_read && is_full) refusal = away("too many requests wait for this run; try again");
+    take_surplus();
   }
+  close_surplus();
   if (then) return then(std::move(refusal));
-  if (surplus) {
-    ask("close", {{"run", surplus->first}}, [this, number = surplus->second](http_response&&) {
-      const std::lock_guard lock(mutex_);
-      evicted_.push_back(number);  // no row of the run follows
-    });
-  }
   ask("open", {{"run", run}}, [this, run](http_response&& answer) { complete_opening(run, std::move(answer)); });
 }
 
-// With the mutex. The run that nobody has asked for the longest time, if there are too many. Those that are being read
-// stay.
-std::optional<std::pair<std::string, std::int64_t>> fleet_view::take_surplus() {
-  if (runs_.size() <= max_runs) return std::nullopt;
-  auto oldest = runs_.end();
-  for (auto at = runs_.begin(); at != runs_.end(); ++at) {
-    if (at->second.number == 0) continue;
-    if (oldest == runs_.end() || at->second.last_use < oldest->second.last_use) oldest = at;
+// With the mutex. While there are too many runs: closes the one that nobody has asked for the longest time. Those that
+// are being read stay.
+void fleet_view::take_surplus() {
+  while (runs_.size() > max_runs) {
+    auto oldest = runs_.end();
+    for (auto at = runs_.begin(); at != runs_.end(); ++at) {
+      if (at->second.number == 0) continue;
+      if (oldest == runs_.end() || at->second.last_use < oldest->second.last_use) oldest = at;
+    }
+    if (oldest == runs_.end()) return;
+    closing_.push_back({.name = oldest->first, .number = oldest->second.number});
+    runs_.erase(oldest);
+    counts_.runs = runs_.size();
+    counts_.evicted.fetch_add(1);
   }
-  if (oldest == runs_.end()) return std::nullopt;
-  std::pair<std::string, std::int64_t> found{oldest->first, oldest->second.number};
-  runs_.erase(oldest);
-  counts_.evicted.fetch_add(1);
-  return found;
+}
+
+// Asks the process to send no more rows of closed runs. What is refused is asked again later.
+void fleet_view::close_surplus() {
+  std::vector<closing_run> asked;
+  {
+    const std::lock_guard lock(mutex_);
+    for (closing_run& run : closing_) {
+      if (run.is_asked || runs_.contains(run.name)) continue;
+      run.is_asked = true;
+      asked.push_back(run);
+    }
+  }
+  for (const closing_run& run : asked) {
+    ask("close", {{"run", run.name}}, [this, number = run.number](http_response&& answer) {
+      complete_closing(number, answer.result() == http::status::ok);
+    });
+  }
+}
+
+void fleet_view::complete_closing(std::int64_t number, bool is_closed) {
+  const std::lock_guard lock(mutex_);
+  const auto at =
+      std::find_if(closing_.begin(), closing_.end(), [&](const closing_run& run) { return run.number == number; });
+  if (at == closing_.end()) return;
+  at->is_asked = false;
+  if (!is_closed) return;
+  closing_.erase(at);
+  evicted_.push_back(number);  // no row of the run follows
 }
 
 void fleet_view::complete_opening(const std::string& run, http_response&& answer) {
   std::vector<opened> waiting;
-  const bool is_open = answer.result() == http::status::ok;
+  std::optional<http_response> refusal;
   {
     const std::lock_guard lock(mutex_);
     const auto at = runs_.find(run);
@@ -211,11 +268,17 @@ void fleet_view::complete_opening(const std::string& run, http_response&& answer
     const json::value value = json::parse(answer.body(), ec);
     const json::object* fields = ec ? nullptr : value.if_object();
     const json::value* number = fields == nullptr ? nullptr : fields->if_contains("number");
-    at->second.number = is_open && number != nullptr && number->is_int64() ? number->get_int64() : 0;
-    if (at->second.number == 0) runs_.erase(at);
+    if (answer.result() != http::status::ok) {
+      refusal = std::move(answer);
+    } else if (number == nullptr || !number->is_int64() || number->get_int64() <= 0) {
+      refusal = away("digd.fleet names no number of the run");
+    }
+    refusal ? static_cast<void>(runs_.erase(at)) : static_cast<void>(at->second.number = number->get_int64());
+    take_surplus();
     counts_.runs = runs_.size();
   }
-  for (const opened& then : waiting) then(is_open ? std::nullopt : std::optional<http_response>(answer));
+  for (const opened& then : waiting) then(refusal);
+  close_surplus();
 }
 
 // ---- its thread
@@ -227,15 +290,20 @@ void fleet_view::work() {
     const auto begun = std::chrono::steady_clock::now();
     std::string problem = converse();
     std::unique_lock lock(mutex_);
+    problem_ = stopping_ ? "digd stops" : problem;
     if (stopping_) break;
-    problem_ = problem;
     lock.unlock();
     spdlog::warn("view_restarts reason={}", digd::quoted(problem));
     fail_all(problem);
-    if (const std::string wrong = forget_all(); !wrong.empty()) spdlog::error("view_archive reason={}", wrong);
+    if (const std::string wrong = forget_all(problem); !wrong.empty()) {
+      spdlog::error("view_archive reason={}", digd::quoted(wrong));
+    }
     if (std::chrono::steady_clock::now() - begun > max_pause) wait = first_pause;
     lock.lock();
-    if (wake_.wait_for(lock, wait, [this] { return stopping_; })) break;
+    if (wake_.wait_for(lock, wait, [this] { return stopping_; })) {
+      problem_ = "digd stops";
+      break;
+    }
     wait = std::min(wait * 2, max_pause);
   }
   fail_all("digd stops");
@@ -259,33 +327,78 @@ std::string fleet_view::urls() const {
 
 // One process, to its end. Returns why it ended.
 std::string fleet_view::converse() {
-  std::array<int, 2> in{-1, -1}, out{-1, -1};
+  std::array<int, 2> ends{-1, -1};
   // A socket for its input: a write to a process that has ended must not raise SIGPIPE.
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in.data()) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) {
-    return std::string("no pipe: ") + std::strerror(errno);
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return std::string("no socket: ") + std::strerror(errno);
   }
-  ::setsockopt(in[0], SOL_SOCKET, SO_SNDBUF, &input_buffer_bytes, sizeof input_buffer_bytes);
+  descriptor to(ends[0]), in(ends[1]);
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::string("no pipe: ") + std::strerror(errno);
+  descriptor from(ends[0]), out(ends[1]);
+  ::setsockopt(to.get(), SOL_SOCKET, SO_SNDBUF, &input_buffer_bytes, sizeof input_buffer_bytes);
   child_process program;
-  line_reader lines(out[0]);
-  std::string problem =
-      program.start({.words = command(), .variables = {{"DIGD_VIEW_URLS", urls()}}, .input = in[1], .output = out[1]});
-  ::close(in[1]);
-  ::close(out[1]);
-  {
-    const std::lock_guard lock(mutex_);
-    to_ = problem.empty() && !stopping_ ? in[0] : -1;
-    if (problem.empty()) problem_.clear();
-  }
-  std::string_view line;
-  while (problem.empty() && lines.next(line)) problem = take_line(line);
-  {
-    const std::lock_guard lock(mutex_);
-    to_ = -1;
-  }
-  ::close(in[0]);
+  std::string problem = program.start(
+      {.words = command(), .variables = {{"DIGD_VIEW_URLS", urls()}}, .input = in.get(), .output = out.get()});
+  in.close();
+  out.close();
+  if (!problem.empty()) return problem;
+  problem = begin_questions(to.get()) ? read_answers(from.get()) : "digd stops";
+  end_questions(problem);
+  to.close();
+  from.close();  // a process that writes must not wait for a reader
   program.end();
-  if (problem.empty()) problem = "digd.fleet ended; its reason is in the log of standard error";
   return problem;
+}
+
+bool fleet_view::begin_questions(int to) {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return false;
+  to_ = to;
+  reads_nothing_ = false;
+  last_row_ = std::chrono::steady_clock::now();
+  problem_.clear();
+  return true;
+}
+
+void fleet_view::end_questions(const std::string& problem) {
+  const std::lock_guard lock(mutex_);
+  to_ = -1;
+  problem_ = problem;
+}
+
+std::string fleet_view::read_answers(int from) {
+  line_reader lines(from);
+  std::string_view line;
+  auto next_check = std::chrono::steady_clock::now();
+  for (std::string problem;;) {
+    switch (lines.next(line, check_every)) {
+      case line_reader::result::line: problem = take_line(line); break;
+      case line_reader::result::nothing_yet: problem = remove_evicted(); break;
+      case line_reader::result::too_long: problem = "a line of digd.fleet is too long"; break;
+      case line_reader::result::ended: problem = "digd.fleet ended; its reason is in the log of standard error"; break;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (problem.empty() && now >= next_check) {
+      next_check = now + check_every;
+      close_surplus();
+      problem = find_hang();
+    }
+    if (!problem.empty()) return problem;
+  }
+}
+
+// Why the process must be ended; empty: it works.
+std::string fleet_view::find_hang() {
+  const std::lock_guard lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  if (stopping_ && now - stopped_at_ > limits_.max_end) return "digd stops";
+  if (reads_nothing_) return "digd.fleet reads no questions";
+  if (questions_.empty()) return {};
+  const auto since = questions_.begin()->second.since;
+  if (now - std::max(since, last_row_) > limits_.max_answer || now - since > limits_.max_reading) {
+    return "digd.fleet did not answer a question in time";
+  }
+  return {};
 }
 
 std::string fleet_view::take_line(std::string_view line) {
@@ -295,16 +408,15 @@ std::string fleet_view::take_line(std::string_view line) {
   if (word == "row") {
     bad = import_.add(line);
     counts_.rows.fetch_add(1);
+    const std::lock_guard lock(mutex_);
+    last_row_ = std::chrono::steady_clock::now();
   } else if (word == "commit") {
     bad = import_.publish();
     if (!bad) listeners_.changed();
   } else if (word == "forget") {
     const auto number = number_of<std::int64_t>(line);
-    {
-      const std::lock_guard lock(mutex_);
-      std::erase_if(runs_, [&](const auto& run) { return run.second.number == number; });
-      counts_.runs = runs_.size();
-    }
+    if (number <= 0) return "digd.fleet forgets a run without a number";
+    forget_run(number);
     return remove(number);
   } else if (word == "answer") {
     take_answer(line);
@@ -327,6 +439,13 @@ void fleet_view::take_answer(std::string_view line) {
   then(respond(http::int_to_status(status), "application/json", std::string(line) + '\n'));
 }
 
+void fleet_view::forget_run(std::int64_t number) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(runs_, [&](const auto& run) { return run.second.number == number; });
+  std::erase_if(closing_, [&](const closing_run& run) { return run.number == number; });
+  counts_.runs = runs_.size();
+}
+
 std::string fleet_view::remove_evicted() {
   std::vector<std::int64_t> evicted;
   {
@@ -346,22 +465,29 @@ std::string fleet_view::remove(std::int64_t run_number) {
   return bad ? "the archive of opened runs: " + bad.words : std::string();
 }
 
-std::string fleet_view::forget_all() {
+std::string fleet_view::forget_all(const std::string& problem) {
   std::vector<std::int64_t> numbers;
+  std::vector<opened> waiting;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [name, run] : runs_) numbers.push_back(run.number);
-    runs_.clear();
-    counts_.runs = 0;
+    for (auto& [name, run] : runs_) {
+      if (run.number != 0) numbers.push_back(run.number);
+      waiting.insert(waiting.end(), std::move_iterator(run.waiting.begin()), std::move_iterator(run.waiting.end()));
+    }
+    for (const closing_run& run : closing_) numbers.push_back(run.number);
     numbers.insert(numbers.end(), evicted_.begin(), evicted_.end());
+    runs_.clear();
+    closing_.clear();
     evicted_.clear();
+    counts_.runs = 0;
   }
+  for (const opened& then : waiting) then(away(problem));
   const archive::failure bad = import_.discard();
-  std::string problem = bad.words;
+  std::string wrong = bad.words;
   for (const std::int64_t number : numbers) {
-    if (std::string wrong = remove(number); !wrong.empty()) problem = wrong;
+    if (std::string failed = remove(number); !failed.empty()) wrong = failed;
   }
-  return problem;
+  return wrong;
 }
 
 void fleet_view::fail_all(const std::string& problem) {

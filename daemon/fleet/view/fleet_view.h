@@ -5,8 +5,8 @@
 // Threads: `ask`, `open`, `problem` and `counted` any; callbacks come on any. A thread of its own starts the process,
 // reads its output and writes the archive. Lifetime: stopped before the readers of the archive. Bounds:
 // `max_questions` wait; `max_runs` are in the archive, and the one that nobody has asked for the longest time leaves;
-// the process has `max_answer_time`. Failure: callbacks get 503; a process that ended is started again after a growing
-// pause, and its runs leave the archive.
+// the process has `limits`. Failure: each callback is called once, if need be with 503. A process that ended or hangs
+// is started again after a growing pause, and its runs leave the archive.
 #pragma once
 
 #include <atomic>
@@ -42,8 +42,15 @@ struct fleet_view_counts {
 class fleet_view {
  public:
   static constexpr std::size_t max_questions = 128, max_question_bytes = 4'096, max_runs = 32;
-  static constexpr std::chrono::seconds max_answer_time{60};
+  static constexpr std::chrono::milliseconds check_every{250};
+  static constexpr std::size_t max_line_bytes = std::size_t{1} << 30;
   static constexpr std::chrono::milliseconds first_pause{500}, max_pause{30'000};
+
+  struct time_limits {
+    std::chrono::milliseconds max_answer{60'000};
+    std::chrono::milliseconds max_reading{600'000};  // while rows arrive, as those of a large run
+    std::chrono::milliseconds max_end{2'000};        // after `stop`, until the process gets SIGTERM
+  };
 
   using parameters = std::vector<std::pair<std::string, std::string>>;
   using answered = std::function<void(http_response&&)>;
@@ -56,6 +63,7 @@ class fleet_view {
   };
 
   fleet_view(const fleet_settings& settings, std::string folder);
+  fleet_view(const fleet_settings& settings, std::string folder, const time_limits& limits);
   ~fleet_view() { stop(); }
 
   const std::string& archive_path() const { return archive_path_; }
@@ -74,6 +82,12 @@ class fleet_view {
     answered then;
     std::chrono::steady_clock::time_point since;
   };
+  // It has left `runs_`, and leaves the archive once the process sends no more rows of it.
+  struct closing_run {
+    std::string name;
+    std::int64_t number = 0;
+    bool is_asked = false;
+  };
   struct viewed_run {
     std::int64_t number = 0;  // 0: it is being read
     std::uint64_t last_use = 0;
@@ -82,13 +96,20 @@ class fleet_view {
 
   void work();
   std::string converse();
+  bool begin_questions(int to);
+  void end_questions(const std::string& problem);
+  std::string read_answers(int from);
+  std::string find_hang();
   std::string take_line(std::string_view line);
   void take_answer(std::string_view line);
   void complete_opening(const std::string& run, http_response&& answer);
-  std::optional<std::pair<std::string, std::int64_t>> take_surplus();
+  void take_surplus();
+  void close_surplus();
+  void complete_closing(std::int64_t number, bool is_closed);
+  void forget_run(std::int64_t number);
   std::string remove_evicted();
   std::string remove(std::int64_t run_number);
-  std::string forget_all();
+  std::string forget_all(const std::string& problem);
   void fail_all(const std::string& problem);
   bool send(std::string_view line);
   std::vector<std::string> command() const;
@@ -96,6 +117,7 @@ class fleet_view {
 
   const fleet_settings settings_;
   const std::string folder_, archive_path_;
+  const time_limits limits_;
   archive::file_lock lock_;
   archive::row_import import_;  // on the thread
   listeners listeners_;
@@ -104,10 +126,13 @@ class fleet_view {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
+  bool reads_nothing_ = false;  // the process: a question did not fit into its input
+  std::chrono::steady_clock::time_point stopped_at_, last_row_;
   int to_ = -1;  // the process reads from it; -1: there is none
   std::uint64_t last_question_ = 0, last_use_ = 0;
   std::map<std::uint64_t, waiting_question> questions_;
   std::map<std::string, viewed_run> runs_;
+  std::vector<closing_run> closing_;
   std::vector<std::int64_t> evicted_;  // to be removed from the archive
   std::string problem_ = "the fleet is being read";
   std::thread thread_;

@@ -66,7 +66,11 @@ class OpenedRuns:
         if row["bytes"] > MAX_BYTES:
             raise Refused(413, "too_large", f"the run has {row['bytes']} bytes; a page shows at most {MAX_BYTES}")
         opened = OpenedRun(name, _key(row), row["run"], self._take_number())
-        self._send_new(opened)
+        try:
+            self._send_new(opened)
+        except BaseException:  # the archive may have a part of the run
+            self._write(f"forget {opened.number}")
+            raise
         if opened.last_n == 0:
             raise Refused(404, "no_such_run", "the rows of the run are gone")
         self._runs[name] = opened
