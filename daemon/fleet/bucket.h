@@ -18,6 +18,8 @@ class bucket {
  public:
   virtual ~bucket() = default;
   virtual bucket_reply call(const bucket_request& request) = 0;
+  // The connection has ended permanently, and no call will succeed.
+  virtual bool is_closed() const = 0;
   // Removes the key, if it still has the revision. Empty: done; else a problem.
   virtual std::string remove(const std::string& key, std::uint64_t revision) = 0;
 };

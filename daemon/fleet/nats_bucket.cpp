@@ -1,7 +1,5 @@
 #include <utility>
 
-#include "base/quote.h"
-#include "base/shown_url.h"
 #include "daemon/fleet/bucket.h"
 #include "daemon/fleet/nats_client.h"
 
@@ -22,12 +20,12 @@ bucket_reply failed(natsStatus status) {
 class nats_bucket final : public bucket {
  public:
   std::string connect(const fleet_settings& settings, std::chrono::milliseconds max_wait) {
-    natsStatus status = client_.open(settings, max_wait.count());
-    if (status != NATS_OK)
-      return "NATS at " + digd::quoted(shown_url(settings.servers.front())) + ": " + words_of(status);
-    status = ensure_stream();
+    if (std::string problem = client_.open(settings, max_wait.count()); !problem.empty()) return problem;
+    const natsStatus status = ensure_stream();
     return status == NATS_OK ? std::string() : "the bucket digd_homes: " + words_of(status);
   }
+
+  bool is_closed() const override { return client_.is_closed(); }
 
   bucket_reply call(const bucket_request& request) override {
     return request.is == bucket_request::kind::read ? read(request.key) : write(request);

@@ -2,6 +2,9 @@
 
 #include <vector>
 
+#include "base/quote.h"
+#include "base/shown_url.h"
+
 namespace digd::daemon {
 
 std::string words_of(natsStatus status) {
@@ -11,7 +14,14 @@ std::string words_of(natsStatus status) {
   return words;
 }
 
-natsStatus nats_client::open(const fleet_settings& settings, std::int64_t request_ms, jsPubAckErrHandler on_failure) {
+std::string nats_client::open(const fleet_settings& settings, std::int64_t request_ms, jsPubAckErrHandler on_failure) {
+  const natsStatus status = connect(settings, request_ms, on_failure);
+  if (status == NATS_OK) return {};
+  return "NATS at " + digd::quoted(shown_url(settings.servers.front())) + ": " + words_of(status);
+}
+
+natsStatus nats_client::connect(const fleet_settings& settings, std::int64_t request_ms,
+                                jsPubAckErrHandler on_failure) {
   natsOptions* made = nullptr;
   natsStatus status = natsOptions_Create(&made);
   const nats_handle<natsOptions, natsOptions_Destroy> options(made);
@@ -22,6 +32,7 @@ natsStatus nats_client::open(const fleet_settings& settings, std::int64_t reques
   if (status == NATS_OK) status = natsOptions_SetName(made, "digd");
   if (status == NATS_OK) status = natsOptions_SetTimeout(made, request_ms);
   if (status == NATS_OK) status = natsOptions_SetMaxReconnect(made, -1);
+  if (status == NATS_OK) status = natsOptions_SetPingInterval(made, nats_ping_ms);
   if (status == NATS_OK && !settings.ca.empty()) {
     status = natsOptions_LoadCATrustedCertificates(made, settings.ca.c_str());
     if (status == NATS_OK) status = natsOptions_SetSecure(made, true);

@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <atomic>
+#include <limits>
 #include <mutex>
+#include <string>
 #include <utility>
 
-#include "base/quote.h"
-#include "base/shown_url.h"
 #include "daemon/fleet/nats_client.h"
 #include "daemon/fleet/stream.h"
 
@@ -47,12 +46,14 @@ class nats_stream final : public stream {
   explicit nats_stream(const fleet_settings& settings) : settings_(settings), subject_(subject_of(settings)) {}
 
   std::string connect() {
-    natsStatus status = client_.open(settings_, nats_request_ms, on_publish_failure);
-    if (status != NATS_OK)
-      return "NATS at " + digd::quoted(shown_url(settings_.servers.front())) + ": " + words_of(status);
-    status = ensure_stream();
+    if (std::string problem = client_.open(settings_, nats_request_ms, on_publish_failure); !problem.empty()) {
+      return problem;
+    }
+    const natsStatus status = ensure_stream();
     return status == NATS_OK ? std::string() : "the stream " + std::string(fleet_stream_name) + ": " + words_of(status);
   }
+
+  bool is_closed() const override { return client_.is_closed(); }
 
   std::string publish(std::span<const stream_message> messages, const std::function<bool()>& stopping) override {
     static_cast<void>(failures.take());
@@ -143,7 +144,8 @@ class nats_stream final : public stream {
   }
 
   std::size_t max_message_bytes() const override {
-    const std::int64_t max_payload = natsConnection_GetMaxPayload(client_.connection.get());
+    const std::int64_t max_payload =
+        std::min(natsConnection_GetMaxPayload(client_.connection.get()), max_stream_message_);
     return max_payload > headers_bytes ? static_cast<std::size_t>(max_payload - headers_bytes) : 0;
   }
 
@@ -154,7 +156,8 @@ class nats_stream final : public stream {
   natsStatus ensure_stream() {
     jsErrCode code = static_cast<jsErrCode>(0);
     jsStreamInfo* info = nullptr;
-    natsStatus status = js_GetStreamInfo(&info, client_.context.get(), fleet_stream_name, nullptr, &code);
+    const natsStatus status = js_GetStreamInfo(&info, client_.context.get(), fleet_stream_name, nullptr, &code);
+    if (status == NATS_OK && info->Config->MaxMsgSize > 0) max_stream_message_ = info->Config->MaxMsgSize;
     jsStreamInfo_Destroy(info);
     if (status != NATS_NOT_FOUND) return status;
     jsStreamConfig config;
@@ -174,6 +177,7 @@ class nats_stream final : public stream {
   const fleet_settings settings_;
   const std::string subject_;
   nats_client client_;
+  std::int64_t max_stream_message_ = std::numeric_limits<std::int64_t>::max();  // as the stream is configured
 };
 
 }  // namespace

@@ -31,6 +31,8 @@ class stream {
   static constexpr std::chrono::milliseconds max_publish_time{10'000};
 
   virtual ~stream() = default;
+  // The connection has ended permanently, and no call will succeed.
+  virtual bool is_closed() const = 0;
   // Publishes the messages and waits until the stream has stored them. A problem means that any of them may be missing:
   // publish all of them again. `stopping` ends the wait early.
   virtual std::string publish(std::span<const stream_message> messages, const std::function<bool()>& stopping) = 0;
@@ -41,6 +43,7 @@ class stream {
   // message of the tenant. `each` gets the id and the body of each; it returns false to stop.
   using scan_handler = std::function<bool(std::string_view id, std::string_view body)>;
   virtual std::string scan(std::uint64_t from, std::uint64_t upto, const scan_handler& each) = 0;
+  // Of the body of a message.
   virtual std::size_t max_message_bytes() const = 0;
   // Publishes what this daemon says about itself, without waiting for an answer: nobody may keep it. `flushes`: waits a
   // moment until it is sent.
