@@ -32,11 +32,6 @@ std::string home_keeper::open(const std::string& store_path, const std::string& 
   if (archive::failure failed = store_.open(store_path, archive_name)) return failed.about(store_path);
   producer_ = into.make_producer();
   if (!producer_) return "the archive has no place for the fleet's restored runs";
-  // Removes a restore that an earlier process did not complete.
-  left_out_ = store_.incomplete();
-  restorer removes(
-      into, *producer_, store_, archive_name_, [] { return true; }, [] { return false; });
-  for (const std::uint64_t number : left_out_) removes.remove(number);
   const host_lease::identity identity{settings_.tenant, settings_.host, settings_.url, archive_name_};
   lease_.emplace(identity, milliseconds(settings_.lease_ms), store_.incarnation(),
                  [] { return random_hex(name_digits); });
@@ -70,19 +65,14 @@ void home_keeper::stop() {
   }
 }
 
-bool home_keeper::is_left_out(std::uint64_t number) const {
-  return store_.has_moved(number) || std::find(left_out_.begin(), left_out_.end(), number) != left_out_.end();
-}
-
 std::string home_keeper::problem() const {
   const std::lock_guard lock(mutex_);
-  if (!lease_ || now() < lease_->judge_until()) return {};
+  if (!lease_ || lease_->is_held(now())) return {};
   return problem_.empty() ? "this daemon has no lease in the fleet yet" : problem_;
 }
 
 void home_keeper::note_moved(std::uint64_t number) {
-  if (archive::failure failed = store_.note_moved(number))
-    spdlog::error("homes.db reason={}", digd::quoted(failed.words));
+  store_.note_moved(number);  // the searching thread stores it
   ++counts_.moved_away;
 }
 
@@ -143,19 +133,26 @@ void home_keeper::keep_lease() {
   }
 }
 
-// Connects where there is no connection. Only the lease's thread does so; a connection that breaks is restored by the
-// library.
+// Only the lease's thread connects. The library restores a broken connection, but not one that it has closed.
 bucket_reply home_keeper::carry_out(const bucket_request& request) {
   std::shared_ptr<bucket> at = connected();
-  if (!at) {
-    const milliseconds wait = std::clamp(milliseconds(settings_.lease_ms) / requests_a_lease, min_request, max_request);
-    std::string problem;
-    at = connect_bucket(settings_, wait, problem);
-    if (!at) return {.is = bucket_reply::result::failed, .value = {}, .problem = problem};
-    const std::lock_guard lock(mutex_);
-    bucket_ = at;
-  }
-  return at->call(request);
+  std::string problem;
+  if (!at || at->is_closed() || failed_requests_ >= max_failures) at = connect_again(problem);
+  if (!at) return {.is = bucket_reply::result::failed, .value = {}, .problem = problem};
+  const bucket_reply reply = at->call(request);
+  failed_requests_ = reply.is == bucket_reply::result::failed ? failed_requests_ + 1 : 0;
+  return reply;
+}
+
+// The earlier connection stays until there is another one: other threads use it.
+std::shared_ptr<bucket> home_keeper::connect_again(std::string& problem) {
+  failed_requests_ = 0;
+  const milliseconds wait = std::clamp(milliseconds(settings_.lease_ms) / requests_a_lease, min_request, max_request);
+  std::shared_ptr<bucket> made = connect_bucket(settings_, wait, problem);
+  if (!made) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(bucket_, made)) ++counts_.reconnects;
+  return made;
 }
 
 std::shared_ptr<bucket> home_keeper::connected() const {

@@ -6,7 +6,8 @@
 // never wait: `ask` queues the question, and `may_judge` reads two atomics and the clock.
 // Bounds: `max_questions` wait; at most `max_elsewhere` runs whose clients were sent elsewhere are remembered. Beyond
 // these limits a question is answered `unavailable`, and the oldest remembered run is forgotten. Failure: `problem`;
-// answers carry their reason.
+// answers carry their reason. A connection that has ended permanently, or that failed `max_failures` times in a row, is
+// replaced.
 #pragma once
 
 #include <atomic>
@@ -58,6 +59,8 @@ class home_keeper {
   static constexpr std::size_t max_elsewhere = 10'000;
   static constexpr std::chrono::milliseconds max_lease_wait{5'000};  // of a question, until the lease is held
   static constexpr std::chrono::seconds retry_restore{30};           // of a run that could not be restored
+  static constexpr std::chrono::seconds retry_removal{1};            // of a deleted run's home
+  static constexpr int max_failures = 8;                             // in a row, before a connection is replaced
   using answer_handler = std::function<void(home_answer&&)>;
 
   explicit home_keeper(const fleet_settings& settings) : settings_(settings) {}
@@ -91,8 +94,8 @@ class home_keeper {
   const std::string& url() const { return settings_.url; }
   // Acks wait for the stream, unless runs are pinned.
   bool acks_from_stream() const { return !settings_.pins_runs(); }
-  // Whether recovery must leave the run out.
-  bool is_left_out(std::uint64_t number) const;
+  // The archive's copy is not the run: its home is elsewhere, or the copy is not whole.
+  bool is_left_out(std::uint64_t number) const { return store_.has_moved(number) || store_.is_incomplete(number); }
   // The stream has stored the entries up to this one.
   void note_published(std::int64_t entry) { published_ = entry; }
   std::int64_t published() const { return published_.load(); }
@@ -127,18 +130,25 @@ class home_keeper {
   static home_time now();
   void keep_lease();
   bucket_reply carry_out(const bucket_request& request);
+  std::shared_ptr<bucket> connect_again(std::string& problem);
   std::shared_ptr<bucket> connected() const;
+  std::optional<run_record> read_home(bucket& at, const std::string& run, std::uint64_t* revision = nullptr) const;
   void note_lease(std::unique_lock<std::mutex>& lock);
   void search_homes();
   bool step(question& asked);
   bool begin_search(question& asked, home_search::step& first);
   bool finish(question& asked, const home_decision& decision);
   void reply(question& asked, home_answer&& answer);
+  void save_moved();
   void remove_forgotten();
+  bool remove_home(bucket& at, const std::string& run, std::uint64_t number) const;
   void restore_runs();
+  std::unique_ptr<stream> keep_stream(std::unique_ptr<stream> from, std::string& problem);
+  restorer make_restorer();
+  void remove_incomplete();
   void restore(std::vector<taken_run>& runs, stream& from);
   void begin_again(taken_run& taken, std::uint64_t start);
-  bool is_durable();
+  std::string wait_until_durable();
 
   const fleet_settings settings_;
   std::string archive_name_;
@@ -152,7 +162,8 @@ class home_keeper {
   std::atomic<std::int64_t> published_{0};
   std::atomic<std::uint64_t> stream_end_{0};  // a lower bound of the stream's last sequence number
   std::atomic<bool> stopping_{false}, draining_{false}, check_again_{false};
-  std::vector<std::uint64_t> left_out_;  // constant after `open`
+  int failed_requests_ = 0;  // in a row; of the lease's thread
+  int failed_reads_ = 0;     // in a row; of the restoring thread
 
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable wake_;
@@ -169,6 +180,7 @@ class home_keeper {
   std::list<question> active_;
   host_watch hosts_;
   boost::unordered_flat_map<std::string, home_time> elsewhere_;
+  home_time next_removal_{0};
 
   boost::unordered_flat_map<std::string, std::pair<home_time, std::string>> not_restored_;  // guarded by mutex_
   std::thread lease_thread_, search_thread_, restore_thread_;

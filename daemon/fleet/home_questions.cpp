@@ -29,7 +29,7 @@ void home_keeper::ask(const std::string& run, std::uint64_t number, answer_handl
   if (stopping_ || questions_.size() >= max_questions) {
     lock.unlock();
     ++counts_.refused;
-    return answer(unavailable("too many runs ask for their homes"));
+    return answer(unavailable(stopping_ ? "digd stops" : "too many runs ask for their homes"));
   }
   questions_.push_back({.run = run, .number = number, .answer = std::move(answer), .asked_at = now()});
   ++counts_.waiting;
@@ -40,8 +40,7 @@ void home_keeper::ask(const std::string& run, std::uint64_t number, answer_handl
 std::optional<home_place> home_keeper::look_up(const std::string& run) const {
   const std::shared_ptr<bucket> at = connected();
   if (!at) return std::nullopt;
-  const bucket_reply found = at->call({.key = run_key(settings_.tenant, run), .value = {}});
-  const auto home = found.is == bucket_reply::result::ok ? run_record_of(found.value) : std::nullopt;
+  const auto home = read_home(*at, run);
   if (!home) return std::nullopt;
   const bucket_reply host = at->call({.key = host_key(settings_.tenant, home->host), .value = {}});
   const auto lease = host.is == bucket_reply::result::ok ? host_record_of(host.value) : std::nullopt;
@@ -50,6 +49,12 @@ std::optional<home_place> home_keeper::look_up(const std::string& run) const {
                     .epoch = home->epoch,
                     .pinned = home->pinned,
                     .is_here = home->archive == archive_name_};
+}
+
+std::optional<run_record> home_keeper::read_home(bucket& at, const std::string& run, std::uint64_t* revision) const {
+  const bucket_reply found = at.call({.key = run_key(settings_.tenant, run), .value = {}});
+  if (revision != nullptr) *revision = found.revision;
+  return found.is == bucket_reply::result::ok ? run_record_of(found.value) : std::nullopt;
 }
 
 void home_keeper::forget(const std::string& run, std::uint64_t number) {
@@ -65,13 +70,15 @@ void home_keeper::forget(const std::string& run, std::uint64_t number) {
 
 void home_keeper::search_homes() {
   while (!stopping_) {
+    save_moved();
     remove_forgotten();
     {
       std::unique_lock lock(mutex_);
       home_time until = now() + home_time(idle_check);
       for (const question& asked : active_) until = std::min(until, asked.next_at);
       wake_.wait_for(lock, std::max(until - now(), home_time{0}), [this] {
-        return stopping_ || (!questions_.empty() && active_.size() < max_active) || (!forgotten_.empty() && bucket_);
+        return stopping_ || (!questions_.empty() && active_.size() < max_active) ||
+               (!forgotten_.empty() && bucket_ && now() >= next_removal_);
       });
       while (!questions_.empty() && active_.size() < max_active) {
         active_.push_back(std::move(questions_.front()));
@@ -82,6 +89,7 @@ void home_keeper::search_homes() {
       at = at->next_at <= now() && step(*at) ? active_.erase(at) : std::next(at);
     }
   }
+  save_moved();
 }
 
 // True: the question is answered, or has been handed on.
@@ -191,25 +199,39 @@ void home_keeper::reply(question& asked, home_answer&& answer) {
   std::exchange(asked.answer, nullptr)(std::move(answer));
 }
 
+void home_keeper::save_moved() {
+  if (archive::failure failed = store_.save_moved()) spdlog::error("homes.db reason={}", digd::quoted(failed.words));
+}
+
 void home_keeper::remove_forgotten() {
   const std::shared_ptr<bucket> at = connected();
-  while (at && !stopping_) {
+  while (at && !stopping_ && now() >= next_removal_) {
     std::pair<std::string, std::uint64_t> gone;
     {
       const std::lock_guard lock(mutex_);
       if (forgotten_.empty()) return;
-      gone = std::move(forgotten_.front());
-      forgotten_.pop_front();
+      gone = forgotten_.front();
     }
-    const std::string key = run_key(settings_.tenant, gone.first);
-    const bucket_reply found = at->call({.key = key, .value = {}});
-    const auto home = found.is == bucket_reply::result::ok ? run_record_of(found.value) : std::nullopt;
-    if (home && home->archive == archive_name_ && home->number == gone.second) {
-      if (const std::string problem = at->remove(key, found.revision); !problem.empty()) {
-        spdlog::warn("home_kept run={} reason={}", digd::quoted(gone.first), digd::quoted(problem));
-      }
+    if (!remove_home(*at, gone.first, gone.second)) {
+      next_removal_ = now() + home_time(retry_removal);
+      return;
     }
+    const std::lock_guard lock(mutex_);
+    forgotten_.pop_front();
   }
+}
+
+// True: the run's key does not name the deleted copy.
+bool home_keeper::remove_home(bucket& at, const std::string& run, std::uint64_t number) const {
+  const std::string key = run_key(settings_.tenant, run);
+  const bucket_reply found = at.call({.key = key, .value = {}});
+  if (found.is == bucket_reply::result::failed) return false;
+  const auto home = found.is == bucket_reply::result::ok ? run_record_of(found.value) : std::nullopt;
+  if (!home || home->archive != archive_name_ || home->number != number) return true;
+  const std::string problem = at.remove(key, found.revision);
+  if (problem.empty()) return true;
+  spdlog::warn("home_kept run={} reason={}", digd::quoted(run), digd::quoted(problem));
+  return false;
 }
 
 // ---- the restoring thread
@@ -217,6 +239,7 @@ void home_keeper::remove_forgotten() {
 void home_keeper::restore_runs() {
   std::unique_ptr<stream> from;
   while (!stopping_) {
+    remove_incomplete();
     std::vector<taken_run> runs;
     {
       std::unique_lock lock(mutex_);
@@ -227,9 +250,7 @@ void home_keeper::restore_runs() {
       }
     }
     std::string problem;
-    if (!from) from = connect_stream(settings_, problem);
-    stream_bounds bounds;
-    if (from && from->read_bounds(bounds).empty()) stream_end_ = bounds.last;
+    from = keep_stream(std::move(from), problem);
     if (runs.empty()) continue;
     if (!from) {
       for (taken_run& taken : runs) reply(taken.asked, unavailable("the fleet: " + problem));
@@ -239,9 +260,44 @@ void home_keeper::restore_runs() {
   }
 }
 
+// The connection, or a new one if it is needed. Null: `problem` has the reason.
+std::unique_ptr<stream> home_keeper::keep_stream(std::unique_ptr<stream> from, std::string& problem) {
+  if (from && (from->is_closed() || failed_reads_ >= max_failures)) {
+    from.reset();
+    ++counts_.reconnects;
+  }
+  if (!from) {
+    failed_reads_ = 0;
+    from = connect_stream(settings_, problem);
+  }
+  if (!from) return nullptr;
+  stream_bounds bounds;
+  if (from->read_bounds(bounds).empty()) {
+    stream_end_ = bounds.last;
+    failed_reads_ = 0;
+  } else {
+    ++failed_reads_;
+  }
+  return from;
+}
+
+restorer home_keeper::make_restorer() {
+  return {*into_,
+          *producer_,
+          store_,
+          archive_name_,
+          [this] { return wait_until_durable(); },
+          [this] { return stopping_.load(); }};
+}
+
+void home_keeper::remove_incomplete() {
+  if (const std::string problem = make_restorer().remove_incomplete(); !problem.empty() && !stopping_) {
+    spdlog::warn("home_part_kept reason={}", digd::quoted(problem));
+  }
+}
+
 void home_keeper::restore(std::vector<taken_run>& runs, stream& from) {
-  restorer work(
-      *into_, *producer_, store_, archive_name_, [this] { return is_durable(); }, [this] { return stopping_.load(); });
+  restorer work = make_restorer();
   std::vector<run_record> homes;
   homes.reserve(runs.size());
   for (const taken_run& taken : runs) homes.push_back(taken.home);
@@ -278,9 +334,8 @@ void home_keeper::restore(std::vector<taken_run>& runs, stream& from) {
 // The stream has nothing of the run: it was deleted, or its first home never archived it. It gets a new identity.
 void home_keeper::begin_again(taken_run& taken, std::uint64_t start) {
   const std::shared_ptr<bucket> at = connected();
-  const std::string key = run_key(settings_.tenant, taken.asked.run);
-  const bucket_reply found = at->call({.key = key, .value = {}});
-  const auto home = found.is == bucket_reply::result::ok ? run_record_of(found.value) : std::nullopt;
+  std::uint64_t revision = 0;
+  const auto home = read_home(*at, taken.asked.run, &revision);
   if (!home || *home != taken.home) return reply(taken.asked, unavailable("another daemon took the run"));
   run_record fresh = taken.home;
   fresh.number = into_->next_run_number();
@@ -288,8 +343,10 @@ void home_keeper::begin_again(taken_run& taken, std::uint64_t start) {
   fresh.origin_archive = archive_name_;
   fresh.origin_number = fresh.number;
   fresh.start = start;
-  const bucket_reply written =
-      at->call({.is = bucket_request::kind::write, .key = key, .value = encode(fresh), .expected = found.revision});
+  const bucket_reply written = at->call({.is = bucket_request::kind::write,
+                                         .key = run_key(settings_.tenant, taken.asked.run),
+                                         .value = encode(fresh),
+                                         .expected = revision});
   if (written.is != bucket_reply::result::ok) return reply(taken.asked, unavailable("the fleet: " + written.problem));
   reply(taken.asked, {.is = home_decision::kind::opened,
                       .number = fresh.number,
@@ -297,8 +354,8 @@ void home_keeper::begin_again(taken_run& taken, std::uint64_t start) {
                       .pinned = fresh.pinned});
 }
 
-// Waits until the entries that this thread pushed are durable.
-bool home_keeper::is_durable() {
+// Waits until the entries that the restoring thread pushed are durable. Empty, or a problem in words.
+std::string home_keeper::wait_until_durable() {
   std::uint64_t ticket = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -308,11 +365,15 @@ bool home_keeper::is_durable() {
   barrier->kind = archive::entry_kind::barrier;
   barrier->seq = ticket;
   while (!producer_->try_push(barrier)) {
-    if (stopping_) return false;
-    std::this_thread::sleep_for(milliseconds(1));
+    if (stopping_) return "digd stops";
+    std::this_thread::sleep_for(restorer::retry_push);
   }
   std::unique_lock lock(mutex_);
-  return wake_.wait_for(lock, max_barrier_wait, [&] { return stopping_ || passed_barrier_ >= ticket; }) && !stopping_;
+  const bool is_over = wake_.wait_for(lock, max_barrier_wait, [&] { return stopping_ || passed_barrier_ >= ticket; });
+  if (!is_over) {
+    return "the archive did not store the entries within " + std::to_string(max_barrier_wait.count()) + " s";
+  }
+  return passed_barrier_ >= ticket ? std::string() : "digd stops";
 }
 
 }  // namespace digd::daemon

@@ -32,7 +32,7 @@ constexpr std::uint64_t all_entries = std::numeric_limits<std::int64_t>::max();
 }  // namespace
 
 failure home_store::open(const std::string& path, const std::string& archive_name) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(db_mutex_);
   failure failed = db_.open(path, archive::open_mode::create, {});
   if (!failed) failed = migrate();
   if (!failed) failed = db_.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
@@ -51,19 +51,33 @@ failure home_store::open(const std::string& path, const std::string& archive_nam
 }
 
 failure home_store::migrate() {
-  std::int64_t id = 0, version = 0, objects = 0;
+  std::int64_t id = 0, version = 0, objects = 0, own_tables = 0;
   failure failed = db_.query("PRAGMA application_id", id);
   if (!failed) failed = db_.query("PRAGMA user_version", version);
   if (!failed) failed = db_.query("SELECT count(*) FROM sqlite_schema", objects);
-  if (failed || (id == application_id && version == schema_version)) return failed;
-  if (id != 0 || objects > 0) return failure::wrong_file("another program, or another version of digd, wrote the file");
-  return db_.transaction([&] {
-    return db_.execute(std::string(home_schema) + "PRAGMA application_id = " + std::to_string(application_id) +
-                       "; PRAGMA user_version = " + std::to_string(schema_version));
-  });
+  if (!failed) {
+    failed = db_.query("SELECT count(*) FROM sqlite_schema WHERE name IN ('lease', 'adopted', 'moved')", own_tables);
+  }
+  if (failed) return failed;
+  const std::string set_id = "PRAGMA application_id = " + std::to_string(application_id);
+  if (objects == 0 && id == 0) {
+    return db_.transaction([&] {
+      return db_.execute(home_schema + set_id + "; PRAGMA user_version = " + std::to_string(schema_version));
+    });
+  }
+  const bool is_former = own_tables == 3 && (id == former_application_id || id == 0);
+  if (id != application_id && !is_former) {
+    return failure::wrong_file("it has no homes of a fleet: another program, or another part of digd, wrote it");
+  }
+  if (version != schema_version) {
+    return failure::wrong_file("another version of digd wrote it: expected version " + std::to_string(schema_version) +
+                               ", got " + std::to_string(version));
+  }
+  return is_former ? db_.execute(set_id) : failure();
 }
 
 failure home_store::load() {
+  const std::lock_guard lock(mutex_);
   failure failed = db_.query("SELECT incarnation FROM lease", incarnation_);
   statement rows;
   if (!failed) failed = db_.prepare("SELECT number, epoch, origin_archive, origin_number, kept FROM adopted", rows);
@@ -88,19 +102,21 @@ std::string home_store::incarnation() const {
 }
 
 failure home_store::set_incarnation(const std::string& incarnation) {
-  const std::lock_guard lock(mutex_);
-  if (incarnation == incarnation_) return {};
+  if (incarnation == this->incarnation()) return {};
+  const std::lock_guard db_lock(db_mutex_);
   statement change;
   failure failed = db_.prepare("UPDATE lease SET incarnation = ?1", change);
   if (failed) return failed;
   change.bind(1, std::string_view(incarnation));
   failed = change.run();
-  if (!failed) incarnation_ = incarnation;
-  return failed;
+  if (failed) return failed;
+  const std::lock_guard lock(mutex_);
+  incarnation_ = incarnation;
+  return {};
 }
 
 failure home_store::begin_adoption(const std::vector<adopted_run>& runs) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard db_lock(db_mutex_);
   failure failed = db_.transaction([&] {
     statement add;
     failure wrong = db_.prepare(
@@ -116,6 +132,7 @@ failure home_store::begin_adoption(const std::vector<adopted_run>& runs) {
     return wrong;
   });
   if (failed) return failed;
+  const std::lock_guard lock(mutex_);
   for (adopted_run run : runs) {
     run.kept = all_entries;
     run.is_complete = false;
@@ -125,7 +142,7 @@ failure home_store::begin_adoption(const std::vector<adopted_run>& runs) {
 }
 
 failure home_store::complete_adoption(std::uint64_t number, std::uint64_t kept) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard db_lock(db_mutex_);
   statement change;
   failure failed = db_.prepare("UPDATE adopted SET kept = ?2 WHERE number = ?1", change);
   if (failed) return failed;
@@ -133,6 +150,7 @@ failure home_store::complete_adoption(std::uint64_t number, std::uint64_t kept) 
   change.bind(2, kept);
   failed = change.run();
   if (failed) return failed;
+  const std::lock_guard lock(mutex_);
   adopted_[number].kept = kept;
   adopted_[number].is_complete = true;
   return {};
@@ -144,6 +162,11 @@ std::optional<adopted_run> home_store::adopted(std::uint64_t number) const {
   return found == adopted_.end() ? std::nullopt : std::optional(found->second);
 }
 
+bool home_store::is_incomplete(std::uint64_t number) const {
+  const auto found = adopted(number);
+  return found && !found->is_complete;
+}
+
 std::vector<std::uint64_t> home_store::incomplete() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::uint64_t> numbers;
@@ -153,14 +176,9 @@ std::vector<std::uint64_t> home_store::incomplete() const {
   return numbers;
 }
 
-failure home_store::note_moved(std::uint64_t number) {
+void home_store::note_moved(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  moved_.insert(number);
-  statement add;
-  failure failed = db_.prepare("INSERT OR IGNORE INTO moved (number) VALUES (?1)", add);
-  if (failed) return failed;
-  add.bind(1, number);
-  return add.run();
+  if (moved_.insert(number).second) unsaved_.insert(number);
 }
 
 bool home_store::has_moved(std::uint64_t number) const {
@@ -168,15 +186,44 @@ bool home_store::has_moved(std::uint64_t number) const {
   return moved_.contains(number);
 }
 
-failure home_store::forget(std::uint64_t number) {
+failure home_store::save_moved() {
+  const std::lock_guard db_lock(db_mutex_);
+  boost::unordered_flat_set<std::uint64_t> unsaved;
+  {
+    const std::lock_guard lock(mutex_);
+    unsaved = unsaved_;
+  }
+  if (unsaved.empty()) return {};
+  failure failed = db_.transaction([&] {
+    statement add;
+    failure wrong = db_.prepare("INSERT OR IGNORE INTO moved (number) VALUES (?1)", add);
+    for (const std::uint64_t number : unsaved) {
+      if (wrong) return wrong;
+      add.bind(1, number);
+      wrong = add.run();
+    }
+    return wrong;
+  });
+  if (failed) return failed;
   const std::lock_guard lock(mutex_);
-  if (!moved_.contains(number) && !adopted_.contains(number)) return {};
+  for (const std::uint64_t number : unsaved) unsaved_.erase(number);
+  return {};
+}
+
+failure home_store::forget(std::uint64_t number) {
+  const std::lock_guard db_lock(db_mutex_);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!moved_.contains(number) && !adopted_.contains(number)) return {};
+  }
   failure failed = db_.transaction([&] {
     return db_.execute("DELETE FROM moved WHERE number = " + std::to_string(number) +
                        "; DELETE FROM adopted WHERE number = " + std::to_string(number));
   });
   if (failed) return failed;
+  const std::lock_guard lock(mutex_);
   moved_.erase(number);
+  unsaved_.erase(number);
   adopted_.erase(number);
   return {};
 }

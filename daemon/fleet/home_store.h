@@ -1,8 +1,9 @@
-// homes.db keeps what a daemon must know about homes after a restart: its lease's incarnation; the runs that it took
-// over, whose earlier entries it must not publish again; and its copies of runs whose home is now elsewhere.
+// homes.db keeps what a daemon must know about homes after a restart. This is the incarnation of its lease; the runs
+// that it took over, whose earlier entries it must not publish again; and its copies of runs whose home is elsewhere.
 //
-// Thread: any; a mutex serializes the calls. Bounds: a row for each such run that the archive has. Failure: every
-// call that can fail returns a `failure`, and has stored nothing then.
+// Thread: any. Calls that write wait for the disk; the others wait for no disk. Bounds: a row for each such run that
+// the archive has. Failure: every call that can fail returns a `failure`, and has changed nothing then, neither in the
+// file nor in memory.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -29,7 +30,8 @@ struct adopted_run {
 class home_store {
  public:
   static constexpr int schema_version = 1;
-  static constexpr std::int64_t application_id = 0x64696768;  // "digh"
+  static constexpr std::int64_t application_id = 0x6469676c;         // "digl"
+  static constexpr std::int64_t former_application_id = 0x64696768;  // which webhooks.db has too
 
   // `archive_name`: rows about another archive are removed.
   archive::failure open(const std::string& path, const std::string& archive_name);
@@ -40,11 +42,14 @@ class home_store {
   archive::failure begin_adoption(const std::vector<adopted_run>& runs);
   archive::failure complete_adoption(std::uint64_t number, std::uint64_t kept);
   std::optional<adopted_run> adopted(std::uint64_t number) const;
+  // The adoption began and is not complete: the archive may have a part of the run.
+  bool is_incomplete(std::uint64_t number) const;
   std::vector<std::uint64_t> incomplete() const;
 
-  // The copy is not the run any more.
-  archive::failure note_moved(std::uint64_t number);
+  // The copy is not the run any more. In memory only, for engine threads; `save_moved` stores it.
+  void note_moved(std::uint64_t number);
   bool has_moved(std::uint64_t number) const;
+  archive::failure save_moved();
 
   // The archive has deleted the run.
   archive::failure forget(std::uint64_t number);
@@ -53,11 +58,12 @@ class home_store {
   archive::failure migrate();
   archive::failure load();
 
-  mutable std::mutex mutex_;
+  mutable std::mutex db_mutex_;  // taken before `mutex_`
   archive::connection db_;
+  mutable std::mutex mutex_;  // guards the rest; nobody waits for the disk with it
   std::string incarnation_;
   boost::unordered_flat_map<std::uint64_t, adopted_run> adopted_;
-  boost::unordered_flat_set<std::uint64_t> moved_;
+  boost::unordered_flat_set<std::uint64_t> moved_, unsaved_;
 };
 
 }  // namespace digd::daemon

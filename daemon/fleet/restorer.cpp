@@ -12,7 +12,7 @@ namespace digd::daemon {
 
 namespace {
 
-constexpr std::chrono::milliseconds retry_push{1};
+constexpr const char* missing_entries = "entries of the run are missing in the stream";
 
 }  // namespace
 
@@ -27,7 +27,7 @@ std::string restorer::body(const run_record& run, std::string_view kind, std::ui
   return out;
 }
 
-void restorer::mark(stream& to, std::vector<part>& parts) {
+void restorer::mark(stream& to, std::deque<part>& parts) {
   for (part& at : parts) {
     const std::string text = body(at.home, "run_moved", 0);
     const std::string id =
@@ -37,8 +37,7 @@ void restorer::mark(stream& to, std::vector<part>& parts) {
 }
 
 std::vector<restorer::result> restorer::restore(stream& from, const std::vector<run_record>& runs) {
-  std::vector<part> parts;
-  parts.reserve(runs.size());
+  std::deque<part> parts;
   std::vector<adopted_run> adopted;
   for (const run_record& run : runs) {
     parts.push_back({run, run_parts(run.run, run.origin_archive, run.origin_number), {}});
@@ -62,7 +61,7 @@ std::vector<restorer::result> restorer::restore(stream& from, const std::vector<
       return !stopping_();
     });
   }
-  if (problem.empty() && !durable_()) problem = "digd stops";
+  if (problem.empty()) problem = durable_();
   for (part& at : parts) {
     if (at.done.problem.empty()) at.done.problem = problem;
   }
@@ -73,22 +72,45 @@ std::vector<restorer::result> restorer::restore(stream& from, const std::vector<
   return results;
 }
 
-void restorer::take(std::vector<part>& parts, const stream_message_fields& message) {
+void restorer::take(std::deque<part>& parts, const stream_message_fields& message) {
   const stream_line line = message.line();
   for (part& at : parts) {
-    if (!at.done.problem.empty()) continue;
-    switch (at.parts.take(line)) {
-      case run_parts::use::foreign:
-      case run_parts::use::repeated:
-      case run_parts::use::stale: continue;
-      case run_parts::use::early: at.done.problem = "entries of the run are missing in the stream"; continue;
-      case run_parts::use::next: break;
-    }
-    archive::entry_ptr entry = entry_of(message, at.done.problem);
-    if (!entry) continue;
-    entry->run_number = at.home.number;
-    if (!push(std::move(entry))) at.done.problem = "digd stops";
+    if (at.done.problem.empty()) take(at, message, line);
   }
+}
+
+void restorer::take(part& at, const stream_message_fields& message, const stream_line& line) {
+  const std::uint64_t epoch = at.parts.epoch();
+  const run_parts::use use = at.parts.take(line);
+  if (at.parts.epoch() != epoch) end_epoch(at);
+  if (use != run_parts::use::next && use != run_parts::use::early) return;
+  if (use == run_parts::use::early && at.early.size() >= max_early) {
+    at.done.problem = missing_entries;
+    return;
+  }
+  archive::entry_ptr entry = entry_of(message, at.done.problem);
+  if (!entry) return;
+  if (use == run_parts::use::early) {
+    at.early.try_emplace(line.n, std::move(entry));
+    return;
+  }
+  at.done.problem = keep(at, std::move(entry));
+  while (at.done.problem.empty() && at.early.contains(at.parts.entries() + 1)) {
+    at.parts.take_early();
+    at.done.problem = keep(at, std::move(at.early.extract(at.parts.entries()).mapped()));
+  }
+}
+
+// The stream forgets the oldest messages first. So a gap after the first entry is one that the earlier home did not
+// close, and nobody acknowledged the entries after it.
+void restorer::end_epoch(part& at) {
+  if (at.parts.entries() == 0 && !at.early.empty()) at.done.problem = missing_entries;
+  at.early.clear();
+}
+
+std::string restorer::keep(part& at, archive::entry_ptr entry) {
+  entry->run_number = at.home.number;
+  return push(std::move(entry)) ? std::string() : "digd stops";
 }
 
 bool restorer::push(archive::entry_ptr entry) {
@@ -99,14 +121,13 @@ bool restorer::push(archive::entry_ptr entry) {
   return true;
 }
 
-void restorer::complete(stream& to, std::vector<part>& parts) {
+void restorer::complete(stream& to, std::deque<part>& parts) {
   stream_bounds has;
   const std::string problem = to.read_bounds(has);  // after the scan: what it had then, it had during the scan
   for (part& at : parts) {
     if (at.done.problem.empty()) at.done.problem = problem;
     at.done.entries = at.parts.is_deleted() ? 0 : at.parts.entries();
     if (at.done.problem.empty()) complete(to, at, has);
-    if (!at.done.problem.empty() || at.done.entries == 0) remove(at.home.number);
   }
 }
 
@@ -125,12 +146,22 @@ void restorer::complete(stream& to, part& at, const stream_bounds& has) {
   }
 }
 
-void restorer::remove(std::uint64_t run_number) {
-  auto deletion = std::make_unique<archive::entry>();
-  deletion->kind = archive::entry_kind::run_deleted;
-  deletion->run_number = run_number;
-  static_cast<void>(push(std::move(deletion)));
-  static_cast<void>(store_.forget(run_number));
+// An adoption is forgotten only when the deletion is durable. Before that, a restart would take what is left for a run
+// of this daemon.
+std::string restorer::remove_incomplete() {
+  const std::vector<std::uint64_t> numbers = store_.incomplete();
+  if (numbers.empty()) return {};
+  for (const std::uint64_t number : numbers) {
+    auto deletion = std::make_unique<archive::entry>();
+    deletion->kind = archive::entry_kind::run_deleted;
+    deletion->run_number = number;
+    if (!push(std::move(deletion))) return "digd stops";
+  }
+  if (std::string problem = durable_(); !problem.empty()) return problem;
+  for (const std::uint64_t number : numbers) {
+    if (archive::failure failed = store_.forget(number)) return "homes.db: " + failed.words;
+  }
+  return {};
 }
 
 }  // namespace digd::daemon

@@ -1,19 +1,29 @@
-// Restores runs of other homes from the stream into this daemon's archive, several with one scan. For each run it
-// publishes a `run_moved`, which fences off what the old home still publishes; takes the entries before it that
-// count (homes/run_parts.h); archives them with their original texts; and publishes how many it kept (`run_restored`).
-// The archive then has the run as if it had been there from the beginning. If there are none, the run begins again, and
-// what its old home still publishes is void.
+// Restores runs of other homes from the stream into this daemon's archive, several with one scan. For each run:
+//
+//   1. It publishes a `run_moved`. What the old home still publishes comes later, and is void.
+//   2. It takes the entries before it that count (homes/run_parts.h), and archives them with their original texts.
+//   3. It publishes how many it kept (`run_restored`).
+//
+// The archive then has the run as if it had been there from the beginning. If there are no entries, the run begins
+// again. A home that could not publish a piece of its archive at once publishes it again, so entries may come in
+// another order.
 //
 // Thread: one at a time; it waits for the stream and for the archive. Bounds: `max_runs` in one scan; the entries go
-// into the archive's queue, which is bounded. Failure: by run, in words; what was archived of such a run is removed.
+// into the archive's queue, which is bounded; `max_early` entries of a run wait for those before them. Failure: by run,
+// in words. The adoption of a run that is not whole stays incomplete in homes.db until `remove_incomplete` has removed
+// what was archived of it. Nobody reads such a run.
 #pragma once
 
+#include <chrono>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "archive/archive.h"
+#include "archive/entry_stream.h"
 #include "daemon/fleet/home_store.h"
 #include "daemon/fleet/homes/home_records.h"
 #include "daemon/fleet/homes/run_parts.h"
@@ -25,6 +35,8 @@ namespace digd::daemon {
 class restorer {
  public:
   static constexpr std::size_t max_runs = 256;
+  static constexpr std::size_t max_early = archive::entry_stream::max_rows;  // a piece
+  static constexpr std::chrono::milliseconds retry_push{1};                  // while the archive's queue is full
 
   struct result {
     std::string problem;        // not empty: it failed
@@ -32,8 +44,8 @@ class restorer {
     std::uint64_t marker = 0;   // the sequence number of its `run_moved`
   };
 
-  // Waits until what was pushed before is durable. False: digd stops.
-  using barrier = std::function<bool()>;
+  // Waits until what was pushed before is durable. Empty, or a problem in words.
+  using barrier = std::function<std::string()>;
 
   restorer(archive::archive& into, archive::producer& producer, home_store& store, std::string archive_name,
            barrier durable, std::function<bool()> stopping)
@@ -46,19 +58,24 @@ class restorer {
 
   // As many results as runs.
   std::vector<result> restore(stream& from, const std::vector<run_record>& runs);
-  // Removes what an earlier process did not complete.
-  void remove(std::uint64_t run_number);
+  // Removes what restores that failed, of this process or an earlier one, left in the archive. Returns a problem in
+  // words, or nothing; then call it again.
+  std::string remove_incomplete();
 
  private:
   struct part {
     const run_record& home;
     run_parts parts;
     result done;
+    std::map<std::uint64_t, archive::entry_ptr> early = {};  // by `n`
   };
   std::string body(const run_record& run, std::string_view kind, std::uint64_t entries) const;
-  void mark(stream& to, std::vector<part>& parts);
-  void take(std::vector<part>& parts, const stream_message_fields& message);
-  void complete(stream& to, std::vector<part>& parts);
+  void mark(stream& to, std::deque<part>& parts);
+  void take(std::deque<part>& parts, const stream_message_fields& message);
+  void take(part& at, const stream_message_fields& message, const stream_line& line);
+  static void end_epoch(part& at);
+  std::string keep(part& at, archive::entry_ptr entry);
+  void complete(stream& to, std::deque<part>& parts);
   void complete(stream& to, part& at, const stream_bounds& has);
   bool push(archive::entry_ptr entry);
 

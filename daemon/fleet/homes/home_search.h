@@ -73,8 +73,6 @@ class home_search {
   step on_reply(const bucket_reply& reply, home_time now);
   step resume(home_time now) { return read_host(now); }
 
-  const home_question& asked() const { return asked_; }
-
  private:
   enum class phase : std::uint8_t { reading_run, reading_host, proving_host, ending_host, writing_run };
 

@@ -37,9 +37,11 @@ class run_parts {
     next,      // the next entry of the run
     repeated,  // published before
     stale,     // of a daemon that was no longer the home
-    early,     // entries before it are missing
+    early,     // entries before it are missing, or come later
   };
   use take(const stream_line& line);
+  // The next entry is one that came early.
+  void take_early() { ++entries_; }
 
   std::uint64_t entries() const { return entries_; }
   std::uint64_t epoch() const { return epoch_; }
