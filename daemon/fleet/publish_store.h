@@ -1,5 +1,5 @@
-// fleet.db: how far a daemon has published its archive, and which runs. It survives every crash; after one, at most the
-// messages of one piece are published again, under the same ids.
+// fleet.db: how far a daemon has published its archive, and which runs. After a crash, at most the messages of one
+// piece are published again, under the same ids.
 //
 // Thread: the publisher's. Bounds: a row for each published run that the archive has. Failure: every call returns a
 // `failure` and throws nothing; a failed call stores nothing.

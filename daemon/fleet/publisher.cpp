@@ -2,13 +2,13 @@
 
 #include <spdlog/spdlog.h>
 #include <algorithm>
-#include <boost/json.hpp>
 #include <utility>
 
 #include "base/json_writer.h"
 #include "base/quote.h"
 #include "base/thread_name.h"
 #include "base/unix_time.h"
+#include "daemon/fleet/shortened_entry.h"
 
 namespace digd::daemon {
 
@@ -20,10 +20,12 @@ std::string host_subject_of(const fleet_settings& settings) {
   return "digd.host." + settings.tenant + '.' + settings.host;
 }
 
-publisher::publisher(const fleet_settings& settings, std::string archive_path, std::string store_path)
+publisher::publisher(const fleet_settings& settings, std::string archive_path, std::string store_path,
+                     stream_connector connect)
     : settings_(settings),
       archive_path_(std::move(archive_path)),
       store_path_(std::move(store_path)),
+      connect_to_stream_(std::move(connect)),
       started_ms_(unix_ms()) {}
 
 std::string publisher::start() {
@@ -79,9 +81,11 @@ void publisher::forget(std::uint64_t run_number) {
   if (settings_.servers.empty()) return;
   {
     const std::lock_guard lock(mutex_);
+    const auto number = static_cast<std::int64_t>(run_number);
+    if (found_.erase(number) > 0) return;
     has_work_ = true;
     if (deleted_.size() < max_deletions) {
-      deleted_.push_back(static_cast<std::int64_t>(run_number));
+      deleted_.push_back(number);
     } else {
       must_find_deleted_ = true;
     }
@@ -128,11 +132,13 @@ void publisher::work() {
     set_problem(problem);
     if (!problem.empty()) {
       ++counts_.failed;
+      if (stream_ && ++failures_ >= max_failures) replace_connection();
       pause(wait);
       wait = std::min(wait * 2, max_pause);
       continue;
     }
     wait = first_pause;
+    failures_ = 0;
     if (more) continue;
     std::unique_lock lock(mutex_);
     wake_.wait_for(lock, idle_check, [this] { return has_work_ || stopping_; });
@@ -141,13 +147,28 @@ void publisher::work() {
 }
 
 std::string publisher::connect() {
+  count_lag();
+  if (stream_ && stream_->is_closed()) replace_connection();
+  if (stream_) return {};
+  std::string problem;
+  stream_ = connect_to_stream_(settings_, problem);
+  return problem;
+}
+
+void publisher::replace_connection() {
+  stream_.reset();
+  failures_ = 0;
+  ++counts_.reconnects;
+}
+
+// `publish_piece` subtracts what it published, so that pieces in a row need no count of all that waits.
+void publisher::count_lag() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_count_) return;
+  next_count_ = now + count_every;
   if (const auto behind = reads_->count_after(store_.position().entry)) {
     counts_.lag = static_cast<std::uint64_t>(*behind);
   }
-  if (stream_) return {};
-  std::string problem;
-  stream_ = connect_stream(settings_, problem);
-  return problem;
 }
 
 // A record that replaces the one before: docs/fleet.md.
@@ -169,15 +190,25 @@ std::string publisher::publish_piece(bool& more) {
   auto piece = reads_->after(store_.position());
   if (!piece) return digd::quoted(archive_path_) + ": " + piece.error().message();
   if (piece->entries.empty()) {
+    counts_.lag = 0;
     ++empty_rounds_;
     return {};
   }
+  const std::size_t max_bytes = stream_->max_message_bytes();
+  std::uint64_t cut = 0;
+  std::vector<std::int64_t> bare;
   std::vector<stream_message> messages;
   messages.reserve(piece->entries.size());
   for (archive::streamed_entry& entry : piece->entries) {
     if (!add_origin(entry)) continue;
-    if (entry.json.size() > stream_->max_message_bytes()) {
-      if (std::string wrong = shorten(entry); !wrong.empty()) return wrong;
+    if (entry.json.size() > max_bytes) {
+      const shortening left = shorten_entry(entry.json, max_bytes);
+      if (left == shortening::too_large) {
+        return "entry " + std::to_string(entry.id) + ": the stream takes at most " + std::to_string(max_bytes) +
+               " bytes in a message, too few for this entry even without its texts";
+      }
+      ++cut;
+      if (left == shortening::bare) bare.push_back(entry.id);
     }
     messages.push_back({store_.archive_name() + ':' + std::to_string(entry.id), entry.json});
   }
@@ -186,6 +217,11 @@ std::string publisher::publish_piece(bool& more) {
   }
   if (archive::failure failed = store_.move(piece->upto, piece->entries)) return failed.about(store_path_);
   if (on_published_) on_published_(piece->entries);
+  for (const std::int64_t id : bare) {
+    spdlog::warn("fleet_entry_bare entry={} reason=\"it exceeds the largest message of the stream\"", id);
+  }
+  counts_.cut += cut;
+  counts_.bare += bare.size();
   counts_.published += messages.size();
   counts_.lag -= std::min<std::uint64_t>(counts_.lag, piece->entries.size());
   more = true;
@@ -206,12 +242,13 @@ bool publisher::add_origin(archive::streamed_entry& entry) const {
   return true;
 }
 
-// Empty: the run's home is elsewhere, and only this daemon's copy was deleted.
+// Empty: only a copy of this daemon was deleted, because the run's home is elsewhere or the copy never was whole.
 std::string publisher::deletion_of(std::int64_t number) const {
   std::string body = R"({"format":1,"kind":"run_deleted","run_number":)" + std::to_string(number);
   if (homes_ != nullptr) {
     if (homes_->has_moved(static_cast<std::uint64_t>(number))) return {};
     if (const auto adopted = homes_->adopted(static_cast<std::uint64_t>(number))) {
+      if (!adopted->is_complete) return {};
       body += R"(,"epoch":)" + std::to_string(adopted->epoch) + R"(,"origin_archive":)" +
               digd::quoted(adopted->origin_archive) + R"(,"origin_run_number":)" +
               std::to_string(adopted->origin_number);
@@ -220,36 +257,25 @@ std::string publisher::deletion_of(std::int64_t number) const {
   return body + '}';
 }
 
-// The server refuses messages beyond its limit. Removes the texts and keeps what identifies the entry; `cut` marks it.
-std::string publisher::shorten(archive::streamed_entry& entry) {
-  boost::system::error_code ec;
-  boost::json::value parsed = boost::json::parse(entry.json, ec);
-  if (ec || !parsed.is_object()) return "entry " + std::to_string(entry.id) + ": " + ec.message();
-  boost::json::object& fields = parsed.as_object();
-  fields["cut"] = true;
-  fields["frame"] = nullptr;
-  fields["verdicts"] = nullptr;
-  for (const auto& [list, text] :
-       {std::pair{"detections", "detection"}, {"detections", "more_evidence"}, {"interventions", "intervention"}}) {
-    for (boost::json::value& row : fields[list].as_array()) row.as_object()[text] = nullptr;
-  }
-  entry.json = boost::json::serialize(parsed);
-  ++counts_.cut;
-  return {};
-}
-
 void publisher::find_deleted_runs() {
   {
     const std::lock_guard lock(mutex_);
     if (!std::exchange(must_find_deleted_, false)) return;
   }
   std::vector<std::int64_t> known, gone;
-  if (archive::failure failed = store_.runs(known)) return;
+  bool is_complete = !store_.runs(known);
   for (const std::int64_t number : known) {
-    if (const auto found = reads_->exists(number); found && !*found) gone.push_back(number);
+    const auto found = reads_->exists(number);
+    is_complete = is_complete && found.has_value();
+    if (found && !*found) gone.push_back(number);
   }
   const std::lock_guard lock(mutex_);
-  deleted_.insert(deleted_.end(), gone.begin(), gone.end());
+  must_find_deleted_ = must_find_deleted_ || !is_complete;
+  for (const std::int64_t number : gone) {
+    if (std::find(deleted_.begin(), deleted_.end(), number) != deleted_.end()) continue;
+    deleted_.push_back(number);
+    found_.insert(number);
+  }
 }
 
 std::string publisher::publish_deletions() {
@@ -273,14 +299,23 @@ std::string publisher::publish_deletions() {
     return problem;
   }
   for (const std::int64_t number : deleted) {
-    if (archive::failure failed = store_.remove_run(number)) return failed.about(store_path_);
-    if (homes_ == nullptr) continue;
-    if (archive::failure failed = homes_->forget(static_cast<std::uint64_t>(number)))
-      return "homes.db: " + failed.words;
+    if (std::string problem = complete_deletion(number); !problem.empty()) return problem;
   }
   counts_.deletions += messages.size();
+  return {};
+}
+
+// Afterwards nothing shows any more that the run's home was elsewhere. So it also leaves `deleted_`: a retry for other
+// runs must not publish its deletion.
+std::string publisher::complete_deletion(std::int64_t number) {
+  if (archive::failure failed = store_.remove_run(number)) return failed.about(store_path_);
+  if (homes_ != nullptr) {
+    if (archive::failure failed = homes_->forget(static_cast<std::uint64_t>(number))) {
+      return "homes.db: " + failed.words;
+    }
+  }
   const std::lock_guard lock(mutex_);
-  deleted_.erase(deleted_.begin(), deleted_.begin() + static_cast<std::ptrdiff_t>(deleted.size()));
+  deleted_.erase(deleted_.begin());
   return {};
 }
 

@@ -6,10 +6,12 @@
 // Threads: `start` and `stop` one, in turn; `wake`, `forget`, `counted` and `problem` any. Lifetime: stopped before the
 // archive closes. Bounds: one piece of the archive at a time (archive/entry_stream.h); `max_deletions` deleted runs
 // wait in memory, and all of them in fleet.db. Failure: `start` returns a sentence; later problems are logged, counted,
-// shown by `problem`, and tried again after a growing pause.
+// shown by `problem`, and tried again after a growing pause. A connection that has ended permanently, or that failed
+// `max_failures` times in a row, is replaced.
 #pragma once
 
 #include <atomic>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -37,9 +39,14 @@ class publisher {
   static constexpr std::chrono::seconds announce_every{10};
   static constexpr std::uint64_t max_quiet_lag = 10'000;
   static constexpr std::size_t max_deletions = 10'000;
+  static constexpr std::chrono::seconds count_every{1};  // what waits in the archive
+  static constexpr int max_failures = 8;
+
+  using stream_connector = std::function<std::unique_ptr<stream>(const fleet_settings&, std::string& problem)>;
 
   // `store_path`: the path of fleet.db, which it creates.
-  publisher(const fleet_settings& settings, std::string archive_path, std::string store_path);
+  publisher(const fleet_settings& settings, std::string archive_path, std::string store_path,
+            stream_connector connect = connect_stream);
   ~publisher() { stop(); }
 
   // Returns a problem in words, or an empty string. `prepare` opens the files; `start` calls it if nobody has.
@@ -75,10 +82,12 @@ class publisher {
   std::string connect();
   std::string publish_piece(bool& more);
   std::string publish_deletions();
-  std::string shorten(archive::streamed_entry& entry);
+  std::string complete_deletion(std::int64_t number);
   bool add_origin(archive::streamed_entry& entry) const;
   std::string deletion_of(std::int64_t number) const;
   void find_deleted_runs();
+  void count_lag();
+  void replace_connection();
   void announce(bool stopping);
   void set_problem(const std::string& problem);
   void pause(std::chrono::milliseconds duration);
@@ -86,23 +95,27 @@ class publisher {
 
   const fleet_settings settings_;
   const std::string archive_path_, store_path_;
+  const stream_connector connect_to_stream_;
   std::unique_ptr<archive::entry_stream> reads_;
   publish_store store_;
   std::unique_ptr<stream> stream_;
   publisher_counts counts_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> empty_rounds_{0};
-  mutable std::mutex mutex_;  // guards the four below
+  mutable std::mutex mutex_;  // guards the five below
   std::condition_variable wake_;
   bool has_work_ = false;
   std::vector<std::int64_t> deleted_;
+  // Deleted runs that `find_deleted_runs` found. `forget` may name them again, when homes.db knows them no more.
+  boost::unordered_flat_set<std::int64_t> found_;
   bool must_find_deleted_ = true;  // also after a start: runs may have been deleted since
   std::string problem_;
   home_store* homes_ = nullptr;
   published_handler on_published_;
   std::function<std::uint64_t()> open_runs_;
   const std::int64_t started_ms_;
-  std::chrono::steady_clock::time_point next_announcement_{};
+  std::chrono::steady_clock::time_point next_announcement_{}, next_count_{};
+  int failures_ = 0;  // in a row, of this connection
   bool is_prepared_ = false;
   std::thread thread_;
 };

@@ -309,6 +309,7 @@ void write_homes(prometheus_text& out, const home_counts& c, bool holds_lease) {
   out.gauge("digd_fleet_lease_held", "1 while this daemon may judge its runs, else 0.", holds_lease ? 1 : 0);
   out.counter("digd_fleet_leases_lost_total", "Times that the lease was not renewed in time.", c.leases_lost.load());
   out.counter("digd_fleet_renewals_failed_total", "Requests about the lease that failed.", c.renewals_failed.load());
+  out.counter("digd_fleet_homes_reconnects_total", "Connections for homes that were replaced.", c.reconnects.load());
   out.counter("digd_fleet_homes_opened_total", "New runs whose home is this daemon.", c.opened.load());
   out.counter("digd_fleet_homes_kept_total", "Runs of this archive whose home was confirmed.", c.kept.load());
   out.counter("digd_fleet_homes_taken_total", "Runs that were restored from the stream.", c.taken.load());
@@ -326,6 +327,9 @@ void write_fleet(prometheus_text& out, const publisher_counts& c) {
   out.counter("digd_fleet_published_total", "Entries that the fleet's stream has stored.", c.published.load());
   out.counter("digd_fleet_failed_total", "Pieces of the archive that had to be published again.", c.failed.load());
   out.counter("digd_fleet_cut_total", "Entries too large for the stream, published without their texts.", c.cut.load());
+  out.counter("digd_fleet_bare_total", "Of these, entries that kept only what identifies them.", c.bare.load());
+  out.counter("digd_fleet_reconnects_total", "Connections to the fleet's stream that were replaced.",
+              c.reconnects.load());
   out.counter("digd_fleet_deletions_total", "Deleted runs that were reported to the stream.", c.deletions.load());
   out.gauge("digd_fleet_lag_entries", "Durable entries that the stream does not have yet.", c.lag.load());
 }

@@ -252,6 +252,55 @@ def test_an_entry_beyond_the_servers_limit_is_cut_and_counted(tmp_path):
             assert cut == [("r1", "event", None)]
 
 
+def test_an_entry_with_more_rows_than_a_message_holds_stops_nothing(tmp_path):
+    need_stream_client()
+    with NatsServer(tmp_path / "nats", max_payload=1_350) as server:
+        with Daemon(tmp_path / "d", fleet_config(server)) as daemon:
+            play(daemon, "r1")
+            wait_until(lambda: all_published(daemon), "the publication")
+            collect(server, tmp_path / "lake")
+            found, expected = collected(tmp_path / "lake"), stored(daemon)
+            assert [row[:9] for row in found["entries"]] == [row[:9] for row in expected["entries"]]
+            assert len(found["detections"]) < len(expected["detections"])
+            assert metric(daemon, "digd_fleet_cut_total") > 0
+
+
+def test_a_connection_that_nats_ended_is_replaced(nats, tmp_path):
+    config = nats.config.read_text()
+    more = "url = \"ws://127.0.0.1:1\"\nlease_ms = 1500\n"
+    with Daemon(tmp_path / "d", fleet_config(nats) + more) as daemon:
+        play(daemon, "r1")
+        nats.kill()
+        nats.config.write_text(config + 'authorization { user: "u", password: "p" }\n')
+        nats.start()
+        # Refused twice, the library ends the connection permanently. A new one is refused too.
+        names = ("digd_fleet_reconnects_total", "digd_fleet_lease_held")
+        wait_until(lambda: "Authorization" in str(readiness(daemon).get("notes")), "the refusal", within=60)
+        nats.kill()
+        nats.config.write_text(config)
+        nats.start()
+        wait_until(lambda: [metric(daemon, name) for name in names] == [1, 1], "new connections", within=60)
+        assert metric(daemon, "digd_fleet_homes_reconnects_total") >= 1
+        play(daemon, "r2")
+
+
+def test_no_answer_and_no_log_shows_a_password_of_nats(tmp_path):
+    need_stream_client()
+    servers = json.dumps(["nats://user:s3cret@127.0.0.1:1"])
+    config = f'[fleet]\nservers = {servers}\nhost = "h1"\nurl = "ws://127.0.0.1:1"\n'
+    with Daemon(tmp_path / "d", config) as daemon:
+
+        def notes():
+            found = {note["code"]: note["message"] for note in readiness(daemon).get("notes", [])}
+            return found if all("NATS at" in found.get(code, "") for code in ("fleet", "fleet_lease")) else None
+
+        for text in wait_until(notes, "the notes").values():
+            assert 'NATS at "nats://…@127.0.0.1:1"' in text
+        daemon.wait_logged("fleet_waits")
+        assert daemon.stop() == 0
+        assert "s3cret" not in daemon.log_text()
+
+
 def test_a_full_stream_refuses_and_the_archive_keeps_what_waits(nats, tmp_path):
     with Daemon(tmp_path / "d", fleet_config(nats, stream_bytes=20_000)) as daemon:
         for i in range(10):
