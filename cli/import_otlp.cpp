@@ -39,6 +39,11 @@ bool read_all(const otlp_options& options, std::vector<otlp::span>& spans, progr
         std::cerr << "digctl import otlp: " << shown(file) << ": " << result.rejected
                   << " spans are not valid; the first: " << result.first_rejection << '\n';
       }
+      if (result.dropped_links > 0) {
+        const auto held = progress.pause();
+        std::cerr << "digctl import otlp: " << shown(file) << ": " << result.dropped_links
+                  << " links were left out, because a span has more than " << otlp::max_links << '\n';
+      }
     }
     progress.add();
     well = well && problem.empty();

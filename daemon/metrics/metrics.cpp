@@ -262,10 +262,12 @@ void write_webhooks(prometheus_text& out, const process_facts& now) {
 }
 
 void write_otlp(prometheus_text& out, const otlp_counts& c) {
-  out.counter("digd_otlp_requests_total", "Requests with spans that digd examined.", c.requests.load());
+  out.counter("digd_otlp_requests_total", "Requests with spans that digd examined or refused.", c.requests.load());
   out.counter("digd_otlp_refused_total", "Of these, those answered with 4xx or 5xx.", c.refused.load());
-  out.counter("digd_otlp_busy_total", "Requests refused: too many waited, or there was no room for their spans.",
+  out.counter("digd_otlp_busy_total",
+              "Requests refused: too many waited, they were too large, or there was no room for their spans.",
               c.busy.load());
+  out.counter("digd_otlp_dropped_links_total", "Links of spans beyond a limit.", c.dropped_links.load());
   out.family("digd_otlp_spans_total", "counter", "Spans, by result.");
   const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans},
                                                                           {"duplicate", c.duplicate},

@@ -1,6 +1,7 @@
 #include "daemon/otlp/gathering.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -18,15 +19,32 @@ void insert_sorted(std::vector<T>& sorted, const T& value) {
   if (at == sorted.end() || *at != value) sorted.insert(at, value);
 }
 
+// The two have nothing in common.
+template <class T>
+void add_sorted(std::vector<T>& sorted, std::vector<T>&& more) {
+  const auto middle = static_cast<std::ptrdiff_t>(sorted.size());
+  std::move(more.begin(), more.end(), std::back_inserter(sorted));
+  std::inplace_merge(sorted.begin(), sorted.begin() + middle, sorted.end());
+}
+
 }  // namespace
 
 gathered_run* gathering::oldest() {
-  const auto found = std::find_if(runs_.begin(), runs_.end(), [](const auto& r) { return !r.second.ending; });
-  return found == runs_.end() ? nullptr : &found->second;
+  return runs_.empty() || runs_.begin()->second.ending ? nullptr : &runs_.begin()->second;
 }
 
 gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes,
                                 std::int64_t now_ms) {
+  return take(std::move(spans), batch, bytes, now_ms, settings_.run_spans);
+}
+
+gathering::taken gathering::restore(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes,
+                                    std::int64_t now_ms) {
+  return take(std::move(spans), batch, bytes, now_ms, std::numeric_limits<std::size_t>::max());
+}
+
+gathering::taken gathering::take(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes,
+                                 std::int64_t now_ms, std::size_t max_run_spans) {
   taken out;
   batches_[batch].bytes = bytes;
   bytes_ += bytes;
@@ -35,14 +53,16 @@ gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t ba
       ++out.late;
       continue;
     }
-    static_cast<void>(run_of(span.trace, now_ms));
+    gathered_run* run = &run_of(span.trace, now_ms);
     for (const std::string_view other : otlp::traces_tied_by(span)) {
-      if (!past_.contains(std::string(other))) tie(span.trace, std::string(other), now_ms);
+      const std::string linked(other);
+      if (past_.contains(linked)) continue;
+      if (!tie(*run, linked)) ++out.dropped_links;
+      run = by_trace_[span.trace];
     }
-    gathered_run* run = by_trace_[span.trace];
     if (run->ending) {
       ++out.late;
-    } else if (run->spans.size() >= settings_.run_spans) {
+    } else if (run->spans.size() >= max_run_spans) {
       ++out.over;
     } else if (!run->known.insert(span.trace + span.id).second) {
       ++out.duplicate;
@@ -50,6 +70,8 @@ gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t ba
       if (!std::exchange(run->unsent, true) || run->spans.empty()) run->first_ms = now_ms;
       run->last_ms = now_ms;
       run->is_examined = run->complete = false;
+      if (run->seq == 0) run->id = std::min(run->id, otlp::run_id_of(span.trace));
+      keep_links(*run, span, out);
       run->spans.push_back(std::move(span));
       use_batch(*run, batch);
       ++spans_;
@@ -63,6 +85,15 @@ gathering::taken gathering::add(std::vector<otlp::span>&& spans, std::int64_t ba
     batches_.erase(batch);
   }
   return out;
+}
+
+void gathering::keep_links(gathered_run& run, otlp::span& span, taken& out) {
+  const std::size_t room = max_run_links - std::min(max_run_links, run.links);
+  if (span.links.size() > room) {
+    out.dropped_links += span.links.size() - room;
+    span.links.resize(room);
+  }
+  run.links += span.links.size();
 }
 
 void gathering::use_batch(gathered_run& run, std::int64_t batch) {
@@ -90,35 +121,48 @@ gathered_run& gathering::adopt(const std::string& run, const std::string& trace,
   return into;
 }
 
-void gathering::tie(const std::string& a, const std::string& b, std::int64_t now_ms) {
-  gathered_run& first = run_of(a, now_ms);
-  gathered_run& second = run_of(b, now_ms);
-  if (&first == &second) return;
+// Makes the trace a part of the run, with its own run if it has one. False: the run would have too many traces.
+bool gathering::tie(gathered_run& first, const std::string& other) {
+  const auto known = by_trace_.find(other);
+  if (known == by_trace_.end()) {
+    if (first.ending) return true;
+    if (first.traces.size() >= max_run_traces) return false;
+    insert_sorted(first.traces, other);
+    by_trace_[other] = &first;
+    return true;
+  }
+  gathered_run& second = *known->second;
+  if (&first == &second) return true;
   const bool first_sent = first.seq > 0, second_sent = second.seq > 0;
-  if (first_sent && second_sent) {
+  if (first.traces.size() + second.traces.size() > max_run_traces) return false;
+  // A run that is ending takes no more spans, and would lose those of the other.
+  if ((first_sent && second_sent) || first.ending || second.ending ||
+      first.spans.size() + second.spans.size() > settings_.run_spans) {
     ++unmergeable_;
-  } else if (second_sent) {
+    return true;
+  }
+  // The smaller one moves, so that a run of many traces does not move with each of them.
+  const auto size_of = [](const gathered_run& run) { return run.spans.size() + run.traces.size(); };
+  if (second_sent || (!first_sent && size_of(second) > size_of(first))) {
     merge(second, first);
   } else {
     merge(first, second);
   }
+  return true;
 }
 
 // Requires that no message of `from` was sent.
 void gathering::merge(gathered_run& into, gathered_run& from) {
-  for (const std::string& trace : from.traces) {
-    by_trace_[trace] = &into;
-    insert_sorted(into.traces, trace);
-  }
-  if (into.seq == 0) into.id = otlp::run_id_of(into.traces.front());
-  for (const std::int64_t batch : from.batches) {
-    if (std::find(into.batches.begin(), into.batches.end(), batch) == into.batches.end()) {
-      into.batches.push_back(batch);
-    } else {
-      --batches_[batch].runs;
-    }
-  }
-  std::sort(into.batches.begin(), into.batches.end());
+  for (const std::string& trace : from.traces) by_trace_[trace] = &into;
+  add_sorted(into.traces, std::move(from.traces));
+  if (into.seq == 0) into.id = std::min(into.id, from.id);
+  std::erase_if(from.batches, [&](std::int64_t batch) {
+    if (!std::binary_search(into.batches.begin(), into.batches.end(), batch)) return false;
+    --batches_[batch].runs;
+    return true;
+  });
+  add_sorted(into.batches, std::move(from.batches));
+  into.links += from.links;
   into.first_ms = into.unsent ? std::min(into.first_ms, from.first_ms) : from.first_ms;
   into.last_ms = std::max(into.last_ms, from.last_ms);
   into.unsent = into.unsent || from.unsent;

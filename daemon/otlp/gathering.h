@@ -1,9 +1,11 @@
 // Collects the spans of each run until the server can send messages made from them.
 //
-// A table without I/O or clock: the caller passes the time (Unix milliseconds) and asks which run is due.
+// A table without I/O or clock: the caller passes the time (milliseconds of a clock that is never set) and asks which
+// run is due.
 // Thread: the spans'. Ownership: the table owns its runs; pointers to them hold until `add` or `remove`. Bounds:
-// `spans` and `held_bytes` over all runs, `run_spans` for each run, and `max_past` ended traces. Failure: it counts the
-// spans that it does not accept: duplicates, spans of ended runs, and spans over `run_spans`.
+// `spans` and `held_bytes` over all runs, `run_spans`, `max_run_traces` and `max_run_links` for each run, and
+// `max_past` ended traces. Failure: it counts the spans that it does not accept: duplicates, spans of ended runs, and
+// spans over `run_spans`; and the links that it drops.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -30,6 +32,7 @@ struct gathered_run {
   std::string id;                   // fixed once a message was sent
   std::vector<std::string> traces;  // sorted
   std::vector<otlp::span> spans;
+  std::size_t links = 0;                         // of the spans
   boost::unordered_flat_set<std::string> known;  // trace id and span id of each span
   std::vector<std::int64_t> batches;             // sorted
   std::int64_t first_ms = 0;                     // arrival of the first span not sent yet
@@ -46,17 +49,23 @@ struct gathered_run {
 class gathering {
  public:
   static constexpr std::size_t max_past = 10'000;
+  static constexpr std::size_t max_run_traces = 10'000;  // also traces that are only linked to
+  static constexpr std::size_t max_run_links = 100'000;
 
   explicit gathering(const otlp_settings& settings) : settings_(settings) {}
 
   struct taken {
     std::size_t accepted = 0, duplicate = 0, late = 0, over = 0;
+    std::size_t dropped_links = 0;
     bool needed = false;  // a run uses a span of this batch, so the spool must keep it
   };
   // Whether a batch of this size fits. If not, the caller first ends the `oldest` run.
   bool has_room(std::size_t bytes) const { return spans_ < settings_.spans && bytes_ + bytes <= settings_.held_bytes; }
+  // Null also while the oldest run is ending: it makes room soon.
   gathered_run* oldest();
   taken add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms);
+  // As `add`, for a batch that was accepted before a restart: `run_spans` may have been larger then.
+  taken restore(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms);
 
   // Adds a trace to a run that had messages before a restart, and the run if it is new.
   gathered_run& adopt(const std::string& run, const std::string& trace, std::int64_t now_ms);
@@ -74,7 +83,8 @@ class gathering {
   std::size_t runs() const { return runs_.size(); }
   std::size_t spans() const { return spans_; }
   std::uint64_t bytes() const { return bytes_; }
-  // Pairs of runs that turned out to be one run after messages of both had been sent.
+  // Pairs of runs that turned out to be one run too late: messages of both had been sent, or one was ending. Or they
+  // would have too many spans together.
   std::uint64_t unmergeable() const { return unmergeable_; }
 
  private:
@@ -82,9 +92,12 @@ class gathering {
     std::size_t runs = 0;
     std::size_t bytes = 0;
   };
+  taken take(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms,
+             std::size_t max_run_spans);
   gathered_run& run_of(const std::string& trace, std::int64_t now_ms);
-  void tie(const std::string& a, const std::string& b, std::int64_t now_ms);
+  bool tie(gathered_run& first, const std::string& other);
   void merge(gathered_run& into, gathered_run& from);
+  void keep_links(gathered_run& run, otlp::span& span, taken& out);
   void use_batch(gathered_run& run, std::int64_t batch);
   std::int64_t due_at(const gathered_run& run) const;
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/json/serialize.hpp>
+#include <chrono>
 #include <map>
 #include <utility>
 
 #include "base/deep_json.h"
 #include "base/quote.h"
-#include "base/unix_time.h"
 #include "daemon/otlp/traces_api.h"
 #include "daemon/runs/engine_threads.h"
 #include "ingest/otlp/essential.h"
@@ -24,6 +24,23 @@ namespace {
 namespace http = boost::beast::http;
 namespace json = boost::json;
 using archive::failure;
+
+// Of a clock that is never set.
+std::int64_t now_ms() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::milliseconds(1); }
+
+// Drops the links beyond the limit of a request. Returns how many.
+std::size_t drop_links(otlp::batch& batch) {
+  std::size_t kept = 0, dropped = 0;
+  for (otlp::span& span : batch.spans) {
+    const std::size_t room = otlp_server::max_request_links - kept;
+    if (span.links.size() > room) {
+      dropped += span.links.size() - room;
+      span.links.resize(room);
+    }
+    kept += span.links.size();
+  }
+  return dropped;
+}
 
 std::string line_of(std::string_view type, std::uint64_t seq, json::object members) {
   json::object line{{"type", json::string_view(type.data(), type.size())}, {"seq", seq}};
@@ -80,7 +97,7 @@ bool otlp_server::submit(traces_request&& request, std::function<void(http_respo
   if (stopped_.load()) return false;
   if (waiting_.fetch_add(1) >= max_waiting) {
     waiting_.fetch_sub(1);
-    counts_.busy.fetch_add(1);
+    count_refused(true);
     return false;
   }
   boost::asio::post(context_, [this, request = std::move(request), answer = std::move(answer)]() mutable {
@@ -94,24 +111,32 @@ bool otlp_server::submit(traces_request&& request, std::function<void(http_respo
   return true;
 }
 
+void otlp_server::count_refused(bool is_busy) {
+  counts_.requests.fetch_add(1);
+  counts_.refused.fetch_add(1);
+  if (is_busy) counts_.busy.fetch_add(1);
+}
+
 http_response otlp_server::handle(traces_request&& request) {
   counts_.requests.fetch_add(1);
   if (request.packed) {
     auto unpacked = otlp::inflate(request.body, settings_.unpacked_bytes);
     if (!unpacked) {
-      const bool large = unpacked.error().too_large;
-      return refuse_traces(request.encoding, large ? http::status::payload_too_large : http::status::bad_request,
-                           unpacked.error().message);
+      otlp::decode_failure failure = std::move(unpacked.error());
+      if (failure.too_large) failure.message += " (otlp.unpacked_bytes)";
+      return refuse(request, failure);
     }
     request.body = std::move(*unpacked);
   }
   otlp::decode_outcome decoded = otlp::decode(request.encoding, request.body);
-  if (!decoded) {
-    const bool large = decoded.error().too_large;
-    return refuse_traces(request.encoding, large ? http::status::payload_too_large : http::status::bad_request,
-                         decoded.error().message);
-  }
+  if (!decoded) return refuse(request, decoded.error());
   return accept(std::move(request), std::move(*decoded));
+}
+
+http_response otlp_server::refuse(const traces_request& request, const otlp::decode_failure& failure) {
+  if (!failure.too_large) return refuse_traces(request.encoding, http::status::bad_request, failure.message);
+  counts_.busy.fetch_add(1);
+  return refuse_traces(request.encoding, http::status::payload_too_large, failure.message);
 }
 
 // Writes accepted spans to disk before it answers.
@@ -119,8 +144,15 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
   const std::size_t foreign = drop_foreign(request, batch);
   const bool keep_texts = live_.payloads()->changes_nothing();
   for (otlp::span& span : batch.spans) otlp::keep_essential(span, keep_texts);
+  std::size_t dropped_links = batch.dropped_links + drop_links(batch);
   otlp_spool::stored_batch stored{.body = otlp::encode_spans(batch.spans)};
   request.body.clear();
+  if (stored.body.size() > settings_.held_bytes) {  // to send it again would not help
+    return refuse(request,
+                  {"digd would keep " + std::to_string(stored.body.size()) + " bytes of this request, and may keep " +
+                       std::to_string(settings_.held_bytes) + " of all (otlp.held_bytes)",
+                   true});
+  }
   if (!batch.spans.empty() && !table_.has_room(stored.body.size())) {
     counts_.busy.fetch_add(1);
     if (gathered_run* oldest = table_.oldest()) {
@@ -137,7 +169,7 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
       return refuse_traces(request.encoding, http::status::service_unavailable,
                            "the spans cannot be written to disk: " + failed.words);
     }
-    taken = table_.add(std::move(batch.spans), stored.id, stored.body.size(), unix_ms());
+    taken = table_.add(std::move(batch.spans), stored.id, stored.body.size(), now_ms());
     if (!taken.needed) static_cast<void>(spool_.forget_batches({stored.id}));
   }
   counts_.spans.fetch_add(taken.accepted);
@@ -145,10 +177,13 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
   counts_.late.fetch_add(taken.late);
   counts_.over.fetch_add(taken.over);
   counts_.invalid.fetch_add(batch.rejected);
+  dropped_links += taken.dropped_links;
+  counts_.dropped_links.fetch_add(dropped_links);
   return respond_traces(request.encoding, {.invalid = batch.rejected,
                                            .late = taken.late,
                                            .over = taken.over,
                                            .foreign = foreign,
+                                           .links = dropped_links,
                                            .invalid_reason = batch.problem});
 }
 
@@ -170,7 +205,7 @@ std::size_t otlp_server::drop_foreign(const traces_request& request, otlp::batch
 void otlp_server::wait_for_next() {
   const auto next = table_.next_due();
   if (!next) return static_cast<void>(timer_.cancel());
-  timer_.expires_after(std::chrono::milliseconds(std::max<std::int64_t>(0, *next - unix_ms())));
+  timer_.expires_after(std::chrono::milliseconds(std::max<std::int64_t>(0, *next - now_ms())));
   timer_.async_wait([this](boost::system::error_code ec) {
     if (!ec) serve_due_run();
   });
@@ -178,7 +213,7 @@ void otlp_server::wait_for_next() {
 
 // Serves one run at a time, so that waiting requests get their turn in between.
 void otlp_server::serve_due_run() {
-  const std::int64_t now = unix_ms();
+  const std::int64_t now = now_ms();
   if (gathered_run* run = table_.due(now)) serve(*run, now);
   publish();
   wait_for_next();
@@ -213,7 +248,7 @@ bool otlp_server::send(gathered_run& run, otlp::span_set known) {
       counts_.no_agents.fetch_add(1);
       forget(run, false);
     } else {
-      run.first_ms = unix_ms();
+      run.first_ms = now_ms();
     }
     return false;
   }
@@ -251,7 +286,7 @@ bool otlp_server::write(gathered_run& run, std::vector<std::string>&& lines) {
   const bool first = !run.sent.any() && run.seq == 0;
   if (const failure failed = spool_.add_lines(run.id, run.traces, first ? 0 : run.seq + 1, lines)) {
     spdlog::error("otlp_storage_error run={} reason={}", digd::quoted(run.id), digd::quoted(failed.words));
-    run.first_ms = run.last_ms = unix_ms();  // the server tries again when the run is due again
+    run.first_ms = run.last_ms = now_ms();  // the server tries again when the run is due again
     table_.changed(run);
     return false;
   }
@@ -320,7 +355,7 @@ void otlp_server::forget(gathered_run& run, bool remember) {
 // ---- after a restart
 
 std::string otlp_server::recover() {
-  const std::int64_t now = unix_ms();
+  const std::int64_t now = now_ms();
   failure failed =
       spool_.each_trace([&](const std::string& run, const std::string& trace) { table_.adopt(run, trace, now); });
   std::map<std::string, std::vector<std::string>> lines_by_run;
@@ -346,8 +381,11 @@ std::string otlp_server::recover() {
   if (!failed) {
     failed = spool_.each_batch([&](otlp_spool::stored_batch&& stored_batch) {
       auto decoded = otlp::decode_json(stored_batch.body);
+      if (!decoded) {
+        spdlog::error("otlp_spans_lost batch={} reason={}", stored_batch.id, digd::quoted(decoded.error().message));
+      }
       const bool needed =
-          decoded && table_.add(std::move(decoded->spans), stored_batch.id, stored_batch.body.size(), now).needed;
+          decoded && table_.restore(std::move(decoded->spans), stored_batch.id, stored_batch.body.size(), now).needed;
       if (!needed) unused.push_back(stored_batch.id);
     });
   }

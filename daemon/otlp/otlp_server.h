@@ -2,9 +2,9 @@
 //
 // Its own thread unpacks, decodes, writes to otlp.db, collects and maps. Engine threads only receive the messages, as
 // from any client. It answers a request once its spans are synced (if there is an archive).
-// Threads: `submit` and `counted` any; `start` and `stop` one, in turn; everything else its own. Lifetime: stopped
-// before the engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h). Failure: an error
-// answer to the sender; what otlp.db cannot take is logged and tried again.
+// Threads: `submit`, `count_refused` and `counted` any; `start` and `stop` one, in turn; everything else its own.
+// Lifetime: stopped before the engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h).
+// Failure: an error answer to the sender; what otlp.db cannot take is logged and tried again.
 #pragma once
 
 #include <atomic>
@@ -43,6 +43,7 @@ struct traces_request {
 class otlp_server {
  public:
   static constexpr std::size_t max_waiting = 64;
+  static constexpr std::size_t max_request_links = 10'000;  // further ones are dropped
 
   // `spool_path`: the path of otlp.db; empty without an archive.
   otlp_server(const engine_threads& threads, const live_settings& live, const otlp_settings& settings,
@@ -57,6 +58,8 @@ class otlp_server {
   // Returns false if too many requests wait. Otherwise it calls `answer` once, on any thread, unless it is stopped
   // first.
   bool submit(traces_request&& request, std::function<void(http_response&&)> answer);
+  // A request was refused before it reached `submit`. `is_busy`: because of a limit. Any thread.
+  void count_refused(bool is_busy);
   const otlp_counts& counted() const { return counts_; }
 
  private:
@@ -66,6 +69,7 @@ class otlp_server {
   };
 
   http_response handle(traces_request&& request);
+  http_response refuse(const traces_request& request, const otlp::decode_failure& failure);
   http_response accept(traces_request&& request, otlp::batch&& spans);
   std::size_t drop_foreign(const traces_request& request, otlp::batch& spans) const;
 

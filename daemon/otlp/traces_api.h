@@ -18,10 +18,11 @@ struct rejections {
   std::size_t late = 0;        // of runs that have ended
   std::size_t over = 0;        // over the limit of spans for each run
   std::size_t foreign = 0;     // of runs that the token does not cover
+  std::size_t links = 0;       // not spans, but links that were dropped from accepted spans
   std::string invalid_reason;  // for the first invalid span
 };
 
-// 200; with `partial_success` if spans were rejected.
+// 200; with `partial_success` if spans were rejected or links dropped.
 http_response respond_traces(otlp::encoding encoding, const rejections& rejected);
 // google.rpc.Status in the body; 429 and 503 with Retry-After.
 http_response refuse_traces(otlp::encoding encoding, boost::beast::http::status status, std::string_view problem,

@@ -48,8 +48,11 @@ class cause_finder {
   void follow_links(std::size_t begin, std::size_t to) {
     std::vector<std::size_t> way{begin};
     boost::unordered_flat_set<std::size_t> seen{begin};
+    std::size_t lookups = 0;
     for (std::size_t next = 0; next < way.size() && next < max_steps_back; ++next) {
+      if (lookups >= max_links_back || run_.passings.size() >= max_linked_causes) return;
       const auto visit = [&](std::size_t i) {
+        ++lookups;
         if (i == none || !seen.insert(i).second) return;
         const std::size_t within = spans_.holders[i];
         if (within == none) {

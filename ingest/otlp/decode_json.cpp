@@ -71,6 +71,7 @@ class json_decoder {
     s.name = in_.string(of, "name", where, false).value_or("");
     s.attributes = attributes(of, where);
     each(of, "links", where, [&](const json::object& link, const std::string& here) {
+      if (s.links.size() >= max_links) return static_cast<void>(++out_.dropped_links);
       span_link to{id_from_hex(in_.string(link, "traceId", here, false).value_or(""), trace_id_bytes),
                    id_from_hex(in_.string(link, "spanId", here, false).value_or(""), span_id_bytes)};
       if (!to.trace.empty() && !to.span.empty()) s.links.push_back(std::move(to));
@@ -129,7 +130,7 @@ class json_decoder {
     if (const auto text = in_.string(value, "stringValue", where, false)) return json::string(*text);
     if (const auto flag = in_.boolean(value, "boolValue", where)) return *flag;
     if (const json::value* number = in_.find(value, "intValue")) return integer(*number, where);
-    if (const json::value* number = in_.find(value, "doubleValue")) return *number;
+    if (const json::value* number = in_.find(value, "doubleValue")) return number_or_text(*number, where);
     if (const auto bytes = in_.string(value, "bytesValue", where, false)) return json::string(*bytes);
     if (const json::object* list = in_.object(value, "arrayValue", where, false)) {
       json::array out;
@@ -147,8 +148,15 @@ class json_decoder {
     return out;
   }
 
+  json::value number_or_text(const json::value& number, const std::string& where) {
+    if (number.is_number() || number.is_string()) return number;  // "NaN" is a text
+    in_.fail(import_errc::wrong_shape, place(where, "doubleValue"), "expected a number, as a string or a number");
+    return nullptr;
+  }
+
   json::value integer(const json::value& number, const std::string& where) {
-    if (number.is_int64() || number.is_uint64()) return number;
+    if (number.is_int64()) return number;
+    if (number.is_uint64()) return number.to_number<double>();  // above the greatest int64
     std::int64_t value = 0;
     if (const json::string* text = number.if_string()) {
       const auto [end, wrong] = std::from_chars(text->data(), text->data() + text->size(), value);

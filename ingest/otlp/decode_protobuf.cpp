@@ -2,6 +2,7 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <cmath>
 #include <utility>
 
 #include "base/hex.h"
@@ -18,6 +19,12 @@ namespace {
 
 json::value value_of(const wire::AnyValue& from);
 
+// JSON has no other numbers. Protobuf's JSON writes them as these texts.
+json::value number_of(double value) {
+  if (std::isfinite(value)) return value;
+  return std::isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity";
+}
+
 json::object object_of(const google::protobuf::RepeatedPtrField<wire::KeyValue>& from) {
   json::object out;
   for (const wire::KeyValue& attribute : from) out.insert_or_assign(attribute.key(), value_of(attribute.value()));
@@ -29,7 +36,7 @@ json::value value_of(const wire::AnyValue& from) {
     case wire::AnyValue::kStringValue: return json::string(from.string_value());
     case wire::AnyValue::kBoolValue: return from.bool_value();
     case wire::AnyValue::kIntValue: return std::int64_t{from.int_value()};
-    case wire::AnyValue::kDoubleValue: return from.double_value();
+    case wire::AnyValue::kDoubleValue: return number_of(from.double_value());
     case wire::AnyValue::kBytesValue: return json::string(to_hex(from.bytes_value()));
     case wire::AnyValue::kKvlistValue: return object_of(from.kvlist_value().values());
     case wire::AnyValue::kArrayValue: {
@@ -53,7 +60,7 @@ std::string exception_of(const wire::Span& from) {
   return out;
 }
 
-span span_of(const wire::Span& from, const std::shared_ptr<const origin>& made_by) {
+span span_of(const wire::Span& from, const std::shared_ptr<const origin>& made_by, std::size_t& dropped_links) {
   constexpr int error = 2;
   span s;
   s.from = made_by;
@@ -63,6 +70,10 @@ span span_of(const wire::Span& from, const std::shared_ptr<const origin>& made_b
   s.name = from.name();
   s.attributes = object_of(from.attributes());
   for (const wire::Span::Link& link : from.links()) {
+    if (s.links.size() >= max_links) {
+      ++dropped_links;
+      continue;
+    }
     span_link to{id_from_bytes(link.trace_id(), trace_id_bytes), id_from_bytes(link.span_id(), span_id_bytes)};
     if (!to.trace.empty() && !to.span.empty()) s.links.push_back(std::move(to));
   }
@@ -107,7 +118,7 @@ decode_outcome decode_protobuf(std::string_view body) {
           "resource_spans[" + std::to_string(r) + "].scope_spans[" + std::to_string(c) + "].spans[";
       for (int s = 0; s < scope.spans_size(); ++s) {
         const wire::Span& span = scope.spans(s);
-        take_span(out, span_of(span, from), {span.start_time_unix_nano(), span.end_time_unix_nano()},
+        take_span(out, span_of(span, from, out.dropped_links), {span.start_time_unix_nano(), span.end_time_unix_nano()},
                   where + std::to_string(s) + ']');
       }
     }

@@ -48,7 +48,11 @@ class wanted_keys {
   std::vector<std::string_view> keys_;
 };
 
-json::object any(const json::value& v) {
+// A protobuf value may nest deeper than a JSON document may when it is read again.
+constexpr std::size_t max_nested_values = 16;
+
+json::object any(const json::value& v, std::size_t depth = 0) {
+  if (depth == max_nested_values && v.is_structured()) return {{"stringValue", json::serialize(v)}};
   switch (v.kind()) {
     case json::kind::bool_: return {{"boolValue", v}};
     case json::kind::int64:
@@ -58,13 +62,13 @@ json::object any(const json::value& v) {
     case json::kind::null: return {};
     case json::kind::array: {
       json::array values;
-      for (const json::value& value : v.get_array()) values.push_back(any(value));
+      for (const json::value& value : v.get_array()) values.push_back(any(value, depth + 1));
       return {{"arrayValue", {{"values", std::move(values)}}}};
     }
     case json::kind::object: break;
   }
   json::array values;
-  for (const auto& [key, one] : v.get_object()) values.push_back({{"key", key}, {"value", any(one)}});
+  for (const auto& [key, one] : v.get_object()) values.push_back({{"key", key}, {"value", any(one, depth + 1)}});
   return {{"kvlistValue", {{"values", std::move(values)}}}};
 }
 

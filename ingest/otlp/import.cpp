@@ -44,6 +44,7 @@ bool take_one(encoding encoding, std::string_view text, const std::string& where
   }
   if (result.rejected == 0 && decoded->rejected > 0) result.first_rejection = where + decoded->problem;
   result.rejected += decoded->rejected;
+  result.dropped_links += decoded->dropped_links;
   std::move(decoded->spans.begin(), decoded->spans.end(), std::back_inserter(into));
   return true;
 }

@@ -20,7 +20,8 @@ struct import_options {
 struct read_file_result {
   std::string problem;  // the fault that ended the reading, and its place; empty: none
   std::size_t rejected = 0;
-  std::string first_rejection;  // its place, the field, the expected value; empty if none
+  std::string first_rejection;    // its place, the field, the expected value; empty if none
+  std::size_t dropped_links = 0;  // beyond `max_links` of a span
 };
 read_file_result read_spans(std::string_view file, const import_options& options, std::vector<span>& into);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json/array.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <map>
 #include <set>
 #include <tuple>
@@ -141,7 +142,7 @@ class message_builder {
     if (!all_stated) inferred.push_back("inputs");
     if (act.start_moved) inferred.push_back("ts");
     const std::string_view name = act.turn == none ? agents_.safe(start_agent) : agent(run_.turns[act.turn].agent);
-    if (std::find(acting_.begin(), acting_.end(), name) == acting_.end()) acting_.push_back(name);
+    acting_.insert(name);
     json::object members{{"activation", act.id},
                          {"agent", json::string_view(name.data(), name.size())},
                          {"inputs", importers::string_array(inputs)}};
@@ -201,7 +202,7 @@ class message_builder {
   std::map<std::size_t, std::set<const span*>> counted_;  // by turn
   std::map<std::size_t, const act*> last_act_;            // by turn
   name_table agents_;
-  names acting_;
+  boost::unordered_flat_set<std::string_view> acting_;
   std::vector<moment> order_;
   mapped_run out_;
 };

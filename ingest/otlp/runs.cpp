@@ -53,7 +53,11 @@ std::vector<run_of_spans> split_runs(std::vector<span>&& spans) {
   }
   std::vector<run_of_spans> out;
   out.reserve(by_run.size());
-  for (auto& [trace, its] : by_run) out.push_back({run_id_of(trace), std::move(its)});
+  for (auto& [group, its] : by_run) {
+    const auto least = std::ranges::min_element(its, {}, &span::trace);
+    out.push_back({run_id_of(least->trace), std::move(its)});
+  }
+  std::ranges::sort(out, {}, &run_of_spans::id);
   return out;
 }
 

@@ -18,6 +18,9 @@ struct origin {
   std::string scope, version;  // the instrumentation's
 };
 
+// More links of a span are dropped. It is the default limit of OpenTelemetry's SDKs.
+inline constexpr std::size_t max_links = 128;
+
 struct span_link {
   std::string trace, span;
 };
@@ -37,8 +40,9 @@ struct span {
 // One request, decoded.
 struct batch {
   std::vector<span> spans;
-  std::size_t rejected = 0;  // invalid spans: no usable ids or times
-  std::string problem;       // the first of these: its place, the field, the expected value; empty if none
+  std::size_t rejected = 0;       // invalid spans: no usable ids or times
+  std::string problem;            // the first of these: its place, the field, the expected value; empty if none
+  std::size_t dropped_links = 0;  // beyond `max_links` of a span
 };
 
 }  // namespace digd::otlp

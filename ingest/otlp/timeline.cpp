@@ -1,6 +1,7 @@
 #include "ingest/otlp/timeline.h"
 
 #include <algorithm>
+#include <boost/unordered/unordered_flat_set.hpp>
 #include <utility>
 
 namespace digd::otlp {
@@ -76,6 +77,7 @@ class planner {
 
   void place_first(std::size_t i) {
     std::vector<act_input> inputs;
+    known_inputs_.clear();
     std::int64_t ready = run_.turns[i].start_ns;
     for (const passing* p : passed_to_[i]) take_up(*p, inputs, ready);
     if (inputs.empty()) inputs.push_back(begin_with(i, ready));
@@ -106,9 +108,8 @@ class planner {
     if (const auto made = event_times_.find(id); made != event_times_.end()) ready = std::max(ready, made->second);
     add_input(into, id, p.stated);
   }
-  static void add_input(std::vector<act_input>& into, const std::string& id, bool stated) {
-    const auto same = [&](const act_input& act_input) { return act_input.event == id; };
-    if (std::none_of(into.begin(), into.end(), same)) into.push_back({id, stated});
+  void add_input(std::vector<act_input>& into, const std::string& id, bool stated) {
+    if (known_inputs_.insert(id).second) into.push_back({id, stated});
   }
   // Each reader gets its own event, so work for several agents does not count as repeated.
   std::string event_of(const passing& p) const {
@@ -289,6 +290,7 @@ class planner {
   };
   boost::unordered_flat_map<std::string, output_place> placed_;
   boost::unordered_flat_map<std::string, std::int64_t> event_times_;
+  boost::unordered_flat_set<std::string> known_inputs_;  // of the turn that is being placed
   std::size_t answer_ = none;
   timeline out_;
 };

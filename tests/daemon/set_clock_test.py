@@ -3,6 +3,7 @@
 import sqlite3
 
 from preloaded import PreloadedDaemon
+from span_sender import QUICK, App, team, wait_for_end
 from watching import get
 
 # Loaded before libc: the wall clock differs by as many seconds as the file named by CLOCK_FILE has bytes.
@@ -55,3 +56,12 @@ def test_windows_end_and_stamps_never_decrease_when_the_clock_is_set_back(tmp_pa
             stamps = daemon.stamps()
             assert stamps == sorted(stamps) and stamps[-1] - stamps[0] < 120_000
             assert get(daemon, "/v1/runs/r1")["state"] == "open"
+
+
+def test_a_run_made_of_spans_ends_in_time_although_the_clock_is_set_back(tmp_path):
+    daemon = DaemonWithSetClock(tmp_path)
+    daemon.config.write_text(QUICK.replace("settle_ms = 50", "settle_ms = 400"))
+    with daemon:
+        run = team(App(daemon))
+        daemon.steered.write_bytes(b"x" * 3600)
+        wait_for_end(daemon, run)

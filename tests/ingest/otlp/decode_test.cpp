@@ -143,6 +143,56 @@ TEST_CASE("a_body_that_would_expand_beyond_its_limit_is_refused_before_it_is_bui
       std::string::npos);
 }
 
+TEST_CASE("links_beyond_the_limit_of_a_span_are_dropped_and_counted") {
+  constexpr std::size_t sent = 139'000;
+  std::string links;
+  for (std::size_t i = 1; i <= sent; ++i) {
+    links +=
+        (i == 1 ? "" : ",") + (R"({"traceId":")" + padded(std::to_string(i), 32)) + R"(","spanId":"00000000000000b1"})";
+  }
+  const auto read = decode(encoding::json, with_span(times + R"(,"links":[)" + links + "]"));
+  REQUIRE(read.has_value());
+  REQUIRE(read->dropped_links == sent - max_links);
+  REQUIRE(read->spans.front().links.size() == max_links);
+  REQUIRE(read->rejected == 0);
+
+  const std::string link = field(13, field(1, std::string(16, '\x5b')) + field(2, std::string(8, '\xee')));
+  std::string span = good_span();
+  for (std::size_t i = 0; i < max_links + 2; ++i) span += link;
+  const auto length = [](std::size_t n) {
+    return std::string{static_cast<char>(n & 0x7f | 0x80), static_cast<char>(n >> 7)};
+  };
+  std::string body = std::string("\x12") + length(span.size()) + span;
+  body = std::string("\x12") + length(body.size()) + body;
+  body = std::string("\x0a") + length(body.size()) + body;
+  const auto packed = decode(encoding::protobuf, body);
+  REQUIRE(packed.has_value());
+  REQUIRE(packed->dropped_links == 2);
+  REQUIRE(packed->spans.front().links.size() == max_links);
+}
+
+TEST_CASE("what_digd_writes_of_spans_can_be_read_again_whatever_their_values_are") {
+  std::vector<span> written = spans({{.id = "1", .name = "x", .start = 1, .end = 2}});
+  json::value deep = "x";
+  for (int i = 0; i < 47; ++i) deep = json::array{deep};
+  written.front().attributes["deep"] = deep;
+  const auto read = decode_json(encode_spans(written));
+  REQUIRE(read.has_value());
+  REQUIRE(read->spans.size() == 1);
+  for (const std::string value : {R"({"doubleValue":"NaN"})", R"({"intValue":18446744073709551615})"}) {
+    const auto given = decode_json(with_span(times + R"(,"attributes":[{"key":"k","value":)" + value + "}]"));
+    REQUIRE(given.has_value());
+    REQUIRE(decode_json(encode_spans(given->spans)).has_value());
+  }
+  const std::string nan("\0\0\0\0\0\0\xf8\x7f", 8);
+  const std::string number = field(2, std::string("\x21") + nan);
+  const auto packed = decode(encoding::protobuf, in_request(good_span() + field(9, field(1, "k") + number)));
+  REQUIRE(packed.has_value());
+  REQUIRE(decode_json(encode_spans(packed->spans)).has_value());
+  REQUIRE(decode_problem(encoding::json, with_span(times + R"(,"attributes":[{"key":"k","value":{"doubleValue":[]}}])"))
+              .find("attributes[0].value.doubleValue: expected a number") != std::string::npos);
+}
+
 TEST_CASE("answers_are_in_the_encoding_of_the_question") {
   REQUIRE(encode_response(encoding::json, 0, "") == "{}");
   REQUIRE(encode_response(encoding::json, 2, "why") ==

@@ -1,0 +1,132 @@
+// The table of runs that are being gathered from spans: which traces become one run, and what its bounds are.
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/otlp/gathering.h"
+
+namespace digd::daemon {
+namespace {
+
+std::string padded(std::size_t n, std::size_t size) {
+  std::string text = std::to_string(n);
+  return std::string(size - text.size(), '0') + text;
+}
+std::string trace_id(std::size_t n) { return padded(n, 32); }
+std::string run_id(std::size_t n) { return "otlp-" + trace_id(n); }
+
+// An agent's span of this trace, with links to other traces.
+otlp::span agent_span(std::size_t trace, const std::vector<std::size_t>& links = {}, std::size_t id = 1) {
+  otlp::span s;
+  s.trace = trace_id(trace);
+  s.id = padded(id, 16);
+  s.name = "invoke_agent a";
+  s.start_ns = s.end_ns = 1;
+  s.attributes = {{"gen_ai.operation.name", "invoke_agent"}, {"gen_ai.agent.name", "a"}};
+  for (const std::size_t link : links) s.links.push_back({trace_id(link), padded(1, 16)});
+  s.from = std::make_shared<const otlp::origin>();
+  return s;
+}
+
+struct table {
+  otlp_settings settings;
+  gathering runs{settings};
+  std::int64_t batch = 0;
+
+  gathering::taken add(std::vector<otlp::span> spans) { return runs.add(std::move(spans), ++batch, 100, 1'000); }
+};
+
+}  // namespace
+
+TEST_CASE("TracesThatLinksTieAreOneRunNamedAfterTheSmallestThatHasSpans") {
+  table of;
+  of.add({agent_span(5, {3}), agent_span(7, {5})});
+  REQUIRE(of.runs.runs() == 1);
+  REQUIRE(of.runs.find(run_id(5)) != nullptr);  // trace 3 has no span: its run may have ended before a restart
+  of.add({agent_span(3)});
+  REQUIRE(of.runs.runs() == 1);
+  REQUIRE(of.runs.find(run_id(3)) != nullptr);
+}
+
+TEST_CASE("SpansThatWereAcceptedDoNotJoinARunThatIsEnding") {
+  table of;
+  of.add({agent_span(1)});
+  gathered_run* ending = of.runs.find(run_id(1));
+  ending->seq = 5;
+  ending->ending = true;
+  of.runs.changed(*ending);
+  of.add({agent_span(2)});
+  of.add({agent_span(2, {1}, 2), agent_span(1, {2}, 2)});  // the second is late
+  REQUIRE(of.runs.runs() == 2);
+  REQUIRE(of.runs.find(run_id(2))->spans.size() == 2);
+  REQUIRE(of.runs.unmergeable() == 2);
+}
+
+TEST_CASE("WhileTheOldestRunIsEndingNoOtherIsEndedToMakeRoom") {
+  table of;
+  of.add({agent_span(1), agent_span(2)});
+  of.runs.find(run_id(1))->ending = true;
+  REQUIRE(of.runs.oldest() == nullptr);
+  of.runs.remove(*of.runs.find(run_id(1)), true);
+  REQUIRE(of.runs.oldest() == of.runs.find(run_id(2)));
+}
+
+TEST_CASE("ARunThatGrowsByOneTraceAtATimeStaysFast") {
+  for (const bool newest_first : {false, true}) {
+    table of;
+    const auto begun = std::chrono::steady_clock::now();
+    for (std::size_t i = 1; i < gathering::max_run_traces; ++i) {
+      const std::size_t n = newest_first ? gathering::max_run_traces - i : i;
+      of.add({agent_span(n, {newest_first ? n + 1 : n - 1})});
+    }
+    REQUIRE(of.runs.runs() == 1);
+    REQUIRE(of.runs.spans() == gathering::max_run_traces - 1);
+    REQUIRE(std::chrono::steady_clock::now() - begun < std::chrono::seconds(20));
+  }
+}
+
+TEST_CASE("LinksBeyondTheTracesOrTheLinksOfARunAreDroppedAndCounted") {
+  table of;
+  std::size_t next = 10;
+  const auto links = [&](std::size_t count) {
+    std::vector<std::size_t> to;
+    while (to.size() < count) to.push_back(next++);
+    return to;
+  };
+  for (std::size_t span = 1; next < 10 + gathering::max_run_traces - 1; ++span) {
+    const std::size_t left = 10 + gathering::max_run_traces - 1 - next;
+    REQUIRE(of.add({agent_span(1, links(std::min<std::size_t>(left, 100)), span)}).dropped_links == 0);
+  }
+  REQUIRE(of.runs.find(run_id(1))->traces.size() == gathering::max_run_traces);
+  REQUIRE(of.add({agent_span(1, links(5), 9'000)}).dropped_links == 5);
+
+  table other;
+  const std::vector<std::size_t> same_trace(1'000, 1);
+  for (std::size_t span = 1; span <= gathering::max_run_links / 1'000; ++span) {
+    REQUIRE(other.add({agent_span(1, same_trace, span)}).dropped_links == 0);
+  }
+  REQUIRE(other.add({agent_span(1, same_trace, 9'000)}).dropped_links == 1'000);
+  REQUIRE(other.runs.find(run_id(1))->spans.back().links.empty());
+}
+
+TEST_CASE("RunsThatWouldHaveTooManySpansTogetherStayTwo") {
+  table of{.settings = {.run_spans = 100}};
+  for (std::size_t i = 1; i <= 60; ++i) of.add({agent_span(1, {}, i), agent_span(2, {}, i)});
+  of.add({agent_span(1, {2}, 61)});
+  REQUIRE(of.runs.runs() == 2);
+  REQUIRE(of.runs.unmergeable() == 1);
+}
+
+TEST_CASE("ARestartKeepsSpansThatWereAcceptedUnderAHigherLimit") {
+  table of{.settings = {.run_spans = 100}};
+  std::vector<otlp::span> spans;
+  for (std::size_t i = 1; i <= 150; ++i) spans.push_back(agent_span(1, {}, i));
+  auto again = spans;
+  REQUIRE(of.add(std::move(spans)).over == 50);
+  table restarted{.settings = {.run_spans = 100}};
+  REQUIRE(restarted.runs.restore(std::move(again), 1, 100, 1'000).accepted == 150);
+}
+
+}  // namespace digd::daemon
