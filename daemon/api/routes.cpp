@@ -139,16 +139,21 @@ routed retry_dead(call& in) {
 
 // ---- spans
 
+http_response refused_spans(otlp_server* server, http_response&& response, bool is_busy) {
+  if (server != nullptr) server->count_refused(is_busy);
+  return std::move(response);
+}
+
 routed post_traces(call& in) {
+  otlp_server* const server = in.services.spans.server;
   auto read = read_headers(in.request);
-  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
+  if (auto* no = std::get_if<http_response>(&read)) return refused_spans(server, std::move(*no), false);
   auto request = std::get<traces_request>(std::move(read));
   request.grant = in.grant;
-  if (auto no = refuse_rate(request, in.body.size())) return std::move(*no);
+  if (auto no = refuse_rate(request, in.body.size())) return refused_spans(server, std::move(*no), true);
   request.body = in.body;
   const auto shared_request = std::make_shared<traces_request>(std::move(request));
-  return deferred_response{[server = in.services.spans.server,
-                            request = shared_request](const response_callback& respond_to) {
+  return deferred_response{[server, request = shared_request](const response_callback& respond_to) {
     const otlp::encoding encoding = request->encoding;
     if (!server->submit(std::move(*request), respond_to)) {
       respond_to(refuse_traces(encoding, http::status::service_unavailable, "too many requests wait; send this again"));
@@ -413,6 +418,27 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
   return respond_error(http::status::not_found, "not_found", "there is nothing at this path");
 }
 
+std::variant<body_limit, http_response> limit_spans(const call& in, const account_ptr& token) {
+  span_intake& spans = in.services.spans;
+  auto read = read_headers(in.request);
+  if (auto* no = std::get_if<http_response>(&read)) return refused_spans(spans.server, std::move(*no), false);
+  const otlp::encoding encoding = std::get<traces_request>(read).encoding;
+  ticket_ptr slot = spans.bodies.take(client_of(in));
+  if (!slot) {
+    return refused_spans(spans.server,
+                         refuse_traces(encoding, http::status::service_unavailable,
+                                       "too many requests at once, of all or of this client; send this again"),
+                         true);
+  }
+  return body_limit{spans.max_body_bytes, std::move(slot), true, token, [&spans, encoding] {
+                      const std::string limit = std::to_string(spans.max_body_bytes);
+                      return refused_spans(spans.server,
+                                           refuse_traces(encoding, http::status::payload_too_large,
+                                                         "the body is over " + limit + " bytes (otlp.body_bytes)"),
+                                           true);
+                    }};
+}
+
 // The route that takes a larger body, if the path is one's.
 const route_entry* find_taker(call& in) {
   const auto target = split_target(in.request.target());
@@ -458,14 +484,7 @@ std::variant<body_limit, http_response> limit_body(const net::upgrade_request& h
     if (!slot) return busy("too many hooks at once, of all or of this client");
     return body_limit{hook_server::max_body_bytes, std::move(slot), true, token};
   }
-  auto read = read_headers(head);
-  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
-  ticket_ptr slot = services.spans.bodies.take(client_of(in));
-  if (!slot) {
-    return refuse_traces(std::get<traces_request>(read).encoding, http::status::service_unavailable,
-                         "too many requests at once, of all or of this client; send this again");
-  }
-  return body_limit{services.spans.max_body_bytes, std::move(slot), true, token};
+  return limit_spans(in, token);
 }
 
 routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from, http_services& services,

@@ -214,6 +214,7 @@ void http_connection::on_failed_read(error_code ec) {
   }
   if (ec == http::error::body_limit && refusal_) return refuse(std::move(*refusal_));
   if (ec == http::error::body_limit) {
+    if (body_limit_.refuse_larger) return refuse(body_limit_.refuse_larger());
     return refuse(respond_error(http::status::payload_too_large, "too_large",
                                 "the body is over " + std::to_string(body_limit_.max_bytes) + " bytes"));
   }

@@ -55,9 +55,10 @@ inline constexpr std::size_t max_body_bytes = 4 * 1024;
 // How large a request's body may be.
 struct body_limit {
   std::size_t max_bytes = max_body_bytes;
-  ticket_ptr ticket;        // held until the request is answered; null for small bodies
-  bool is_allowed = false;  // the request was checked
-  account_ptr token;        // pays for the body; null where no tokens are configured
+  ticket_ptr ticket;                             // held until the request is answered; null for small bodies
+  bool is_allowed = false;                       // the request was checked
+  account_ptr token;                             // pays for the body; null where no tokens are configured
+  std::function<http_response()> refuse_larger;  // answers a larger body; empty: with digd's own error
 };
 
 class request_handler {

@@ -7,7 +7,21 @@ import json
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
 from live import Daemon, wait_until
-from span_sender import MS, PATIENT, QUICK, App, get, metric, post, recorded_spans, run_of, team, trace_of, wait_for_end
+from span_sender import (
+    MS,
+    PATIENT,
+    QUICK,
+    App,
+    get,
+    metric,
+    post,
+    recorded_spans,
+    run_of,
+    team,
+    trace_of,
+    wait_for_end,
+    wait_for_messages,
+)
 
 
 def status_message(body):
@@ -46,6 +60,63 @@ def test_a_decompression_bomb_is_refused(tmp_path):
         assert status == 413 and b"100000 bytes" in body
         assert post(daemon, b'{"resourceSpans":' + b"[" * 5000)[0] == 400
         assert post(daemon, b"{}")[0] == 200
+
+
+def test_a_body_over_its_limit_is_refused_with_the_name_of_the_limit_and_counted(tmp_path):
+    with Daemon(tmp_path, QUICK + "body_bytes = 100000\n") as daemon:
+        status, body, headers = post(daemon, b" " * 100_001)
+        assert (status, headers["Content-Type"]) == (413, "application/json")
+        assert json.loads(body) == {"code": 8, "message": "the body is over 100000 bytes (otlp.body_bytes)"}
+        status, body, headers = post(daemon, b" " * 100_001, "application/x-protobuf")
+        assert (status, headers["Content-Type"]) == (413, "application/x-protobuf")
+        assert "otlp.body_bytes" in status_message(body)
+        status, body, _ = post(daemon, iter([b" " * 60_000] * 3))  # chunked
+        assert status == 413 and b"otlp.body_bytes" in body
+        for name in ("busy", "refused", "requests"):
+            assert metric(daemon, f"digd_otlp_{name}_total") == 3, name
+        assert post(daemon, b"{}")[0] == 200
+        assert post(daemon, b"{}", "text/plain")[0] == 415
+        assert metric(daemon, "digd_otlp_requests_total") == 5
+        assert metric(daemon, "digd_otlp_refused_total") == 4
+
+
+def test_a_request_that_could_never_be_kept_is_refused_for_good(tmp_path):
+    with Daemon(tmp_path, PATIENT + "held_bytes = 1048576\n") as daemon:
+        run = team(App(daemon))
+        wait_for_messages(daemon, run, 9)
+        document = json.loads(recorded_spans("openai_agents_handoff_and_tools")[0])
+        spans = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        spans[:] = [spans[0] | {"spanId": f"{n:016x}", "name": "n" * 1000} for n in range(1, 2000)]
+        status, body, _ = post(daemon, json.dumps(document))
+        assert status == 413 and b"otlp.held_bytes" in body
+        assert metric(daemon, 'digd_otlp_runs_total{what="ended_early"}') == 0  # no other run made room for it
+        assert get(daemon, f"/v1/runs/{run}")["state"] == "open"
+
+
+def linked_span(count):
+    """A span of an agent with links to as many traces."""
+    document = json.loads(recorded_spans("openai_agents_handoff_and_tools")[0])
+    (span,) = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "a"}
+    span["attributes"] = [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()]
+    span["links"] = [{"traceId": f"{n:032x}", "spanId": f"{n:016x}"} for n in range(1, count + 1)]
+    return document
+
+
+def test_links_beyond_the_limit_are_dropped_counted_and_reported(tmp_path):
+    with Daemon(tmp_path, PATIENT) as daemon:
+        body = gzip.compress(json.dumps(linked_span(139_000)).encode())
+        status, body, _ = post(daemon, body, headers={"Content-Encoding": "gzip"})
+        answer = json.loads(body)["partialSuccess"]
+        assert status == 200 and answer["rejectedSpans"] == "0"
+        assert answer["errorMessage"].startswith("138872 links of accepted spans dropped")
+        assert metric(daemon, "digd_otlp_dropped_links_total") == 138_872
+        document = linked_span(100)
+        (span,) = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        spans = [span | {"spanId": f"{n:016x}"} for n in range(1, 103)]
+        document["resourceSpans"][0]["scopeSpans"][0]["spans"] = spans
+        answer = json.loads(post(daemon, json.dumps(document))[1])["partialSuccess"]
+        assert answer["errorMessage"].startswith("200 links of accepted spans dropped")
 
 
 def test_invalid_spans_are_rejected_and_the_others_accepted(tmp_path):
