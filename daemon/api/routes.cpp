@@ -163,17 +163,18 @@ routed post_traces(call& in) {
 
 // ---- coding agents
 
-routed post_hook(call& in) {
-  auto read = read_hook(*in.services.hooks.server, in.run, in.target, in.body, in.grant);
+routed take_hook(call& in, const hooks::dialect& as) {
+  auto read = read_hook(*in.services.hooks.server, as, in.target, in.body, in.grant);
   if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
   return std::get<deferred_response>(std::move(read));
 }
 
-routed post_guardrail(call& in) {
-  auto read = read_hook(*in.services.hooks.server, hooks::litellm, in.target, in.body, in.grant);
-  if (auto* no = std::get_if<http_response>(&read)) return std::move(*no);
-  return std::get<deferred_response>(std::move(read));
+routed post_hook(call& in) {
+  if (const hooks::dialect* as = hooks::find_dialect(in.run)) return take_hook(in, *as);
+  return respond_error(http::status::not_found, "not_found", "no coding agent " + digd::quoted(in.run) + " is known");
 }
+
+routed post_guardrail(call& in) { return take_hook(in, hooks::litellm); }
 
 // ---- the Model Context Protocol
 

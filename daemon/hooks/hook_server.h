@@ -1,12 +1,18 @@
 // Serves POST /v1/hooks/…: the sessions of coding agents. Each belongs to the engine thread that the hash of its id
 // selects. docs/coding-agents.md lists the promises to an agent.
 //
-// Threads: `submit` and `counted` any. Lifetime: outlives the connections, and is outlived by the engine threads.
-// Bounds: `max_sessions` a thread; beyond that the one that was silent longest makes room. Failure: an answer to the
-// hook that lets the agent continue.
+// It ends runs for which no call comes: those of its sessions, and those that no session continues, because it made
+// room for another or digd has restarted. `connections.quiet_ms` and the dialect say after how long.
+//
+// Threads: `submit`, `stop` and `counted` any. Lifetime: outlives the connections, and is outlived by the engine
+// threads, which do not end before `stop`. Bounds: `max_sessions` a thread; beyond that the one that was silent longest
+// makes room. Failure: an answer to the hook that lets the agent continue.
 #pragma once
 
+#include <chrono>
+#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,23 +31,37 @@ class hook_server {
   // `transcript_roots`: folders whose transcripts may be read.
   hook_server(const engine_threads& threads, const live_settings& live, std::vector<std::string> transcript_roots);
 
-  // Calls `answer` once, on any thread.
-  void submit(const hooks::dialect& as, mode mode, hooks::call&& call, response_callback answer);
+  // Calls the request's `answer` once, on any thread.
+  void submit(hook_request&& request);
+  // Ends the timers of idle runs.
+  void stop();
   const hook_counts& counted() const { return counts_; }
   hook_counts& counted() { return counts_; }
 
  private:
+  using time_point = std::chrono::steady_clock::time_point;
   // Used on its engine thread only.
   struct table {
+    explicit table(engine_thread& on);
+    engine_thread& home;
     std::unordered_map<std::string, std::shared_ptr<hook_session>> sessions;
+    // Open runs of hooks without a session here, by number: when they were first seen so.
+    std::unordered_map<std::uint64_t, time_point> abandoned;
+    net::steady_timer timer;
+    bool is_stopped = false;
   };
-  void take(engine_thread& home, const hooks::dialect& as, mode mode, hooks::call&& call, response_callback answer);
+  void take(table& here, hook_request&& request);
   void make_room(table& in);
+  void erase_ended(table& in, const std::string& key);
+  void wait(table& in);
+  void end_idle(table& in);
+  void end_abandoned(table& in, time_point now);
+  std::optional<std::chrono::milliseconds> max_quiet_of(const hooks::dialect& as) const;
 
   const engine_threads& threads_;
   const live_settings& live_;
   hook_counts counts_;
-  std::vector<table> tables_;  // one an engine thread
+  std::deque<table> tables_;  // one an engine thread
   transcript_thread transcripts_;
 };
 

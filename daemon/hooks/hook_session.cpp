@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "base/unix_time.h"
+#include "daemon/hooks/transcript_thread.h"
 #include "daemon/runs/engine_threads.h"
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
@@ -49,6 +51,17 @@ const json::object* object_of(const json::object& from, std::string_view member)
   return value == nullptr ? nullptr : value->if_object();
 }
 
+hooks::session_options options_of(const hook_request& first) {
+  hooks::session_options options;
+  options.program = first.as.name;
+  options.client_version = client_version;
+  options.mode = to_string(first.mode);
+  options.able = first.as.able;
+  options.stop_is_answer = first.as.stop_is_answer;
+  options.reports_messages = first.as.reports_messages;
+  return options;
+}
+
 // Whether all detections of a verdict are a guard's.
 bool is_of_guards(const json::object& verdict) {
   const json::value* detections = verdict.if_contains("detections");
@@ -62,32 +75,66 @@ bool is_of_guards(const json::object& verdict) {
 
 }  // namespace
 
-hook_session::hook_session(engine_thread& home, const engine_threads& threads, const hooks::dialect& dialect,
-                           std::string id, hooks::session_options options, hook_counts& counts)
+hook_session::hook_session(engine_thread& home, const hook_parts& parts, const hook_request& first,
+                           std::function<void()> on_end)
     : home_(home),
-      threads_(threads),
-      dialect_(dialect),
-      state_(std::move(id), std::move(options)),
-      counts_(counts),
-      last_used_(std::chrono::steady_clock::now()) {}
+      parts_(parts),
+      counts_(parts.counts),
+      dialect_(first.as),
+      state_(first.call.session, options_of(first)),
+      owner_token_(first.grant ? first.grant->name() : std::string()),
+      on_end_(std::move(on_end)),
+      last_used_(first.arrived) {}
+
+hook_session::~hook_session() {
+  if (host_) run_host::release_slot(std::move(host_), slot_);
+}
 
 // ---- hooks
 
-void hook_session::take(hooks::call&& call, std::chrono::milliseconds deadline, response_callback answer) {
+void hook_session::take(hook_request&& request, std::chrono::milliseconds verdict_deadline) {
+  if (is_foreign(request.grant)) return forbid(request.answer);
+  grant_ = std::move(request.grant);
   last_used_ = std::chrono::steady_clock::now();
   if (queue_.size() >= max_queued || is_congested()) {
     counts_.skipped.fetch_add(1);
     has_gap_ = has_gap_ || host_ != nullptr;
-    return answer(respond_json(dialect_.write(call, {})));
+    return request.answer(respond_json(dialect_.write(request.call, {})));
   }
-  const auto hook = std::make_shared<waiting_hook>(std::move(call), std::move(answer),
+  const auto hook = std::make_shared<waiting_hook>(std::move(request.call), std::move(request.answer),
                                                    net::steady_timer(home_.context().get_executor()));
-  hook->timer.expires_after(deadline);
+  hook->timer.expires_at(request.arrived + std::min<std::chrono::milliseconds>(verdict_deadline, max_wait));
   hook->timer.async_wait([self = shared_from_this(), hook](boost::system::error_code ec) {
     if (!ec) self->be_late(hook);
   });
   queue_.push_back(hook);
+  read_transcript(hook);
   pump();
+}
+
+// As for the sessions of a WebSocket (run_host::is_foreign).
+bool hook_session::is_foreign(const grant_ptr& caller) const {
+  return caller && !owner_token_.empty() && caller->name() != owner_token_;
+}
+
+void hook_session::forbid(const response_callback& answer) {
+  counts_.forbidden.fetch_add(1);
+  answer(respond_error(boost::beast::http::status::forbidden, "forbidden", "the session belongs to another token"));
+}
+
+// The calls behind this one wait too, until its deadline.
+void hook_session::read_transcript(const waiting_ptr& hook) {
+  hook->is_reading = parts_.transcripts.read(
+      hook->call, [self = shared_from_this(), hook](std::optional<hooks::transcript_facts>&& facts) {
+        boost::asio::post(self->home_.context(), [self, hook, facts = std::move(facts)] {
+          if (!std::exchange(hook->is_reading, false)) return;
+          if (facts) {
+            hook->call.usage = facts->usage;
+            if (hook->call.model.empty()) hook->call.model = hooks::cut(facts->model, hooks::call::max_id_bytes);
+          }
+          self->pump();
+        });
+      });
 }
 
 bool hook_session::is_congested() const {
@@ -95,10 +142,10 @@ bool hook_session::is_congested() const {
   return flow_state_.congested || sent_ - flow_state_.handled + flow_state_.outstanding >= credits_;
 }
 
-// Takes the calls in order; while a run opens they wait.
+// Takes the calls in order; while a run opens, or a transcript is read, they wait.
 void hook_session::pump() {
   if (std::exchange(pumping_, true)) return;
-  while (!joining_ && !queue_.empty()) {
+  while (!joining_ && !queue_.empty() && !queue_.front()->is_reading) {
     const waiting_ptr hook = queue_.front();
     if (!hook->began_run && state_.needs_run(hook->call)) {
       hook->began_run = true;
@@ -120,12 +167,11 @@ void hook_session::pump() {
       send_lines();
     }
     if (state_.run().empty() && host_) leave_run();  // the call has ended it
-    if (hook->call.kind == hooks::call_kind::session_ended) {
-      leave_run();
-      ended_ = true;
-    }
+    ended_ = hook->call.kind == hooks::call_kind::session_ended;
+    if (ended_) leave_run();
   }
   pumping_ = false;
+  if (ended_) on_end_();
 }
 
 void hook_session::be_late(const waiting_ptr& hook) {
@@ -136,6 +182,7 @@ void hook_session::be_late(const waiting_ptr& hook) {
     send_lines();
   }
   respond(*hook, {});
+  if (std::exchange(hook->is_reading, false)) pump();
 }
 
 void hook_session::respond(waiting_hook& hook, const hooks::reply& reply) {
@@ -151,15 +198,24 @@ void hook_session::respond(waiting_hook& hook, const hooks::reply& reply) {
     case hooks::reply_action::add_context: break;
   }
   std::exchange(hook.answer, nullptr)(respond_json(dialect_.write(hook.call, reply)));
+  // Later, because the run may be carrying out its effects.
+  if (hook.call.is_alone) boost::asio::post(home_.context(), [self = shared_from_this()] { self->end_alone(); });
+}
+
+// No other call will come.
+void hook_session::end_alone() {
+  if (ended_ || !is_idle()) return;
+  end();
+  on_end_();
 }
 
 // ---- the run
 
-void hook_session::open_run(const hooks::call& first) {
+void hook_session::open_run(const hooks::call& first, std::string_view suffix) {
   state_.end_run();
   send_lines();
   leave_run();
-  const std::string hello = state_.begin_run(first);
+  const std::string hello = state_.begin_run(first, suffix);
   join_request request;
   const refusal_note note = home_.hello_decoder().decode_hello(hello, request.greeting);
   if (note) {
@@ -171,7 +227,8 @@ void hook_session::open_run(const hooks::call& first) {
   request.frame = hello;
   request.client = link_;
   request.home = &home_;
-  owner_ = &threads_.owner_of(state_.run());
+  request.grant = grant_;
+  owner_ = &parts_.threads.owner_of(state_.run());
   boost::asio::post(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
     owner->runs().join(std::move(request));
   });
@@ -179,9 +236,12 @@ void hook_session::open_run(const hooks::call& first) {
 
 void hook_session::on_joined(join_result&& result) {
   joining_ = false;
-  if (result.refused) {
-    lose_run();
-    return pump();
+  if (result.refused) return on_refused(result.refused);
+  if (result.ended && !dialect_.reports_messages && !queue_.empty()) {
+    // digd ended the run, and the conversation continues: in a run of its own, so that guards judge it.
+    run_host::release_slot(std::move(result.host), result.slot);
+    state_.lose_run();
+    return open_run(queue_.front()->call, '.' + std::to_string(unix_ms()));
   }
   host_ = std::move(result.host);
   slot_ = result.slot;
@@ -191,9 +251,30 @@ void hook_session::on_joined(join_result&& result) {
   const auto welcome = parsed(result.welcome);
   const json::object* guards = welcome ? object_of(*welcome, "guards") : nullptr;
   const json::object* repetition = guards == nullptr ? nullptr : object_of(*guards, "repetition");
-  state_.joined(result.acked_seq, guards != nullptr,
+  state_.joined(result.taken_seq, guards != nullptr,
                 repetition != nullptr && whole_number_of(*repetition, "max_repeats") > 0);
   pump();
+}
+
+void hook_session::on_refused(const refusal_note& why) {
+  std::uint64_t suppressed = 0;
+  if (home_.may_log(suppressed)) {
+    spdlog::warn("hook_run_refused run={} code={} reason={} suppressed={}", digd::quoted(state_.run()),
+                 to_string(why.code), digd::quoted(why.text), suppressed);
+  }
+  if (why.code != refusal::unauthorized) {
+    lose_run();
+    return pump();
+  }
+  // The run's session is another token's, and so is this one.
+  leave_run();
+  state_.lose_run();
+  ended_ = true;
+  for (const waiting_ptr& hook : std::exchange(queue_, {})) {
+    hook->timer.cancel();
+    if (hook->answer) forbid(std::exchange(hook->answer, nullptr));
+  }
+  on_end_();
 }
 
 void hook_session::send_lines() {
@@ -229,6 +310,15 @@ void hook_session::lose_run() {
   joining_ = false;
   counts_.skipped.fetch_add(queue_.size());
   for (const waiting_ptr& hook : std::exchange(queue_, {})) respond(*hook, {});
+}
+
+bool hook_session::end() {
+  const bool has_run = !state_.run().empty();
+  state_.end_run();
+  send_lines();
+  close();
+  ended_ = true;
+  return has_run;
 }
 
 void hook_session::close() {

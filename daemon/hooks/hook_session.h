@@ -1,20 +1,23 @@
 // A coding agent's session in the daemon: takes its hook calls in order, feeds its run as a client that follows the
-// protocol, and answers each hook within the verdict deadline.
+// protocol, and answers each hook within the verdict deadline, which begins when the call arrives.
 //
 // Thread: its home, an engine thread; answers are called there. Lifetime: shared by the server's table and by what is
-// queued; the run holds a weak reference to its link. Bounds: `max_queued` calls that wait for the run to open;
-// `hooks::session` bounds the rest. Failure: the hook is answered with `{}`, and the agent continues.
+// queued; the run holds a weak reference to its link. Bounds: `max_queued` calls that wait for the run to open or for
+// their transcript; `hooks::session` bounds the rest. Failure: the hook is answered with `{}`, and the agent continues.
+// Calls with another token than the session's are answered with 403.
 #pragma once
 
 #include <boost/json/object.hpp>
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "daemon/access/tokens.h"
 #include "daemon/http/request_handler.h"
 #include "daemon/metrics/hook_counts.h"
 #include "daemon/runs/run_client.h"
@@ -25,18 +28,48 @@
 namespace digd::daemon {
 
 class engine_threads;
+class transcript_thread;
+
+// A hook call on its way to its session.
+struct hook_request {
+  const hooks::dialect& as;
+  digd::mode mode;  // of the session that it begins
+  hooks::call call;
+  grant_ptr grant;  // null where no tokens are configured
+  std::chrono::steady_clock::time_point arrived;
+  response_callback answer;
+};
+
+// In the hellos of hooks' runs: marks them, so that digd can end those that no session continues.
+inline constexpr std::string_view client_version = "hooks";
+
+// What the sessions share.
+struct hook_parts {
+  const engine_threads& threads;
+  transcript_thread& transcripts;
+  hook_counts& counts;
+};
 
 class hook_session final : public std::enable_shared_from_this<hook_session> {
  public:
   static constexpr std::size_t max_queued = 256;
+  // `digctl hook` waits 5 s for the daemon, and programs 10 s for a hook. A later answer would change nothing.
+  static constexpr std::chrono::seconds max_wait{4};
 
-  hook_session(engine_thread& home, const engine_threads& threads, const hooks::dialect& dialect, std::string id,
-               hooks::session_options options, hook_counts& counts);
+  // The session of the call, and of its token. Calls `on_end` when it has ended, perhaps during another call.
+  hook_session(engine_thread& home, const hook_parts& parts, const hook_request& first, std::function<void()> on_end);
 
-  void take(hooks::call&& call, std::chrono::milliseconds deadline, response_callback answer);
+  ~hook_session();
+
+  void take(hook_request&& request, std::chrono::milliseconds verdict_deadline);
   // Its run stays open; the next call of the session continues it.
   void close();
+  // Ends its run. False: it has none.
+  bool end();
   bool has_ended() const { return ended_; }
+  // No call waits for anything.
+  bool is_idle() const { return queue_.empty() && judged_.empty() && !joining_; }
+  const hooks::dialect& dialect() const { return dialect_; }
   std::chrono::steady_clock::time_point last_used() const { return last_used_; }
 
  private:
@@ -64,12 +97,16 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
     net::steady_timer timer;
     std::uint64_t judged_seq = 0;
     bool began_run = false;
+    bool is_reading = false;  // its transcript
   };
   using waiting_ptr = std::shared_ptr<waiting_hook>;
 
+  bool is_foreign(const grant_ptr& caller) const;
+  void read_transcript(const waiting_ptr& hook);
   void pump();
-  void open_run(const hooks::call& first);
+  void open_run(const hooks::call& first, std::string_view suffix = {});
   void on_joined(join_result&& result);
+  void on_refused(const refusal_note& why);
   void on_frame(const client_frame& frame);
   void on_verdicts(const boost::json::object& frame);
   void on_intervention(const boost::json::object& frame);
@@ -79,20 +116,25 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   void lose_run();
   void be_late(const waiting_ptr& hook);
   void respond(waiting_hook& hook, const hooks::reply& reply);
+  void forbid(const response_callback& answer);
+  void end_alone();
   bool is_congested() const;
 
   engine_thread& home_;
-  const engine_threads& threads_;
+  const hook_parts parts_;
+  hook_counts& counts_;
   const hooks::dialect& dialect_;
   hooks::session state_;
-  hook_counts& counts_;
+  const std::string owner_token_;  // empty: none was needed
+  grant_ptr grant_;                // of the latest call
+  const std::function<void()> on_end_;
   std::deque<waiting_ptr> queue_;
   std::map<std::uint64_t, waiting_ptr> judged_;  // by seq
   std::deque<std::string> outgoing_;             // lines on their way to the run; empty but while `send_lines` runs
   bool sending_ = false;
   bool pumping_ = false, joining_ = false, ended_ = false, has_gap_ = false;
   std::shared_ptr<link> link_;
-  engine_thread* owner_ = nullptr;  // the run's
+  engine_thread* owner_ = nullptr;  // the run's thread
   std::shared_ptr<run_host> host_;
   session_slot slot_;
   std::uint64_t credits_ = 0, sent_ = 0;

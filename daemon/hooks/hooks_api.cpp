@@ -11,19 +11,12 @@ namespace digd::daemon {
 
 namespace http = boost::beast::http;
 
-std::variant<deferred_response, http_response> read_hook(hook_server& server, std::string_view name,
-                                                         const request_target& target, std::string_view body,
-                                                         const grant_ptr& grant) {
-  const hooks::dialect* as = hooks::find_dialect(name);
-  if (as == nullptr) {
-    return respond_error(http::status::not_found, "not_found", "no coding agent " + digd::quoted(name) + " is known");
-  }
-  return read_hook(server, *as, target, body, grant);
-}
-
+// The token's rate comes first: a body that is over it is not parsed.
 std::variant<deferred_response, http_response> read_hook(hook_server& server, const hooks::dialect& as,
                                                          const request_target& target, std::string_view body,
                                                          const grant_ptr& grant) {
+  const auto arrived = std::chrono::steady_clock::now();
+  if (grant && grant->take(arrived, body.size()).count() > 0) return busy("the token sends too fast");
   auto call = hooks::read_call(as, body);
   const std::string* parameter = target.parameter("mode");
   const std::string asked = parameter != nullptr ? *parameter : call ? call->mode : std::string();
@@ -38,12 +31,11 @@ std::variant<deferred_response, http_response> read_hook(hook_server& server, co
   if (grant && !grant->covers(call->session + '/')) {
     return respond_error(http::status::forbidden, "forbidden", "the token is not for the runs of this session");
   }
-  if (grant && grant->take(std::chrono::steady_clock::now(), body.size()).count() > 0) {
-    return busy("the token sends too fast");
-  }
-  const auto shared = std::make_shared<hooks::call>(std::move(*call));
-  return deferred_response{[&server, &as, mode = *wanted, shared](response_callback respond_to) {
-    server.submit(as, mode, std::move(*shared), std::move(respond_to));
+  const auto request = std::make_shared<hook_request>(
+      hook_request{.as = as, .mode = *wanted, .call = std::move(*call), .grant = grant, .arrived = arrived});
+  return deferred_response{[&server, request](response_callback respond_to) {
+    request->answer = std::move(respond_to);
+    server.submit(std::move(*request));
   }};
 }
 

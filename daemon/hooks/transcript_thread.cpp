@@ -4,8 +4,6 @@
 
 #include "base/thread_name.h"
 #include "daemon/hooks/transcript_file.h"
-#include "ingest/hooks/dialect.h"
-#include "ingest/hooks/transcript.h"
 
 namespace digd::daemon {
 
@@ -27,18 +25,20 @@ transcript_thread::~transcript_thread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void transcript_thread::add_usage(hooks::call&& call, next_step then) {
-  if (roots_.empty() || call.transcript.empty()) return then(std::move(call));
+bool transcript_thread::read(const hooks::call& of, next_step then) {
+  if (roots_.empty() || of.transcript.empty()) return false;
   {
     std::lock_guard guard(mutex_);
     if (queue_.size() < max_waiting) {
-      queue_.push_back({std::move(call), std::move(then)});
+      const std::size_t max_bytes =
+          of.may_read_long ? hooks::max_transcript_bytes : hooks::max_transcript_bytes_per_tool;
+      queue_.push_back({of.transcript, max_bytes, std::move(then)});
       wake_.notify_one();
-      return;
+      return true;
     }
   }
   counts_.transcripts_skipped.fetch_add(1);
-  then(std::move(call));
+  return false;
 }
 
 void transcript_thread::serve() {
@@ -46,22 +46,18 @@ void transcript_thread::serve() {
     std::unique_lock guard(mutex_);
     wake_.wait(guard, [this] { return stopping_ || !queue_.empty(); });
     if (stopping_) return;
-    waiting_call next = std::move(queue_.front());
+    const waiting_transcript next = std::move(queue_.front());
     queue_.pop_front();
     guard.unlock();
-    read_into(next.call);
-    next.then(std::move(next.call));
+    next.then(facts_of(next));
   }
 }
 
-void transcript_thread::read_into(hooks::call& call) const {
-  const std::size_t max = call.may_read_long ? hooks::max_transcript_bytes : hooks::max_transcript_bytes_per_tool;
-  const auto text = read_file_below(roots_, call.transcript, max);
+std::optional<hooks::transcript_facts> transcript_thread::facts_of(const waiting_transcript& wanted) const {
+  const auto text = read_file_below(roots_, wanted.path, wanted.max_bytes);
   (text ? counts_.transcripts_read : counts_.transcripts_refused).fetch_add(1);
-  if (!text) return;
-  hooks::transcript_facts facts = hooks::read_transcript(*text);
-  call.usage = facts.usage;
-  if (call.model.empty()) call.model = hooks::cut(facts.model, hooks::call::max_id_bytes);
+  if (!text) return std::nullopt;
+  return hooks::read_transcript(*text);
 }
 
 }  // namespace digd::daemon

@@ -12,6 +12,7 @@ struct hook_counts {
   count unknown{0};                         // of these, hooks that digd does not know
   count unused{0};                          // of these, hooks that digd knows and does not use
   count malformed{0};                       // answered with 400
+  count forbidden{0};                       // answered with 403: of another token's session
   count late{0};                            // answered without a verdict, at the deadline
   count skipped{0};                         // not recorded: the run was congested, or could not be opened
   count denied{0}, blocked{0}, amended{0};  // answers that change what the agent does
@@ -19,6 +20,7 @@ struct hook_counts {
   count transcripts_refused{0};  // outside the configured folders, through a link, too long, or not readable
   count transcripts_skipped{0};  // too many calls waited for theirs
   count evicted{0};              // sessions that made room for others
+  count idle_runs{0};            // runs that digd ended, because no call came
   count sessions{0};             // now
 };
 

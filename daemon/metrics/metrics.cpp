@@ -292,6 +292,8 @@ void write_hooks(prometheus_text& out, const hook_counts& c) {
   out.counter("digd_hook_unknown_total", "Of these, hooks that digd does not know.", c.unknown.load());
   out.counter("digd_hook_unused_total", "Of these, hooks that digd knows and needs nothing of.", c.unused.load());
   out.counter("digd_hook_malformed_total", "Hook calls answered with 400.", c.malformed.load());
+  out.counter("digd_hook_forbidden_total", "Hook calls of a session that belongs to another token.",
+              c.forbidden.load());
   out.counter("digd_hook_late_total", "Hooks answered at the deadline, without a verdict.", c.late.load());
   out.counter("digd_hook_skipped_total", "Hook calls answered but not recorded.", c.skipped.load());
   out.family("digd_hook_interventions_total", "counter", "Answers that change what a coding agent does.");
@@ -305,6 +307,7 @@ void write_hooks(prometheus_text& out, const hook_counts& c) {
               c.transcripts_skipped.load());
   out.gauge("digd_hook_sessions", "Sessions of coding agents that digd follows.", c.sessions.load());
   out.counter("digd_hook_sessions_evicted_total", "Sessions that made room for others.", c.evicted.load());
+  out.counter("digd_hook_idle_runs_total", "Runs of hooks that digd ended because no call came.", c.idle_runs.load());
 }
 
 void write_homes(prometheus_text& out, const home_counts& c, bool holds_lease) {

@@ -417,6 +417,7 @@ bool server::close_connections(std::chrono::milliseconds max_wait) {
 
 void server::stop_threads(std::chrono::milliseconds max_wait) {
   overload_->stop();
+  if (hooks_) hooks_->stop();
   if (retention_) retention_->stop();
   if (reads_) reads_->stop();
   runs_.recovery.stopping = true;

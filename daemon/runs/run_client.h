@@ -59,6 +59,8 @@ struct join_result {
   session_slot slot;
   std::string welcome;
   std::uint64_t acked_seq = 0;  // as in the welcome
+  std::uint64_t taken_seq = 0;  // the session's last message; a client that sends nothing again continues after it
+  bool ended = false;           // the run has ended, and takes no more messages
   std::uint64_t message_bytes = 0;
   std::uint64_t credits = 0;
   std::optional<archive::answer_range> missed;  // answers that the client asks for again

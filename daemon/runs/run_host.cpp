@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "base/json_writer.h"
 #include "base/quote.h"
 #include "base/unix_time.h"
 #include "daemon/runs/engine_thread.h"
@@ -111,6 +112,8 @@ join_result run_host::welcome(ingest::session_index joined, std::optional<std::u
   const ingest::session& s = inbox_.sessions()[joined];
   join_result result{.host = shared_from_this(), .slot = {joined, slots_[joined].generation}};
   result.acked_seq = s.durable_seq;
+  result.taken_seq = s.taken_seq;
+  result.ended = ended();
   result.credits = granted_->credits;
   result.message_bytes = inbox_.run().settings().limits.message_bytes;
   ingest::encode_welcome(result.welcome,
@@ -248,6 +251,17 @@ void run_host::receive_too_large(session_slot from, std::size_t bytes) {
   touch(from.session);
   carry_out(inbox_.receive_too_large(from.session, bytes, now()));
   after_call();
+}
+
+void run_host::end_abandoned() {
+  if (ended() || has_connections() || inbox_.sessions().empty() || !holds_home()) return;
+  std::string frame;
+  json_writer line(frame);
+  line.open_object().key("type").text("run_ended");
+  line.key("seq").integer(inbox_.sessions().front().taken_seq + 1).key("outcome").text("aborted").close_object();
+  carry_out(inbox_.receive(0, frame, now()));
+  after_call();
+  owner_.runs().retire_if_idle(*this);
 }
 
 void run_host::advance_time() {

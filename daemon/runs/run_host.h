@@ -62,6 +62,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   static void drop_held(const std::shared_ptr<run_host>& host, session_slot slot);
   const account_ptr& memory() const { return memory_; }  // of the run's connections
 
+  // Ends the run as its first session, whose client will not come back. Nothing while a client is connected.
+  void end_abandoned();
+
   void advance_time();
   // Applies the operator's switch. False: nothing changed, or the run has ended.
   bool follow_operator(mode strongest);

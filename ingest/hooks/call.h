@@ -55,7 +55,8 @@ struct call {
   std::string agent_type;
   bool is_internal = false;  // of an agent without a type: the program's own, unless its start was reported
   std::string folder, branch, model;
-  std::string mode;  // that the call asks for; empty: it does not say
+  std::string mode;       // that the call asks for; empty: it does not say
+  bool is_alone = false;  // no other call belongs to its session
 
   tool_kind tool = tool_kind::other;
   std::string tool_name;

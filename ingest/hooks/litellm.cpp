@@ -22,10 +22,11 @@ constexpr known_hook known_hooks[] = {{"request", call_kind::tool_wanted}, {"res
 
 constexpr std::string_view session_prefix = "litellm-";
 
+constexpr std::int64_t max_quiet_ms = 30LL * 60 * 1000;
+
 // The calls of a trace are one session. Without a trace each call is its own.
-std::string session_of(const json::object& body) {
-  std::string id = text_of(body, "litellm_trace_id");
-  if (id.empty()) id = text_of(body, "litellm_call_id");
+std::string session_of(const json::object& body, bool has_trace) {
+  std::string id = text_of(body, has_trace ? "litellm_trace_id" : "litellm_call_id");
   if (id.empty()) return {};
   // Two long ids stay different.
   if (session_prefix.size() + id.size() > call::max_session_bytes) id = fingerprint_of({}, json::object{{"id", id}});
@@ -71,7 +72,8 @@ boost::system::result<call, bad_call> read(const json::object& body) {
     return bad_call{"input_type", "expected request or response"};
   }
   made.kind = kind_in(known_hooks, made.name);
-  made.session = session_of(body);
+  made.is_alone = text_of(body, "litellm_trace_id").empty();
+  made.session = session_of(body, !made.is_alone);
   if (made.session.empty()) made.kind = call_kind::unused;  // there is no run that it could belong to
   made.prompt_id = "calls";
   if (const json::object* added = object_of(body, "additional_provider_specific_params"); added != nullptr) {
@@ -130,6 +132,7 @@ const dialect litellm = {.name = "litellm",
                          .able = {.adds_context_before_tools = false, .blocks_stops = false},
                          .stop_is_answer = true,
                          .reports_messages = false,
+                         .max_quiet_ms = litellm_dialect::max_quiet_ms,
                          .read = litellm_dialect::read,
                          .write = litellm_dialect::write};
 

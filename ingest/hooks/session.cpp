@@ -69,7 +69,7 @@ void write_rules(json_writer& hello, bool reports_messages) {
 bool session::needs_run(const call& of) const {
   if (is_reminder(of)) return false;
   if (run_.empty()) return is_from_prompt(of);
-  if (run_ == run_of(of)) return false;
+  if (run_without_suffix_ == run_of(of)) return false;
   if (of.kind == call_kind::prompt) return answered_ || !has_open_agents();
   // A background command woke the main agent after it had answered.
   return of.kind == call_kind::notification && answered_;
@@ -108,8 +108,9 @@ void session::end_run() {
   run_.clear();
 }
 
-std::string session::begin_run(const call& of) {
-  run_ = run_of(of);
+std::string session::begin_run(const call& of, std::string_view suffix) {
+  run_without_suffix_ = run_of(of);
+  run_ = run_without_suffix_ + std::string(suffix);
   out_ = run_writer();
   out_.set_time(of.ts);
   if (!agents_.empty()) main_counted_ = main_agent().counted;
@@ -153,7 +154,9 @@ std::string session::begin_run(const call& of) {
   hello.key("reroute").boolean(able.give_back);
   hello.key("hold").boolean(able.hold).key("cancel").boolean(able.cancel);
   hello.close_object();
-  hello.key("client").open_object().key("name").text(options_.program).close_object();
+  hello.key("client").open_object().key("name").text(options_.program);
+  if (!options_.client_version.empty()) hello.key("version").text(options_.client_version);
+  hello.close_object();
   hello.key("labels").open_object().key("session").text(id_).key("program").text(options_.program);
   if (!of.folder.empty()) hello.key("project").text(last_part(of.folder));
   // A transcript names the branch and the model of the last reply; the model may have changed since.
@@ -165,13 +168,13 @@ std::string session::begin_run(const call& of) {
   return text;
 }
 
-void session::joined(std::uint64_t acked_seq, bool guards, bool repetition) {
+void session::joined(std::uint64_t taken_seq, bool guards, bool repetition) {
   takes_usage_ = guards;
   judges_tools_ = repetition;
-  out_.continue_after(acked_seq);
-  if (acked_seq > 0) out_.gap();
+  out_.continue_after(taken_seq);
+  if (taken_seq > 0) out_.gap();
   // Usage from before the gap may have been counted already.
-  continues_ = acked_seq > 0;
+  continues_ = taken_seq > 0;
   if (!continues_ && !main_agent().counted) main_agent().counted = usage_totals();
 }
 

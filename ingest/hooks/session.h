@@ -32,6 +32,7 @@ namespace digd::hooks {
 
 struct session_options {
   std::string program = "claude-code";
+  std::string client_version;  // in the hello; empty: none
   std::string mode = "shadow";
   std::string clock = "wall";
   std::size_t max_blocks = 5;  // stops of an agent that digd answers with `block` in a run
@@ -66,11 +67,12 @@ class session {
   bool needs_run(const call& of) const;
   // Ends the run there is, if any; its lines come first.
   void end_run();
-  // Begins the run of this call. Returns its hello.
-  std::string begin_run(const call& of);
+  // Begins the run of this call. Returns its hello. `suffix`: of the run's id, where the id alone names a run that has
+  // ended.
+  std::string begin_run(const call& of, std::string_view suffix = {});
   // The run has this many messages already: the session continues it after a gap. `guards`: the run takes usage;
   // `repetition`: it judges the calls of all tools.
-  void joined(std::uint64_t acked_seq, bool guards, bool repetition);
+  void joined(std::uint64_t taken_seq, bool guards, bool repetition);
   // The run is lost (refused, deleted): the session continues without one.
   void lose_run() { run_.clear(); }
 
@@ -229,6 +231,7 @@ class session {
   const std::string id_;
   const session_options options_;
   std::string run_;
+  std::string run_without_suffix_;
   run_writer out_;
   std::vector<std::unique_ptr<agent>> agents_;  // the first is the main agent
   std::map<std::string, std::size_t> named_;    // how many agents of a type
