@@ -157,7 +157,7 @@ void run_writer::gap() {
 
 void run_writer::run_ended(std::string_view outcome) {
   json_writer line = begin("run_ended");
-  line.key("outcome").text(outcome);
+  if (!outcome.empty()) line.key("outcome").text(outcome);
   finish(line);
 }
 

@@ -52,7 +52,7 @@ class run_writer {
   void add_usage(const std::string& activation, const usage_totals& since, std::int64_t tool_calls);
   void flush_usage();
   void gap();
-  void run_ended(std::string_view outcome);
+  void run_ended(std::string_view outcome);  // empty: not known
 
  private:
   json_writer begin(std::string_view type);

@@ -99,6 +99,7 @@ void session::end_run() {
   if (!answered_) {
     // If subagents are still at work, their results never came: the run ends as a failure.
     outcome = has_open_agents() ? "failure" : "aborted";
+    if (!options_.reports_messages) outcome = "";  // a gateway reports no answer
     for (const auto& a : agents_) {
       if (!a->activation.empty() && outcome == "failure") close_failed(*a, "the session ended");
     }

@@ -52,7 +52,7 @@ def test_runs_for_which_no_call_comes_end_and_are_counted(tmp_path):
             client.event("e1", ["a"])
             client.wait_acked()
         wait_until(lambda: metric(daemon, "digd_hook_idle_runs_total") == 2, "the ends")
-        ends = {"s1/p1": "aborted", "litellm-trace-12345678/calls": "aborted", "other": None}
+        ends = {"s1/p1": "aborted", "litellm-trace-12345678/calls": "unknown", "other": None}
         wait_until(lambda: {name: run.get("ended") for name, run in runs(daemon).items()} == ends, "their archiving")
         assert post_json(f"http://{daemon.address}{PATH}", asked("q"))[0] == 200
         names = wait_until(lambda: len(runs(daemon)) == 4 and set(runs(daemon)), "the run of the next call")
