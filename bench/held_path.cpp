@@ -47,7 +47,7 @@ std::unique_ptr<ingest::inbox> open_run(std::string greeting, bool guards) {
   const run_policy policy;
   ingest::inbox::options live;
   live.hold = live.keep_replies = true;
-  auto inbox = std::make_unique<ingest::inbox>(first, settle(first, policy), live);
+  auto inbox = std::make_unique<ingest::inbox>(first, effective_settings(first, policy), live);
   inbox->join(first, policy);
   return inbox;
 }

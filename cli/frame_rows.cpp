@@ -1,10 +1,10 @@
 #include "cli/frame_rows.h"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <iostream>
 #include <string>
 
+#include "base/deep_json.h"
 #include "base/quote.h"
 #include "cli/json_fields.h"
 #include "cli/printable.h"
@@ -60,7 +60,7 @@ table frame_table(const table::look& look, pace rows_come) {
 
 void add_frame(table& to, std::string_view frame) {
   boost::system::error_code ec;
-  const json::value parsed = json::parse(json::string_view(frame.data(), frame.size()), ec);
+  const json::value parsed = parse_json(frame, ec);
   if (ec || !parsed.is_object()) return;
   const json::object& object = parsed.get_object();
   const std::string_view type = text_in(object, "type");

@@ -4,10 +4,10 @@
 //   storage/message/SESSION/MESSAGE.json
 //   storage/part/MESSAGE/PART.json
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <map>
 #include <set>
 
+#include "base/deep_json.h"
 #include "base/json_writer.h"
 #include "cli/files.h"
 #include "cli/session_logs.h"
@@ -32,7 +32,7 @@ json::object read_session(const fs::path& file, std::string& problem) {
   const auto text = read_file(file, max_session_bytes, problem);
   if (!text) return {};
   json::error_code ec;
-  json::value value = json::parse(*text, ec);
+  json::value value = parse_json(*text, ec);
   if (!ec && value.is_object()) return std::move(value.get_object());
   problem = ec ? "no JSON: " + ec.message() : "expected a JSON object";
   return {};

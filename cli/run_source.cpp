@@ -1,12 +1,12 @@
 #include "cli/run_source.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <filesystem>
 #include <utility>
 
 #include "archive/browser.h"
 #include "archive/trace_source.h"
+#include "base/deep_json.h"
 #include "base/quote.h"
 #include "base/text.h"
 #include "base/unix_time.h"
@@ -26,7 +26,7 @@ constexpr std::size_t page = 200;
 // Nothing, with `problem` set, if it is no object.
 std::string parse(const std::string& text, json::object& into) {
   json::error_code ec;
-  json::value value = json::parse(text, ec);
+  json::value value = parse_json(text, ec);
   if (ec || !value.is_object()) return "the answer is not a JSON object; is that digd?";
   into = std::move(value.get_object());
   return {};

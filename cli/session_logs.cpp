@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "cli/files.h"
 #include "ingest/hooks/dialect.h"
 
@@ -93,7 +94,7 @@ json::object first_line(const fs::path& path) {
   std::string line;
   for (char c = 0; line.size() < max_first_line_bytes && in.get(c) && c != '\n';) line += c;
   json::error_code ec;
-  json::value value = json::parse(line, ec);
+  json::value value = parse_json(line, ec);
   return !ec && value.is_object() ? std::move(value.get_object()) : json::object();
 }
 

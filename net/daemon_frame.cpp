@@ -1,8 +1,9 @@
 #include "net/daemon_frame.h"
 
 #include <array>
-#include <boost/json/parse.hpp>
 #include <utility>
+
+#include "base/deep_json.h"
 
 namespace digd::net {
 
@@ -42,7 +43,7 @@ std::string_view text_of(const json::object& from, std::string_view key) {
 
 std::optional<daemon_frame> read_daemon_frame(std::string_view text) {
   boost::system::error_code ec;
-  json::value parsed = json::parse(json::string_view(text.data(), text.size()), ec);
+  json::value parsed = parse_json(text, ec);
   if (ec || !parsed.is_object()) return std::nullopt;
   daemon_frame frame;
   frame.body = std::move(parsed.as_object());

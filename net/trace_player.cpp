@@ -1,12 +1,12 @@
 #include "net/trace_player.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdio>
 #include <thread>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "base/quote.h"
 #include "net/daemon_frame.h"
 
@@ -20,7 +20,7 @@ namespace {
 std::string hello_as_sent(std::string_view text, const std::string& run, bool has_clock) {
   if (run.empty() && has_clock) return std::string(text);
   boost::system::error_code ec;
-  json::value parsed = json::parse(json::string_view(text.data(), text.size()), ec);
+  json::value parsed = parse_json(text, ec);
   if (ec || !parsed.is_object()) return std::string(text);
   if (!run.empty()) parsed.as_object()["run"] = run;
   if (!has_clock) parsed.as_object()["clock"] = "trace";

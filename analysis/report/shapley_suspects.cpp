@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "analysis/chief/text.h"
+#include "base/deep_json.h"
 #include "report/words.h"
 
 namespace digd::report {
@@ -52,7 +53,7 @@ std::string text_of_activation(std::string_view trace, const observed& seen, con
     const std::string_view line = trace.substr(at, end - at);
     if (line.find("\"payload\"") == std::string_view::npos) continue;
     boost::system::error_code failed;
-    const boost::json::value message = boost::json::parse({line.data(), line.size()}, failed);
+    const boost::json::value message = parse_json(line, failed);
     if (failed || !message.is_object()) continue;
     const boost::json::object& o = message.get_object();
     std::vector<const boost::json::value*> events;

@@ -244,7 +244,7 @@ void list_all_holds(const run_control& runs, const client_reads& payloads, std::
       hold_list own;
       std::vector<run_host*> hosts;
       thread.runs().each([&](run_host& host) {
-        if (!host.inbox().run().open_holds().all().empty() && shows(host.name())) hosts.push_back(&host);
+        if (!host.inbox().run().open_holds().empty() && shows(host.name())) hosts.push_back(&host);
       });
       // In the order of the list, so that a thread never leaves out a hold that comes before the last listed one.
       std::sort(hosts.begin(), hosts.end(), [](run_host* a, run_host* b) { return a->name() < b->name(); });

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <optional>
 
+#include "base/deep_json.h"
 #include "base/hex.h"
 #include "base/text.h"
 #include "trace.pb.h"
@@ -189,7 +189,7 @@ otlp_context otlp_context_of(std::string_view archive_prefix, std::uint64_t run_
 std::string otlp_body(const otlp_context& context, std::string_view id, callback_kind kind,
                       const callback_text& callback, std::string_view dashboard) {
   json::error_code ec;
-  const json::value parsed = json::parse(callback.json, ec);
+  const json::value parsed = parse_json(callback.json, ec);
   const json::object none, *fields = ec ? nullptr : parsed.if_object();
   if (fields == nullptr) fields = &none;
   const bool is_run = kind == callback_kind::run;

@@ -1,9 +1,9 @@
 // Codex CLI: tried with version 0.169.0 (docs/coding-agents.md lists what its hooks carry and do).
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "ingest/hooks/dialect.h"
 
 namespace digd::hooks {
@@ -37,7 +37,7 @@ constexpr known_hook known_hooks[] = {
 json::object response_of(const json::object& hook) {
   if (const json::object* response = object_of(hook, "tool_response")) return *response;
   json::error_code ec;
-  json::value value = json::parse(text_of(hook, "tool_response"), ec);
+  json::value value = parse_json(text_of(hook, "tool_response"), ec);
   return !ec && value.is_object() ? std::move(value.get_object()) : json::object();
 }
 

@@ -1,10 +1,10 @@
 // Codex CLI: the rollouts of a session and of its subagents, tried with version 0.169.0. A rollout's first line names
 // its thread, and of a subagent's the parent. Inferred: that the main agent read results that no `wait_agent` brought,
 // and the end of a subagent whose rollout breaks off.
-#include <boost/json/parse.hpp>
 #include <map>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "ingest/hooks/log_calls.h"
 
 namespace digd::hooks {
@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 json::value parsed(const std::string& text) {
   json::error_code ec;
-  json::value value = json::parse(text, ec);
+  json::value value = parse_json(text, ec);
   return ec ? json::value() : value;
 }
 

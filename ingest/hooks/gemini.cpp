@@ -3,10 +3,10 @@
 // Its hooks name neither agents nor tool calls. A subagent lives as long as the call of `invoke_agent` that runs it.
 #include <algorithm>
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "ingest/hooks/dialect.h"
 
 namespace digd::hooks {
@@ -49,7 +49,7 @@ std::string content_of(const json::object& response) {
 // {"response":"TEXT"}, as the program's own agents answer, or a text.
 std::string answer_of(const std::string& text) {
   json::error_code ec;
-  const json::value value = json::parse(text, ec);
+  const json::value value = parse_json(text, ec);
   if (ec || !value.is_object() || value.get_object().size() != 1) return text;
   const std::string response = text_of(value.get_object(), "response");
   return response.empty() ? text : response;

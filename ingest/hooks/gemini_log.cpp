@@ -2,10 +2,10 @@
 // again when it changes, so the last version counts. Inferred: a reply without tool calls ends the turn.
 #include <algorithm>
 #include <boost/json/array.hpp>
-#include <boost/json/parse.hpp>
 #include <map>
 #include <utility>
 
+#include "base/deep_json.h"
 #include "ingest/hooks/log_calls.h"
 
 namespace digd::hooks {
@@ -90,7 +90,7 @@ void chat_reader::read_messages(imported_session& counts) {
   // Older versions write one object, over many lines.
   const std::size_t end = file_.text.find('\n');
   const bool is_object = file_.text.substr(0, end).find_first_not_of("{ \r\t") == std::string::npos;
-  const json::value whole = is_object ? json::parse(file_.text, ec) : json::value();
+  const json::value whole = is_object ? parse_json(file_.text, ec) : json::value();
   if (whole.is_object() && !ec) return take(whole.get_object());
   read_lines(file_, counts, [this](const json::object& line) { take(line); });
 }

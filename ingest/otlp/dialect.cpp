@@ -1,9 +1,10 @@
 #include "ingest/otlp/dialect.h"
 
 #include <algorithm>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <iterator>
+
+#include "base/deep_json.h"
 
 namespace digd::otlp {
 
@@ -29,7 +30,7 @@ std::optional<json::value> inner(const span& s, std::string_view key, std::size_
   json::value parsed;
   if (const json::string* text = outer->if_string(); text != nullptr && text->size() <= max_inner_json_bytes) {
     json::error_code ec;
-    parsed = json::parse(*text, ec);
+    parsed = parse_json(*text, ec);
     if (ec) return std::nullopt;
   } else {
     parsed = *outer;

@@ -234,6 +234,17 @@ TEST_CASE("A Codex turn that was interrupted ends its run as aborted", "[session
   CHECK(text(parsed(session.runs[0].lines).back().at("outcome")) == "aborted");
 }
 
+TEST_CASE("A line of a log counts even if a value in it nests deeply", "[session_log]") {
+  const std::string deep = std::string(500, '[') + std::string(500, ']');
+  const std::string aborted = R"({"timestamp":"2026-11-23T10:00:04.000Z","type":"event_msg","payload":{)"
+                              R"("type":"turn_aborted","turn_id":"t1","details":)" +
+                              deep + "}}";
+  const imported_session session =
+      import_codex_log("s", {log_of({codex_thread, codex_turn, codex_prompt, aborted.c_str()})});
+  REQUIRE(session.runs.size() == 1);
+  CHECK(text(parsed(session.runs[0].lines).back().at("outcome")) == "aborted");
+}
+
 TEST_CASE("Codex logs without usage records have totals, and each new total is a model call", "[session_log]") {
   const char* first = R"({"timestamp":"2026-11-23T10:00:03.000Z","type":"event_msg","payload":{"type":"token_count")"
                       R"(,"info":{"total_token_usage":{"input_tokens":10,"output_tokens":1}}}})";
