@@ -21,7 +21,8 @@ namespace {
 namespace http = boost::beast::http;
 using boost::system::error_code;
 
-constexpr std::chrono::seconds max_request_time{10}, max_response_time{60}, max_write_time{30}, linger_time{1};
+constexpr std::chrono::seconds max_request_time{10}, max_response_time{60}, max_write_time{30}, linger_time{1},
+    max_skip_time{2};                                        // of a refused body
 constexpr std::size_t max_drained_bytes = 16 * 1024 * 1024;  // no memory: it bounds the work of `linger_time`
 constexpr std::size_t max_skipped_bytes = 64 * 1024;         // of a refused body, so that the connection can continue
 constexpr std::uint32_t max_header_bytes = 16 * 1024;
@@ -151,9 +152,18 @@ void http_connection::refuse_body(http_response&& refusal) {
     return refuse(std::move(refusal));
   }
   refusal_ = std::move(refusal);
+  deadline_.expires_after(max_skip_time);
+  deadline_.async_wait([me = weak_from_this()](error_code ec) {
+    const auto self = me.lock();
+    if (ec || !self || self->closed_ || !self->refusal_) return;
+    self->is_body_late_ = true;
+    self->stream_.next_layer().cancel();
+  });
   body_limit_ = {.max_bytes = max_skipped_bytes, .ticket = nullptr, .token = nullptr};
   read_body();
 }
+
+http_response http_connection::take_refusal() { return *std::exchange(refusal_, std::nullopt); }
 
 void http_connection::read_body() {
   const auto announced = head_->content_length();
@@ -172,7 +182,9 @@ void http_connection::read_more_body() {
 
 void http_connection::on_body_part(error_code ec) {
   if (closed_) return;
+  if (refusal_ && is_body_late_) return refuse(take_refusal());
   if (ec) return on_failed_read(ec);
+  if (refusal_) body_->get().body().clear();
   charge(header_bytes_ + body_->get().body().size());
   if (!body_->is_done()) return read_more_body();
   net::upgrade_request head;
@@ -181,7 +193,7 @@ void http_connection::on_body_part(error_code ec) {
   if (refusal_) {
     request_ = std::move(head);
     ++served_;
-    write(std::move(*refusal_), request_.keep_alive());
+    write(take_refusal(), request_.keep_alive());
   } else {
     serve(std::move(head), body_->get().body());
   }
@@ -212,7 +224,7 @@ void http_connection::on_failed_read(error_code ec) {
     return refuse(
         respond_error(http::status::request_header_fields_too_large, "too_large", "the header is over 16 KiB"));
   }
-  if (ec == http::error::body_limit && refusal_) return refuse(std::move(*refusal_));
+  if (ec == http::error::body_limit && refusal_) return refuse(take_refusal());
   if (ec == http::error::body_limit) {
     if (body_limit_.refuse_larger) return refuse(body_limit_.refuse_larger());
     return refuse(respond_error(http::status::payload_too_large, "too_large",
@@ -257,15 +269,17 @@ void http_connection::serve_deferred(const deferred_response& deferred) {
       });
 }
 
-// A client that has closed gets no response. What waits for it elsewhere can end, and its places are free. Bytes of a
-// next request end the watch; whether the client goes after them shows when digd writes.
+// A client whose connection is gone gets no response: what waits for it elsewhere can end, and its places are free. One
+// that only stops sending still gets its response, unless that has a place: few clients may have one at a time. Bytes
+// of a next request end the watch; whether the client goes after them shows when digd writes.
 void http_connection::watch_client() {
   stream_.next_layer().async_wait(
       net::stream_socket::wait_read, [self = shared_from_this(), request = served_](error_code ec) {
         if (ec || self->closed_ || self->answered_ || self->served_ != request) return;
         char next = 0;
         const ssize_t n = ::recv(self->stream_.next_layer().native_handle(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
-        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) self->abort();
+        const bool is_gone = n < 0 && errno != EAGAIN && errno != EINTR;
+        if (is_gone || (n == 0 && self->place_)) self->abort();
       });
 }
 

@@ -57,6 +57,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   void parse_head();
   void on_head(boost::system::error_code ec);
   void refuse_body(http_response&& refusal);
+  http_response take_refusal();
   void read_body();
   void read_more_body();
   void on_body_part(boost::system::error_code ec);
@@ -90,6 +91,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   std::optional<body_parser> body_;
   body_limit body_limit_;
   std::optional<http_response> refusal_;  // for the request whose body is read and dropped
+  bool is_body_late_ = false;             // that body did not come in time
   std::size_t header_bytes_ = 0;          // of the current request, in memory
   std::size_t charged_ = 0;               // bytes of the request that the connection is charged for
   net::upgrade_request request_;

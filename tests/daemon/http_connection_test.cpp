@@ -246,6 +246,18 @@ TEST_CASE("a_client_that_leaves_while_its_response_is_made_gives_its_places_back
   CHECK(served.at.open == 0);
 }
 
+TEST_CASE("a_client_that_only_stops_sending_still_gets_its_response", "[http]") {
+  served_connection served;
+  const auto* later = served.defer();
+  served.at.send(get());
+  served.at.wait_until([&] { return *later != nullptr; });
+  ::shutdown(served.at.client, SHUT_WR);
+  for (int i = 0; i < 100; ++i) served.at.run();
+  (*later)(respond_text("answered"));
+  served.at.wait_for("answered");
+  served.at.wait_for_end();
+}
+
 TEST_CASE("a_client_that_sends_its_next_request_early_still_gets_both_responses", "[http]") {
   served_connection served;
   const auto* later = served.defer();
@@ -329,6 +341,15 @@ TEST_CASE("a_refused_body_that_is_large_or_may_never_come_closes_the_connection"
     CHECK(served.at.received.find("Connection: close") != std::string::npos);
     served.at.wait_for_end();
   }
+}
+
+TEST_CASE("a_refusal_waits_at_most_two_seconds_for_the_body_and_keeps_none_of_it", "[http]") {
+  served_connection served;
+  served.at.send(post("Content-Length: 60000\r\n", std::string(50'000, 'x')));
+  served.at.wait_for("no room");
+  CHECK(served.budget.used() < own_buffers + 32'768);
+  CHECK(served.at.received.find("Connection: close") != std::string::npos);
+  served.at.wait_for_end();
 }
 
 TEST_CASE("a_client_that_sends_all_of_a_large_refused_body_still_gets_the_response", "[http]") {
