@@ -59,7 +59,8 @@ void memory_charge::remove(std::uint64_t bytes) {
 void memory_charge::allow(account_ptr token) {
   const std::scoped_lock lock(budget_.guard_, counting_);
   if (!is_allowed_.exchange(true)) budget_.not_allowed_.fetch_sub(bytes());
-  if (token_ || !token) return;
+  if (token_ == token || !token) return;
+  if (token_) token_->bytes.fetch_sub(bytes());  // a proxy sends the requests of several tokens over one connection
   token->bytes.fetch_add(bytes());
   token_ = std::move(token);
 }

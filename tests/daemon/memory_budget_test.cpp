@@ -80,6 +80,18 @@ TEST_CASE("the_connections_of_a_token_get_a_half_together") {
   CHECK((many[0]->closed && !many[2]->closed && !innocent.closed));
 }
 
+TEST_CASE("the_token_of_the_latest_request_pays_for_a_connection") {
+  world w;
+  holder proxy(w.budget, w.one);
+  proxy.charge->allow(w.token);
+  proxy.charge->add(100);
+  proxy.charge->allow(w.other_token);
+  CHECK(w.token->bytes == 0);
+  CHECK(w.other_token->bytes == 100);
+  proxy.charge->remove(100);
+  CHECK(w.other_token->bytes == 0);
+}
+
 TEST_CASE("the_connections_of_a_run_get_a_quarter_together") {
   world w;
   holder first(w.budget, w.one), second(w.budget, w.one), other(w.budget, w.one);
