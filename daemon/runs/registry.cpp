@@ -343,7 +343,8 @@ void registry::wait_for(pending_run& pending, join_request&& request) {
     std::erase_if(requests, [](const join_request& waiting) { return waiting.client.expired(); });
   }
   if (requests.size() >= max_waiting) return refuse(request, "run", "too many clients wait for this run; try again");
-  if (requests.empty() && !pending.is_reading) wanted_.push_back(pending.run.run);
+  if (!pending.is_wanted && !pending.is_reading) wanted_.push_back(pending.run.run);
+  pending.is_wanted = true;
   requests.push_back(std::move(request));
 }
 

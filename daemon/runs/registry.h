@@ -105,6 +105,7 @@ class registry {
     archive::stored_run run;
     bool is_expected = false;  // by recovery
     bool is_reading = false;   // or the archive is searched for it
+    bool is_wanted = false;    // by a client, and therefore in `wanted_`
     std::vector<join_request> requests;
     // ---- in a fleet with homes
     std::unique_ptr<home_answer> home;    // once it is known
