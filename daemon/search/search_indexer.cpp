@@ -129,7 +129,7 @@ failure search_indexer::remove_deleted() {
 }
 
 // Each removal merges the whole index. So a full index loses a tenth of its bytes, in few removals of more and more
-// runs.
+// runs, but of at most a tenth of them at once: of a few large runs, the newest stay.
 failure search_indexer::keep_within_limit() {
   std::uint64_t upto = max_bytes_;
   for (std::size_t count = 1;; count *= 2, upto = max_bytes_ - max_bytes_ / 10) {
@@ -140,7 +140,7 @@ failure search_indexer::keep_within_limit() {
     if (bytes <= upto) return {};
     if (failure failed = index_.runs(runs)) return failed;
     if (runs.empty()) return {};
-    runs.resize(std::min(count, runs.size()));
+    runs.resize(std::min(count, std::max<std::size_t>(1, runs.size() / 10)));
     if (failure failed = index_.remove_runs(runs)) return failed;
     full_upto_ = runs.back();
     counts_.dropped_runs.fetch_add(runs.size());
