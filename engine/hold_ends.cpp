@@ -13,7 +13,7 @@ namespace {
 // For the sender, if the person who decided or the time limit gave no text.
 std::string text_of_return(const graph::event_node& e, bool to_nobody, const std::string& reason) {
   const std::string held = " was held for a person and not released. ";
-  if (to_nobody) return "The event " + quoted_briefly(e.id) + held + "It is delivered to nobody. " + reason;
+  if (to_nobody) return "The event " + quoted_briefly(e.id) + held + "It is not delivered. " + reason;
   return "Your event " + quoted_briefly(e.id) + held + (e.fyi ? "It is not delivered. " : "It is back with you. ") +
          reason;
 }

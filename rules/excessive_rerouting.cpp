@@ -73,16 +73,16 @@ class excessive_rerouting final : public rule {
   static bool for_each_pass(const graph::graph& g, graph::event_index e, Each each) {
     std::size_t scanned = 0;
     const auto is_event = [&](const graph::activation_input& input) {
-      return ++scanned >= max_inputs_scanned || input.event == g.ref(e);
+      return ++scanned > max_inputs_scanned || input.event == g.ref(e);
     };
     for (const graph::activation_index v : g.event(e).inputs_of) {
       const auto& inputs = g.activation(v).inputs;
       const auto* const found = std::find_if(inputs.begin(), inputs.end(), is_event);
-      if (scanned >= max_inputs_scanned) break;
+      if (scanned > max_inputs_scanned) break;
       if (found != inputs.end() && found->reaction == reaction::reroute) each(v);
     }
     g.count_visited(scanned);
-    return scanned < max_inputs_scanned;
+    return scanned <= max_inputs_scanned;
   }
 
   // The agents that passed the event on, each once, in order of their first pass.

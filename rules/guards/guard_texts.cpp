@@ -9,12 +9,11 @@ std::string consequence(const graph::graph& g, const finding& f) {
   const std::string event = "So the event " + text::event(g, f.event);
   switch (f.action) {
     case guard_action::give_back:
-      if (f.to_nobody) return event + " is delivered to nobody.";
+      if (f.to_nobody) return event + " is not delivered.";
       return event + (g.event(f.event).fyi ? " was not delivered." : " was not delivered and is back with you.");
     case guard_action::hold: return event + " waits for a person to decide.";
     case guard_action::cancel:
-      return event + (f.to_nobody ? " is delivered to nobody."
-                                  : " is delivered to nobody, and the work is cancelled: stop now.");
+      return event + (f.to_nobody ? " is not delivered." : " is not delivered, and the work is cancelled: stop now.");
     case guard_action::inject:  // another guard or rule may yet decide where the event goes
     case guard_action::observe: break;
   }
