@@ -68,7 +68,7 @@ function checkVerdict(verdict: Fields): void {
 function checkDetections(frame: Fields): void {
   optional(frame, "detections", (fields, name) => listIn(fields, name, "objects", isObject));
   for (const detection of (frame["detections"] ?? []) as Fields[]) {
-    for (const name of ["rule", "severity", "reason"]) if (detection[name] !== undefined) textIn(detection, name);
+    for (const name of ["rule", "severity", "reason"]) optional(detection, name, textIn);
     for (const name of ["event", "agent", "healing", "cause"])
       if (detection[name] !== undefined && detection[name] !== null) textIn(detection, name);
     optional(detection, "evidence", textsIn);

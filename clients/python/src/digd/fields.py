@@ -84,6 +84,8 @@ def optional_whole(frame: Mapping[str, Any], name: str) -> int | None:
 def optional_integer(frame: Mapping[str, Any], name: str) -> int | None:
     """A whole number of either sign."""
     value = frame.get(name)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
         raise ValueError(f"{name}: expected a whole number, got {_kind(value)}")
     return value

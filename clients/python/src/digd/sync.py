@@ -287,7 +287,8 @@ class Run:
 
         With `error` the activation has failed: its reactions and outputs are not reported, and get no verdicts.
         """
-        outputs = [dataclasses.replace(output, payload=self._encoded(output.payload)) for output in outputs]
+        if error is None:
+            outputs = [dataclasses.replace(output, payload=self._encoded(output.payload)) for output in outputs]
         work = self.aio.end_activation(activation, reactions, outputs, inputs=inputs, error=error, usage=usage, ts=ts)
         return self._run_on_loop(work, waits=error is None)
 
