@@ -208,6 +208,28 @@ TEST_CASE("a_search_proves_once_that_a_lease_has_ended") {
   CHECK(later.lease.generation() == 1);
 }
 
+TEST_CASE("a_proof_of_a_dead_hosts_lease_does_not_postpone_the_takeover_of_its_runs") {
+  fake_bucket in;
+  fake_daemon a(in, "a"), b(in, "b"), c(in, "c");
+  a.renew(0ms);
+  b.renew(0ms);
+  c.renew(0ms);
+  a.ask({.run = "earlier", .new_number = 7}, 10ms);
+  a.lease.drain();
+  a.renew(20ms);
+  fake_daemon later(in, "a");
+  later.renew(30ms);  // and never again
+  later.ask({.run = "r", .new_number = 8}, 40ms);
+  CHECK(b.ask({.run = "r", .new_number = 1}, 100ms).decision.is == home_decision::kind::elsewhere);
+  const auto revision = [&] { return in.call({.key = host_key("t", "a")}).revision; };
+  const std::uint64_t before = revision();
+  CHECK(c.ask({.run = "earlier", .new_number = 1}, 600ms).decision.is == home_decision::kind::taken);
+  REQUIRE(revision() > before);
+  const auto step = b.ask({.run = "r", .new_number = 2, .was_elsewhere = true}, 1'200ms);
+  REQUIRE(step.is == home_search::step::kind::done);
+  CHECK(step.decision.is == home_decision::kind::taken);
+}
+
 TEST_CASE("a_drained_daemon_gives_up_its_runs_at_once_and_takes_them_back_if_nobody_did") {
   fake_bucket in;
   fake_daemon a(in, "a"), b(in, "b");

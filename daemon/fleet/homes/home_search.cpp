@@ -110,7 +110,8 @@ home_search::step home_search::on_host(const bucket_reply& reply, home_time now)
   if (run_.pinned && !is_drained) return elsewhere(host.url);
   if (is_same && host.is != host_record::state::live) return take();
   if (!is_same) return hosts_.has_ended(run_.incarnation) ? take() : prove_host(reply);
-  return while_live(host, revision, hosts_.see(key, revision, host.length, sent_at_, now), now);
+  const host_watch::renewal last{host.process, is_missing ? revision : host.renewals};
+  return while_live(host, revision, hosts_.see(key, last, host.length, sent_at_, now), now);
 }
 
 home_search::step home_search::while_live(const host_record& host, std::uint64_t revision, host_watch::state seen,

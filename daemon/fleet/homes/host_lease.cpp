@@ -93,10 +93,10 @@ void host_lease::take_read(const bucket_reply& reply, home_time now) {
   }
   const auto found = host_record_of(reply.value);
   if (!found) return wait_for("the key of this host has no lease that this digd can read", now);
-  take_record(*found, reply.revision, now);
+  take_record(*found, now);
 }
 
-void host_lease::take_record(const host_record& found, std::uint64_t revision, home_time now) {
+void host_lease::take_record(const host_record& found, home_time now) {
   const bool is_live = found.is == host_record::state::live;
   if (is_live && found.process == process_) return;  // the write whose reply was lost
   // An earlier process of this archive is dead, as the archive's lock shows. Its lease continues, with all its homes.
@@ -106,8 +106,9 @@ void host_lease::take_record(const host_record& found, std::uint64_t revision, h
     return;
   }
   const bool is_free = !is_live || (!is_known_ && found.archive == self_.archive);
-  if (is_free || others_.see(host_key(self_.tenant, self_.host), revision, found.length, sent_at_, now) ==
-                     host_watch::state::lapsed) {
+  const host_watch::renewal last{found.process, found.renewals};
+  if (is_free ||
+      others_.see(host_key(self_.tenant, self_.host), last, found.length, sent_at_, now) == host_watch::state::lapsed) {
     return begin_incarnation();
   }
   if (is_known_) begin_incarnation();

@@ -53,7 +53,7 @@ class host_lease {
 
   bucket_request make_write(home_time now);
   void take_read(const bucket_reply& reply, home_time now);
-  void take_record(const host_record& found, std::uint64_t revision, home_time now);
+  void take_record(const host_record& found, home_time now);
   void begin_incarnation();
   void wait_for(const std::string& problem, home_time now);
   home_time part(int share) const { return home_time(length_) / share; }

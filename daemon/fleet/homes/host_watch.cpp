@@ -4,7 +4,7 @@
 
 namespace digd::daemon {
 
-host_watch::state host_watch::see(const std::string& key, std::uint64_t revision, std::chrono::milliseconds length,
+host_watch::state host_watch::see(const std::string& key, const renewal& read, std::chrono::milliseconds length,
                                   home_time sent, home_time received) {
   const auto found = seen_.find(key);
   if (found == seen_.end()) {
@@ -12,17 +12,17 @@ host_watch::state host_watch::see(const std::string& key, std::uint64_t revision
       seen_.erase(std::min_element(seen_.begin(), seen_.end(),
                                    [](const auto& a, const auto& b) { return a.second.latest < b.second.latest; }));
     }
-    seen_[key] = {revision, received, received};
+    seen_[key] = {read, received, received};
     return state::unknown;
   }
-  sighting& last = found->second;
-  last.latest = received;
-  if (last.revision != revision) {
-    last.revision = revision;
-    last.since = received;
+  sighting& seen = found->second;
+  seen.latest = received;
+  if (seen.last != read) {
+    seen.last = read;
+    seen.since = received;
     return state::renewed;
   }
-  return sent - last.since >= wait_of(length) ? state::lapsed : state::quiet;
+  return sent - seen.since >= wait_of(length) ? state::lapsed : state::quiet;
 }
 
 void host_watch::note_ended(const std::string& incarnation) {
