@@ -150,8 +150,12 @@ std::shared_ptr<bucket> home_keeper::connect_again(std::string& problem) {
   const milliseconds wait = std::clamp(milliseconds(settings_.lease_ms) / requests_a_lease, min_request, max_request);
   std::shared_ptr<bucket> made = connect_bucket(settings_, wait, problem);
   if (!made) return nullptr;
-  const std::lock_guard lock(mutex_);
-  if (std::exchange(bucket_, made)) ++counts_.reconnects;
+  std::shared_ptr<bucket> before = made;  // then the earlier one, which takes seconds to close: not with the mutex
+  {
+    const std::lock_guard lock(mutex_);
+    bucket_.swap(before);
+  }
+  if (before) ++counts_.reconnects;
   return made;
 }
 

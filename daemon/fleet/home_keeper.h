@@ -59,7 +59,7 @@ class home_keeper {
   static constexpr std::size_t max_elsewhere = 10'000;
   static constexpr std::chrono::milliseconds max_lease_wait{5'000};  // of a question, until the lease is held
   static constexpr std::chrono::seconds retry_restore{30};           // of a run that could not be restored
-  static constexpr std::chrono::seconds retry_removal{1};            // of a deleted run's home
+  static constexpr std::chrono::seconds retry_removal{1};            // of deleted runs' homes, after a failure
   static constexpr int max_failures = 8;                             // in a row, before a connection is replaced
   using answer_handler = std::function<void(home_answer&&)>;
 
@@ -122,6 +122,11 @@ class home_keeper {
     std::unique_ptr<home_search> search;
     bool is_resumed = false;  // the search waits and continues at `next_at`
   };
+  struct forgotten_run {
+    std::string run;
+    std::uint64_t number = 0;
+    bool is_logged = false;  // that its home cannot be removed
+  };
   struct taken_run {
     question asked;
     run_record home;
@@ -141,7 +146,7 @@ class home_keeper {
   void reply(question& asked, home_answer&& answer);
   void save_moved();
   void remove_forgotten();
-  bool remove_home(bucket& at, const std::string& run, std::uint64_t number) const;
+  bool remove_home(bucket& at, forgotten_run& gone) const;
   void restore_runs();
   std::unique_ptr<stream> keep_stream(std::unique_ptr<stream> from, std::string& problem);
   restorer make_restorer();
@@ -172,7 +177,7 @@ class home_keeper {
   std::shared_ptr<bucket> bucket_;
   std::string problem_;
   std::deque<question> questions_;
-  std::deque<std::pair<std::string, std::uint64_t>> forgotten_;
+  std::deque<forgotten_run> forgotten_;
   std::deque<taken_run> taken_;
   std::uint64_t last_barrier_ = 0, passed_barrier_ = 0;
 

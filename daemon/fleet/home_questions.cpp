@@ -61,7 +61,7 @@ void home_keeper::forget(const std::string& run, std::uint64_t number) {
   {
     const std::lock_guard lock(mutex_);
     if (forgotten_.size() >= max_questions) return;  // the key stays, and a later question finds that the run is gone
-    forgotten_.emplace_back(run, number);
+    forgotten_.push_back({.run = run, .number = number});
   }
   wake_.notify_all();
 }
@@ -206,31 +206,33 @@ void home_keeper::save_moved() {
 void home_keeper::remove_forgotten() {
   const std::shared_ptr<bucket> at = connected();
   while (at && !stopping_ && now() >= next_removal_) {
-    std::pair<std::string, std::uint64_t> gone;
+    forgotten_run gone;
     {
       const std::lock_guard lock(mutex_);
       if (forgotten_.empty()) return;
-      gone = forgotten_.front();
+      gone = std::move(forgotten_.front());
+      forgotten_.pop_front();
     }
-    if (!remove_home(*at, gone.first, gone.second)) {
-      next_removal_ = now() + home_time(retry_removal);
-      return;
-    }
+    if (remove_home(*at, gone)) continue;
+    next_removal_ = now() + home_time(retry_removal);
     const std::lock_guard lock(mutex_);
-    forgotten_.pop_front();
+    if (forgotten_.size() < max_questions) forgotten_.push_back(std::move(gone));  // the others must not wait for it
   }
 }
 
-// True: the run's key does not name the deleted copy.
-bool home_keeper::remove_home(bucket& at, const std::string& run, std::uint64_t number) const {
-  const std::string key = run_key(settings_.tenant, run);
+// True: the run's key does not name the deleted copy. The log names each run once. All runs wait after a failure, so it
+// gets at most one line in `retry_removal`.
+bool home_keeper::remove_home(bucket& at, forgotten_run& gone) const {
+  const std::string key = run_key(settings_.tenant, gone.run);
   const bucket_reply found = at.call({.key = key, .value = {}});
   if (found.is == bucket_reply::result::failed) return false;
   const auto home = found.is == bucket_reply::result::ok ? run_record_of(found.value) : std::nullopt;
-  if (!home || home->archive != archive_name_ || home->number != number) return true;
+  if (!home || home->archive != archive_name_ || home->number != gone.number) return true;
   const std::string problem = at.remove(key, found.revision);
   if (problem.empty()) return true;
-  spdlog::warn("home_kept run={} reason={}", digd::quoted(run), digd::quoted(problem));
+  if (!std::exchange(gone.is_logged, true)) {
+    spdlog::warn("home_kept run={} reason={}", digd::quoted(gone.run), digd::quoted(problem));
+  }
   return false;
 }
 
