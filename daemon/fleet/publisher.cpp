@@ -271,8 +271,9 @@ void publisher::find_deleted_runs() {
   }
   const std::lock_guard lock(mutex_);
   must_find_deleted_ = must_find_deleted_ || !is_complete;
+  const boost::unordered_flat_set<std::int64_t> waiting(deleted_.begin(), deleted_.end());
   for (const std::int64_t number : gone) {
-    if (std::find(deleted_.begin(), deleted_.end(), number) != deleted_.end()) continue;
+    if (waiting.contains(number)) continue;
     deleted_.push_back(number);
     found_.insert(number);
   }
@@ -283,7 +284,7 @@ std::string publisher::publish_deletions() {
   std::vector<std::int64_t> deleted;
   {
     const std::lock_guard lock(mutex_);
-    deleted = deleted_;
+    deleted.assign(deleted_.begin(), deleted_.end());
   }
   if (deleted.empty()) return {};
   std::vector<std::string> bodies;
@@ -315,7 +316,7 @@ std::string publisher::complete_deletion(std::int64_t number) {
     }
   }
   const std::lock_guard lock(mutex_);
-  deleted_.erase(deleted_.begin());
+  deleted_.pop_front();
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -105,7 +106,7 @@ class publisher {
   mutable std::mutex mutex_;  // guards the five below
   std::condition_variable wake_;
   bool has_work_ = false;
-  std::vector<std::int64_t> deleted_;
+  std::deque<std::int64_t> deleted_;
   // Deleted runs that `find_deleted_runs` found. `forget` may name them again, when homes.db knows them no more.
   boost::unordered_flat_set<std::int64_t> found_;
   bool must_find_deleted_ = true;  // also after a start: runs may have been deleted since
