@@ -38,7 +38,8 @@ struct callback_row {
 // A position in both tables: the last rows that were handled.
 struct callback_position {
   std::int64_t detection = 0, intervention = 0;
-  // The highest runs.number that [otlp_export] has looked at (daemon/webhook/ended_runs.h); -1: none yet.
+  // The highest runs.number that [otlp_export] has looked at (daemon/webhook/ended_runs.h); -1: none yet; less: none,
+  // but it knows the ends of runs until -1 - run, in Unix milliseconds.
   std::int64_t run = -1;
   bool operator==(const callback_position&) const = default;
 };

@@ -23,7 +23,8 @@ void add_missing(std::uint64_t after, std::uint64_t before, std::vector<std::uin
 
 }  // namespace
 
-boost::system::result<ended_runs::changes> ended_runs::begin(callback_reader& reads) {
+boost::system::result<ended_runs::changes> ended_runs::begin(callback_reader& reads,
+                                                             std::optional<std::int64_t> known_ms) {
   const auto highest = reads.highest_ever();
   if (!highest) return highest.error();
   changes out;
@@ -33,13 +34,17 @@ boost::system::result<ended_runs::changes> ended_runs::begin(callback_reader& re
   for (const std::uint64_t number : *open) {
     if (number <= out.upto) out.runs.awaited.push_back(number);
   }
-  std::uint64_t last = out.upto > max_disorder ? out.upto - max_disorder : 0;
+  const std::uint64_t recent = out.upto > max_disorder ? out.upto - max_disorder : 0;
+  std::uint64_t last = known_ms ? 0 : recent;
   while (last < out.upto) {
     const auto runs = reads.runs_after(last);
     if (!runs) return runs.error();
     for (const archive::run_state& run : *runs) {
-      add_missing(last, std::min(run.number, out.upto + 1), out.runs.awaited);
+      add_missing(std::max(last, recent), std::min(run.number, out.upto + 1), out.runs.awaited);
       last = run.number;
+      if (run.number > out.upto) break;
+      // Open runs too: one that has appeared since `open_runs` is not among those.
+      if (!run.ended_ms || (known_ms && *run.ended_ms > *known_ms)) out.runs.awaited.push_back(run.number);
     }
     if (runs->size() < callback_reader::max_rows) break;
   }

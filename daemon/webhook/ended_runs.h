@@ -11,6 +11,7 @@
 #include <boost/system/result.hpp>
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "archive/callback_reader.h"
@@ -33,8 +34,9 @@ class ended_runs {
     }
   };
 
-  // Begins at the end of the archive: runs that have ended are left out.
-  static boost::system::result<changes> begin(archive::callback_reader& reads);
+  // Begins at the end of the archive: runs that have ended are left out, unless they ended after `known_ms` (Unix).
+  static boost::system::result<changes> begin(archive::callback_reader& reads,
+                                              std::optional<std::int64_t> known_ms = std::nullopt);
   // Continues after a restart with what webhooks.db has. Numbers that the archive lacks are settled, because digd does
   // not give them out again.
   static boost::system::result<changes> restore(archive::callback_reader& reads, std::uint64_t upto,

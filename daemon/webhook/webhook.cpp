@@ -61,8 +61,10 @@ archive::failure webhook::load_ended_runs() {
   std::vector<std::uint64_t> awaited;
   archive::failure failed = store_.awaited_runs(name(), awaited);
   if (failed) return failed;
+  std::optional<std::int64_t> known_ms;
+  if (position_.run < -1) known_ms = -1 - position_.run;
   const auto found = position_.run < 0
-                         ? ended_runs::begin(reads_)
+                         ? ended_runs::begin(reads_, known_ms)
                          : ended_runs::restore(reads_, static_cast<std::uint64_t>(position_.run), awaited);
   if (!found) return archive::failure::other("the archive cannot be read: " + found.error().message());
   ends_.take(*found);

@@ -61,11 +61,13 @@ DROP TABLE callbacks_1;
 DROP TABLE webhooks_1;
 )sql";
 
-// From version 2, which knew the ends of runs by their times. [otlp_export] begins at the end of the archive.
+// From version 2, which knew the ends of runs by their times. [otlp_export] begins behind the last one.
 constexpr const char* from_version_2 = R"sql(
-ALTER TABLE webhooks DROP COLUMN run_end_ms;
 ALTER TABLE webhooks ADD COLUMN run INTEGER NOT NULL DEFAULT -1
-  /* the highest runs.number that [otlp_export] has looked at; -1: none yet */;
+  /* the highest runs.number that [otlp_export] has looked at; -1: none yet; less: none, but it knows the ends of runs
+     until -1 - run, in Unix milliseconds */;
+UPDATE webhooks SET run = -1 - run_end_ms WHERE run_end_ms > 0;
+ALTER TABLE webhooks DROP COLUMN run_end_ms;
 )sql";
 
 std::string_view name_of(archive::callback_kind kind) { return digd::to_string(kind); }

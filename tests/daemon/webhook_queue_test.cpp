@@ -207,7 +207,7 @@ class end_finder {
  public:
   explicit end_finder(const written_archive& from) : from_(from), reads_(from.reader()) {}
 
-  void begin() { take(*ended_runs::begin(*reads_)); }
+  void begin(std::optional<std::int64_t> known_ms = {}) { take(*ended_runs::begin(*reads_, known_ms)); }
   void restart() {
     ends_ = {};
     reads_ = from_.reader();
@@ -296,6 +296,22 @@ TEST_CASE("a_new_export_gets_the_ends_of_open_runs_only") {
   from.end(3, 7'000);
   from.flush();
   CHECK(ends.find() == numbers{2, 3});
+}
+
+TEST_CASE("an_export_of_an_earlier_version_gets_the_ends_after_the_last_that_it_knew") {
+  written_archive from;
+  for (const std::uint64_t run : {1, 2, 3, 1'500, 3'000}) from.begin(run);
+  from.end(1, 5'000);
+  from.end(2, 5'001);
+  from.end(3'000, 4'000);
+  from.flush();
+  end_finder ends(from);
+  ends.begin(5'000);
+  CHECK(ends.awaited().size() == 3 + ended_runs::max_disorder - 1);  // 2, 3, 1500, and what the last ones may lack
+  CHECK(ends.find() == numbers{2});
+  from.end(3, 3'000);
+  from.flush();
+  CHECK(ends.find() == numbers{3});
 }
 
 TEST_CASE("ends_beyond_the_room_are_found_later_and_deleted_runs_never") {

@@ -236,7 +236,7 @@ TEST_CASE("callbacks_of_version_2_are_kept") {
   std::vector<webhook_store::webhook_position> known;
   check(store.webhooks(known));
   REQUIRE(known.size() == 1);
-  CHECK(known[0].position == archive::callback_position{5, 6, -1});
+  CHECK(known[0].position == archive::callback_position{5, 6, -1 - 7});  // 7: the last end that it knew
   check(store.add_webhook("other", {1, 2, 3}));
   store.close();
   check(store.open(folder.file()));
