@@ -101,6 +101,32 @@ TEST_CASE("beyond_32_runs_the_oldest_is_closed_and_can_be_opened_again") {
   CHECK(again.get());
 }
 
+TEST_CASE("a_run_that_is_closed_after_it_was_opened_again_is_not_open") {
+  // Numbers each run by its name. Answers to closings wait until r0 is opened again.
+  scripted_view view(R"(
+while read line; do
+  id=${line#*:}; id=${id%%,*}
+  run=${line##*\"r}; run=${run%%\"*}
+  case $line in
+    *'"close"'*) closing="$closing $id"; continue ;;
+    *'"open"'*) echo "answer $id 200 {\"number\":$((run + 1))}" ;;
+    *) echo "answer $id 200 {}" ;;
+  esac
+  case $line in *'"r0"'*) [ -z "$closing" ] || for id in $closing; do echo "answer $id 200 {}"; done; closing= ;; esac
+done)");
+  const auto open_and_wait = [&](int run) {
+    auto opened = open(*view, "r" + std::to_string(run));
+    REQUIRE(opened.wait_for(20s) == std::future_status::ready);
+    REQUIRE(opened.get());
+  };
+  for (int run = 0; run <= 32; ++run) open_and_wait(run);
+  open_and_wait(0);
+  REQUIRE(ask(*view, "fleet").wait_for(20s) == std::future_status::ready);  // the closings are answered
+  const std::uint64_t before = view->counted().questions.load();
+  open_and_wait(0);
+  CHECK(view->counted().questions.load() > before);
+}
+
 TEST_CASE("the_arguments_of_the_viewers_process_have_no_password") {
   scripted_view view(R"(echo "$*" > "$0.args"; echo "$DIGD_VIEW_URLS" > "$0.urls"; read line; exec sleep 600)",
                      {.max_end = 100ms});

@@ -253,6 +253,9 @@ void fleet_view::complete_closing(std::int64_t number, bool is_closed) {
   if (!is_closed) return;
   closing_.erase(at);
   evicted_.push_back(number);  // no row of the run follows
+  // A request to open it again may have overtaken the one to close it, and was answered with this number.
+  std::erase_if(runs_, [&](const auto& run) { return run.second.number == number; });
+  counts_.runs = runs_.size();
 }
 
 void fleet_view::complete_opening(const std::string& run, http_response&& answer) {
