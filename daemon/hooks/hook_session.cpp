@@ -82,7 +82,6 @@ hook_session::hook_session(engine_thread& home, const hook_parts& parts, const h
       counts_(parts.counts),
       dialect_(first.as),
       state_(first.call.session, options_of(first)),
-      owner_token_(first.grant ? first.grant->name() : std::string()),
       on_end_(std::move(on_end)),
       last_used_(first.arrived) {}
 
@@ -94,27 +93,48 @@ hook_session::~hook_session() {
 
 void hook_session::take(hook_request&& request, std::chrono::milliseconds verdict_deadline) {
   if (is_foreign(request.grant)) return forbid(request.answer);
-  grant_ = std::move(request.grant);
   last_used_ = std::chrono::steady_clock::now();
   if (queue_.size() >= max_queued || is_congested()) {
     counts_.skipped.fetch_add(1);
     has_gap_ = has_gap_ || host_ != nullptr;
     return request.answer(respond_json(dialect_.write(request.call, {})));
   }
-  const auto hook = std::make_shared<waiting_hook>(std::move(request.call), std::move(request.answer),
+  const auto hook = std::make_shared<waiting_hook>(std::move(request), verdict_deadline,
                                                    net::steady_timer(home_.context().get_executor()));
-  hook->timer.expires_at(request.arrived + std::min<std::chrono::milliseconds>(verdict_deadline, max_wait));
-  hook->timer.async_wait([self = shared_from_this(), hook](boost::system::error_code ec) {
-    if (!ec) self->be_late(hook);
-  });
   queue_.push_back(hook);
   read_transcript(hook);
+  hook->waits_for_reading =
+      std::any_of(queue_.begin(), queue_.end(), [](const waiting_ptr& each) { return each->is_reading; });
+  set_timer(hook, hook->arrived);
   pump();
 }
 
-// As for the sessions of a WebSocket (run_host::is_foreign).
+void hook_session::set_timer(const waiting_ptr& hook, std::chrono::steady_clock::time_point deadline_begins) {
+  const auto latest = hook->arrived + max_wait;
+  hook->timer.expires_at(hook->waits_for_reading ? latest : std::min(latest, deadline_begins + hook->deadline));
+  hook->timer.async_wait([self = shared_from_this(), hook](boost::system::error_code ec) {
+    if (!ec) self->be_late(hook);
+  });
+}
+
+// The deadlines of the calls that no longer wait for a transcript.
+void hook_session::begin_deadlines() {
+  const auto now = std::chrono::steady_clock::now();
+  for (const waiting_ptr& hook : queue_) {
+    if (hook->is_reading) return;
+    if (std::exchange(hook->waits_for_reading, false) && hook->answer) set_timer(hook, now);
+  }
+}
+
+// As for the sessions of a WebSocket (run_host::is_foreign). But the user of a token that was renamed or replaced keeps
+// the session.
 bool hook_session::is_foreign(const grant_ptr& caller) const {
-  return caller && !owner_token_.empty() && caller->name() != owner_token_;
+  return caller && session_owner_ && caller->name() != session_owner_->name() && !session_owner_->is_revoked();
+}
+
+void hook_session::forbid(waiting_hook& hook) {
+  hook.timer.cancel();
+  if (hook.answer) forbid(std::exchange(hook.answer, nullptr));
 }
 
 void hook_session::forbid(const response_callback& answer) {
@@ -122,19 +142,39 @@ void hook_session::forbid(const response_callback& answer) {
   answer(respond_error(boost::beast::http::status::forbidden, "forbidden", "the session belongs to another token"));
 }
 
-// The calls behind this one wait too, until its deadline.
+// The calls behind this one wait too, at most until its `max_wait`.
 void hook_session::read_transcript(const waiting_ptr& hook) {
-  hook->is_reading = parts_.transcripts.read(
-      hook->call, [self = shared_from_this(), hook](std::optional<hooks::transcript_facts>&& facts) {
-        boost::asio::post(self->home_.context(), [self, hook, facts = std::move(facts)] {
-          if (!std::exchange(hook->is_reading, false)) return;
-          if (facts) {
-            hook->call.usage = facts->usage;
-            if (hook->call.model.empty()) hook->call.model = hooks::cut(facts->model, hooks::call::max_id_bytes);
-          }
-          self->pump();
-        });
-      });
+  hook->is_reading = parts_.transcripts.read(hook->call, [self = shared_from_this(),
+                                                          hook](std::optional<hooks::transcript_facts>&& facts) {
+    boost::asio::post(self->home_.context(), [self, hook, facts = std::move(facts)] { self->take_facts(hook, facts); });
+  });
+}
+
+// Facts that come too late for their call are for the agent's next one.
+void hook_session::take_facts(const waiting_ptr& hook, const std::optional<hooks::transcript_facts>& facts) {
+  const std::string& agent = hook->call.agent;
+  if (!std::exchange(hook->is_reading, false)) {
+    const bool has_room = late_usage_.size() < max_queued || late_usage_.contains(agent);
+    if (facts && has_room) late_usage_[agent] = facts->usage;
+    return;
+  }
+  if (facts) {
+    hook->call.usage = facts->usage;
+    if (hook->call.model.empty()) hook->call.model = hooks::cut(facts->model, hooks::call::max_id_bytes);
+  }
+  begin_deadlines();
+  pump();
+}
+
+// Usage is a total, so it does no harm to state it with several calls.
+void hook_session::add_late_usage(hooks::call& to) {
+  const auto found = late_usage_.find(to.agent);
+  if (found == late_usage_.end()) return;
+  if (to.usage && *to.usage != found->second) {
+    late_usage_.erase(found);  // it is older
+  } else {
+    to.usage = found->second;
+  }
 }
 
 bool hook_session::is_congested() const {
@@ -147,8 +187,16 @@ void hook_session::pump() {
   if (std::exchange(pumping_, true)) return;
   while (!joining_ && !queue_.empty() && !queue_.front()->is_reading) {
     const waiting_ptr hook = queue_.front();
+    if (is_foreign(hook->grant)) {  // the session got its owner while the call waited
+      queue_.pop_front();
+      forbid(*hook);
+      continue;
+    }
+    if (session_owner_ && hook->grant && session_owner_->is_revoked()) session_owner_ = hook->grant;
+    add_late_usage(hook->call);
     if (!hook->began_run && state_.needs_run(hook->call)) {
       hook->began_run = true;
+      ended_ = false;
       open_run(hook->call);
       continue;
     }
@@ -165,13 +213,16 @@ void hook_session::pump() {
     } else {  // the call waited too long for its run
       state_.give_up(taken.judged_seq);
       send_lines();
+      respond(*hook, {});
     }
     if (state_.run().empty() && host_) leave_run();  // the call has ended it
-    ended_ = hook->call.kind == hooks::call_kind::session_ended;
-    if (ended_) leave_run();
+    if (hook->call.kind == hooks::call_kind::session_ended) {
+      ended_ = true;
+      leave_run();
+    }
   }
   pumping_ = false;
-  if (ended_) on_end_();
+  if (has_ended()) on_end_();
 }
 
 void hook_session::be_late(const waiting_ptr& hook) {
@@ -182,10 +233,14 @@ void hook_session::be_late(const waiting_ptr& hook) {
     send_lines();
   }
   respond(*hook, {});
-  if (std::exchange(hook->is_reading, false)) pump();
+  if (!std::exchange(hook->is_reading, false)) return;
+  begin_deadlines();
+  pump();
 }
 
 void hook_session::respond(waiting_hook& hook, const hooks::reply& reply) {
+  // Later, because the run may be carrying out its effects.
+  if (hook.call.is_alone) boost::asio::post(home_.context(), [self = shared_from_this()] { self->end_alone(); });
   if (!hook.answer) return;
   hook.timer.cancel();
   switch (reply.action) {
@@ -198,8 +253,6 @@ void hook_session::respond(waiting_hook& hook, const hooks::reply& reply) {
     case hooks::reply_action::add_context: break;
   }
   std::exchange(hook.answer, nullptr)(respond_json(dialect_.write(hook.call, reply)));
-  // Later, because the run may be carrying out its effects.
-  if (hook.call.is_alone) boost::asio::post(home_.context(), [self = shared_from_this()] { self->end_alone(); });
 }
 
 // No other call will come.
@@ -215,6 +268,8 @@ void hook_session::open_run(const hooks::call& first, std::string_view suffix) {
   state_.end_run();
   send_lines();
   leave_run();
+  // Other agents of the run before do not act in this one.
+  std::erase_if(late_usage_, [](const auto& each) { return !each.first.empty(); });
   const std::string hello = state_.begin_run(first, suffix);
   join_request request;
   const refusal_note note = home_.hello_decoder().decode_hello(hello, request.greeting);
@@ -227,7 +282,7 @@ void hook_session::open_run(const hooks::call& first, std::string_view suffix) {
   request.frame = hello;
   request.client = link_;
   request.home = &home_;
-  request.grant = grant_;
+  request.grant = queue_.front()->grant;
   owner_ = &parts_.threads.owner_of(state_.run());
   boost::asio::post(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
     owner->runs().join(std::move(request));
@@ -245,6 +300,7 @@ void hook_session::on_joined(join_result&& result) {
   }
   host_ = std::move(result.host);
   slot_ = result.slot;
+  if (!queue_.empty() && queue_.front()->grant) session_owner_ = queue_.front()->grant;
   credits_ = result.credits;
   sent_ = 0;
   flow_state_ = {};
@@ -266,14 +322,14 @@ void hook_session::on_refused(const refusal_note& why) {
     lose_run();
     return pump();
   }
-  // The run's session is another token's, and so is this one.
+  // The run's session is another token's. The calls that wait may be that token's.
   leave_run();
   state_.lose_run();
+  const waiting_ptr hook = queue_.front();
+  queue_.pop_front();
+  forbid(*hook);
+  if (!queue_.empty()) return pump();
   ended_ = true;
-  for (const waiting_ptr& hook : std::exchange(queue_, {})) {
-    hook->timer.cancel();
-    if (hook->answer) forbid(std::exchange(hook->answer, nullptr));
-  }
   on_end_();
 }
 

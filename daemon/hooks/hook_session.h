@@ -1,10 +1,12 @@
 // A coding agent's session in the daemon: takes its hook calls in order, feeds its run as a client that follows the
-// protocol, and answers each hook within the verdict deadline, which begins when the call arrives.
+// protocol, and answers each hook within the verdict deadline. This begins when the call arrives, or later if
+// transcripts have to be read first, but never ends later than `max_wait` after the arrival.
 //
 // Thread: its home, an engine thread; answers are called there. Lifetime: shared by the server's table and by what is
 // queued; the run holds a weak reference to its link. Bounds: `max_queued` calls that wait for the run to open or for
 // their transcript; `hooks::session` bounds the rest. Failure: the hook is answered with `{}`, and the agent continues.
-// Calls with another token than the session's are answered with 403.
+// The session belongs to the token whose call opened its run. Calls with other tokens are answered with 403, until that
+// token is revoked.
 #pragma once
 
 #include <boost/json/object.hpp>
@@ -14,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +26,7 @@
 #include "daemon/runs/run_client.h"
 #include "ingest/hooks/dialect.h"
 #include "ingest/hooks/session.h"
+#include "ingest/hooks/transcript.h"
 #include "net/types.h"
 
 namespace digd::daemon {
@@ -56,7 +60,7 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   // `digctl hook` waits 5 s for the daemon, and programs 10 s for a hook. A later answer would change nothing.
   static constexpr std::chrono::seconds max_wait{4};
 
-  // The session of the call, and of its token. Calls `on_end` when it has ended, perhaps during another call.
+  // The session of the call. Calls `on_end` when it has ended, perhaps during another call.
   hook_session(engine_thread& home, const hook_parts& parts, const hook_request& first, std::function<void()> on_end);
 
   ~hook_session();
@@ -66,7 +70,7 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   void close();
   // Ends its run. False: it has none.
   bool end();
-  bool has_ended() const { return ended_; }
+  bool has_ended() const { return ended_ && queue_.empty(); }
   // No call waits for anything.
   bool is_idle() const { return queue_.empty() && judged_.empty() && !joining_; }
   const hooks::dialect& dialect() const { return dialect_; }
@@ -90,19 +94,32 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   };
   // A hook that has not been answered, or whose call has not been taken.
   struct waiting_hook {
-    waiting_hook(hooks::call&& call, response_callback answer, net::steady_timer timer)
-        : call(std::move(call)), answer(std::move(answer)), timer(std::move(timer)) {}
+    waiting_hook(hook_request&& request, std::chrono::milliseconds deadline, net::steady_timer timer)
+        : call(std::move(request.call)),
+          grant(std::move(request.grant)),
+          arrived(request.arrived),
+          deadline(deadline),
+          answer(std::move(request.answer)),
+          timer(std::move(timer)) {}
     hooks::call call;
-    response_callback answer;  // empty: answered
+    const grant_ptr grant;
+    const std::chrono::steady_clock::time_point arrived;
+    const std::chrono::milliseconds deadline;  // for its verdict
+    response_callback answer;                  // empty: answered
     net::steady_timer timer;
     std::uint64_t judged_seq = 0;
     bool began_run = false;
-    bool is_reading = false;  // its transcript
+    bool is_reading = false;         // its transcript
+    bool waits_for_reading = false;  // of its transcript, or of one before it; its deadline has not begun
   };
   using waiting_ptr = std::shared_ptr<waiting_hook>;
 
   bool is_foreign(const grant_ptr& caller) const;
   void read_transcript(const waiting_ptr& hook);
+  void take_facts(const waiting_ptr& hook, const std::optional<hooks::transcript_facts>& facts);
+  void add_late_usage(hooks::call& to);
+  void set_timer(const waiting_ptr& hook, std::chrono::steady_clock::time_point deadline_begins);
+  void begin_deadlines();
   void pump();
   void open_run(const hooks::call& first, std::string_view suffix = {});
   void on_joined(join_result&& result);
@@ -116,6 +133,7 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   void lose_run();
   void be_late(const waiting_ptr& hook);
   void respond(waiting_hook& hook, const hooks::reply& reply);
+  void forbid(waiting_hook& hook);
   void forbid(const response_callback& answer);
   void end_alone();
   bool is_congested() const;
@@ -125,12 +143,13 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   hook_counts& counts_;
   const hooks::dialect& dialect_;
   hooks::session state_;
-  const std::string owner_token_;  // empty: none was needed
-  grant_ptr grant_;                // of the latest call
+  grant_ptr session_owner_;  // null: no run was opened yet, or no token was needed
   const std::function<void()> on_end_;
   std::deque<waiting_ptr> queue_;
   std::map<std::uint64_t, waiting_ptr> judged_;  // by seq
-  std::deque<std::string> outgoing_;             // lines on their way to the run; empty but while `send_lines` runs
+  // From transcripts that were read too late for their calls, by agent: for its next calls. At most `max_queued`.
+  std::map<std::string, hooks::usage_totals> late_usage_;
+  std::deque<std::string> outgoing_;  // lines on their way to the run; empty but while `send_lines` runs
   bool sending_ = false;
   bool pumping_ = false, joining_ = false, ended_ = false, has_gap_ = false;
   std::shared_ptr<link> link_;

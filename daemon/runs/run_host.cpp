@@ -258,7 +258,7 @@ void run_host::end_abandoned() {
   std::string frame;
   json_writer line(frame);
   line.open_object().key("type").text("run_ended");
-  line.key("seq").integer(inbox_.sessions().front().taken_seq + 1).key("outcome").text("aborted").close_object();
+  line.key("seq").integer(inbox_.sessions().front().taken_seq + 1).close_object();
   carry_out(inbox_.receive(0, frame, now()));
   after_call();
   owner_.runs().retire_if_idle(*this);

@@ -73,9 +73,11 @@ struct hooked_daemon {
     return is_done();
   }
 
-  // The answer to a call; status 0: none came within the time of the loop.
-  http_response send(const hooks::dialect& as, const std::string& body, const grant_ptr& by = nullptr,
-                     steady_clock::time_point arrived = steady_clock::now(), engine_thread* only = nullptr) {
+  using answers = std::shared_ptr<std::vector<http_response>>;
+
+  // The call waits until the loops run.
+  answers submit(const hooks::dialect& as, const std::string& body, const grant_ptr& by = nullptr,
+                 steady_clock::time_point arrived = steady_clock::now()) {
     auto call = hooks::read_call(as, body);
     REQUIRE(call.has_value());
     const auto answer = std::make_shared<std::vector<http_response>>();
@@ -85,6 +87,13 @@ struct hooked_daemon {
                   .grant = by,
                   .arrived = arrived,
                   .answer = [answer](http_response&& response) { answer->push_back(std::move(response)); }});
+    return answer;
+  }
+
+  // The answer to a call; status 0: none came within the time of the loop.
+  http_response send(const hooks::dialect& as, const std::string& body, const grant_ptr& by = nullptr,
+                     steady_clock::time_point arrived = steady_clock::now(), engine_thread* only = nullptr) {
+    const answers answer = submit(as, body, by, arrived);
     runs_until([&] { return !answer->empty(); }, only);
     run_ready();
     REQUIRE(answer->size() == 1);
@@ -102,6 +111,16 @@ std::string model_call(const std::string& trace, const std::string& call = "c1")
 std::string prompt(const std::string& session, const std::string& id = "p1") {
   return R"({"hook_event_name":"UserPromptSubmit","prompt":"go","session_id":")" + session + R"(","prompt_id":")" + id +
          R"("})";
+}
+
+// A call that begins no run.
+std::string tool_done(const std::string& session) {
+  return R"({"hook_event_name":"PostToolUse","tool_name":"Read","tool_use_id":"t1","session_id":")" + session +
+         R"(","prompt_id":"p1"})";
+}
+
+std::string session_end(const std::string& session) {
+  return R"({"hook_event_name":"SessionEnd","session_id":")" + session + R"("})";
 }
 
 }  // namespace
@@ -164,6 +183,59 @@ TEST_CASE("ASessionBelongsToTheTokenOfItsFirstCall") {
   REQUIRE(daemon.hooks.counted().forbidden == 2);
 }
 
+TEST_CASE("ASessionGoesToTheNextTokenOnceThatOfItsOwnerIsRevoked") {
+  // The SHA-256 of "test".
+  constexpr std::string_view entry =
+      "[[token]]\nname = \"old\"\nrights = [\"ingest\"]\n"
+      "sha256 = \"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\"\n";
+  hooked_daemon daemon;
+  token_table before, after;
+  REQUIRE(token_table::parse(entry, "tokens.toml", before).empty());
+  const grant_ptr renamed = token("new"), other = token("other");
+  REQUIRE(daemon.send(hooks::claude_code, prompt("s1"), before.find("test")).result_int() == 200);
+  REQUIRE(daemon.send(hooks::claude_code, tool_done("s1"), renamed).result_int() == 403);
+  after.succeed(before);
+  REQUIRE(daemon.send(hooks::claude_code, tool_done("s1"), renamed).result_int() == 200);
+  REQUIRE(daemon.send(hooks::claude_code, tool_done("s1"), other).result_int() == 403);
+  REQUIRE(daemon.send(hooks::claude_code, prompt("s1", "p2"), renamed).result_int() == 200);
+}
+
+TEST_CASE("ACallThatNeedsNoRunDoesNotTakeASession") {
+  hooked_daemon daemon;
+  const grant_ptr first = token("first"), other = token("other");
+  REQUIRE(daemon.send(hooks::claude_code, tool_done("s1"), other).result_int() == 200);
+  const auto mine = daemon.submit(hooks::claude_code, prompt("s1"), first);
+  const auto foreign = daemon.submit(hooks::claude_code, tool_done("s1"), other);  // before the run is open
+  REQUIRE(daemon.runs_until([&] { return !mine->empty() && !foreign->empty(); }));
+  REQUIRE(mine->front().result_int() == 200);
+  REQUIRE(foreign->front().result_int() == 403);
+  REQUIRE(daemon.send(hooks::claude_code, tool_done("s1"), other).result_int() == 403);
+  REQUIRE(daemon.send(hooks::claude_code, tool_done("s1"), first).result_int() == 200);
+}
+
+TEST_CASE("ACallBehindTheEndOfASessionDoesNotKeepIt") {
+  hooked_daemon daemon;
+  const auto first = daemon.submit(hooks::claude_code, prompt("s1"));
+  const auto end = daemon.submit(hooks::claude_code, session_end("s1"));
+  const auto after = daemon.submit(hooks::claude_code, tool_done("s1"));
+  REQUIRE(daemon.runs_until([&] { return !first->empty() && !end->empty() && !after->empty(); }));
+  REQUIRE(daemon.runs_until([&] { return daemon.hooks.counted().sessions == 0; }));
+  REQUIRE(daemon.open_runs() == 0);
+}
+
+TEST_CASE("APromptBehindTheEndOfASessionContinuesIt") {
+  hooked_daemon daemon;
+  const auto first = daemon.submit(hooks::claude_code, prompt("s1"));
+  const auto end = daemon.submit(hooks::claude_code, session_end("s1"));
+  const auto next = daemon.submit(hooks::claude_code, prompt("s1", "p2"));
+  REQUIRE(daemon.runs_until([&] { return !first->empty() && !end->empty() && !next->empty(); }));
+  daemon.run_ready();
+  REQUIRE(daemon.hooks.counted().sessions == 1);
+  REQUIRE(daemon.open_runs() == 1);
+  daemon.send(hooks::claude_code, session_end("s1"));
+  REQUIRE(daemon.open_runs() == 0);
+}
+
 TEST_CASE("RunsOfHooksCountTowardsTheTokensMaxRuns") {
   hooked_daemon daemon;
   const grant_ptr limited = token("limited", 1), other = token("other", 1);
@@ -189,6 +261,19 @@ TEST_CASE("TheTimeOfAHookBeginsWithItsArrivalAndEndsBeforeTheProgramGivesUp") {
   const auto answer = daemon.send(hooks::litellm, model_call(trace), nullptr, long_ago, owner_of("litellm-" + trace));
   REQUIRE(answer.body() == R"({"action":"NONE"})");
   REQUIRE(daemon.hooks.counted().late == 1);
+}
+
+TEST_CASE("AModelCallWithoutATraceThatIsLateEndsItsRunToo") {
+  hooked_daemon daemon;
+  const auto owner_of = [&](const std::string& name) { return &daemon.engine.threads.owner_of(name); };
+  std::string id = "c";
+  const auto session = [&] { return hooks::read_call(hooks::litellm, model_call("", id))->session; };
+  while (owner_of(session()) == owner_of(session() + "/calls")) id += 'c';
+  const auto long_ago = steady_clock::now() - hook_session::max_wait;
+  daemon.send(hooks::litellm, model_call("", id), nullptr, long_ago, owner_of(session()));
+  REQUIRE(daemon.hooks.counted().late == 1);
+  REQUIRE(daemon.runs_until([&] { return daemon.hooks.counted().sessions == 0; }));
+  REQUIRE(daemon.runs_until([&] { return daemon.open_runs() == 0; }));
 }
 
 }  // namespace digd::daemon

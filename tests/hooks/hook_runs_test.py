@@ -39,8 +39,7 @@ def test_each_model_call_without_a_trace_is_a_run_that_ends_with_its_answer(tmp_
             url = f"http://{daemon.address}{PATH}"
             call = asked("q", litellm_trace_id=None, litellm_call_id=f"c{n}")
             assert post_json(url, call) == (200, {"action": "NONE"})
-        wait_until(lambda: all(run["state"] == "ended" for run in runs(daemon).values()), "the ends")
-        assert len(runs(daemon)) == 10
+        wait_until(lambda: [run["state"] for run in runs(daemon).values()] == ["ended"] * 10, "the ends")
         assert metric(daemon, "digd_hook_skipped_total") == 0
 
 
@@ -70,6 +69,7 @@ def test_after_a_restart_runs_for_which_no_call_comes_end_too(tmp_path):
         daemon.config.write_text(QUICK)
         daemon.start()
         wait_until(lambda: runs(daemon)["s1/p1"]["state"] == "ended", "the end")
+        assert runs(daemon)["s1/p1"]["ended"] == "unknown"  # digd does not know whether the agent had answered
         assert runs(daemon)["other"]["state"] == "open"
         assert metric(daemon, "digd_hook_idle_runs_total") == 1
 
@@ -127,7 +127,7 @@ def test_the_rate_of_a_token_is_checked_before_the_body_is_read(owned):
 
 
 class SlowTranscripts(PreloadedDaemon):
-    """Opening a file named slow.jsonl takes 8 seconds."""
+    """Opening a file named slow.jsonl takes 8 seconds, and one named late.jsonl 2 seconds."""
 
     SOURCE = r"""
     #define _GNU_SOURCE
@@ -136,7 +136,10 @@ class SlowTranscripts(PreloadedDaemon):
     #include <stdarg.h>
     #include <string.h>
     #include <unistd.h>
-    static void wait_for(const char* name) { if (strcmp(name, "slow.jsonl") == 0) sleep(8); }
+    static void wait_for(const char* name) {
+      if (strcmp(name, "slow.jsonl") == 0) sleep(8);
+      if (strcmp(name, "late.jsonl") == 0) sleep(2);
+    }
     #define OPEN(function)                                                        \
       int function(int at, const char* name, int flags, ...) {                    \
         static int (*real)(int, const char*, int, ...);                           \
@@ -163,19 +166,64 @@ class SlowTranscripts(PreloadedDaemon):
     VARIABLE = "UNUSED"
 
 
-def test_a_slow_transcript_does_not_delay_the_answer_beyond_the_deadline(tmp_path):
+REPLY = {"message": {"role": "assistant", "id": "r1", "model": "m", "usage": {"input_tokens": 800}}}
+
+
+@pytest.fixture
+def slow(tmp_path):
+    """A daemon that waits for transcripts, and the folder in which they are."""
     folder = tmp_path / "projects"
     folder.mkdir()
-    (folder / "slow.jsonl").write_text("{}\n")
+    for name in ("slow", "late"):
+        (folder / f"{name}.jsonl").write_text(json.dumps(REPLY) + "\n")
     daemon = SlowTranscripts(tmp_path / "daemon")
-    daemon.config.write_text(f"verdict_deadline_ms = 300\n[hooks]\ntranscript_roots = ['{folder}']\n")
+    daemon.config.write_text(f"verdict_deadline_ms = 1000\n[hooks]\ntranscript_roots = ['{folder}']\n")
     with daemon:
-        url = f"http://{daemon.address}/v1/hooks/claude-code"
-        assert post(url, CALL | {"hook_event_name": "UserPromptSubmit", "prompt": "go"}).answer == {}
-        begun = time.monotonic()
-        stop = {"hook_event_name": "Stop", "last_assistant_message": "x", "transcript_path": f"{folder}/slow.jsonl"}
-        assert post(url, CALL | stop).answer == {}
-        assert time.monotonic() - begun < 7
-        assert metric(daemon, "digd_hook_late_total") == 1
-        assert post(url, CALL | {"hook_event_name": "SessionEnd"}).answer == {}
-        wait_until(lambda: runs(daemon)["s1/p1"].get("ended") == "success", "the end with its answer")
+        yield daemon, folder
+
+
+def used_tokens(daemon):
+    name = urllib.parse.quote("s1/p1", safe="")
+    lines = status_of(daemon, f"/v1/runs/{name}/trace")[1].splitlines()
+    return [used for line in map(json.loads, lines) if (used := line.get("usage", {}).get("input_tokens"))]
+
+
+def test_the_deadline_begins_when_the_transcript_is_read(slow):
+    daemon, folder = slow
+    url = f"http://{daemon.address}/v1/hooks/claude-code?mode=enforce"
+    spawn = {"tool_name": "Agent", "tool_use_id": "t1", "tool_input": {"prompt": "x", "subagent_type": "a"}}
+    assert post(url, CALL | {"hook_event_name": "UserPromptSubmit", "prompt": "go"}).answer == {}
+    assert post(url, CALL | {"hook_event_name": "PreToolUse"} | spawn).answer == {}
+    assert post(url, CALL | {"hook_event_name": "SubagentStart", "agent_id": "x1", "agent_type": "a"}).answer == {}
+    ends = {"hook_event_name": "SubagentStop", "agent_id": "x1", "agent_type": "a", "last_assistant_message": ""}
+    assert post(url, CALL | ends).answer == {}
+    stop = {"hook_event_name": "Stop", "last_assistant_message": "x", "transcript_path": f"{folder}/late.jsonl"}
+    assert post(url, CALL | stop).answer["decision"] == "block"
+    assert metric(daemon, "digd_hook_late_total") == 0
+    wait_until(lambda: used_tokens(daemon) == [800], "the usage")
+
+
+def test_facts_of_a_transcript_that_come_too_late_are_for_the_next_call(slow):
+    daemon, folder = slow
+    url = f"http://{daemon.address}/v1/hooks/claude-code"
+    assert post(url, CALL | {"hook_event_name": "UserPromptSubmit", "prompt": "go"}).answer == {}
+    tool = {"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_use_id": "t1", "tool_input": {}}
+    assert post(url, CALL | tool | {"transcript_path": f"{folder}/slow.jsonl"}).answer == {}
+    assert metric(daemon, "digd_hook_late_total") == 1
+    wait_until(lambda: metric(daemon, "digd_hook_transcripts_read_total") == 1, "the transcript")
+    assert used_tokens(daemon) == []
+    assert post(url, CALL | tool | {"tool_use_id": "t2"}).answer == {}
+    wait_until(lambda: used_tokens(daemon) == [800], "the usage")
+
+
+def test_a_slow_transcript_does_not_delay_the_answer_beyond_the_deadline(slow):
+    daemon, folder = slow
+    url = f"http://{daemon.address}/v1/hooks/claude-code"
+    assert post(url, CALL | {"hook_event_name": "UserPromptSubmit", "prompt": "go"}).answer == {}
+    begun = time.monotonic()
+    stop = {"hook_event_name": "Stop", "last_assistant_message": "x", "transcript_path": f"{folder}/slow.jsonl"}
+    assert post(url, CALL | stop).answer == {}
+    assert time.monotonic() - begun < 7
+    assert metric(daemon, "digd_hook_late_total") == 1
+    assert post(url, CALL | {"hook_event_name": "SessionEnd"}).answer == {}
+    wait_until(lambda: runs(daemon)["s1/p1"].get("ended") == "success", "the end with its answer")
