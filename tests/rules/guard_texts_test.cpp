@@ -42,7 +42,7 @@ TEST_CASE("a_return_that_reaches_nobody_does_not_claim_to_be_back") {
   s.then(spend + output("e1") + output("e2"));
   CHECK(s.verdict_on("e1").recipients == strings{"ada"});
   CHECK(s.verdict_on("e2").recipients.empty());
-  CHECK(s.verdict_on("e2").inject == over + R"( So the event "e2" is delivered to nobody.)" + advice);
+  CHECK(s.verdict_on("e2").inject == over + R"( So the event "e2" is not delivered.)" + advice);
 }
 
 TEST_CASE("of_a_notice_that_is_returned_only_the_text_comes_back") {
@@ -69,7 +69,7 @@ TEST_CASE("a_held_event_waits_for_a_person") {
 }
 
 TEST_CASE("an_agent_whose_work_is_cancelled_gets_no_advice_to_go_on") {
-  const std::string cancelled = R"( So the event "e2" is delivered to nobody, and the work is cancelled: stop now.)";
+  const std::string cancelled = R"( So the event "e2" is not delivered, and the work is cancelled: stop now.)";
   scenario spent = with_guards(budget(R"(["observe","cancel"])"));
   spent.then(spend + output("e1") + output("e2"));
   CHECK(spent.verdict_on("e2").inject == over + cancelled);
@@ -99,7 +99,7 @@ TEST_CASE("a_cancel_with_no_open_activation_does_not_claim_to_end_work") {
   CHECK(s.interventions.empty());
   CHECK(s.verdict_on("e2").action == action::reroute);
   CHECK(s.verdict_on("e2").inject ==
-        R"(The work fans out too far: max_live 1 (2 events are in flight). So the event "e2" is delivered to nobody.)");
+        R"(The work fans out too far: max_live 1 (2 events are in flight). So the event "e2" is not delivered.)");
 }
 
 TEST_CASE("fan_out_names_each_limit_with_its_own_measure") {
@@ -127,7 +127,7 @@ TEST_CASE("a_hold_that_is_returned_says_where_its_event_goes") {
   gone.then(spend + output("e1") + R"({"type":"agent_left","agent":"ada"})" + "\n" + by_person);
   CHECK(gone.interventions.back().recipients.empty());
   CHECK(gone.interventions.back().inject ==
-        R"(The event "e1" was held for a person and not released. It is delivered to nobody. )"
+        R"(The event "e1" was held for a person and not released. It is not delivered. )"
         "The run is over its budget: max_model_calls 5 (spent 9).");
 
   scenario notice = with_guards(R"("repetition":{"max_repeats":1,"action":"hold"})");
