@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "base/enum_name.h"
 #include "base/hex.h"
@@ -125,9 +126,14 @@ std::chrono::nanoseconds grant::take(std::chrono::steady_clock::time_point now, 
   return std::max(rate_.take(now), byte_rate_.take(now, std::min<std::uint64_t>(bytes, max_units)));
 }
 
-ticket_ptr grant::take(std::atomic<std::uint64_t>& count, std::uint64_t max_count) {
-  auto ticket = std::make_shared<counted_ticket>(count);
-  return max_count != 0 && count.load() > max_count ? nullptr : ticket;
+ticket_ptr grant::take(const count_ptr& count, std::uint64_t max_count) {
+  struct kept_count {
+    explicit kept_count(count_ptr kept) : count(std::move(kept)), ticket(*count) {}
+    const count_ptr count;
+    counted_ticket ticket;
+  };
+  const auto taken = std::make_shared<kept_count>(count);
+  return max_count != 0 && count->load() > max_count ? nullptr : ticket_ptr(taken, &taken->ticket);
 }
 
 bool grant::may(right needed) const {

@@ -104,7 +104,9 @@ class grant {
  private:
   friend class token_table;
   bool is_equal(const grant& other) const;  // without what is counted
-  static ticket_ptr take(std::atomic<std::uint64_t>& count, std::uint64_t max_count);
+  // What is counted may outlive the token: a run stays open after a reload has removed its token.
+  using count_ptr = std::shared_ptr<std::atomic<std::uint64_t>>;
+  static ticket_ptr take(const count_ptr& count, std::uint64_t max_count);
 
   const std::string name_;
   const std::vector<right> rights_;
@@ -112,7 +114,8 @@ class grant {
   const token_limits limits_;
   mutable even_rate rate_, byte_rate_;
   const account_ptr memory_;
-  mutable std::atomic<std::uint64_t> connections_{0}, open_runs_{0};
+  const count_ptr connections_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+  const count_ptr open_runs_ = std::make_shared<std::atomic<std::uint64_t>>(0);
   mutable std::atomic<bool> revoked_{false};
 };
 // Null if no tokens are configured: every request is then allowed.
