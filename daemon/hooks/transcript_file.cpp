@@ -5,29 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
+
+#include "base/descriptor.h"
 
 namespace digd::daemon {
 
 namespace {
-
-class descriptor {
- public:
-  explicit descriptor(int number) : number_(number) {}
-  ~descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
-  descriptor& operator=(descriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-  }
-  int number() const { return number_; }
-  bool is_open() const { return number_ >= 0; }
-
- private:
-  int number_;
-};
 
 // The path below the folder; empty: it is not below it.
 std::string_view path_below(std::string_view root, std::string_view path) {

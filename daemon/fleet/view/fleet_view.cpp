@@ -13,9 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "archive/files.h"
 #include "base/child_process.h"
+#include "base/descriptor.h"
 #include "base/json_writer.h"
 #include "base/quote.h"
 #include "base/thread_name.h"
@@ -58,21 +60,6 @@ Number number_of(std::string_view text) {
   std::from_chars(text.data(), text.data() + text.size(), value);
   return value;
 }
-
-class descriptor {
- public:
-  explicit descriptor(int number) : number_(number) {}
-  ~descriptor() { close(); }
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  int get() const { return number_; }
-  void close() {
-    if (number_ >= 0) ::close(std::exchange(number_, -1));
-  }
-
- private:
-  int number_;
-};
 
 // The lines of a pipe. An unfinished last one does not count.
 class line_reader {
@@ -338,14 +325,14 @@ std::string fleet_view::converse() {
   descriptor to(ends[0]), in(ends[1]);
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::string("no pipe: ") + std::strerror(errno);
   descriptor from(ends[0]), out(ends[1]);
-  ::setsockopt(to.get(), SOL_SOCKET, SO_SNDBUF, &input_buffer_bytes, sizeof input_buffer_bytes);
+  ::setsockopt(to.number(), SOL_SOCKET, SO_SNDBUF, &input_buffer_bytes, sizeof input_buffer_bytes);
   child_process program;
   std::string problem = program.start(
-      {.words = command(), .variables = {{"DIGD_VIEW_URLS", urls()}}, .input = in.get(), .output = out.get()});
+      {.words = command(), .variables = {{"DIGD_VIEW_URLS", urls()}}, .input = in.number(), .output = out.number()});
   in.close();
   out.close();
   if (!problem.empty()) return problem;
-  problem = begin_questions(to.get()) ? read_answers(from.get()) : "digd stops";
+  problem = begin_questions(to.number()) ? read_answers(from.number()) : "digd stops";
   end_questions(problem);
   to.close();
   from.close();  // a process that writes must not wait for a reader
