@@ -45,7 +45,7 @@ boost::system::result<std::unique_ptr<callback_reader>> callback_reader::open(co
   return made;
 }
 
-// The queries leave out runs that are being deleted.
+// All queries but that of `open_` leave out runs that are being deleted.
 failure callback_reader::prepare() {
   const std::string run_state_sql =
       "SELECT number, CASE WHEN ended IS NOT NULL THEN coalesce(ended_ms, opened_ms) END FROM runs"
@@ -80,7 +80,7 @@ failure callback_reader::prepare() {
        " JOIN runs AS r ON r.number = i.run WHERE r.deleting = 0 AND i.row = ?1"},
       {&runs_after_, run_state_sql + "number > ?1 ORDER BY number LIMIT ?2"},
       {&state_, run_state_sql + "number = ?1"},
-      {&open_, "SELECT number FROM runs WHERE ended IS NULL"},  // the index runs_open has all of it
+      {&open_, "SELECT number FROM runs WHERE ended IS NULL"},  // reads the index runs_open only
       {&ended_run_, ended_run_sql},
       {&labels_,
        "SELECT l.key, l.value FROM json_each((SELECT CASE WHEN json_valid(frame) THEN frame END FROM entries"

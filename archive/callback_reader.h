@@ -38,8 +38,8 @@ struct callback_row {
 // A position in both tables: the last rows that were handled.
 struct callback_position {
   std::int64_t detection = 0, intervention = 0;
-  // The highest runs.number that [otlp_export] has looked at (daemon/webhook/ended_runs.h); -1: none yet; less: none,
-  // but it knows the ends of runs until -1 - run, in Unix milliseconds.
+  // The highest runs.number that [otlp_export] has looked at (daemon/webhook/ended_runs.h); -1: none yet. Below -1:
+  // none yet, but a digd that found ends by their times has exported those until -1 - run (Unix milliseconds).
   std::int64_t run = -1;
   bool operator==(const callback_position&) const = default;
 };
@@ -79,9 +79,9 @@ class callback_reader {
   boost::system::result<callback_piece> after(const callback_position& from);
   // The runs with higher numbers, in order; at most `max_rows`.
   boost::system::result<std::vector<run_state>> runs_after(std::uint64_t number);
-  // nullopt: the archive does not have the run, or no longer.
+  // nullopt: the archive does not have the run, or is deleting it.
   boost::system::result<std::optional<run_state>> state_of(std::uint64_t number);
-  // The numbers of all open runs.
+  // The numbers of all open runs, including those that are being deleted.
   boost::system::result<std::vector<std::uint64_t>> open_runs();
   // nullopt: the run was deleted.
   boost::system::result<std::optional<callback_text>> text_of(callback_kind kind, std::int64_t row);

@@ -1,9 +1,10 @@
 // Finds each end of a run in the archive once, for [otlp_export].
 //
 // It goes by the numbers of runs and not by time, because the wall clock may be set back. Engine threads give the
-// numbers out and write the runs later, so a run may appear after one with a higher number. Up to a highest number, it
-// therefore keeps the numbers of runs whose end it has not found: open runs, and numbers that the archive lacks.
-// webhooks.db keeps them too, so that a restart neither misses nor repeats an end.
+// numbers out and write the runs later, so a run may appear after one with a higher number. It therefore keeps the
+// highest number that it has seen, and the lower numbers without an end: open runs, and numbers that the archive lacks.
+// webhooks.db keeps both, so that a restart neither misses nor repeats an end.
+//
 // Thread: the webhooks'. Bounds: the open runs of the archive, and `max_disorder` numbers that it lacks. Failure: an
 // error code, and then nothing has changed.
 #pragma once

@@ -36,7 +36,7 @@ class hold_links {
   // The random name of the archive. Links of another archive are forged.
   void set_archive(std::string name);
 
-  // The webhooks that send links. Links of other webhooks are revoked.
+  // The webhooks that send links. `read` reports links of other webhooks as revoked.
   void set_webhooks(std::set<std::string> names);
 
   // "/hold?link=…"

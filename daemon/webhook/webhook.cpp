@@ -19,15 +19,16 @@ constexpr std::int64_t max_error_pause_ms = 60'000;
 constexpr std::chrono::seconds end_check_pause{1};
 // Callbacks that become dead letters are written one by one. Thousands may become too old at the same time.
 constexpr std::size_t max_begun_at_once = 64;
-constexpr std::int64_t max_known_age_ms = 10LL * 365 * 24 * 3'600'000;
+constexpr std::int64_t max_known_age_ms = 10LL * 365 * 24 * 3'600'000;  // limits the age under a wrong wall clock
 
 std::uint64_t rows_between(const archive::callback_position& from, const archive::callback_position& to) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, to.detection - from.detection) +
                                     std::max<std::int64_t>(0, to.intervention - from.intervention));
 }
 
-// The wall clock may be set while a callback waits: its age when digd queues it counts, and from then the steady clock.
-std::chrono::steady_clock::time_point new_at(std::int64_t since_ms) {
+// A time of the wall clock as one of the steady clock. The wall clock may be set while a callback waits, so the steady
+// clock measures its age from here.
+std::chrono::steady_clock::time_point steady_time_of(std::int64_t since_ms) {
   const std::int64_t age_ms = std::clamp<std::int64_t>(unix_ms() - since_ms, 0, max_known_age_ms);
   return std::chrono::steady_clock::now() - std::chrono::milliseconds(age_ms);
 }
@@ -95,7 +96,7 @@ bool webhook::read_archive(const archive::callback_position& end) {
     return false;
   }
   std::vector<stored_callback> callbacks;
-  std::optional<alert_limits> changed;  // taken over once the callbacks are stored: until then, the rows are read again
+  std::optional<alert_limits> changed;  // replaces `alerts_` once the callbacks are stored
   std::uint64_t left_out = 0;
   for (const archive::callback_row& row : piece->rows) {
     boost::system::error_code ec;
@@ -177,11 +178,11 @@ bool webhook::matches(const archive::callback_row& row, boost::system::error_cod
   return labels && filter.matches_labels(*labels);
 }
 
-// After it was full, there is room again once half of the callbacks are done.
+// False from `max_waiting` callbacks until half of them are done.
 bool webhook::has_room() {
   if (waiting_ >= max_waiting && !is_full_) {
     is_full_ = true;
-    spdlog::warn("webhook_full name={} waiting={}: digd reads on in the archive when half of them are done",
+    spdlog::warn("webhook_full name={} waiting={}: digd continues to read the archive when half of them are done",
                  digd::quoted(name()), waiting_);
   }
   return !is_full_;
@@ -226,7 +227,7 @@ bool webhook::waits_after_error() {
 void webhook::add_to_queues(std::vector<stored_callback>&& callbacks) {
   for (stored_callback& callback : callbacks) {
     const std::uint64_t run = callback.run_number;
-    callback.new_at = new_at(callback.since_ms);
+    callback.steady_since = steady_time_of(callback.since_ms);
     auto& queue = queues_[run];
     const bool is_new = queue == nullptr;
     if (is_new) queue = std::make_unique<run_queue>();
@@ -279,7 +280,7 @@ void webhook::begin(std::uint64_t run_number) {
   run_queue& queue = *queues_.at(run_number);
   const stored_callback& head = queue.waiting.front();
   if (!queue.final_problem.empty()) return make_dead_letter(run_number, queue, std::exchange(queue.final_problem, {}));
-  if (clock::now() - head.new_at > std::chrono::milliseconds(target_->settings.max_age_ms)) {
+  if (clock::now() - head.steady_since > std::chrono::milliseconds(target_->settings.max_age_ms)) {
     return make_dead_letter(run_number, queue,
                             "older than max_age_ms" + (last_failure_.empty() ? "" : "; " + last_failure_));
   }

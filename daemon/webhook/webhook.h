@@ -93,7 +93,7 @@ class webhook final : public std::enable_shared_from_this<webhook> {
     std::deque<stored_callback> waiting;
     clock::time_point due{};                // valid while it is in `due_`
     std::int64_t failed_reads = 0;          // of the first callback's text, in a row
-    std::string final_problem;              // the first callback is dead, and webhooks.db does not know it yet
+    std::string final_problem;              // why the first callback is dead, until webhooks.db has this; else empty
     std::shared_ptr<post_attempt> attempt;  // posts the first callback
   };
 

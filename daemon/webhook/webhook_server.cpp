@@ -86,7 +86,7 @@ void webhook_server::close() {
   reads_.reset();
 }
 
-// With a problem, `close` follows.
+// After a problem, the caller must `close`.
 std::string webhook_server::open() {
   std::string problem;
   auto opened = archive::callback_reader::open(archive_path_, &problem);
@@ -127,7 +127,7 @@ hold_links::state webhook_server::read_link(std::string_view link, hold_link& in
   return links_.read(link, unix_ms(), into);
 }
 
-// Whatever can fail comes first, and changes nothing then, except that the file of the key may be new.
+// All steps that can fail come first. A failure changes nothing, except that the key's file may be new.
 std::string webhook_server::apply(const targets& targets) {
   std::set<std::string> with_links;
   for (const auto& target : targets) {
@@ -163,8 +163,8 @@ std::string webhook_server::apply(const targets& targets) {
   return {};
 }
 
-// Null: there is none, or it turns from webhook to export of spans or back.
-std::shared_ptr<webhook> webhook_server::running(const target& target) const {
+// The webhook that continues with this target. Null: there is none, or its format becomes or was otlp.
+std::shared_ptr<webhook> webhook_server::running_webhook(const target& target) const {
   for (const auto& webhook : webhooks_) {
     if (webhook->name() == target.settings.name && webhook->exports_spans() == (target.settings.format == "otlp"))
       return webhook;
@@ -173,7 +173,7 @@ std::shared_ptr<webhook> webhook_server::running(const target& target) const {
 }
 
 // Makes `next`, a webhook for each target, and brings webhooks.db up to date. A new webhook begins at the end of the
-// archive. `removed` gets the webhooks that are no longer configured; their callbacks go with them.
+// archive. `removed` gets the webhooks that are no longer configured; webhooks.db loses their callbacks too.
 archive::failure webhook_server::prepare(const targets& targets, const archive::callback_position& end,
                                          std::vector<std::shared_ptr<webhook>>& next,
                                          std::vector<std::string>& removed) {
@@ -188,7 +188,7 @@ archive::failure webhook_server::prepare(const targets& targets, const archive::
   }
   for (const auto& target : targets) {
     if (failed) break;
-    next.push_back(running(*target));
+    next.push_back(running_webhook(*target));
     if (next.back() != nullptr) continue;
     const std::string& name = target->settings.name;
     const auto place =

@@ -65,7 +65,7 @@ class webhook_server {
   std::string open();
   void close();
   std::string apply(const targets& targets);
-  std::shared_ptr<webhook> running(const target& target) const;
+  std::shared_ptr<webhook> running_webhook(const target& target) const;
   archive::failure prepare(const targets& targets, const archive::callback_position& end,
                            std::vector<std::shared_ptr<webhook>>& next, std::vector<std::string>& removed);
   archive::failure remove_deleted_runs();

@@ -61,11 +61,11 @@ DROP TABLE callbacks_1;
 DROP TABLE webhooks_1;
 )sql";
 
-// From version 2, which knew the ends of runs by their times. [otlp_export] begins behind the last one.
+// From version 2, which found the ends of runs by their times. [otlp_export] continues behind the last of these.
 constexpr const char* from_version_2 = R"sql(
 ALTER TABLE webhooks ADD COLUMN run INTEGER NOT NULL DEFAULT -1
-  /* the highest runs.number that [otlp_export] has looked at; -1: none yet; less: none, but it knows the ends of runs
-     until -1 - run, in Unix milliseconds */;
+  /* the highest runs.number that [otlp_export] has looked at; -1: none yet. Below -1: none yet, but version 2 has
+     exported the ends until -1 - run (Unix milliseconds) */;
 UPDATE webhooks SET run = -1 - run_end_ms WHERE run_end_ms > 0;
 ALTER TABLE webhooks DROP COLUMN run_end_ms;
 )sql";

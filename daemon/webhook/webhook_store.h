@@ -29,14 +29,13 @@ struct stored_callback {
   std::string rule;
   std::int64_t since_ms = 0;  // Unix: when it was archived, or retried by an operator
   std::int64_t attempts = 0;
-  std::uint64_t joined = 0;  // equal alerts left out before this one; not stored
-  // When it was new, by the clock that cannot be set; not stored.
-  std::chrono::steady_clock::time_point new_at{};
+  std::uint64_t joined = 0;                              // equal alerts left out before this one; not stored
+  std::chrono::steady_clock::time_point steady_since{};  // `since_ms` by a clock that nobody sets; not stored
 };
 
-// Changes of the runs whose end [otlp_export] has not found (daemon/webhook/ended_runs.h).
+// Changes of the set of runs whose end [otlp_export] has not found (daemon/webhook/ended_runs.h).
 struct run_changes {
-  std::vector<std::uint64_t> awaited, settled;
+  std::vector<std::uint64_t> awaited, settled;  // join the set, leave it
 };
 
 struct dead_letter {
@@ -75,7 +74,7 @@ class webhook_store {
   archive::failure add_webhook(const std::string& name, const archive::callback_position& at);
   archive::failure remove_webhook(const std::string& name);
 
-  // Moves the webhook's position.
+  // Moves the webhook's position to `upto`, and changes its awaited runs.
   archive::failure move(const std::string& name, const archive::callback_position& upto, const run_changes& runs);
   archive::failure awaited_runs(const std::string& name, std::vector<std::uint64_t>& out);
 
