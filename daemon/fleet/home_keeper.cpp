@@ -144,18 +144,18 @@ bucket_reply home_keeper::carry_out(const bucket_request& request) {
   return reply;
 }
 
-// The earlier connection stays until there is another one: other threads use it.
+// Other threads use the earlier connection, so it stays until there is a new one.
 std::shared_ptr<bucket> home_keeper::connect_again(std::string& problem) {
   failed_requests_ = 0;
   const milliseconds wait = std::clamp(milliseconds(settings_.lease_ms) / requests_a_lease, min_request, max_request);
   std::shared_ptr<bucket> made = connect_bucket(settings_, wait, problem);
   if (!made) return nullptr;
-  std::shared_ptr<bucket> before = made;  // then the earlier one, which takes seconds to close: not with the mutex
+  std::shared_ptr<bucket> earlier;  // closes at the end, without the mutex, because this may take seconds
   {
     const std::lock_guard lock(mutex_);
-    bucket_.swap(before);
+    earlier = std::exchange(bucket_, made);
   }
-  if (before) ++counts_.reconnects;
+  if (earlier) ++counts_.reconnects;
   return made;
 }
 

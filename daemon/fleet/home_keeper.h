@@ -94,7 +94,7 @@ class home_keeper {
   const std::string& url() const { return settings_.url; }
   // Acks wait for the stream, unless runs are pinned.
   bool acks_from_stream() const { return !settings_.pins_runs(); }
-  // The archive's copy is not the run: its home is elsewhere, or the copy is not whole.
+  // The archive's copy does not count as the run: the run's home is elsewhere, or the copy is incomplete.
   bool is_left_out(std::uint64_t number) const { return store_.has_moved(number) || store_.is_incomplete(number); }
   // The stream has stored the entries up to this one.
   void note_published(std::int64_t entry) { published_ = entry; }
@@ -125,7 +125,7 @@ class home_keeper {
   struct forgotten_run {
     std::string run;
     std::uint64_t number = 0;
-    bool is_logged = false;  // that its home cannot be removed
+    bool is_logged = false;  // the log says that its home cannot be removed
   };
   struct taken_run {
     question asked;
@@ -170,7 +170,7 @@ class home_keeper {
   int failed_requests_ = 0;  // in a row; of the lease's thread
   int failed_reads_ = 0;     // in a row; of the restoring thread
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;  // guards the rest of this block
   std::condition_variable wake_;
   std::optional<host_lease> lease_;
   bool was_held_ = false;

@@ -216,12 +216,13 @@ void home_keeper::remove_forgotten() {
     if (remove_home(*at, gone)) continue;
     next_removal_ = now() + home_time(retry_removal);
     const std::lock_guard lock(mutex_);
-    if (forgotten_.size() < max_questions) forgotten_.push_back(std::move(gone));  // the others must not wait for it
+    if (forgotten_.size() < max_questions)
+      forgotten_.push_back(std::move(gone));  // behind the others, which need not wait for it
   }
 }
 
-// True: the run's key does not name the deleted copy. The log names each run once. All runs wait after a failure, so it
-// gets at most one line in `retry_removal`.
+// True: the run's key no longer names the deleted copy. A failure is logged once for each run. All runs then wait for
+// `retry_removal`, which limits the rate of these lines.
 bool home_keeper::remove_home(bucket& at, forgotten_run& gone) const {
   const std::string key = run_key(settings_.tenant, gone.run);
   const bucket_reply found = at.call({.key = key, .value = {}});
@@ -262,7 +263,7 @@ void home_keeper::restore_runs() {
   }
 }
 
-// The connection, or a new one if it is needed. Null: `problem` has the reason.
+// Returns `from`, or a new connection if `from` is null, closed or failing. Null: `problem` says why.
 std::unique_ptr<stream> home_keeper::keep_stream(std::unique_ptr<stream> from, std::string& problem) {
   if (from && (from->is_closed() || failed_reads_ >= max_failures)) {
     from.reset();

@@ -67,11 +67,11 @@ failure home_store::migrate() {
   }
   const bool is_former = own_tables == 3 && (id == former_application_id || id == 0);
   if (id != application_id && !is_former) {
-    return failure::wrong_file("it has no homes of a fleet: another program, or another part of digd, wrote it");
+    return failure::wrong_file("another program, or another part of digd, wrote the file");
   }
   if (version != schema_version) {
-    return failure::wrong_file("another version of digd wrote it: expected version " + std::to_string(schema_version) +
-                               ", got " + std::to_string(version));
+    return failure::wrong_file("another version of digd wrote the file: expected version " +
+                               std::to_string(schema_version) + ", got " + std::to_string(version));
   }
   return is_former ? db_.execute(set_id) : failure();
 }

@@ -31,7 +31,7 @@ class home_store {
  public:
   static constexpr int schema_version = 1;
   static constexpr std::int64_t application_id = 0x6469676c;         // "digl"
-  static constexpr std::int64_t former_application_id = 0x64696768;  // which webhooks.db has too
+  static constexpr std::int64_t former_application_id = 0x64696768;  // webhooks.db has the same
 
   // `archive_name`: rows about another archive are removed.
   archive::failure open(const std::string& path, const std::string& archive_name);
@@ -60,7 +60,7 @@ class home_store {
 
   mutable std::mutex db_mutex_;  // taken before `mutex_`
   archive::connection db_;
-  mutable std::mutex mutex_;  // guards the rest; nobody waits for the disk with it
+  mutable std::mutex mutex_;  // guards the rest; no thread waits for the disk while it holds this
   std::string incarnation_;
   boost::unordered_flat_map<std::uint64_t, adopted_run> adopted_;
   boost::unordered_flat_set<std::uint64_t> moved_, unsaved_;

@@ -177,7 +177,7 @@ class nats_stream final : public stream {
   const fleet_settings settings_;
   const std::string subject_;
   nats_client client_;
-  std::int64_t max_stream_message_ = std::numeric_limits<std::int64_t>::max();  // as the stream is configured
+  std::int64_t max_stream_message_ = std::numeric_limits<std::int64_t>::max();  // the limit of the stream itself
 };
 
 }  // namespace

@@ -161,7 +161,8 @@ void publisher::replace_connection() {
   ++counts_.reconnects;
 }
 
-// `publish_piece` subtracts what it published, so that pieces in a row need no count of all that waits.
+// A count reads all entries that wait, so there is at most one in `count_every`. In between, `publish_piece` subtracts
+// the entries that it published.
 void publisher::count_lag() {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_count_) return;
@@ -195,20 +196,20 @@ std::string publisher::publish_piece(bool& more) {
     return {};
   }
   const std::size_t max_bytes = stream_->max_message_bytes();
-  std::uint64_t cut = 0;
-  std::vector<std::int64_t> bare;
+  std::uint64_t cut_entries = 0;
+  std::vector<std::int64_t> bare_ids;
   std::vector<stream_message> messages;
   messages.reserve(piece->entries.size());
   for (archive::streamed_entry& entry : piece->entries) {
     if (!add_origin(entry)) continue;
     if (entry.json.size() > max_bytes) {
-      const shortening left = shorten_entry(entry.json, max_bytes);
-      if (left == shortening::too_large) {
+      const shortening result = shorten_entry(entry.json, max_bytes);
+      if (result == shortening::too_large) {
         return "entry " + std::to_string(entry.id) + ": the stream takes at most " + std::to_string(max_bytes) +
                " bytes in a message, too few for this entry even without its texts";
       }
-      ++cut;
-      if (left == shortening::bare) bare.push_back(entry.id);
+      ++cut_entries;
+      if (result == shortening::bare) bare_ids.push_back(entry.id);
     }
     messages.push_back({store_.archive_name() + ':' + std::to_string(entry.id), entry.json});
   }
@@ -217,11 +218,11 @@ std::string publisher::publish_piece(bool& more) {
   }
   if (archive::failure failed = store_.move(piece->upto, piece->entries)) return failed.about(store_path_);
   if (on_published_) on_published_(piece->entries);
-  for (const std::int64_t id : bare) {
+  for (const std::int64_t id : bare_ids) {
     spdlog::warn("fleet_entry_bare entry={} reason=\"it exceeds the largest message of the stream\"", id);
   }
-  counts_.cut += cut;
-  counts_.bare += bare.size();
+  counts_.cut += cut_entries;
+  counts_.bare += bare_ids.size();
   counts_.published += messages.size();
   counts_.lag -= std::min<std::uint64_t>(counts_.lag, piece->entries.size());
   more = true;
@@ -242,7 +243,7 @@ bool publisher::add_origin(archive::streamed_entry& entry) const {
   return true;
 }
 
-// Empty: only a copy of this daemon was deleted, because the run's home is elsewhere or the copy never was whole.
+// Empty: this daemon deleted only its copy. The run's home is elsewhere, or the copy was incomplete.
 std::string publisher::deletion_of(std::int64_t number) const {
   std::string body = R"({"format":1,"kind":"run_deleted","run_number":)" + std::to_string(number);
   if (homes_ != nullptr) {
@@ -306,8 +307,8 @@ std::string publisher::publish_deletions() {
   return {};
 }
 
-// Afterwards nothing shows any more that the run's home was elsewhere. So it also leaves `deleted_`: a retry for other
-// runs must not publish its deletion.
+// Afterwards homes.db no longer shows that the run's home was elsewhere. So the run leaves `deleted_` here: a retry for
+// other runs must not publish its deletion.
 std::string publisher::complete_deletion(std::int64_t number) {
   if (archive::failure failed = store_.remove_run(number)) return failed.about(store_path_);
   if (homes_ != nullptr) {

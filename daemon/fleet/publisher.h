@@ -40,8 +40,8 @@ class publisher {
   static constexpr std::chrono::seconds announce_every{10};
   static constexpr std::uint64_t max_quiet_lag = 10'000;
   static constexpr std::size_t max_deletions = 10'000;
-  static constexpr std::chrono::seconds count_every{1};  // what waits in the archive
-  static constexpr int max_failures = 8;
+  static constexpr std::chrono::seconds count_every{1};  // between two counts of the entries that wait
+  static constexpr int max_failures = 8;                 // in a row, before a connection is replaced
 
   using stream_connector = std::function<std::unique_ptr<stream>(const fleet_settings&, std::string& problem)>;
 
@@ -107,7 +107,7 @@ class publisher {
   std::condition_variable wake_;
   bool has_work_ = false;
   std::deque<std::int64_t> deleted_;
-  // Deleted runs that `find_deleted_runs` found. `forget` may name them again, when homes.db knows them no more.
+  // Deleted runs that `find_deleted_runs` found. `forget` may name such a run again when homes.db no longer knows it.
   boost::unordered_flat_set<std::int64_t> found_;
   bool must_find_deleted_ = true;  // also after a start: runs may have been deleted since
   std::string problem_;

@@ -101,8 +101,8 @@ void restorer::take(part& at, const stream_message_fields& message, const stream
   }
 }
 
-// The stream forgets the oldest messages first. So a gap after the first entry is one that the earlier home did not
-// close, and nobody acknowledged the entries after it.
+// The stream drops its oldest messages first. So at a gap after the first entry, the earlier home never published the
+// missing entries, and no client got an ack for those after the gap.
 void restorer::end_epoch(part& at) {
   if (at.parts.entries() == 0 && !at.early.empty()) at.done.problem = missing_entries;
   at.early.clear();
@@ -146,7 +146,7 @@ void restorer::complete(stream& to, part& at, const stream_bounds& has) {
   }
 }
 
-// An adoption is forgotten only when the deletion is durable. Before that, a restart would take what is left for a run
+// Forgets an adoption only once the deletion is durable. Otherwise a restart would take the rest of the run for a run
 // of this daemon.
 std::string restorer::remove_incomplete() {
   const std::vector<std::uint64_t> numbers = store_.incomplete();

@@ -35,7 +35,7 @@ namespace digd::daemon {
 class restorer {
  public:
   static constexpr std::size_t max_runs = 256;
-  static constexpr std::size_t max_early = archive::entry_stream::max_rows;  // a piece
+  static constexpr std::size_t max_early = archive::entry_stream::max_rows;  // as many as a piece has
   static constexpr std::chrono::milliseconds retry_push{1};                  // while the archive's queue is full
 
   struct result {
@@ -58,8 +58,8 @@ class restorer {
 
   // As many results as runs.
   std::vector<result> restore(stream& from, const std::vector<run_record>& runs);
-  // Removes what restores that failed, of this process or an earlier one, left in the archive. Returns a problem in
-  // words, or nothing; then call it again.
+  // Removes the parts of runs that failed restores of this or an earlier process left in the archive. Empty, or a
+  // problem in words: then call it again.
   std::string remove_incomplete();
 
  private:
@@ -67,7 +67,7 @@ class restorer {
     const run_record& home;
     run_parts parts;
     result done;
-    std::map<std::uint64_t, archive::entry_ptr> early = {};  // by `n`
+    std::map<std::uint64_t, archive::entry_ptr> early = {};  // entries that wait for those before them, by `n`
   };
   std::string body(const run_record& run, std::string_view kind, std::uint64_t entries) const;
   void mark(stream& to, std::deque<part>& parts);

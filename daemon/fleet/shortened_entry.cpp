@@ -12,7 +12,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view list_names[] = {"detections", "interventions", "outcomes"};
-constexpr std::size_t max_bare_text = 64;  // of a text that identifies nothing
+constexpr std::size_t max_bare_text = 64;  // bytes of `type` and `code`, which a bare entry can do without
 
 json::array& rows_in(json::object& fields, std::string_view name) {
   json::value& found = fields[name];
@@ -39,12 +39,12 @@ bool halve_longest_list(json::object& fields) {
                         [&](std::string_view a, std::string_view b) { return rows(a) < rows(b); });
   const std::size_t count = rows(longest);
   if (count == 0) return false;
-  fields.emplace(std::string(longest) + "_total", count);  // stays as it is, if it is there
+  fields.emplace(std::string(longest) + "_total", count);  // keeps the first total
   rows_in(fields, longest).resize(count / 2);
   return true;
 }
 
-json::object bare(const json::object& from) {
+json::object bare_entry(const json::object& from) {
   json::object to;
   for (const std::string_view name : {"format", "entry", "run", "run_number", "n", "kind", "session", "seq", "ts",
                                       "arrived_ms", "epoch", "origin_archive", "origin_run_number"}) {
@@ -69,7 +69,7 @@ json::object bare(const json::object& from) {
 
 shortening shorten_entry(std::string& json, std::size_t max_bytes) {
   json::parse_options options;
-  options.allow_invalid_utf8 = true;  // the entry must leave as it is stored
+  options.allow_invalid_utf8 = true;  // the archive may have such texts
   boost::system::error_code ec;
   json::value parsed = json::parse(json, ec, {}, options);
   if (ec || !parsed.is_object()) return shortening::too_large;
@@ -78,7 +78,7 @@ shortening shorten_entry(std::string& json, std::size_t max_bytes) {
   json = json::serialize(fields);
   while (json.size() > max_bytes && halve_longest_list(fields)) json = json::serialize(fields);
   if (json.size() <= max_bytes) return shortening::cut;
-  json = json::serialize(bare(fields));
+  json = json::serialize(bare_entry(fields));
   return json.size() <= max_bytes ? shortening::bare : shortening::too_large;
 }
 

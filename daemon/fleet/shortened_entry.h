@@ -2,7 +2,7 @@
 // removes only what it must, in this order: the texts; the ends of lists, with their lengths before as
 // `detections_total` and so on; and everything but what identifies the entry. `cut` marks the entry.
 //
-// A pure function. Bounds: as the entry.
+// Thread: any. Bounds: memory in proportion to the entry. Failure: `too_large`; `json` is then of no use.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ enum class shortening : std::uint8_t {
   too_large,  // even that exceeds the limit, or `json` is no entry
 };
 
-// `json`: as archive/entry_stream.h writes it.
+// Shortens `json`, an entry as archive/entry_stream.h writes it, to at most `max_bytes`.
 shortening shorten_entry(std::string& json, std::size_t max_bytes);
 
 }  // namespace digd::daemon

@@ -96,8 +96,7 @@ TEST_CASE("a_file_that_has_no_homes_is_refused") {
   SECTION("of webhooks, which had the same id") {
     in.execute(homes_file, "CREATE TABLE callbacks (id); PRAGMA application_id = 0x64696768; PRAGMA user_version = 1");
     home_store store;
-    CHECK(store.open(in.file(homes_file), "a").words ==
-          "it has no homes of a fleet: another program, or another part of digd, wrote it");
+    CHECK(store.open(in.file(homes_file), "a").words == "another program, or another part of digd, wrote the file");
   }
   SECTION("of a later digd") {
     {
@@ -106,7 +105,8 @@ TEST_CASE("a_file_that_has_no_homes_is_refused") {
     }
     in.execute(homes_file, "PRAGMA user_version = 2");
     home_store store;
-    CHECK(store.open(in.file(homes_file), "a").words == "another version of digd wrote it: expected version 1, got 2");
+    CHECK(store.open(in.file(homes_file), "a").words ==
+          "another version of digd wrote the file: expected version 1, got 2");
   }
 }
 

@@ -1,4 +1,4 @@
-// A restore that fails leaves no run that anybody takes for whole.
+// Restores from a model of the stream: which entries count, and which runs stay incomplete.
 #include "daemon/fleet/restorer.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ std::string entry_at(std::uint64_t n) {
          R"(","n":)" + std::to_string(n) + R"(,"frame":"{}","detections":[],"interventions":[],"outcomes":[]})";
 }
 
-// A stream with entries of the run "r" in some order, and the mark of its new home.
+// A stream with entries of the run "r" in the given order, and the mark of its new home.
 class short_stream final : public stream {
  public:
   short_stream(std::vector<std::uint64_t> positions, std::string scan_problem)
@@ -30,9 +30,8 @@ class short_stream final : public stream {
   }
   std::string scan(std::uint64_t, std::uint64_t, const scan_handler& each) override {
     for (const std::uint64_t n : positions_) each("b:" + std::to_string(n), entry_at(n));
-    each(
-        "a:moved:1:2",
-        R"({"format":1,"kind":"run_moved","run":"r","run_number":1,"epoch":2,"origin_archive":"b","origin_run_number":9})");
+    each("a:moved:1:2", R"({"format":1,"kind":"run_moved","run":"r","run_number":1,"epoch":2,)"
+                        R"("origin_archive":"b","origin_run_number":9})");
     return scan_problem_;
   }
   std::size_t max_message_bytes() const override { return 1'000'000; }
@@ -81,7 +80,7 @@ TEST_CASE("a_restored_run_is_whole_once_its_entries_are_durable") {
 
 TEST_CASE("entries_that_were_published_again_are_restored_in_their_order") {
   restoring_daemon daemon;
-  const restorer::result done = daemon.restore({3, 1, 4, 3, 2, 6});  // nothing closes the gap before the last
+  const restorer::result done = daemon.restore({3, 1, 4, 3, 2, 6});  // entry 5 is missing, so entry 6 does not count
   CHECK(done.problem.empty());
   CHECK(done.entries == 4);
   std::vector<std::uint64_t> positions;

@@ -123,7 +123,7 @@ home_search::step home_search::while_live(const host_record& host, std::uint64_t
   return {.is = step::kind::wait, .request = {}, .wait_until = now + look, .decision = {}};
 }
 
-// The host has another lease than the run's home, if the read was not stale.
+// The record that was read names another lease than the run's. The write fails if the read was stale.
 home_search::step home_search::prove_host(const bucket_reply& read) {
   if (!self_.may_take) return take();
   phase_ = phase::proving_host;

@@ -4,13 +4,13 @@
 //          │           ─ names this daemon and its copy ────▶ (renew the incarnation)                kept
 //          │           ─ names an earlier copy of this one ─▶ replace it, epoch + 1                  taken
 //          └ another daemon: read its lease ─ ended ────────▶ replace the run's key, epoch + 1       taken
-//                                          ─ a later one ───▶ write it back unchanged, then so       taken
-//                                          ─ lapsed ────────▶ end it by compare-and-set, then so     taken
+//                                          ─ a later one ───▶ prove that, then as above              taken
+//                                          ─ lapsed ────────▶ end it by compare-and-set, as above    taken
 //                                          ─ live ──────────▶                                        elsewhere
 //
-// Reads may be stale: a replica of the server may answer them. An end of a lease is permanent, so even a stale read
-// proves it. But a host's record with another lease may be older than the run's. The write with its revision proves
-// that it is the current one.
+// A replica of the server may answer reads, so they may be stale. The end of a lease is permanent, so even a stale read
+// proves it. A record with another lease may be older than the lease of the run's home. So the search writes the record
+// back unchanged, which succeeds only if it is the current one.
 //
 // A client that was sent elsewhere and asks again could not reach that daemon. Then the search waits until the lease is
 // renewed or has lapsed.

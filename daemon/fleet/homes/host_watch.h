@@ -31,7 +31,7 @@ class host_watch {
     lapsed,
   };
 
-  // What each write of the holder changes, and no other write of a live lease.
+  // Names a write of the holder. A daemon that proves a record writes it back with the same renewal.
   struct renewal {
     std::string process;
     std::uint64_t number = 0;  // of a missing key, which has no process: its revision

@@ -40,7 +40,7 @@ class run_parts {
     early,     // entries before it are missing, or come later
   };
   use take(const stream_line& line);
-  // The next entry is one that came early.
+  // Counts an entry that came early as the next one.
   void take_early() { ++entries_; }
 
   std::uint64_t entries() const { return entries_; }

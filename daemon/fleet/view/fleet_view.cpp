@@ -178,7 +178,7 @@ void fleet_view::open(const std::string& run, opened then) {
     const auto [at, is_new] = runs_.try_emplace(run);
     at->second.last_use = ++last_use_;
     const auto closing = std::find_if(closing_.begin(), closing_.end(),
-                                      [&](const closing_run& of) { return of.name == run && !of.is_asked; });
+                                      [&](const closing_run& each) { return each.name == run && !each.is_asked; });
     if (is_new && closing != closing_.end()) {  // its rows are still there
       at->second.number = closing->number;
       closing_.erase(closing);
@@ -196,8 +196,8 @@ void fleet_view::open(const std::string& run, opened then) {
   ask("open", {{"run", run}}, [this, run](http_response&& answer) { complete_opening(run, std::move(answer)); });
 }
 
-// With the mutex. While there are too many runs: closes the one that nobody has asked for the longest time. Those that
-// are being read stay.
+// With the mutex. While there are too many runs, moves the run with the oldest last use to `closing_`. Runs that are
+// being read stay.
 void fleet_view::take_surplus() {
   while (runs_.size() > max_runs) {
     auto oldest = runs_.end();
@@ -213,7 +213,8 @@ void fleet_view::take_surplus() {
   }
 }
 
-// Asks the process to send no more rows of closed runs. What is refused is asked again later.
+// Asks the process to send no more rows of closing runs. It asks again later for runs that the process refuses to
+// close.
 void fleet_view::close_surplus() {
   std::vector<closing_run> asked;
   {
@@ -263,7 +264,11 @@ void fleet_view::complete_opening(const std::string& run, http_response&& answer
     } else if (number == nullptr || !number->is_int64() || number->get_int64() <= 0) {
       refusal = away("digd.fleet names no number of the run");
     }
-    refusal ? static_cast<void>(runs_.erase(at)) : static_cast<void>(at->second.number = number->get_int64());
+    if (refusal) {
+      runs_.erase(at);
+    } else {
+      at->second.number = number->get_int64();
+    }
     take_surplus();
     counts_.runs = runs_.size();
   }
@@ -308,7 +313,7 @@ std::vector<std::string> fleet_view::command() const {
   return words;
 }
 
-// The URLs, a line each. They may have passwords, which the list of processes must not show.
+// The URLs, a line each, for an environment variable: the list of processes must not show their passwords.
 std::string fleet_view::urls() const {
   std::string lines;
   for (const std::string& url : settings_.view) lines.append(url).append("\n");

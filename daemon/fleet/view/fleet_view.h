@@ -4,9 +4,9 @@
 //
 // Threads: `ask`, `open`, `problem` and `counted` any; callbacks come on any. A thread of its own starts the process,
 // reads its output and writes the archive. Lifetime: stopped before the readers of the archive. Bounds:
-// `max_questions` wait; `max_runs` are in the archive, and the one that nobody has asked for the longest time leaves;
-// the process has `limits`. Failure: each callback is called once, if need be with 503. A process that ended or hangs
-// is started again after a growing pause, and its runs leave the archive.
+// `max_questions` wait; `max_runs` are in the archive, and the run with the oldest last use leaves it for another;
+// `time_limits` for the process. Failure: each callback is called once, if need be with 503. A process that ended or
+// hangs is started again after a growing pause, and its runs leave the archive.
 #pragma once
 
 #include <atomic>
@@ -82,7 +82,7 @@ class fleet_view {
     answered then;
     std::chrono::steady_clock::time_point since;
   };
-  // It has left `runs_`, and leaves the archive once the process sends no more rows of it.
+  // A run that has left `runs_`. It leaves the archive once the process sends no more rows of it.
   struct closing_run {
     std::string name;
     std::int64_t number = 0;
