@@ -20,7 +20,7 @@ const hooks::dialect* dialect_of(run_host& host) {
   if (sessions.size() != 1) return nullptr;
   const std::string_view client = sessions.front().greeting.client;
   const std::size_t slash = client.find('/');
-  if (slash == std::string_view::npos || client.substr(slash + 1) != client_version) return nullptr;
+  if (slash == std::string_view::npos || client.substr(slash + 1) != hook_client_version) return nullptr;
   const std::string_view program = client.substr(0, slash);
   return program == hooks::litellm.name ? &hooks::litellm : hooks::find_dialect(program);
 }
@@ -32,7 +32,7 @@ hook_server::table::table(engine_thread& on) : home(on), timer(on.context().get_
 hook_server::hook_server(const engine_threads& threads, const live_settings& live,
                          std::vector<std::string> transcript_roots)
     : threads_(threads), live_(live), transcripts_(std::move(transcript_roots), counts_) {
-  for (const auto& thread : threads_) wait(tables_.emplace_back(*thread));
+  for (const auto& thread : threads_) start_timer(tables_.emplace_back(*thread));
 }
 
 void hook_server::stop() {
@@ -49,7 +49,7 @@ void hook_server::submit(hook_request&& request) {
   const hooks::call_kind kind = request.call.kind;
   if (kind == hooks::call_kind::other || kind == hooks::call_kind::unused) {
     (kind == hooks::call_kind::other ? counts_.unknown : counts_.unused).fetch_add(1);
-    return request.answer(respond_json(request.as.write(request.call, {})));
+    return request.answer(respond_json(request.dialect.write(request.call, {})));
   }
   table& here = tables_[threads_.owner_of(request.call.session).index()];
   boost::asio::post(here.home.context(),
@@ -58,7 +58,7 @@ void hook_server::submit(hook_request&& request) {
 
 void hook_server::take(table& here, hook_request&& request) {
   // Two programs may give the same id to their sessions.
-  const std::string key = std::string(request.as.name) + '/' + request.call.session;
+  const std::string key = std::string(request.dialect.name) + '/' + request.call.session;
   erase_ended(here, key);
   std::shared_ptr<hook_session>& session = here.sessions[key];
   if (!session) {
@@ -101,7 +101,7 @@ void hook_server::make_room(table& in) {
 
 // ---- runs for which no call comes
 
-// None: no limit.
+// nullopt: no limit.
 std::optional<milliseconds> hook_server::max_quiet_of(const hooks::dialect& as) const {
   const milliseconds configured(live_.now()->connections.quiet_ms), of_program(as.max_quiet_ms);
   if (configured.count() == 0 && of_program.count() == 0) return std::nullopt;
@@ -109,15 +109,15 @@ std::optional<milliseconds> hook_server::max_quiet_of(const hooks::dialect& as) 
   return std::min(configured, of_program);
 }
 
-void hook_server::wait(table& in) {
-  constexpr milliseconds shortest{100}, longest{30'000};
+void hook_server::start_timer(table& in) {
+  constexpr milliseconds min_wait{100}, max_wait{30'000};
   const milliseconds quiet(live_.now()->connections.quiet_ms);
-  in.timer.expires_after(quiet.count() == 0 ? longest : std::clamp(quiet / 4, shortest, longest));
+  in.timer.expires_after(quiet.count() == 0 ? max_wait : std::clamp(quiet / 4, min_wait, max_wait));
   in.timer.async_wait([this, &in](boost::system::error_code ec) {
     if (ec || in.is_stopped) return;
     end_idle(in);
     end_abandoned(in, std::chrono::steady_clock::now());
-    wait(in);
+    start_timer(in);
   });
 }
 

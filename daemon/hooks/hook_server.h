@@ -1,12 +1,12 @@
 // Serves POST /v1/hooks/…: the sessions of coding agents. Each belongs to the engine thread that the hash of its id
 // selects. docs/coding-agents.md lists the promises to an agent.
 //
-// It ends runs for which no call comes: those of its sessions, and those that no session continues, because it made
-// room for another or digd has restarted. `connections.quiet_ms` and the dialect say after how long.
+// It ends runs for which no call comes. A run may have lost its session to make room for another one, or in a restart
+// of digd. `connections.quiet_ms` and the dialect say after how long the runs end.
 //
 // Threads: `submit`, `stop` and `counted` any. Lifetime: outlives the connections, and is outlived by the engine
-// threads, which do not end before `stop`. Bounds: `max_sessions` a thread; beyond that the one that was silent longest
-// makes room. Failure: an answer to the hook that lets the agent continue.
+// threads, which do not end before `stop`. Bounds: `max_sessions` a thread; beyond that the session that was silent
+// longest makes room. Failure: an answer to the hook that lets the agent continue.
 #pragma once
 
 #include <chrono>
@@ -45,7 +45,7 @@ class hook_server {
     explicit table(engine_thread& on);
     engine_thread& home;
     std::unordered_map<std::string, std::shared_ptr<hook_session>> sessions;
-    // Open runs of hooks without a session here, by number: when they were first seen so.
+    // By the numbers of hooks' open runs without a session: when `end_abandoned` first found them so.
     std::unordered_map<std::uint64_t, time_point> abandoned;
     net::steady_timer timer;
     bool is_stopped = false;
@@ -53,7 +53,7 @@ class hook_server {
   void take(table& here, hook_request&& request);
   void make_room(table& in);
   void erase_ended(table& in, const std::string& key);
-  void wait(table& in);
+  void start_timer(table& in);
   void end_idle(table& in);
   void end_abandoned(table& in, time_point now);
   std::optional<std::chrono::milliseconds> max_quiet_of(const hooks::dialect& as) const;

@@ -53,12 +53,12 @@ const json::object* object_of(const json::object& from, std::string_view member)
 
 hooks::session_options options_of(const hook_request& first) {
   hooks::session_options options;
-  options.program = first.as.name;
-  options.client_version = client_version;
+  options.program = first.dialect.name;
+  options.client_version = hook_client_version;
   options.mode = to_string(first.mode);
-  options.able = first.as.able;
-  options.stop_is_answer = first.as.stop_is_answer;
-  options.reports_messages = first.as.reports_messages;
+  options.able = first.dialect.able;
+  options.stop_is_answer = first.dialect.stop_is_answer;
+  options.reports_messages = first.dialect.reports_messages;
   return options;
 }
 
@@ -80,7 +80,7 @@ hook_session::hook_session(engine_thread& home, const hook_parts& parts, const h
     : home_(home),
       parts_(parts),
       counts_(parts.counts),
-      dialect_(first.as),
+      dialect_(first.dialect),
       state_(first.call.session, options_of(first)),
       on_end_(std::move(on_end)),
       last_used_(first.arrived) {}
@@ -126,8 +126,8 @@ void hook_session::begin_deadlines() {
   }
 }
 
-// As for the sessions of a WebSocket (run_host::is_foreign). But the user of a token that was renamed or replaced keeps
-// the session.
+// Another token owns the session. A session whose token was revoked has no owner, so its user can continue it with a
+// new token.
 bool hook_session::is_foreign(const grant_ptr& caller) const {
   return caller && session_owner_ && caller->name() != session_owner_->name() && !session_owner_->is_revoked();
 }
@@ -150,7 +150,7 @@ void hook_session::read_transcript(const waiting_ptr& hook) {
   });
 }
 
-// Facts that come too late for their call are for the agent's next one.
+// Facts that come too late for their call count with the agent's next call.
 void hook_session::take_facts(const waiting_ptr& hook, const std::optional<hooks::transcript_facts>& facts) {
   const std::string& agent = hook->call.agent;
   if (!std::exchange(hook->is_reading, false)) {
@@ -293,7 +293,7 @@ void hook_session::on_joined(join_result&& result) {
   joining_ = false;
   if (result.refused) return on_refused(result.refused);
   if (result.ended && !dialect_.reports_messages && !queue_.empty()) {
-    // digd ended the run, and the conversation continues: in a run of its own, so that guards judge it.
+    // digd has ended the run, but the conversation continues. It gets a new run, so that the guards judge it.
     run_host::release_slot(std::move(result.host), result.slot);
     state_.lose_run();
     return open_run(queue_.front()->call, '.' + std::to_string(unix_ms()));
@@ -322,7 +322,7 @@ void hook_session::on_refused(const refusal_note& why) {
     lose_run();
     return pump();
   }
-  // The run's session is another token's. The calls that wait may be that token's.
+  // Another token owns the run's session. Calls that wait may come from that token.
   leave_run();
   state_.lose_run();
   const waiting_ptr hook = queue_.front();

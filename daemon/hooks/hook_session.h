@@ -1,6 +1,6 @@
 // A coding agent's session in the daemon: takes its hook calls in order, feeds its run as a client that follows the
-// protocol, and answers each hook within the verdict deadline. This begins when the call arrives, or later if
-// transcripts have to be read first, but never ends later than `max_wait` after the arrival.
+// protocol, and answers each hook within the verdict deadline. The deadline begins when the call arrives, or when
+// the transcripts that the call waits for are read. It ends at most `max_wait` after the arrival.
 //
 // Thread: its home, an engine thread; answers are called there. Lifetime: shared by the server's table and by what is
 // queued; the run holds a weak reference to its link. Bounds: `max_queued` calls that wait for the run to open or for
@@ -36,7 +36,7 @@ class transcript_thread;
 
 // A hook call on its way to its session.
 struct hook_request {
-  const hooks::dialect& as;
+  const hooks::dialect& dialect;
   digd::mode mode;  // of the session that it begins
   hooks::call call;
   grant_ptr grant;  // null where no tokens are configured
@@ -44,10 +44,10 @@ struct hook_request {
   response_callback answer;
 };
 
-// In the hellos of hooks' runs: marks them, so that digd can end those that no session continues.
-inline constexpr std::string_view client_version = "hooks";
+// Marks the hellos of hooks' runs, so that digd can find and end the runs that no session continues.
+inline constexpr std::string_view hook_client_version = "hooks";
 
-// What the sessions share.
+// Shared by all sessions.
 struct hook_parts {
   const engine_threads& threads;
   transcript_thread& transcripts;
@@ -60,7 +60,8 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   // `digctl hook` waits 5 s for the daemon, and programs 10 s for a hook. A later answer would change nothing.
   static constexpr std::chrono::seconds max_wait{4};
 
-  // The session of the call. Calls `on_end` when it has ended, perhaps during another call.
+  // `first`: the call that begins the session. Calls `on_end` when the session has ended, perhaps inside a function of
+  // the session.
   hook_session(engine_thread& home, const hook_parts& parts, const hook_request& first, std::function<void()> on_end);
 
   ~hook_session();
@@ -147,7 +148,7 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   const std::function<void()> on_end_;
   std::deque<waiting_ptr> queue_;
   std::map<std::uint64_t, waiting_ptr> judged_;  // by seq
-  // From transcripts that were read too late for their calls, by agent: for its next calls. At most `max_queued`.
+  // By agent: usage for its next call, from transcripts that were read too late for their calls. At most `max_queued`.
   std::map<std::string, hooks::usage_totals> late_usage_;
   std::deque<std::string> outgoing_;  // lines on their way to the run; empty but while `send_lines` runs
   bool sending_ = false;

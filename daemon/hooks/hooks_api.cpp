@@ -32,7 +32,7 @@ std::variant<deferred_response, http_response> read_hook(hook_server& server, co
     return respond_error(http::status::forbidden, "forbidden", "the token is not for the runs of this session");
   }
   const auto request = std::make_shared<hook_request>(
-      hook_request{.as = as, .mode = *wanted, .call = std::move(*call), .grant = grant, .arrived = arrived});
+      hook_request{.dialect = as, .mode = *wanted, .call = std::move(*call), .grant = grant, .arrived = arrived});
   return deferred_response{[&server, request](response_callback respond_to) {
     request->answer = std::move(respond_to);
     server.submit(std::move(*request));

@@ -46,8 +46,8 @@ struct dialect {
   bool stop_is_answer = false;
   // False: it reports no messages between agents, so the rules are off and only the guards judge.
   bool reports_messages = true;
-  // After this long without a call digd ends a session's run; 0: `connections.quiet_ms` decides alone. A program that
-  // reports no end of its sessions has one.
+  // After this long without a call digd ends a session's run; 0: `connections.quiet_ms` decides alone. Set for programs
+  // that do not report the end of a session.
   std::int64_t max_quiet_ms = 0;
   boost::system::result<call, bad_call> (*read)(const boost::json::object& hook);
   // The body of the answer; "{}" changes nothing.

@@ -67,8 +67,7 @@ class session {
   bool needs_run(const call& of) const;
   // Ends the run there is, if any; its lines come first.
   void end_run();
-  // Begins the run of this call. Returns its hello. `suffix`: of the run's id, where the id alone names a run that has
-  // ended.
+  // Begins the run of this call. Returns its hello. `suffix`: appended to the run's id if a run with that id has ended.
   std::string begin_run(const call& of, std::string_view suffix = {});
   // The run has this many messages already: the session continues it after a gap. `guards`: the run takes usage;
   // `repetition`: it judges the calls of all tools.

@@ -1,5 +1,5 @@
-// Hook calls in the daemon: whose sessions they are, how long they wait, and how their runs end. The test itself runs
-// the loop of the engine thread, without an archive.
+// Hook calls in the daemon: the owners of their sessions, their deadlines, and the ends of their runs. The tests run
+// the loops of the engine threads themselves, without an archive.
 #include <boost/json/parse.hpp>
 #include <catch2/catch.hpp>
 #include <chrono>
@@ -81,7 +81,7 @@ struct hooked_daemon {
     auto call = hooks::read_call(as, body);
     REQUIRE(call.has_value());
     const auto answer = std::make_shared<std::vector<http_response>>();
-    hooks.submit({.as = as,
+    hooks.submit({.dialect = as,
                   .mode = mode::enforce,
                   .call = std::move(*call),
                   .grant = by,
@@ -90,7 +90,7 @@ struct hooked_daemon {
     return answer;
   }
 
-  // The answer to a call; status 0: none came within the time of the loop.
+  // The answer to a call.
   http_response send(const hooks::dialect& as, const std::string& body, const grant_ptr& by = nullptr,
                      steady_clock::time_point arrived = steady_clock::now(), engine_thread* only = nullptr) {
     const answers answer = submit(as, body, by, arrived);
@@ -125,7 +125,7 @@ std::string session_end(const std::string& session) {
 
 }  // namespace
 
-TEST_CASE("AModelCallWithoutATraceEndsItsRunWithItsAnswer") {
+TEST_CASE("a_model_call_without_a_trace_ends_its_run_with_its_answer") {
   hooked_daemon daemon;
   for (int i = 0; i < 20; ++i) {
     REQUIRE(daemon.send(hooks::litellm, model_call("", "call" + std::to_string(i))).body() == R"({"action":"NONE"})");
@@ -135,7 +135,7 @@ TEST_CASE("AModelCallWithoutATraceEndsItsRunWithItsAnswer") {
   REQUIRE(daemon.hooks.counted().skipped == 0);
 }
 
-TEST_CASE("ARunOfModelCallsEndsWhenNoCallComesAndTheConversationGoesOnInAnotherOne") {
+TEST_CASE("a_run_of_model_calls_ends_when_no_call_comes_and_a_later_call_begins_another_run") {
   hooked_daemon daemon(milliseconds(200));
   REQUIRE(daemon.send(hooks::litellm, model_call("t1")).result_int() == 200);
   REQUIRE(daemon.open_runs() == 1);
@@ -150,7 +150,7 @@ TEST_CASE("ARunOfModelCallsEndsWhenNoCallComesAndTheConversationGoesOnInAnotherO
   REQUIRE(daemon.hooks.counted().skipped == 0);
 }
 
-TEST_CASE("ARunOfACodingAgentThatReportsNoEndIsEndedByDigd") {
+TEST_CASE("digd_ends_the_run_of_a_coding_agent_that_reports_no_end") {
   hooked_daemon daemon(milliseconds(200));
   daemon.send(hooks::claude_code, prompt("s1"));
   REQUIRE(daemon.open_runs() == 1);
@@ -159,7 +159,7 @@ TEST_CASE("ARunOfACodingAgentThatReportsNoEndIsEndedByDigd") {
   REQUIRE(daemon.hooks.counted().sessions == 0);
 }
 
-TEST_CASE("ASessionThatMakesRoomLeavesNoRunOpen") {
+TEST_CASE("a_session_that_makes_room_leaves_no_run_open") {
   hooked_daemon daemon;
   constexpr std::size_t most = 2 * hook_server::max_sessions;  // on two threads
   for (std::size_t i = 0; i < most + 5; ++i) daemon.send(hooks::litellm, model_call("trace" + std::to_string(i)));
@@ -168,22 +168,20 @@ TEST_CASE("ASessionThatMakesRoomLeavesNoRunOpen") {
   REQUIRE(daemon.open_runs() == daemon.hooks.counted().sessions);
 }
 
-TEST_CASE("ASessionBelongsToTheTokenOfItsFirstCall") {
+TEST_CASE("a_session_belongs_to_the_token_whose_call_began_its_run") {
   hooked_daemon daemon;
   const grant_ptr first = token("first"), other = token("other");
   REQUIRE(daemon.send(hooks::claude_code, prompt("s1"), first).result_int() == 200);
   const http_response refused = daemon.send(hooks::claude_code, prompt("s1", "p2"), other);
   REQUIRE(refused.result_int() == 403);
   REQUIRE(refused.body().find("the session belongs to another token") != std::string::npos);
-  REQUIRE(
-      daemon.send(hooks::claude_code, R"({"hook_event_name":"SessionEnd","session_id":"s1"})", other).result_int() ==
-      403);
+  REQUIRE(daemon.send(hooks::claude_code, session_end("s1"), other).result_int() == 403);
   REQUIRE(daemon.open_runs() == 1);
   REQUIRE(daemon.send(hooks::claude_code, prompt("s1", "p2"), first).result_int() == 200);
   REQUIRE(daemon.hooks.counted().forbidden == 2);
 }
 
-TEST_CASE("ASessionGoesToTheNextTokenOnceThatOfItsOwnerIsRevoked") {
+TEST_CASE("a_session_of_a_revoked_token_goes_to_the_next_token") {
   // The SHA-256 of "test".
   constexpr std::string_view entry =
       "[[token]]\nname = \"old\"\nrights = [\"ingest\"]\n"
@@ -200,7 +198,7 @@ TEST_CASE("ASessionGoesToTheNextTokenOnceThatOfItsOwnerIsRevoked") {
   REQUIRE(daemon.send(hooks::claude_code, prompt("s1", "p2"), renamed).result_int() == 200);
 }
 
-TEST_CASE("ACallThatNeedsNoRunDoesNotTakeASession") {
+TEST_CASE("a_call_that_needs_no_run_does_not_own_the_session") {
   hooked_daemon daemon;
   const grant_ptr first = token("first"), other = token("other");
   REQUIRE(daemon.send(hooks::claude_code, tool_done("s1"), other).result_int() == 200);
@@ -213,7 +211,7 @@ TEST_CASE("ACallThatNeedsNoRunDoesNotTakeASession") {
   REQUIRE(daemon.send(hooks::claude_code, tool_done("s1"), first).result_int() == 200);
 }
 
-TEST_CASE("ACallBehindTheEndOfASessionDoesNotKeepIt") {
+TEST_CASE("a_call_behind_the_end_of_a_session_does_not_keep_the_session") {
   hooked_daemon daemon;
   const auto first = daemon.submit(hooks::claude_code, prompt("s1"));
   const auto end = daemon.submit(hooks::claude_code, session_end("s1"));
@@ -223,7 +221,7 @@ TEST_CASE("ACallBehindTheEndOfASessionDoesNotKeepIt") {
   REQUIRE(daemon.open_runs() == 0);
 }
 
-TEST_CASE("APromptBehindTheEndOfASessionContinuesIt") {
+TEST_CASE("a_prompt_behind_the_end_of_a_session_continues_the_session") {
   hooked_daemon daemon;
   const auto first = daemon.submit(hooks::claude_code, prompt("s1"));
   const auto end = daemon.submit(hooks::claude_code, session_end("s1"));
@@ -236,7 +234,7 @@ TEST_CASE("APromptBehindTheEndOfASessionContinuesIt") {
   REQUIRE(daemon.open_runs() == 0);
 }
 
-TEST_CASE("RunsOfHooksCountTowardsTheTokensMaxRuns") {
+TEST_CASE("runs_of_hooks_count_towards_the_max_runs_of_the_token") {
   hooked_daemon daemon;
   const grant_ptr limited = token("limited", 1), other = token("other", 1);
   daemon.send(hooks::claude_code, prompt("s1"), limited);
@@ -245,13 +243,13 @@ TEST_CASE("RunsOfHooksCountTowardsTheTokensMaxRuns") {
   REQUIRE(daemon.hooks.counted().skipped == 1);
   daemon.send(hooks::claude_code, prompt("s3"), other);
   REQUIRE(daemon.open_runs() == 2);
-  daemon.send(hooks::claude_code, R"({"hook_event_name":"SessionEnd","session_id":"s1"})", limited);
+  daemon.send(hooks::claude_code, session_end("s1"), limited);
   daemon.send(hooks::claude_code, prompt("s2", "p2"), limited);
   REQUIRE(daemon.open_runs() == 2);
   REQUIRE(daemon.hooks.counted().skipped == 1);
 }
 
-TEST_CASE("TheTimeOfAHookBeginsWithItsArrivalAndEndsBeforeTheProgramGivesUp") {
+TEST_CASE("the_deadline_of_a_hook_begins_with_its_arrival_and_ends_before_the_program_gives_up") {
   hooked_daemon daemon;
   const auto owner_of = [&](const std::string& name) { return &daemon.engine.threads.owner_of(name); };
   std::string trace = "t";
@@ -263,7 +261,7 @@ TEST_CASE("TheTimeOfAHookBeginsWithItsArrivalAndEndsBeforeTheProgramGivesUp") {
   REQUIRE(daemon.hooks.counted().late == 1);
 }
 
-TEST_CASE("AModelCallWithoutATraceThatIsLateEndsItsRunToo") {
+TEST_CASE("a_late_model_call_without_a_trace_ends_its_run_too") {
   hooked_daemon daemon;
   const auto owner_of = [&](const std::string& name) { return &daemon.engine.threads.owner_of(name); };
   std::string id = "c";
