@@ -19,9 +19,9 @@ void insert_sorted(std::vector<T>& sorted, const T& value) {
   if (at == sorted.end() || *at != value) sorted.insert(at, value);
 }
 
-// The two have nothing in common.
+// Requires that the two have no value in common.
 template <class T>
-void add_sorted(std::vector<T>& sorted, std::vector<T>&& more) {
+void merge_sorted(std::vector<T>& sorted, std::vector<T>&& more) {
   const auto middle = static_cast<std::ptrdiff_t>(sorted.size());
   std::move(more.begin(), more.end(), std::back_inserter(sorted));
   std::inplace_merge(sorted.begin(), sorted.begin() + middle, sorted.end());
@@ -154,14 +154,14 @@ bool gathering::tie(gathered_run& first, const std::string& other) {
 // Requires that no message of `from` was sent.
 void gathering::merge(gathered_run& into, gathered_run& from) {
   for (const std::string& trace : from.traces) by_trace_[trace] = &into;
-  add_sorted(into.traces, std::move(from.traces));
+  merge_sorted(into.traces, std::move(from.traces));
   if (into.seq == 0) into.id = std::min(into.id, from.id);
   std::erase_if(from.batches, [&](std::int64_t batch) {
     if (!std::binary_search(into.batches.begin(), into.batches.end(), batch)) return false;
     --batches_[batch].runs;
     return true;
   });
-  add_sorted(into.batches, std::move(from.batches));
+  merge_sorted(into.batches, std::move(from.batches));
   into.links += from.links;
   into.first_ms = into.unsent ? std::min(into.first_ms, from.first_ms) : from.first_ms;
   into.last_ms = std::max(into.last_ms, from.last_ms);

@@ -25,7 +25,7 @@ namespace http = boost::beast::http;
 namespace json = boost::json;
 using archive::failure;
 
-// Of a clock that is never set.
+// By the steady clock, which nobody sets.
 std::int64_t now_ms() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::milliseconds(1); }
 
 // Drops the links beyond the limit of a request. Returns how many.
@@ -147,11 +147,11 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
   std::size_t dropped_links = batch.dropped_links + drop_links(batch);
   otlp_spool::stored_batch stored{.body = otlp::encode_spans(batch.spans)};
   request.body.clear();
-  if (stored.body.size() > settings_.held_bytes) {  // to send it again would not help
-    return refuse(request,
-                  {"digd would keep " + std::to_string(stored.body.size()) + " bytes of this request, and may keep " +
-                       std::to_string(settings_.held_bytes) + " of all (otlp.held_bytes)",
-                   true});
+  if (stored.body.size() > settings_.held_bytes) {  // not 503: a retry would be refused too
+    return refuse(request, {"digd would have to keep " + std::to_string(stored.body.size()) +
+                                " bytes of this request, but may keep at most " + std::to_string(settings_.held_bytes) +
+                                " bytes of all requests (otlp.held_bytes)",
+                            true});
   }
   if (!batch.spans.empty() && !table_.has_room(stored.body.size())) {
     counts_.busy.fetch_add(1);
@@ -183,7 +183,7 @@ http_response otlp_server::accept(traces_request&& request, otlp::batch&& batch)
                                            .late = taken.late,
                                            .over = taken.over,
                                            .foreign = foreign,
-                                           .links = dropped_links,
+                                           .dropped_links = dropped_links,
                                            .invalid_reason = batch.problem});
 }
 

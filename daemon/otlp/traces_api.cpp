@@ -42,7 +42,7 @@ http_response respond_traces(otlp::encoding encoding, const rejections& rejected
   add_reason(message, rejected.late, "of runs that have ended (otlp.late_ms)");
   add_reason(message, rejected.over, "over the limit of spans for each run (otlp.run_spans)");
   add_reason(message, rejected.foreign, "of runs that the token does not cover (their ids begin with otlp-)");
-  add_reason(message, rejected.links,
+  add_reason(message, rejected.dropped_links,
              "links of accepted spans dropped, because a span, the request or a run has too many (docs/otlp.md)");
   const std::size_t total = rejected.invalid + rejected.late + rejected.over + rejected.foreign;
   return respond(http::status::ok, otlp::content_type(encoding), otlp::encode_response(encoding, total, message));

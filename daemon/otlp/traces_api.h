@@ -14,12 +14,12 @@ namespace digd::daemon {
 
 // How many spans of a request were rejected, by reason.
 struct rejections {
-  std::size_t invalid = 0;     // no usable ids or times
-  std::size_t late = 0;        // of runs that have ended
-  std::size_t over = 0;        // over the limit of spans for each run
-  std::size_t foreign = 0;     // of runs that the token does not cover
-  std::size_t links = 0;       // not spans, but links that were dropped from accepted spans
-  std::string invalid_reason;  // for the first invalid span
+  std::size_t invalid = 0;        // no usable ids or times
+  std::size_t late = 0;           // of runs that have ended
+  std::size_t over = 0;           // over the limit of spans for each run
+  std::size_t foreign = 0;        // of runs that the token does not cover
+  std::size_t dropped_links = 0;  // of accepted spans
+  std::string invalid_reason;     // for the first invalid span
 };
 
 // 200; with `partial_success` if spans were rejected or links dropped.

@@ -48,7 +48,7 @@ class wanted_keys {
   std::vector<std::string_view> keys_;
 };
 
-// A protobuf value may nest deeper than a JSON document may when it is read again.
+// A deeper value becomes a text: protobuf values may nest deeper than digd reads JSON.
 constexpr std::size_t max_nested_values = 16;
 
 json::object any(const json::value& v, std::size_t depth = 0) {
@@ -68,7 +68,7 @@ json::object any(const json::value& v, std::size_t depth = 0) {
     case json::kind::object: break;
   }
   json::array values;
-  for (const auto& [key, one] : v.get_object()) values.push_back({{"key", key}, {"value", any(one, depth + 1)}});
+  for (const auto& [key, value] : v.get_object()) values.push_back({{"key", key}, {"value", any(value, depth + 1)}});
   return {{"kvlistValue", {{"values", std::move(values)}}}};
 }
 

@@ -18,7 +18,7 @@ struct origin {
   std::string scope, version;  // the instrumentation's
 };
 
-// More links of a span are dropped. It is the default limit of OpenTelemetry's SDKs.
+// Further links of a span are dropped. OpenTelemetry's SDKs have the same default limit.
 inline constexpr std::size_t max_links = 128;
 
 struct span_link {

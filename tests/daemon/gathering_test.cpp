@@ -1,4 +1,4 @@
-// The table of runs that are being gathered from spans: which traces become one run, and what its bounds are.
+// Runs that are gathered from spans: which traces become one run, and the limits of a run.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
@@ -30,7 +30,7 @@ otlp::span agent_span(std::size_t trace, const std::vector<std::size_t>& links =
   return s;
 }
 
-struct table {
+struct gathering_fixture {
   otlp_settings settings;
   gathering runs{settings};
   std::int64_t batch = 0;
@@ -40,55 +40,55 @@ struct table {
 
 }  // namespace
 
-TEST_CASE("TracesThatLinksTieAreOneRunNamedAfterTheSmallestThatHasSpans") {
-  table of;
-  of.add({agent_span(5, {3}), agent_span(7, {5})});
-  REQUIRE(of.runs.runs() == 1);
-  REQUIRE(of.runs.find(run_id(5)) != nullptr);  // trace 3 has no span: its run may have ended before a restart
-  of.add({agent_span(3)});
-  REQUIRE(of.runs.runs() == 1);
-  REQUIRE(of.runs.find(run_id(3)) != nullptr);
+TEST_CASE("linked_traces_are_one_run_named_after_the_smallest_trace_with_spans") {
+  gathering_fixture gathered;
+  gathered.add({agent_span(5, {3}), agent_span(7, {5})});
+  REQUIRE(gathered.runs.runs() == 1);
+  REQUIRE(gathered.runs.find(run_id(5)) != nullptr);  // trace 3 has no span: its run may have ended before a restart
+  gathered.add({agent_span(3)});
+  REQUIRE(gathered.runs.runs() == 1);
+  REQUIRE(gathered.runs.find(run_id(3)) != nullptr);
 }
 
-TEST_CASE("SpansThatWereAcceptedDoNotJoinARunThatIsEnding") {
-  table of;
-  of.add({agent_span(1)});
-  gathered_run* ending = of.runs.find(run_id(1));
+TEST_CASE("accepted_spans_do_not_join_a_run_that_is_ending") {
+  gathering_fixture gathered;
+  gathered.add({agent_span(1)});
+  gathered_run* ending = gathered.runs.find(run_id(1));
   ending->seq = 5;
   ending->ending = true;
-  of.runs.changed(*ending);
-  of.add({agent_span(2)});
-  of.add({agent_span(2, {1}, 2), agent_span(1, {2}, 2)});  // the second is late
-  REQUIRE(of.runs.runs() == 2);
-  REQUIRE(of.runs.find(run_id(2))->spans.size() == 2);
-  REQUIRE(of.runs.unmergeable() == 2);
+  gathered.runs.changed(*ending);
+  gathered.add({agent_span(2)});
+  gathered.add({agent_span(2, {1}, 2), agent_span(1, {2}, 2)});  // the second is late
+  REQUIRE(gathered.runs.runs() == 2);
+  REQUIRE(gathered.runs.find(run_id(2))->spans.size() == 2);
+  REQUIRE(gathered.runs.unmergeable() == 2);
 }
 
-TEST_CASE("WhileTheOldestRunIsEndingNoOtherIsEndedToMakeRoom") {
-  table of;
-  of.add({agent_span(1), agent_span(2)});
-  of.runs.find(run_id(1))->ending = true;
-  REQUIRE(of.runs.oldest() == nullptr);
-  of.runs.remove(*of.runs.find(run_id(1)), true);
-  REQUIRE(of.runs.oldest() == of.runs.find(run_id(2)));
+TEST_CASE("while_the_oldest_run_is_ending_no_other_run_makes_room") {
+  gathering_fixture gathered;
+  gathered.add({agent_span(1), agent_span(2)});
+  gathered.runs.find(run_id(1))->ending = true;
+  REQUIRE(gathered.runs.oldest() == nullptr);
+  gathered.runs.remove(*gathered.runs.find(run_id(1)), true);
+  REQUIRE(gathered.runs.oldest() == gathered.runs.find(run_id(2)));
 }
 
-TEST_CASE("ARunThatGrowsByOneTraceAtATimeStaysFast") {
+TEST_CASE("a_run_that_grows_by_one_trace_at_a_time_stays_fast") {
   for (const bool newest_first : {false, true}) {
-    table of;
+    gathering_fixture gathered;
     const auto begun = std::chrono::steady_clock::now();
     for (std::size_t i = 1; i < gathering::max_run_traces; ++i) {
       const std::size_t n = newest_first ? gathering::max_run_traces - i : i;
-      of.add({agent_span(n, {newest_first ? n + 1 : n - 1})});
+      gathered.add({agent_span(n, {newest_first ? n + 1 : n - 1})});
     }
-    REQUIRE(of.runs.runs() == 1);
-    REQUIRE(of.runs.spans() == gathering::max_run_traces - 1);
+    REQUIRE(gathered.runs.runs() == 1);
+    REQUIRE(gathered.runs.spans() == gathering::max_run_traces - 1);
     REQUIRE(std::chrono::steady_clock::now() - begun < std::chrono::seconds(20));
   }
 }
 
-TEST_CASE("LinksBeyondTheTracesOrTheLinksOfARunAreDroppedAndCounted") {
-  table of;
+TEST_CASE("links_beyond_the_limits_of_a_run_are_dropped_and_counted") {
+  gathering_fixture gathered;
   std::size_t next = 10;
   const auto links = [&](std::size_t count) {
     std::vector<std::size_t> to;
@@ -97,12 +97,12 @@ TEST_CASE("LinksBeyondTheTracesOrTheLinksOfARunAreDroppedAndCounted") {
   };
   for (std::size_t span = 1; next < 10 + gathering::max_run_traces - 1; ++span) {
     const std::size_t left = 10 + gathering::max_run_traces - 1 - next;
-    REQUIRE(of.add({agent_span(1, links(std::min<std::size_t>(left, 100)), span)}).dropped_links == 0);
+    REQUIRE(gathered.add({agent_span(1, links(std::min<std::size_t>(left, 100)), span)}).dropped_links == 0);
   }
-  REQUIRE(of.runs.find(run_id(1))->traces.size() == gathering::max_run_traces);
-  REQUIRE(of.add({agent_span(1, links(5), 9'000)}).dropped_links == 5);
+  REQUIRE(gathered.runs.find(run_id(1))->traces.size() == gathering::max_run_traces);
+  REQUIRE(gathered.add({agent_span(1, links(5), 9'000)}).dropped_links == 5);
 
-  table other;
+  gathering_fixture other;
   const std::vector<std::size_t> same_trace(1'000, 1);
   for (std::size_t span = 1; span <= gathering::max_run_links / 1'000; ++span) {
     REQUIRE(other.add({agent_span(1, same_trace, span)}).dropped_links == 0);
@@ -111,21 +111,21 @@ TEST_CASE("LinksBeyondTheTracesOrTheLinksOfARunAreDroppedAndCounted") {
   REQUIRE(other.runs.find(run_id(1))->spans.back().links.empty());
 }
 
-TEST_CASE("RunsThatWouldHaveTooManySpansTogetherStayTwo") {
-  table of{.settings = {.run_spans = 100}};
-  for (std::size_t i = 1; i <= 60; ++i) of.add({agent_span(1, {}, i), agent_span(2, {}, i)});
-  of.add({agent_span(1, {2}, 61)});
-  REQUIRE(of.runs.runs() == 2);
-  REQUIRE(of.runs.unmergeable() == 1);
+TEST_CASE("runs_with_too_many_spans_together_are_not_merged") {
+  gathering_fixture gathered{.settings = {.run_spans = 100}};
+  for (std::size_t i = 1; i <= 60; ++i) gathered.add({agent_span(1, {}, i), agent_span(2, {}, i)});
+  gathered.add({agent_span(1, {2}, 61)});
+  REQUIRE(gathered.runs.runs() == 2);
+  REQUIRE(gathered.runs.unmergeable() == 1);
 }
 
-TEST_CASE("ARestartKeepsSpansThatWereAcceptedUnderAHigherLimit") {
-  table of{.settings = {.run_spans = 100}};
+TEST_CASE("a_restart_keeps_spans_that_were_accepted_under_a_higher_limit") {
+  gathering_fixture gathered{.settings = {.run_spans = 100}};
   std::vector<otlp::span> spans;
   for (std::size_t i = 1; i <= 150; ++i) spans.push_back(agent_span(1, {}, i));
   auto again = spans;
-  REQUIRE(of.add(std::move(spans)).over == 50);
-  table restarted{.settings = {.run_spans = 100}};
+  REQUIRE(gathered.add(std::move(spans)).over == 50);
+  gathering_fixture restarted{.settings = {.run_spans = 100}};
   REQUIRE(restarted.runs.restore(std::move(again), 1, 100, 1'000).accepted == 150);
 }
 
