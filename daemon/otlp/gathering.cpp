@@ -71,7 +71,8 @@ gathering::taken gathering::take(std::vector<otlp::span>&& spans, std::int64_t b
       run->last_ms = now_ms;
       run->is_examined = run->complete = false;
       if (run->seq == 0) run->id = std::min(run->id, otlp::run_id_of(span.trace));
-      keep_links(*run, span, out);
+      out.dropped_links += otlp::drop_links(span, max_run_links - std::min(max_run_links, run->links));
+      run->links += span.links.size();
       run->spans.push_back(std::move(span));
       use_batch(*run, batch);
       ++spans_;
@@ -85,15 +86,6 @@ gathering::taken gathering::take(std::vector<otlp::span>&& spans, std::int64_t b
     batches_.erase(batch);
   }
   return out;
-}
-
-void gathering::keep_links(gathered_run& run, otlp::span& span, taken& out) {
-  const std::size_t room = max_run_links - std::min(max_run_links, run.links);
-  if (span.links.size() > room) {
-    out.dropped_links += span.links.size() - room;
-    span.links.resize(room);
-  }
-  run.links += span.links.size();
 }
 
 void gathering::use_batch(gathered_run& run, std::int64_t batch) {

@@ -97,7 +97,6 @@ class gathering {
   gathered_run& run_of(const std::string& trace, std::int64_t now_ms);
   bool tie(gathered_run& first, const std::string& other);
   void merge(gathered_run& into, gathered_run& from);
-  void keep_links(gathered_run& run, otlp::span& span, taken& out);
   void use_batch(gathered_run& run, std::int64_t batch);
   std::int64_t due_at(const gathered_run& run) const;
 

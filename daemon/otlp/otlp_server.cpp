@@ -32,11 +32,7 @@ std::int64_t now_ms() { return std::chrono::steady_clock::now().time_since_epoch
 std::size_t drop_links(otlp::batch& batch) {
   std::size_t kept = 0, dropped = 0;
   for (otlp::span& span : batch.spans) {
-    const std::size_t room = otlp_server::max_request_links - kept;
-    if (span.links.size() > room) {
-      dropped += span.links.size() - room;
-      span.links.resize(room);
-    }
+    dropped += otlp::drop_links(span, otlp_server::max_request_links - kept);
     kept += span.links.size();
   }
   return dropped;

@@ -37,6 +37,14 @@ struct span {
   std::shared_ptr<const origin> from;
 };
 
+// Drops the span's links beyond `max`. Returns how many.
+inline std::size_t drop_links(span& from, std::size_t max) {
+  if (from.links.size() <= max) return 0;
+  const std::size_t dropped = from.links.size() - max;
+  from.links.resize(max);
+  return dropped;
+}
+
 // One request, decoded.
 struct batch {
   std::vector<span> spans;
