@@ -24,7 +24,7 @@ namespace digd::archive::testing {
 class temporary_folder {
  public:
   temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "digd-archive-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "digd-test-XXXXXX").string();
     path_ = ::mkdtemp(name.data());
   }
   ~temporary_folder() {
@@ -33,6 +33,7 @@ class temporary_folder {
   }
   temporary_folder(const temporary_folder&) = delete;
   temporary_folder& operator=(const temporary_folder&) = delete;
+  std::string path() const { return path_.string(); }
   std::string file(const std::string& name = "digd.sqlite") const { return (path_ / name).string(); }
 
  private:

@@ -1,10 +1,7 @@
 // A folder for the files of a fleet's tests, and an archive in it.
 #pragma once
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <future>
 #include <memory>
 #include <span>
@@ -12,24 +9,12 @@
 
 #include "archive/archive.h"
 #include "archive/sqlite.h"
+#include "tests/archive/support.h"
 
 namespace digd::daemon {
 
-class fleet_folder {
+class fleet_folder : public archive::testing::temporary_folder {
  public:
-  fleet_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "digd-fleet-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~fleet_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  fleet_folder(const fleet_folder&) = delete;
-  fleet_folder& operator=(const fleet_folder&) = delete;
-
-  std::string path() const { return path_.string(); }
-  std::string file(const char* name) const { return (path_ / name).string(); }
   // Changes a file as another program would.
   void execute(const char* name, const std::string& sql) const {
     archive::connection db;
@@ -45,12 +30,9 @@ class fleet_folder {
     REQUIRE_FALSE(db.query(query, found));
     return found;
   }
-
- private:
-  std::filesystem::path path_;
 };
 
-// With `file("digd.sqlite")` of the folder.
+// The archive digd.sqlite in the folder.
 class fleet_archive {
  public:
   explicit fleet_archive(const fleet_folder& in) {

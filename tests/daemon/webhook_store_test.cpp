@@ -1,32 +1,16 @@
 // webhooks.db: what it keeps after a restart, and that failed calls leave it unchanged.
 #include "daemon/webhook/webhook_store.h"
 
-#include <unistd.h>
-
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <fstream>
+
+#include "tests/archive/support.h"
 
 namespace digd::daemon {
 namespace {
 
 using archive::callback_kind;
-
-class temporary_folder {
- public:
-  temporary_folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "digd-webhooks-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~temporary_folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file() const { return (path_ / "webhooks.db").string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using archive::testing::temporary_folder;
 
 void check(const archive::failure& failed) {
   INFO(failed.words);
@@ -67,7 +51,7 @@ TEST_CASE("waiting_callbacks_survive_a_restart_in_order") {
   std::string prefix;
   {
     webhook_store store;
-    check(store.open(folder.file()));
+    check(store.open(folder.file("webhooks.db")));
     prefix = store.prefix();
     CHECK(prefix.size() == 16);
     check(store.add_webhook("pager", {5, 6}));
@@ -79,7 +63,7 @@ TEST_CASE("waiting_callbacks_survive_a_restart_in_order") {
     check(store.remove_callback(pager_callbacks[0].id));
   }
   webhook_store store;
-  check(store.open(folder.file()));
+  check(store.open(folder.file("webhooks.db")));
   CHECK(store.prefix() == prefix);
   std::vector<webhook_store::webhook_position> known;
   check(store.webhooks(known));
@@ -99,7 +83,7 @@ TEST_CASE("waiting_callbacks_survive_a_restart_in_order") {
 TEST_CASE("a_failed_call_stores_nothing") {
   const temporary_folder folder;
   webhook_store store;
-  check(store.open(folder.file()));
+  check(store.open(folder.file("webhooks.db")));
   check(store.add_webhook("pager", {1, 1}));
   std::vector<stored_callback> pager_callbacks{callback(1, 2)};
   CHECK(store.add_callbacks("unknown", {2, 1}, pager_callbacks));  // unknown webhook
@@ -114,7 +98,7 @@ TEST_CASE("a_failed_call_stores_nothing") {
 TEST_CASE("beyond_the_limit_the_oldest_dead_letter_is_dropped") {
   const temporary_folder folder;
   webhook_store store;
-  check(store.open(folder.file()));
+  check(store.open(folder.file("webhooks.db")));
   check(store.add_webhook("pager", {}));
   check(store.add_webhook("other", {}));
   std::vector<stored_callback> pager_callbacks;
@@ -149,7 +133,7 @@ TEST_CASE("beyond_the_limit_the_oldest_dead_letter_is_dropped") {
 TEST_CASE("revived_dead_letters_wait_behind_the_other_callbacks") {
   const temporary_folder folder;
   webhook_store store;
-  check(store.open(folder.file()));
+  check(store.open(folder.file("webhooks.db")));
   check(store.add_webhook("pager", {}));
   std::vector<stored_callback> pager_callbacks{callback(1, 1), callback(1, 2), callback(1, 3)};
   check(store.add_callbacks("pager", {3, 0}, pager_callbacks));
@@ -168,7 +152,7 @@ TEST_CASE("revived_dead_letters_wait_behind_the_other_callbacks") {
 TEST_CASE("a_deleted_run_and_a_removed_webhook_leave_nothing") {
   const temporary_folder folder;
   webhook_store store;
-  check(store.open(folder.file()));
+  check(store.open(folder.file("webhooks.db")));
   check(store.add_webhook("pager", {}));
   check(store.add_webhook("other", {}));
   std::vector<stored_callback> pager_callbacks{callback(1, 1), callback(2, 2), callback(1, 3)};
@@ -226,11 +210,11 @@ TEST_CASE("callbacks_of_version_2_are_kept") {
   const temporary_folder folder;
   {
     archive::connection db;
-    check(db.open(folder.file(), archive::open_mode::create, {}));
+    check(db.open(folder.file("webhooks.db"), archive::open_mode::create, {}));
     check(db.execute(version_2));
   }
   webhook_store store;
-  check(store.open(folder.file()));
+  check(store.open(folder.file("webhooks.db")));
   CHECK(store.prefix() == "0123456789abcdef");
   CHECK(waiting_rows(store, "pager") == rows{1});
   std::vector<webhook_store::webhook_position> known;
@@ -239,7 +223,7 @@ TEST_CASE("callbacks_of_version_2_are_kept") {
   CHECK(known[0].position == archive::callback_position{5, 6, -1 - 7});  // 7: the last end that it knew
   check(store.add_webhook("other", {1, 2, 3}));
   store.close();
-  check(store.open(folder.file()));
+  check(store.open(folder.file("webhooks.db")));
   CHECK(waiting_rows(store, "pager") == rows{1});
 }
 
@@ -248,7 +232,7 @@ TEST_CASE("awaited_runs_are_stored_with_the_position") {
   const temporary_folder folder;
   {
     webhook_store store;
-    check(store.open(folder.file()));
+    check(store.open(folder.file("webhooks.db")));
     check(store.add_webhook("export", {1, 1, 0}));
     std::vector<stored_callback> none;
     check(store.add_callbacks("export", {1, 1, 4}, none, {.awaited = {2, 3, 4}, .settled = {}}));
@@ -258,7 +242,7 @@ TEST_CASE("awaited_runs_are_stored_with_the_position") {
     check(store.remove_run(4));
   }
   webhook_store store;
-  check(store.open(folder.file()));
+  check(store.open(folder.file("webhooks.db")));
   numbers awaited;
   check(store.awaited_runs("export", awaited));
   CHECK(awaited == numbers{3, 5});
@@ -275,25 +259,25 @@ TEST_CASE("a_file_of_another_program_is_refused_and_left_alone") {
   const temporary_folder folder;
   {
     archive::connection db;
-    check(db.open(folder.file(), archive::open_mode::create, {}));
+    check(db.open(folder.file("webhooks.db"), archive::open_mode::create, {}));
     check(db.execute("CREATE TABLE foreign_table (x)"));
   }
   webhook_store store;
-  const archive::failure failed = store.open(folder.file());
+  const archive::failure failed = store.open(folder.file("webhooks.db"));
   CHECK(failed);
   CHECK(failed.words.find("another program") != std::string::npos);
   CHECK_FALSE(store.is_open());
-  std::filesystem::remove(folder.file());
-  std::ofstream(folder.file())
+  std::filesystem::remove(folder.file("webhooks.db"));
+  std::ofstream(folder.file("webhooks.db"))
       << "this is no database at all, and longer than a header of SQLite is: 0123456789012345678901234567890123456789";
-  CHECK(store.open(folder.file()));
-  std::filesystem::remove(folder.file());
+  CHECK(store.open(folder.file("webhooks.db")));
+  std::filesystem::remove(folder.file("webhooks.db"));
   {
     archive::connection db;
-    check(db.open(folder.file(), archive::open_mode::create, {}));
+    check(db.open(folder.file("webhooks.db"), archive::open_mode::create, {}));
     check(db.execute("PRAGMA application_id = 1684629352; PRAGMA user_version = 99"));
   }
-  CHECK(store.open(folder.file()).words.find("schema version 99") != std::string::npos);
+  CHECK(store.open(folder.file("webhooks.db")).words.find("schema version 99") != std::string::npos);
 }
 
 }  // namespace
