@@ -59,6 +59,20 @@ def export(collector, **options):
     return "[otlp_export]\n" + "".join(f"{k} = {v if isinstance(v, int) else repr(v)}\n" for k, v in fields.items())
 
 
+def end_run(daemon, run):
+    with daemon.client(run=run, agents=["a"]) as c:
+        c.tell("run_ended", outcome="success")
+
+
+def wait_until_exported(daemon):
+    wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
+
+
+def names_of(runs):
+    """The names of the runs, in the order of their spans."""
+    return [s["attributes"]["digd.run"] for s in runs]
+
+
 def test_run_detection_and_intervention_are_spans_of_the_users_trace(tmp_path):
     with Collector() as at, Daemon(tmp_path, export(at, dashboard="https://digd.example.org")) as daemon:
         labels = {"traceparent": f"00-{TRACE}-{SPAN}-01"}
@@ -130,18 +144,16 @@ def test_a_refused_span_is_retried_and_a_wrong_one_is_a_dead_letter(tmp_path):
 def test_an_end_is_exported_once_over_restarts(tmp_path):
     with Collector() as at:
         with Daemon(tmp_path, export(at)) as daemon:
-            with daemon.client(run="r1", agents=["a"]) as c:
-                c.tell("run_ended", outcome="success")
+            end_run(daemon, "r1")
             at.wait_for("digd.run")
-            wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
+            wait_until_exported(daemon)
         with Daemon(tmp_path, export(at)) as daemon:
-            with daemon.client(run="r2", agents=["a"]) as c:
-                c.tell("run_ended", outcome="success")
-            assert [s["attributes"]["digd.run"] for s in at.wait_for("digd.run", 2)] == ["r1", "r2"]
+            end_run(daemon, "r2")
+            assert names_of(at.wait_for("digd.run", 2)) == ["r1", "r2"]
 
 
 def test_an_end_is_exported_although_its_time_is_before_that_of_another(tmp_path):
-    """Another engine thread may write an end later, or the clock was set back."""
+    """An engine thread may write an end later than others, and the clock may be set back."""
     with Collector() as at:
         with Daemon(tmp_path, export(at)) as daemon:
             with daemon.client(run="r2", agents=["a"]) as late, daemon.client(run="r1", agents=["a"]) as c:
@@ -149,7 +161,7 @@ def test_an_end_is_exported_although_its_time_is_before_that_of_another(tmp_path
                 late.wait_acked()
                 c.tell("run_ended", outcome="success")
                 at.wait_for("digd.run")
-                wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
+                wait_until_exported(daemon)
             daemon.stop()
         with contextlib.closing(sqlite3.connect(tmp_path / "data/digd.sqlite")) as db:
             db.execute(
@@ -158,7 +170,7 @@ def test_an_end_is_exported_although_its_time_is_before_that_of_another(tmp_path
             )
             db.commit()
         with Daemon(tmp_path, export(at)):
-            assert [s["attributes"]["digd.run"] for s in at.wait_for("digd.run", 2)] == ["r1", "r2"]
+            assert names_of(at.wait_for("digd.run", 2)) == ["r1", "r2"]
 
 
 def test_ends_are_exported_although_the_clock_is_set_back(tmp_path):
@@ -173,13 +185,12 @@ def test_ends_are_exported_although_the_clock_is_set_back(tmp_path):
                     daemon.steered.write_bytes(b"x" * set_back_s)
                     c.tell("run_ended", outcome="success")
                 at.wait_for("digd.run", i + 1)
-            wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
+            wait_until_exported(daemon)
             daemon.kill()
             daemon.start()
-            with daemon.client(run="r3", agents=["a"]) as c:
-                c.tell("run_ended", outcome="success")
+            end_run(daemon, "r3")
             runs = at.wait_for("digd.run", 4)
-        assert [s["attributes"]["digd.run"] for s in runs] == ["r0", "r1", "r2", "r3"]
+        assert names_of(runs) == ["r0", "r1", "r2", "r3"]
         assert all(s["start_ns"] <= s["end_ns"] for s in runs)
 
 
@@ -188,10 +199,9 @@ def test_more_ends_than_may_wait_are_all_exported(tmp_path):
     ends, hour_ms = 10_500, 3_600_000
     with Collector() as at:
         with Daemon(tmp_path, export(at)) as daemon:
-            with daemon.client(run="first", agents=["a"]) as c:
-                c.tell("run_ended", outcome="success")
+            end_run(daemon, "first")
             at.wait_for("digd.run")
-            wait_until(lambda: state(daemon, "otlp_export")["waiting"] == 0, "an empty queue")
+            wait_until_exported(daemon)
             daemon.stop()
     with contextlib.closing(sqlite3.connect(tmp_path / "data/digd.sqlite")) as db:
         db.execute(

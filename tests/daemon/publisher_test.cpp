@@ -12,7 +12,7 @@
 namespace digd::daemon {
 namespace {
 
-// What all connections of a test share.
+// Shared by all connections of a test.
 struct stream_model {
   std::mutex mutex;
   std::condition_variable changed;
@@ -53,6 +53,15 @@ class modelled_stream final : public stream {
   stream_model& model_;
 };
 
+// Waits until the publisher has found nothing to publish twice: the second round began after this call.
+void wait_idle(publisher& publishes) {
+  const std::uint64_t rounds = publishes.empty_rounds();
+  while (publishes.empty_rounds() < rounds + 2) {
+    publishes.wake();
+    std::this_thread::yield();
+  }
+}
+
 fleet_settings publishing() {
   fleet_settings fleet;
   fleet.servers = {"nats://h"};
@@ -79,14 +88,6 @@ struct publishing_daemon {
   ~publishing_daemon() { publishes.stop(); }
 
   void wait_until(const std::function<bool()>& condition) { model.wait_until(condition); }
-  // Until the publisher has found nothing to do once more.
-  void wait_idle() {
-    const std::uint64_t rounds = publishes.empty_rounds();
-    while (publishes.empty_rounds() < rounds + 2) {
-      publishes.wake();
-      std::this_thread::yield();
-    }
-  }
 
   const fleet_folder& in;
   stream_model model;
@@ -110,39 +111,32 @@ TEST_CASE("a_retried_deletion_of_a_copy_does_not_delete_the_run_that_moved") {
   REQUIRE(daemon.publishes.start().empty());
   while (daemon.publishes.problem().empty()) std::this_thread::yield();
   folder.execute("homes.db", "DROP TRIGGER second");
-  daemon.wait_idle();
+  wait_idle(daemon.publishes);
   const std::lock_guard lock(daemon.model.mutex);
   CHECK(daemon.model.has(":deleted:3"));
   CHECK_FALSE(daemon.model.has(":deleted:1"));
   CHECK_FALSE(daemon.model.has(":deleted:2"));
 }
 
-TEST_CASE("a_deletion_that_the_publisher_found_itself_is_not_published_once_more") {
+TEST_CASE("a_deletion_that_the_publisher_found_by_itself_is_not_published_again") {
   const fleet_folder folder;
   publishing_daemon daemon(folder);
   const std::uint64_t run = daemon.runs.open_run("r");
   REQUIRE(daemon.publishes.start().empty());
   daemon.wait_until([&] { return !daemon.model.ids.empty(); });
-  daemon.wait_idle();
+  wait_idle(daemon.publishes);
   daemon.publishes.stop();
-  // It moved, and then an earlier process began to delete the copy.
+  // The run moved, and then an earlier process began to delete the copy.
   folder.execute("digd.sqlite", "UPDATE runs SET deleting = 1");
   daemon.homes.note_moved(run);
   publisher again(publishing(), folder.file("digd.sqlite"), folder.file("fleet.db"),
                   [&](const fleet_settings&, std::string&) { return std::make_unique<modelled_stream>(daemon.model); });
   again.serve_homes(daemon.homes, {});
   REQUIRE(again.start().empty());
-  const auto wait_idle = [&] {
-    const std::uint64_t rounds = again.empty_rounds();
-    while (again.empty_rounds() < rounds + 2) {
-      again.wake();
-      std::this_thread::yield();
-    }
-  };
-  wait_idle();
+  wait_idle(again);
   CHECK_FALSE(daemon.homes.has_moved(run));
   again.forget(run);
-  wait_idle();
+  wait_idle(again);
   again.stop();
   CHECK_FALSE(daemon.model.has(":deleted:" + std::to_string(run)));
 }
@@ -153,7 +147,7 @@ TEST_CASE("the_removal_of_a_copy_that_was_never_whole_is_not_published") {
   REQUIRE_FALSE(daemon.homes.begin_adoption({{.number = 4, .epoch = 2, .origin_archive = "b", .origin_number = 9}}));
   daemon.publishes.forget(4);
   REQUIRE(daemon.publishes.start().empty());
-  daemon.wait_idle();
+  wait_idle(daemon.publishes);
   const std::lock_guard lock(daemon.model.mutex);
   CHECK(daemon.model.ids.empty());
 }
@@ -162,7 +156,7 @@ TEST_CASE("a_connection_that_has_ended_for_good_is_replaced_and_counted") {
   const fleet_folder folder;
   publishing_daemon daemon(folder);
   REQUIRE(daemon.publishes.start().empty());
-  daemon.wait_idle();
+  wait_idle(daemon.publishes);
   {
     const std::lock_guard lock(daemon.model.mutex);
     daemon.model.is_closed = true;
