@@ -2,37 +2,29 @@
 
 #include <boost/json/parse.hpp>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "tests/archive/support.h"
+
 namespace digd::daemon {
 namespace {
 
-struct scratch_folder {
-  scratch_folder() {
-    std::string name = std::filesystem::temp_directory_path() / "digd-audit-XXXXXX";
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~scratch_folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
+using archive::testing::temporary_folder;
 
-std::vector<std::string> lines_in(const std::string& folder) {
+std::vector<std::string> lines_in(const temporary_folder& folder) {
   std::vector<std::string> lines;
-  std::ifstream file(folder + "/audit.jsonl");
+  std::ifstream file(folder.file("audit.jsonl"));
   for (std::string line; std::getline(file, line);) lines.push_back(line);
   return lines;
 }
 
-TEST_CASE("refusals_take_a_limited_part_of_the_audit_log_and_are_counted") {
-  const scratch_folder folder;
+TEST_CASE("refusals_take_at_most_64_KiB_of_the_audit_log_an_hour") {
+  const temporary_folder folder;
   constexpr std::uint64_t refusals = 1'000;
   {
-    audit_log log(folder.path);
+    audit_log log(folder.file(""));
     log.write({.action = "PUT /v1/mode", .by = "ops", .from = "a", .body = {}, .problem = {}}, 200);
     for (std::uint64_t i = 0; i < refusals; ++i) {
       log.write_refusal({.action = "POST /hold", .by = {}, .from = "b", .body = std::string(400, 'x'), .problem = {}},
@@ -41,7 +33,7 @@ TEST_CASE("refusals_take_a_limited_part_of_the_audit_log_and_are_counted") {
     log.write({.action = "PUT /v1/mode", .by = "ops", .from = "a", .body = {}, .problem = {}}, 200);
     REQUIRE(log.dropped() == 0);
   }
-  const std::vector<std::string> lines = lines_in(folder.path);
+  const std::vector<std::string> lines = lines_in(folder);
   REQUIRE(lines.size() > 100);
   std::size_t bytes = 0;
   for (std::size_t i = 1; i + 1 < lines.size(); ++i) bytes += lines[i].size();
@@ -52,15 +44,15 @@ TEST_CASE("refusals_take_a_limited_part_of_the_audit_log_and_are_counted") {
   }
 }
 
-TEST_CASE("a_shorter_refusal_that_has_room_counts_those_before_it") {
-  const scratch_folder folder;
+TEST_CASE("a_written_refusal_counts_those_left_out_before_it") {
+  const temporary_folder folder;
   const audited_request large{.action = "a", .by = {}, .from = "b", .body = std::string(500, 'x'), .problem = {}};
   {
-    audit_log log(folder.path);
+    audit_log log(folder.file(""));
     for (std::size_t i = 0; i < 200; ++i) log.write_refusal(large, 403);
     log.write_refusal({.action = "a", .by = {}, .from = "b", .body = {}, .problem = {}, .suppressed = 3}, 403);
   }
-  const std::vector<std::string> lines = lines_in(folder.path);
+  const std::vector<std::string> lines = lines_in(folder);
   REQUIRE(lines.size() > 1);
   const std::size_t written = lines.size() - 1;
   CHECK(boost::json::parse(lines.back()).at("suppressed").to_number<std::size_t>() == 200 - written + 3);

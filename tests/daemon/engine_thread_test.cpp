@@ -1,4 +1,4 @@
-// What is left in an engine thread's loop when the daemon ends.
+// Handlers that an engine thread's loop still has when it is destroyed.
 #include <boost/asio/post.hpp>
 #include <catch2/catch.hpp>
 #include <memory>

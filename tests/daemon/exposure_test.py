@@ -104,6 +104,12 @@ def test_files_are_private_in_a_folder_that_others_can_read(tmp_path):
         daemon.wait_logged("made_private")
 
 
+def checked(daemon):
+    """What `digd --check-config` answers: its exit status, output and errors."""
+    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    return done.returncode, done.stdout, done.stderr
+
+
 @pytest.mark.parametrize(
     "mode,words",
     [(0o600, None), (0o640, None), (0o644, "can read or change the secret of tls.key"), (0o620, "can read or change")],
@@ -113,9 +119,9 @@ def test_a_private_key_that_others_can_read_is_reported(tmp_path, mode, words):
     key.chmod(mode)
     daemon = guarded(tmp_path, f'[tls]\ncertificate = "{cert}"\nkey = "{key}"\n')
     (tmp_path / "tokens.toml").chmod(0o600)
-    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
-    assert done.returncode == 0
-    assert ("warning" in done.stderr) == (words is not None) and (words or "") in done.stderr
+    status, _, errors = checked(daemon)
+    assert status == 0
+    assert ("warning" in errors) == (words is not None) and (words or "") in errors
 
 
 @pytest.mark.parametrize("mode,is_reported", [(0o600, False), (0o644, True)])
@@ -125,29 +131,22 @@ def test_a_file_of_export_headers_that_others_can_read_is_reported(tmp_path, mod
     headers.chmod(mode)
     daemon = guarded(tmp_path, f'[otlp_export]\nurl = "http://127.0.0.1:4318/v1/traces"\nheaders_file = "{headers}"\n')
     (tmp_path / "tokens.toml").chmod(0o600)
-    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
-    assert done.returncode == 0
-    assert ("can read or change the secret of otlp_export" in done.stderr) == is_reported
+    status, _, errors = checked(daemon)
+    assert status == 0
+    assert ("can read or change the secret of otlp_export" in errors) == is_reported
 
 
 def test_a_wide_address_without_tls_is_reported(tmp_path):
     daemon = guarded(tmp_path)
     daemon.listen = "0.0.0.0:0"
-    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
-    assert "without TLS" in done.stderr
+    assert "without TLS" in checked(daemon)[2]
     daemon.listen = "127.0.0.1:0"
-    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
-    assert "without TLS" not in done.stderr
+    assert "without TLS" not in checked(daemon)[2]
 
 
-def checked(daemon):
-    done = subprocess.run([*daemon.command(), "--check-config"], capture_output=True, text=True, timeout=TIMEOUT_S)
-    return done.returncode, done.stdout, done.stderr
-
-
-@pytest.mark.parametrize("url,is_reported", [("http://192.0.2.1:4318/v1/traces", True), ("http://127.0.0.1:4318", False)])
-def test_an_export_over_plain_http_to_another_machine_is_reported(tmp_path, url, is_reported):
-    status, _, errors = checked(Daemon(tmp_path, f'[otlp_export]\nurl = "{url}"\n'))
+@pytest.mark.parametrize("host,is_reported", [("192.0.2.1", True), ("127.0.0.1", False)])
+def test_an_export_over_plain_http_to_another_machine_is_reported(tmp_path, host, is_reported):
+    status, _, errors = checked(Daemon(tmp_path, f'[otlp_export]\nurl = "http://{host}:4318/v1/traces"\n'))
     assert status == 0 and ("[otlp_export] goes to" in errors) == is_reported
 
 

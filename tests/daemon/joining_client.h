@@ -1,4 +1,4 @@
-// A client inside the test: says hello, and keeps how the run answered.
+// A client inside the test: sends a hello to the registry, and keeps the run's answers.
 #pragma once
 
 #include <memory>
@@ -23,15 +23,22 @@ class joining_client final : public run_client {
   std::vector<join_result> results;
 };
 
-inline std::shared_ptr<joining_client> greet(engine_thread& thread, const std::string& run) {
+// The answer comes when the test runs the thread's loop.
+inline std::shared_ptr<joining_client> send_hello(engine_thread& thread, const std::string& run,
+                                                  const std::string& session = "main") {
   auto client = std::make_shared<joining_client>();
   join_request request;
   request.greeting.protocol = 1;
   request.greeting.run = run;
-  request.greeting.session = "main";
+  request.greeting.session = session;
   request.client = client;
   request.home = &thread;
   thread.runs().join(std::move(request));
+  return client;
+}
+
+inline std::shared_ptr<joining_client> greet(engine_thread& thread, const std::string& run) {
+  auto client = send_hello(thread, run);
   thread.context().restart();
   thread.context().poll();
   return client;

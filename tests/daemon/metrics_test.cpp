@@ -1,4 +1,4 @@
-// /metrics: counters of refusals, gauges while threads count on, and nothing from the disk.
+// /metrics counts refusals, its gauges never wrap around, and it never reads the disk.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -21,7 +21,7 @@ std::string sample_of(const std::string& text, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("gauges_do_not_fall_below_zero_while_threads_count_on", "[metrics]") {
+TEST_CASE("gauges_stay_at_zero_if_more_ended_than_began", "[metrics]") {
   thread_counts counts;  // as a scrape may see them: a session ended after its opening was read
   counts.sessions_closed.add();
   counts.runs_unloaded.add(2);
@@ -36,7 +36,7 @@ TEST_CASE("reads_that_the_pool_refused_are_counted_as_a_limit", "[metrics]") {
   CHECK(sample_of(text, "digd_limits_hit_total{limit=\"archive_reads\"}") == "3");
 }
 
-TEST_CASE("a_scrape_takes_the_sizes_of_the_archive_from_the_last_check_and_asks_no_disk", "[metrics]") {
+TEST_CASE("a_scrape_shows_the_archive_sizes_of_the_last_check", "[metrics]") {
   const archive::testing::temporary_folder folder;
   archive::options options;
   options.path = folder.file();
@@ -48,7 +48,7 @@ TEST_CASE("a_scrape_takes_the_sizes_of_the_archive_from_the_last_check_and_asks_
   CHECK(sample_of(metrics(daemon.services.metrics).body(), "digd_archive_file_bytes") != "0");
 }
 
-TEST_CASE("recovered_runs_beyond_those_found_show_as_none_left", "[metrics]") {
+TEST_CASE("runs_recovering_stay_at_zero_if_more_were_recovered_than_found", "[metrics]") {
   offline_daemon daemon;
   daemon.engine.counts.recovery.done = 1;
   CHECK(sample_of(metrics(daemon.services.metrics).body(), "digd_runs_recovering") == "0");

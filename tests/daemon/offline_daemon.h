@@ -1,5 +1,5 @@
-// What HTTP requests need of a daemon: it listens nowhere and knows no token. Its one engine thread does not run; the
-// test runs the thread's loop.
+// The parts of a daemon that answer HTTP requests, without sockets and tokens. Its engine thread does not run: the test
+// runs the thread's loop.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace digd::daemon {
 
 struct offline_daemon {
-  // `store`: null for a daemon without an archive. Requests never read it.
+  // `store`: null for a daemon without an archive. Only /metrics and /readyz use it; other requests get `archive_off`.
   explicit offline_daemon(std::unique_ptr<archive::archive> store = nullptr) : engine(std::move(store)) {}
 
   one_engine_thread engine;

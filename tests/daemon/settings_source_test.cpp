@@ -99,7 +99,7 @@ TEST_CASE("a_reload_shows_no_secret_of_a_url_and_keeps_the_url") {
   read.fleet.servers = {"nats://ann:hush@two"};
   const reload_plan plan = plan_reload(current, read);
   CHECK(plan.changed ==
-        std::vector<std::string>{"otlp_export.url: \"https://one.example/…\" -> \"https://two.example/…\" (at once)"});
+        std::vector<std::string>{R"(otlp_export.url: "https://one.example/…" -> "https://two.example/…" (at once))"});
   CHECK(plan.next.otlp_export.url == read.otlp_export.url);
   CHECK(plan.need_a_restart == std::vector<std::string>{"fleet.servers"});
   CHECK(plan.next.fleet.servers == current.fleet.servers);

@@ -1,4 +1,4 @@
-// A hello that waits for its run leaves when its client goes.
+// digd drops a hello that waits for its run when the client leaves.
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <functional>
@@ -13,7 +13,7 @@ namespace digd::daemon {
 
 namespace {
 
-// The archive is searched for the runs of its hellos, and its loop runs only in `wait_until`.
+// Searches its archive for the run of each hello. The thread's loop runs only in `wait_until`.
 struct searching_daemon {
   archive::testing::temporary_folder folder;
   one_engine_thread engine{open()};
@@ -26,15 +26,7 @@ struct searching_daemon {
   registry& runs() { return engine.threads.front().runs(); }
 
   std::shared_ptr<joining_client> join(const std::string& run, const std::string& session) {
-    auto client = std::make_shared<joining_client>();
-    join_request request;
-    request.greeting.protocol = 1;
-    request.greeting.run = run;
-    request.greeting.session = session;
-    request.client = client;
-    request.home = &engine.threads.front();
-    runs().join(std::move(request));
-    return client;
+    return send_hello(engine.threads.front(), run, session);
   }
   void wait_until(const std::function<bool()>& holds_now) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -49,7 +41,7 @@ struct searching_daemon {
 
 }  // namespace
 
-TEST_CASE("a_client_that_goes_while_its_run_is_searched_opens_no_run", "[registry]") {
+TEST_CASE("a_client_that_leaves_while_its_run_is_searched_opens_no_run", "[registry]") {
   searching_daemon daemon;
   const auto gone = daemon.join("r1", "a");
   daemon.runs().withdraw("r1", gone);
@@ -60,7 +52,7 @@ TEST_CASE("a_client_that_goes_while_its_run_is_searched_opens_no_run", "[registr
   CHECK(daemon.engine.counts.open == 0);
 }
 
-TEST_CASE("the_others_that_wait_for_the_run_still_get_it", "[registry]") {
+TEST_CASE("other_clients_that_wait_for_the_run_still_join_it", "[registry]") {
   searching_daemon daemon;
   const auto gone = daemon.join("r1", "a"), stays = daemon.join("r1", "b");
   daemon.runs().withdraw("r1", gone);
@@ -69,7 +61,7 @@ TEST_CASE("the_others_that_wait_for_the_run_still_get_it", "[registry]") {
   CHECK(gone->results.empty());
 }
 
-TEST_CASE("a_client_that_waits_for_nothing_can_go", "[registry]") {
+TEST_CASE("the_withdrawal_of_a_hello_that_does_not_wait_changes_nothing", "[registry]") {
   searching_daemon daemon;
   daemon.runs().withdraw("r1", std::make_shared<joining_client>());
   const auto client = daemon.join("r1", "a");
