@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "daemon/api/http_services.h"
 #include "daemon/api/routes.h"
@@ -38,7 +39,7 @@ client_reads reads_of(const call& in);
 
 // Reads the parameters `limit` and `cursor`; the error answer if one is not valid.
 std::optional<http_response> take_page(const call& in, page_request& page);
-// Likewise the parameter `run`.
+// Reads the parameter `run`; the error answer if it is not valid.
 std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run);
 
 // ---- a viewer of a fleet
@@ -47,7 +48,7 @@ std::optional<http_response> take_run_parameter(const call& in, std::optional<st
 routed ask_fleet(call& in, std::string_view question);
 // Opens the run of the request before the answer is made.
 routed once_opened(call& in, routed&& answer);
-// The error answer if the token does not allow this run.
+// Lets a viewer open the run of a feed. The error answer if the token does not cover the run.
 std::optional<http_response> open_for_feed(const call& in, const std::optional<std::string>& run);
 std::string view_metrics(const fleet_view& view);
 
@@ -68,6 +69,10 @@ routed get_or_start_attribution(call& in);
 routed get_entry(call& in);
 routed get_search(call& in);
 routed post_judgement(call& in);
+
+routed post_traces(call& in);
+// `token`: pays for the body; null where no tokens are configured.
+std::variant<body_limit, http_response> limit_spans(const call& in, account_ptr token);
 
 routed get_holds(call& in);
 routed get_all_holds(call& in);

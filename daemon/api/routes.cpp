@@ -24,7 +24,6 @@
 #include "daemon/hooks/hooks_api.h"
 #include "daemon/http/page_request.h"
 #include "daemon/metrics/prometheus.h"
-#include "daemon/otlp/traces_api.h"
 #include "daemon/search/search_indexer.h"
 #include "daemon/webhook/webhook_api.h"
 #include "mcp/server.h"
@@ -134,30 +133,6 @@ routed retry_dead(call& in) {
   if (in.services.webhooks == nullptr) return archive_off();
   return deferred_response{[&webhooks = *in.services.webhooks, name = in.run](const response_callback& respond_to) {
     retry_dead_letters(webhooks, name, respond_to);
-  }};
-}
-
-// ---- spans
-
-http_response refused_spans(otlp_server* server, http_response&& response, bool is_busy) {
-  if (server != nullptr) server->count_refused(is_busy);
-  return std::move(response);
-}
-
-routed post_traces(call& in) {
-  otlp_server* const server = in.services.spans.server;
-  auto read = read_headers(in.request);
-  if (auto* no = std::get_if<http_response>(&read)) return refused_spans(server, std::move(*no), false);
-  auto request = std::get<traces_request>(std::move(read));
-  request.grant = in.grant;
-  if (auto no = refuse_rate(request, in.body.size())) return refused_spans(server, std::move(*no), true);
-  request.body = in.body;
-  const auto shared_request = std::make_shared<traces_request>(std::move(request));
-  return deferred_response{[server, request = shared_request](const response_callback& respond_to) {
-    const otlp::encoding encoding = request->encoding;
-    if (!server->submit(std::move(*request), respond_to)) {
-      respond_to(refuse_traces(encoding, http::status::service_unavailable, "too many requests wait; send this again"));
-    }
   }};
 }
 
@@ -419,28 +394,7 @@ std::variant<const route_entry*, http_response> find_route(call& in) {
   return respond_error(http::status::not_found, "not_found", "there is nothing at this path");
 }
 
-std::variant<body_limit, http_response> limit_spans(const call& in, const account_ptr& token) {
-  span_intake& spans = in.services.spans;
-  auto read = read_headers(in.request);
-  if (auto* no = std::get_if<http_response>(&read)) return refused_spans(spans.server, std::move(*no), false);
-  const otlp::encoding encoding = std::get<traces_request>(read).encoding;
-  ticket_ptr slot = spans.bodies.take(client_of(in));
-  if (!slot) {
-    return refused_spans(spans.server,
-                         refuse_traces(encoding, http::status::service_unavailable,
-                                       "too many requests at once, of all or of this client; send this again"),
-                         true);
-  }
-  return body_limit{spans.max_body_bytes, std::move(slot), true, token, [&spans, encoding] {
-                      const std::string limit = std::to_string(spans.max_body_bytes);
-                      return refused_spans(spans.server,
-                                           refuse_traces(encoding, http::status::payload_too_large,
-                                                         "the body is over " + limit + " bytes (otlp.body_bytes)"),
-                                           true);
-                    }};
-}
-
-// The route that takes a larger body, if the path is one's.
+// The route of the request's path, if it takes a larger body; otherwise null.
 const route_entry* find_taker(call& in) {
   const auto target = split_target(in.request.target());
   if (!target) return nullptr;
@@ -496,7 +450,7 @@ routed route(const net::upgrade_request& request, std::string_view body, const p
   const route_entry& entry = *std::get<const route_entry*>(found);
   const bool is_decision = entry.takes == intake::signed_decision && request.method() == http::verb::post;
   routed answer = entry.serve(in);
-  // A WebSocket becomes allowed later: by its hello, or by its owner.
+  // The conversation or the feed reader of a WebSocket allows its connection later.
   const bool is_upgrade = std::holds_alternative<to_ingest>(answer) || std::holds_alternative<to_feed>(answer);
   if (memory != nullptr && entry.needs != right::none && !is_upgrade) {
     memory->allow(in.grant ? in.grant->memory() : nullptr);
