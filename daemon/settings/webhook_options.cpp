@@ -253,9 +253,7 @@ std::string shown_webhooks(const config& c) {
   for (const webhook_settings& settings : c.webhooks) {
     config alone;
     alone.webhooks.push_back(settings);
-    net::http_url where;
-    alone.webhooks.back().url =
-        net::parse_http_url(settings.url, where).empty() ? where.shown() : shown_url(settings.url);
+    alone.webhooks.back().url = shown_url(settings.url);
     out += "\n[[webhook]]\n";
     for (const option& each : webhook_options())
       out.append(each.key()).append(" = ").append(each.get(alone)).append("\n");
