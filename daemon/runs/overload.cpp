@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::string_view action_names[] = {"no_new_runs", "shrink_credits", "observe", "refuse"};
 constexpr std::string_view resource_names[] = {"memory", "archive"};
+constexpr auto memory_index = static_cast<std::size_t>(overload_resource::memory);
 
 std::uint64_t threshold_of(overload_action action, const overload_settings& settings) {
   switch (action) {
@@ -163,19 +164,19 @@ void overload::update_steps(const readings& measured, const overload_settings& s
     steps_[r].update(used, limit, settings);
     steps_for_all_[r].update(used, limit, settings_for_all(settings));
   }
-  const std::uint64_t used = measured.used[0], limit = measured.limits[0];  // of memory
+  const std::uint64_t used = measured.used[memory_index], limit = measured.limits[memory_index];
   const std::uint64_t ends_at =
       limit / 100 * (settings.observe - std::min(settings.observe, overload_steps::hysteresis));
   to_free_ = used - std::min(used, ends_at);
 }
 
 void overload::limit_connections(const readings& measured, const config& settings) {
-  budget_.set_limit(settings.connections.memory_bytes > 0
-                        ? settings.connections.memory_bytes
-                        : std::max(measured.limits[0] / connection_share, min_connection_bytes));
+  const std::uint64_t memory = measured.limits[memory_index];
+  budget_.set_limit(settings.connections.memory_bytes > 0 ? settings.connections.memory_bytes
+                                                          : std::max(memory / connection_share, min_connection_bytes));
 }
 
-// Whether some action is needed that relieves the resource.
+// Whether the resource needs an action that relieves it.
 bool overload::is_short(overload_resource resource) const {
   for (std::size_t i = 0; i < overload_action_count; ++i) {
     const auto action = static_cast<overload_action>(i);
@@ -184,7 +185,7 @@ bool overload::is_short(overload_resource resource) const {
   return false;
 }
 
-// What the tokens have in the archive, if that decides anything now.
+// Weighs the tokens by their bytes in the archive, if the archive is short or tokens have a limit of bytes.
 void overload::weigh_archive() {
   const bool is_archive_short = is_short(overload_resource::archive);
   const byte_limits token_limits = archive_path_.empty() ? byte_limits() : tokens_.byte_limits_of_tokens();
@@ -205,7 +206,7 @@ void overload::apply(overload_action action) {
     state_.causes_[i] = static_cast<std::uint8_t>(r);
   }
   const std::size_t cause = state_.causes_[i];
-  const bool is_weighed = cause == static_cast<std::size_t>(overload_resource::memory) || archive_weights_;
+  const bool is_weighed = cause == memory_index || archive_weights_;
   state_.for_all_[i] = !is_weighed || steps_for_all_[cause].requests(action);
   set(action, on);
 }

@@ -66,7 +66,8 @@ void registry::open(join_request&& request, const home_answer* home) {
   host->join(std::move(request));
 }
 
-// A run more would be too much for the daemon, or for what the token has in the archive. Returns whether it refused.
+// Refuses a new run at a limit of the daemon, or at the limit of the token's bytes in the archive. Returns whether it
+// refused.
 bool registry::refuse_at_limit(const join_request& request, const config& settings) {
   const run_services& services = owner_.services();
   const std::string token = request.grant ? request.grant->name() : std::string();
@@ -87,7 +88,7 @@ bool registry::refuse_at_limit(const join_request& request, const config& settin
   return true;
 }
 
-// A new run, in the table of this thread.
+// Makes a new run and adds it to this thread's runs.
 std::shared_ptr<run_host> registry::make_run(const hello& first, run_settings granted, const config& settings,
                                              const home_answer* home) {
   const run_services& services = owner_.services();
@@ -292,10 +293,10 @@ void registry::found(const std::string& name, search_result number) {
   const auto waiting = rebuilding_.find(name);
   if (waiting == rebuilding_.end()) return;
   pending_run& pending = waiting->second;
-  const bool is_wanted = !pending.requests.empty();  // otherwise all its clients have gone
+  const bool has_clients = !pending.requests.empty();
   const std::size_t max_unfinished = homes() != nullptr ? max_waiting : max_rebuilding;
   const bool is_stored = homes() != nullptr || (number && *number != 0);
-  if (is_wanted && number && is_stored && rebuilding_.size() - expected_left_ - searched_ <= max_unfinished) {
+  if (has_clients && number && is_stored && rebuilding_.size() - expected_left_ - searched_ <= max_unfinished) {
     pending.run.number = *number;
     pending.is_reading = false;
     if (homes() != nullptr) return ask_home(name, pending.run.number);
@@ -303,7 +304,7 @@ void registry::found(const std::string& name, search_result number) {
   }
   std::vector<join_request> requests = std::move(pending.requests);
   rebuilding_.erase(waiting);
-  if (!is_wanted) return;
+  if (!has_clients) return;  // all have left
   if (!number) return refuse_all(requests, "the archive cannot be read; try again");
   if (is_stored) return refuse_all(requests, "too many runs are being read back; try again");
   open_all(std::move(requests), nullptr);
@@ -348,8 +349,8 @@ void registry::wait_for(pending_run& pending, join_request&& request) {
   requests.push_back(std::move(request));
 }
 
-// In a fleet with homes, the first hello opens the run even if its client has gone: the fleet may have been told
-// already that the run's home is here.
+// In a fleet with homes, the first hello opens the run even if its client has left: the fleet may already know this
+// daemon as the run's home.
 void registry::withdraw(const std::string& run, const std::weak_ptr<run_client>& client) {
   const auto waiting = rebuilding_.find(run);
   if (waiting == rebuilding_.end()) return;

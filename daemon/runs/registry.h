@@ -41,7 +41,7 @@ class registry {
   ~registry();
 
   void join(join_request&& request);
-  // The client has gone, or digd closes it to free memory: drops its hello if that waits for the run.
+  // The client has left, or digd closes it to free memory. Drops its hello if the hello waits for the run.
   void withdraw(const std::string& run, const std::weak_ptr<run_client>& client);
   std::shared_ptr<run_host> find(std::uint64_t number) const;
   std::shared_ptr<run_host> find(const std::string& name) const;  // in memory; null: none
@@ -105,7 +105,7 @@ class registry {
     archive::stored_run run;
     bool is_expected = false;  // by recovery
     bool is_reading = false;   // or the archive is searched for it
-    bool is_wanted = false;    // by a client, and therefore in `wanted_`
+    bool is_wanted = false;    // a client has asked for it: recovery reads it back before the others
     std::vector<join_request> requests;
     // ---- in a fleet with homes
     std::unique_ptr<home_answer> home;    // once it is known

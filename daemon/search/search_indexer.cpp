@@ -128,16 +128,18 @@ failure search_indexer::remove_deleted() {
   return failed;
 }
 
-// Each removal merges the whole index. So a full index loses a tenth of its bytes, in few removals of more and more
-// runs, but of at most a tenth of them at once: of a few large runs, the newest stay.
+// Each removal merges the whole index. So a full index loses runs until a tenth of its bytes is free, in few removals.
+// Each removal takes twice as many runs as the one before, but at most a tenth of all: so the newest runs stay even if
+// a few are very large.
 failure search_indexer::keep_within_limit() {
-  std::uint64_t upto = max_bytes_;
-  for (std::size_t count = 1;; count *= 2, upto = max_bytes_ - max_bytes_ / 10) {
+  std::uint64_t target_bytes = max_bytes_;
+  for (std::size_t count = 1;; count *= 2) {
     std::uint64_t bytes = 0;
     if (failure failed = index_.used_bytes(bytes)) return failed;
     counts_.bytes = bytes;
     std::vector<std::uint64_t> runs;
-    if (bytes <= upto) return {};
+    if (bytes <= target_bytes) return {};
+    target_bytes = max_bytes_ - max_bytes_ / 10;
     if (failure failed = index_.runs(runs)) return failed;
     if (runs.empty()) return {};
     runs.resize(std::min(count, std::max<std::size_t>(1, runs.size() / 10)));
