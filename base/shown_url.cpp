@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view left_out = "…";
 
-// Without the user and the password, up to the last "@": a password that is not percent-encoded may have "@" too.
+// Cuts the user and the password, up to the last "@": a password that is not percent-encoded may contain "@".
 std::string without_user(std::string_view text) {
   const std::size_t at = text.rfind('@');
   return at == text.npos ? std::string(text) : std::string(left_out).append(text.substr(at));

@@ -1,4 +1,4 @@
-// A URL as logs, errors and --check-config may show it: without what may be a secret.
+// URLs as logs, errors and --check-config show them: without parts that may be secret.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace digd {
 
-// "nats://…@host:4222" of "nats://user:password@host:4222". Of http and https it shows only the host and the port,
-// because the path may be a secret too (as Slack's is). Of other URLs it leaves out the query. A path of a file stays
-// as it is. `url` may be any text. Pure; any thread.
+// "nats://…@host:4222" for "nats://user:password@host:4222". An http or https URL keeps only its host and port, because
+// the path may be a secret too (as Slack's is). Other URLs lose their query. The path of a file stays unchanged. `url`
+// may be any text. Pure; any thread.
 std::string shown_url(std::string_view url);
 
 }  // namespace digd

@@ -31,7 +31,7 @@ struct audited_request {
 class audit_log {
  public:
   static constexpr std::size_t max_waiting = 1'024, max_text_bytes = 512;
-  static constexpr std::size_t max_refusal_bytes = 64 << 10;  // an hour
+  static constexpr std::size_t max_refusal_bytes = 64 << 10;  // in an hour
 
   // `folder`: empty: nothing is written.
   explicit audit_log(const std::string& folder);
@@ -41,7 +41,8 @@ class audit_log {
   audit_log& operator=(const audit_log&) = delete;
 
   void write(const audited_request& request, unsigned status);
-  // Of a request that its sender had no right to send. If the hour has too many, the next line of this kind counts it.
+  // For a request without the right that it needs. Beyond `max_refusal_bytes` an hour it writes no line; the next line
+  // about a refusal has the number of those left out.
   void write_refusal(audited_request request, unsigned status);
   std::uint64_t dropped() const;
 

@@ -60,7 +60,7 @@ void memory_charge::allow(account_ptr token) {
   const std::scoped_lock lock(budget_.guard_, counting_);
   if (!is_allowed_.exchange(true)) budget_.not_allowed_.fetch_sub(bytes());
   if (token_ == token || !token) return;
-  if (token_) token_->bytes.fetch_sub(bytes());  // a proxy sends the requests of several tokens over one connection
+  if (token_) token_->bytes.fetch_sub(bytes());  // a proxy may send requests of several tokens over a connection
   token->bytes.fetch_add(bytes());
   token_ = std::move(token);
 }

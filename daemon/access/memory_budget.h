@@ -86,7 +86,7 @@ class memory_charge {
   const std::uint64_t fixed_;
   std::atomic<std::uint64_t> bytes_{0}, unwritten_{0}, waiting_{0};
   std::atomic<bool> is_allowed_{false};
-  // While bytes are counted or an account is added: otherwise bytes could be counted for it twice, or not at all.
+  // Held while bytes are counted and while an account changes. Otherwise the account could count bytes twice or never.
   std::mutex counting_;
   account_ptr token_, run_;      // change under the budget's mutex and `counting_`
   std::function<void()> close_;  // likewise

@@ -104,7 +104,7 @@ class grant {
  private:
   friend class token_table;
   bool is_equal(const grant& other) const;  // without what is counted
-  // What is counted may outlive the token: a run stays open after a reload has removed its token.
+  // A count may outlive its token: a run stays open, and counted, after a reload has removed the token.
   using count_ptr = std::shared_ptr<std::atomic<std::uint64_t>>;
   static ticket_ptr take(const count_ptr& count, std::uint64_t max_count);
 

@@ -29,7 +29,8 @@ audited_request line_of(const call& in) {
           .body = std::string(in.body.substr(0, audit_log::max_text_bytes))};
 }
 
-// At most ten lines a second for each thread, so that guessing tokens or links cannot fill the disk.
+// Allows at most ten lines a second for each thread, so that guessing tokens or links cannot fill the disk. Sets
+// `suppressed` to the number of lines left out before an allowed one.
 bool may_log_refusal(std::uint64_t& suppressed) {
   constexpr std::uint64_t max_lines_a_second = 10;
   thread_local log_rate_limit limit(max_lines_a_second);
@@ -51,7 +52,7 @@ using line_writer = void (*)(audit_log& to, audited_request&& line, unsigned sta
 
 void write_change(audit_log& to, audited_request&& line, unsigned status) { to.write(line, status); }
 
-// Anyone can send a link that is not valid, or one that no longer has an effect.
+// Anyone can send an invalid or a used link, so a failed decision counts as a refusal.
 void write_decision(audit_log& to, audited_request&& line, unsigned status) {
   if (http::to_status_class(status) == http::status_class::successful) return to.write(line, status);
   if (may_log_refusal(line.suppressed)) to.write_refusal(std::move(line), status);
@@ -74,7 +75,7 @@ routed audited_by(line_writer write, const call& in, routed&& result) {
       std::move(deferred->place)};
 }
 
-// Closes the connection, so that each guessed token needs a new one.
+// Closes the connection, so that each guess at a token needs a new connection.
 http_response refuse_token(const call& in, const std::string& problem) {
   in.services.admission.connections.tokens_refused.fetch_add(1);
   const bool is_too_often = in.from->refusals.take(std::chrono::steady_clock::now()).count() > 0;

@@ -15,7 +15,7 @@ http_response refuse_access(const call& in, const std::string& problem);
 
 // Returns the same result, which also writes the request into the audit log once its answer is known.
 routed audited(const call& in, routed&& result);
-// The same for a decision by a signed link, for which no right is needed: failed ones count as refusals.
+// The same for a decision by a signed link. It needs no right, so the audit log limits failed decisions as refusals.
 routed audited_decision(const call& in, routed&& result);
 
 }  // namespace digd::daemon

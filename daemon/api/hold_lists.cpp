@@ -102,7 +102,7 @@ std::string payload_in(const json::value& frame, std::string_view event) {
   return payload == nullptr ? std::string() : json::serialize(*payload);
 }
 
-// Looks up the payloads of holds. A message with many held outputs is parsed once for all that follow each other.
+// Looks up the payloads of holds. Parses a message once for consecutive holds of its outputs.
 class payload_reader {
  public:
   explicit payload_reader(archive::browser& from) : from_(from) {}
@@ -246,7 +246,7 @@ void list_all_holds(const run_control& runs, const client_reads& payloads, std::
       thread.runs().each([&](run_host& host) {
         if (!host.inbox().run().open_holds().empty() && shows(host.name())) hosts.push_back(&host);
       });
-      // In the order of the list, so that a thread never leaves out a hold that comes before the last listed one.
+      // Each thread keeps its first `limit` holds in the order of the list, so none of the first `limit` is left out.
       std::sort(hosts.begin(), hosts.end(), [](run_host* a, run_host* b) { return a->name() < b->name(); });
       for (run_host* host : hosts) add_holds(*host, limit, own);
       const std::lock_guard lock(shared->mutex);

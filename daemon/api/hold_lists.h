@@ -29,8 +29,8 @@ void list_holds(const run_control& runs, const client_reads& payloads, const std
 void show_hold(const run_control& runs, const client_reads& payloads, const std::string& run, std::uint64_t run_number,
                std::uint64_t hold, std::function<void(std::string json)> done);
 
-// Of all runs that `shows` accepts, which is called on the engine threads. Ordered by the runs' names, then the oldest
-// first.
+// Lists the open holds of the runs that `shows` accepts, which is called on engine threads. In the order of the runs'
+// names, the oldest of a run first; a list has the first `limit` of these.
 void list_all_holds(const run_control& runs, const client_reads& payloads, std::size_t limit,
                     std::function<bool(std::string_view run)> shows, const std::function<void(http_response&&)>& done);
 

@@ -26,7 +26,7 @@ http_response perform(const read_pool::work& work, archive::browser& with) {
   }
 }
 
-// A client whose answer cannot be made waits until its time is over; the others must not lose the daemon for that.
+// An answer that throws must not end the daemon. Its client then gets no answer in time.
 void answer(const read_pool::done& then, http_response&& response) {
   try {
     then(std::move(response));
@@ -45,7 +45,7 @@ read_pool::read_pool(std::string archive_path) : path_(std::move(archive_path)) 
     });
 }
 
-// With the mutex.
+// The caller holds the mutex.
 bool read_pool::has_room_for(const std::string& client, std::size_t more) const {
   const auto own = clients_.find(client);
   const std::size_t waiting_of_client = own == clients_.end() ? 0 : own->second.tasks.size();
@@ -120,7 +120,7 @@ void read_pool::stop() {
     if (thread.joinable()) thread.join();
   }
   threads_.clear();
-  queues dropped;  // destroyed without the mutex: a request may own its connection
+  queues dropped;  // destroyed after the mutex is unlocked: a request may own its connection
   const std::lock_guard guard(mutex_);
   dropped.swap(clients_);
   waiting_ = 0;

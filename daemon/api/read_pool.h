@@ -42,7 +42,7 @@ class read_pool {
   bool submit(const std::string& client, work work, done then, std::size_t more = 0);
   void stop();
   std::size_t waiting() const;
-  std::uint64_t refused() const { return refused_.load(); }  // too many waited, since the start
+  std::uint64_t refused() const { return refused_.load(); }  // requests, since the start: too many waited
 
  private:
   struct task {

@@ -25,7 +25,7 @@ class report_response {
  public:
   static constexpr std::size_t max_at_once = 4, max_at_once_of_client = 3;
 
-  // `place`: of the responses in progress. Once nobody holds it, the next step is the last.
+  // `place`: the connection holds it while the client waits. Once it is released, the next step ends the report.
   report_response(std::string archive_path, std::string run, report_format format, std::weak_ptr<counted_ticket> place)
       : path_(std::move(archive_path)), run_(std::move(run)), format_(format), place_(std::move(place)) {}
 

@@ -31,8 +31,8 @@ using routed = std::variant<http_response, to_ingest, to_feed, deferred_response
 std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, const peer_ptr& from,
                                                    http_services& services);
 
-// `body`: whole, within its limit. `memory`: the charge of the request's connection, which becomes allowed if the
-// request is accepted, asks for more than what anyone may see, and is no upgrade; null: none.
+// `body`: whole, within its limit. `memory`: the charge of the request's connection; null: none. An accepted request
+// makes it allowed, unless the request needs no right or is an upgrade.
 routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from, http_services& services,
              memory_charge* memory = nullptr);
 

@@ -22,9 +22,9 @@ namespace http = boost::beast::http;
 using boost::system::error_code;
 
 constexpr std::chrono::seconds max_request_time{10}, max_response_time{60}, max_write_time{30}, linger_time{1},
-    max_skip_time{2};                                        // of a refused body
-constexpr std::size_t max_drained_bytes = 16 * 1024 * 1024;  // no memory: it bounds the work of `linger_time`
-constexpr std::size_t max_skipped_bytes = 64 * 1024;         // of a refused body, so that the connection can continue
+    max_skip_time{2};
+constexpr std::size_t max_drained_bytes = 16 * 1024 * 1024;  // read and dropped within `linger_time`
+constexpr std::size_t max_skipped_bytes = 64 * 1024;  // of a refused body; with a larger one the connection closes
 constexpr std::uint32_t max_header_bytes = 16 * 1024;
 constexpr std::size_t head_read_bytes = 4 * 1024;
 
@@ -41,7 +41,7 @@ struct lent_connection {
   }
 };
 
-// What a parsed header takes: each field is an allocation of its own, larger than the field's bytes.
+// The memory of a parsed header. Each field is a separate allocation, larger than its text.
 std::size_t header_bytes(const http::fields& fields) {
   constexpr std::size_t bytes_of_a_field = 96;
   std::size_t bytes = 0;
@@ -100,17 +100,18 @@ void http_connection::read_request() {
   read_head(0);
 }
 
-// Parses the header when it is whole, too long, or no header at all. Parsed, it takes far more memory than its bytes,
-// so that must not wait for a client that sends the rest late. `searched`: bytes of it that were looked at before.
+// Waits until the header is whole, too long, or cannot be a header, and then parses it. A parsed header takes far more
+// memory than its bytes, so digd does not hold a part of one while the client is slow. `searched`: bytes of the buffer
+// that were searched before.
 void http_connection::read_head(std::size_t searched) {
-  const std::string_view there(static_cast<const char*>(buffer_.cdata().data()), buffer_.size());
+  const std::string_view received(static_cast<const char*>(buffer_.cdata().data()), buffer_.size());
   const std::size_t from = searched - std::min<std::size_t>(searched, 3);
-  const bool is_whole = there.find("\r\n\r\n", from) != there.npos;
-  const bool is_none = (!there.empty() && std::isalpha(static_cast<unsigned char>(there.front())) == 0) ||
-                       there.find("\n\n", from) != there.npos;
-  if (is_whole || is_none || there.size() >= max_header_bytes) return parse_head();
+  const bool is_whole = received.find("\r\n\r\n", from) != received.npos;
+  const bool is_no_header = (!received.empty() && std::isalpha(static_cast<unsigned char>(received.front())) == 0) ||
+                            received.find("\n\n", from) != received.npos;
+  if (is_whole || is_no_header || received.size() >= max_header_bytes) return parse_head();
   stream_.async_read_some(buffer_.prepare(head_read_bytes),
-                          [self = shared_from_this(), size = there.size()](error_code ec, std::size_t n) {
+                          [self = shared_from_this(), size = received.size()](error_code ec, std::size_t n) {
                             if (self->closed_) return;
                             if (ec) return self->abort();
                             self->buffer_.commit(n);
@@ -142,8 +143,8 @@ void http_connection::on_head(error_code ec) {
   read_body();
 }
 
-// Reads and drops a small body, so that the next request can be found. A client that waits for 100 (Continue) may send
-// none.
+// Reads and drops a small body, to find the next request behind it. Closes the connection if the body is large, late or
+// may never come: a client that waits for 100 (Continue) may send none.
 void http_connection::refuse_body(http_response&& refusal) {
   const auto& head = head_->get();
   const auto announced = head_->content_length();
@@ -189,7 +190,7 @@ void http_connection::on_body_part(error_code ec) {
   if (!body_->is_done()) return read_more_body();
   net::upgrade_request head;
   head.base() = std::move(body_->get().base());
-  charge(header_bytes(head) + body_->get().body().size());  // the header may have got trailers
+  charge(header_bytes(head) + body_->get().body().size());  // trailers may have been added to the header
   if (refusal_) {
     request_ = std::move(head);
     ++served_;
@@ -200,7 +201,8 @@ void http_connection::on_body_part(error_code ec) {
   body_.reset();
 }
 
-// Until the request is answered: what other threads do for it needs a copy of its body.
+// Changes the charge for the current request to `bytes`. A body stays charged until the response, because other threads
+// may have a copy of it.
 void http_connection::charge(std::size_t bytes) {
   const std::size_t before = std::exchange(charged_, bytes);
   if (!memory_) return;
@@ -208,7 +210,7 @@ void http_connection::charge(std::size_t bytes) {
   if (bytes < before) memory_->remove(before - bytes);
 }
 
-// The request is answered, and its header no longer needed.
+// After the response: nothing needs the request's header any more.
 void http_connection::forget_request() {
   request_ = {};
   charge(0);
@@ -263,15 +265,15 @@ void http_connection::serve_deferred(const deferred_response& deferred) {
   deferred.start(
       [lent = std::make_shared<lent_connection>(home_.context, shared_from_this())](http_response&& response) {
         boost::asio::post(lent->home, [self = lent->connection, response = std::move(response)]() mutable {
-          self->body_limit_.ticket.reset();  // however long the client takes to read the response
+          self->body_limit_.ticket.reset();  // now: the client may read the response slowly
           if (!self->answered_ && !self->closed_) self->write(std::move(response), self->request_.keep_alive());
         });
       });
 }
 
-// A client whose connection is gone gets no response: what waits for it elsewhere can end, and its places are free. One
-// that only stops sending still gets its response, unless that has a place: few clients may have one at a time. Bytes
-// of a next request end the watch; whether the client goes after them shows when digd writes.
+// Notices a client that leaves before its response: digd then frees the connection's places at once. A client that only
+// stops sending still gets its response, unless that holds a place, of which there are few. The watch ends when bytes
+// of the next request come; if the client leaves after them, digd notices at the write.
 void http_connection::watch_client() {
   stream_.next_layer().async_wait(
       net::stream_socket::wait_read, [self = shared_from_this(), request = served_](error_code ec) {
@@ -425,8 +427,8 @@ void http_connection::abort() {
   deadline_.cancel();
   error_code ignored;
   stream_.next_layer().close(ignored);
-  // A response in progress on another thread may still hold this object for long. Only what it really holds stays
-  // counted: the memory, and the place of a large body.
+  // Another thread may still make the response and hold this object for long. So the connection frees its places now.
+  // Its memory and the place of a large body stay counted until the end, because they are in use until then.
   next_piece_ = nullptr;
   place_.reset();
   ticket_.reset();

@@ -3,8 +3,9 @@
 //
 // Thread: that of its socket. Lifetime: its pending operations hold it, and so do responses in progress on other
 // threads. Bounds: 10 s to receive a request; 60 s to make a response, or a piece of one; 30 s for the client to take
-// it; 16 KiB of header; the handler's limit of the body; `max_requests` a connection. Its memory is charged: the
-// request until it is answered, and its response only when digd selects what to shed (daemon/access/memory_budget.h).
+// it; 16 KiB of header; the handler's limit of the body; 64 KiB and 2 s of a refused body; `max_requests` a connection.
+// Its memory is charged (daemon/access/memory_budget.h): a request until its response; a response only where digd
+// selects the connections to close.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -90,14 +91,14 @@ class http_connection final : public connection, public std::enable_shared_from_
   std::optional<head_parser> head_;
   std::optional<body_parser> body_;
   body_limit body_limit_;
-  std::optional<http_response> refusal_;  // for the request whose body is read and dropped
-  bool is_body_late_ = false;             // that body did not come in time
+  std::optional<http_response> refusal_;  // while a refused body is read and dropped
+  bool is_body_late_ = false;             // the refused body did not come in time
   std::size_t header_bytes_ = 0;          // of the current request, in memory
   std::size_t charged_ = 0;               // bytes of the request that the connection is charged for
   net::upgrade_request request_;
   std::optional<http_response> response_;
   std::function<void(response_callback)> next_piece_;
-  ticket_ptr place_;                    // of the deferred response
+  ticket_ptr place_;                    // of the deferred response; null: it has none
   std::uint64_t requested_pieces_ = 0;  // over all responses: identifies the current one
   std::string piece_;                   // being written
   bool piece_head_written_ = false, piece_keep_alive_ = false;

@@ -28,7 +28,7 @@ class trusted_names {
   // Another address that digd listens on. A Unix socket adds no name.
   void add(const listen_address& bound);
 
-  // `is_unix`: the request came over a Unix socket, where any host is trusted: no web page can reach it.
+  // `is_unix`: the request came over a Unix socket. There any host is trusted, because no web page can reach it.
   bool is_trusted_host(std::string_view host, bool is_unix) const;
   // `host`: the request's, already trusted.
   bool is_trusted_origin(std::string_view origin, std::string_view host, bool is_unix) const;

@@ -21,8 +21,8 @@ namespace digd::daemon {
 // May be called on any thread, once.
 using response_callback = std::function<void(http_response&&)>;
 
-// A response that another thread makes. The connection holds `place` until then, or until it closes; work that refers
-// to it weakly can end when nobody waits for the response any more.
+// A response that another thread makes. The connection holds `place` until the response comes or the connection closes.
+// Work that holds only a weak pointer to `place` sees then that no client waits for its response.
 struct deferred_response {
   std::function<void(response_callback)> start;
   ticket_ptr place = nullptr;
@@ -58,18 +58,18 @@ struct body_limit {
   ticket_ptr ticket;                             // held until the request is answered; null for small bodies
   bool is_allowed = false;                       // the request was checked
   account_ptr token;                             // pays for the body; null where no tokens are configured
-  std::function<http_response()> refuse_larger;  // answers a larger body; empty: with digd's own error
+  std::function<http_response()> refuse_larger;  // makes the response to a larger body; empty: the usual 413
 };
 
 class request_handler {
  public:
   virtual ~request_handler() = default;
-  // Before the body is read: its limit, or a refusal in place of reading it. A response with `Connection: close` closes
-  // the connection; after another refusal it continues, if the body is small.
+  // Before the body is read: its limit, or a refusal in place of reading it. A refusal with `Connection: close` closes
+  // the connection; after any other the connection continues if the body is small.
   virtual std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head,
                                                              const peer_ptr& from) = 0;
-  // `body`: whole, within its limit; valid during the call. `memory`: the connection's charge; null: none. Once a
-  // request is accepted, its token pays for the connection.
+  // `body`: whole, within its limit; valid during the call. `memory`: the connection's charge; null: none. The
+  // handler makes it allowed, so that the token of an accepted request pays for the connection.
   virtual request_result handle(const net::upgrade_request& request, std::string_view body, const peer_ptr& from,
                                 memory_charge* memory) = 0;
 };

@@ -17,6 +17,9 @@ http_response respond_json(std::string body);
 http_response respond_text(std::string body);
 http_response respond_nothing();  // 204
 
+// The reasons of /readyz and of `stopping`.
+inline constexpr std::string_view starting_words = "digd is starting", stopping_words = "digd is stopping";
+
 // {"error":{"code":…,"message":…}}. Escapes `message`, which may quote the client.
 http_response respond_error(boost::beast::http::status status, std::string_view code, std::string_view message);
 // 400 that names the query parameter.
@@ -27,9 +30,7 @@ http_response archive_off();
 // 503 with Retry-After.
 http_response busy(std::string_view message);
 http_response archive_busy();  // as many requests as may wait for the archive do so
-// The same while digd stops. `starting_words` and `stopping_words` are also the reasons of /readyz.
-inline constexpr std::string_view starting_words = "digd is starting", stopping_words = "digd is stopping";
-http_response stopping();
+http_response stopping();      // digd is stopping
 // 429 with Retry-After.
 http_response too_many(std::string_view message);
 // 500: the archive cannot be read.

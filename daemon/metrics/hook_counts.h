@@ -12,7 +12,7 @@ struct hook_counts {
   count unknown{0};                         // of these, hooks that digd does not know
   count unused{0};                          // of these, hooks that digd knows and does not use
   count malformed{0};                       // answered with 400
-  count forbidden{0};                       // answered with 403: of another token's session
+  count forbidden{0};                       // answered with 403: the session belongs to another token
   count late{0};                            // answered without a verdict, at the deadline
   count skipped{0};                         // not recorded: the run was congested, or could not be opened
   count denied{0}, blocked{0}, amended{0};  // answers that change what the agent does

@@ -23,11 +23,12 @@ std::uint64_t sum(counts threads, Pick pick) {
   return total;
 }
 
-// A gauge of two counters. The threads count on meanwhile, so the second, which follows the first, is read first.
+// A gauge: things that have begun and not ended. Threads keep counting, so it reads `ended` first; each end follows its
+// beginning.
 template <class Begun, class Ended>
 std::uint64_t difference(counts threads, Begun begun, Ended ended) {
-  const std::uint64_t closed = sum(threads, ended), opened = sum(threads, begun);
-  return opened - std::min(opened, closed);
+  const std::uint64_t ends = sum(threads, ended), beginnings = sum(threads, begun);
+  return beginnings - std::min(beginnings, ends);
 }
 
 // A family with one label that runs over some values of an enumeration.
@@ -264,10 +265,9 @@ void write_webhooks(prometheus_text& out, const process_facts& now) {
 void write_otlp(prometheus_text& out, const otlp_counts& c) {
   out.counter("digd_otlp_requests_total", "Requests with spans that digd examined or refused.", c.requests.load());
   out.counter("digd_otlp_refused_total", "Of these, those answered with 4xx or 5xx.", c.refused.load());
-  out.counter("digd_otlp_busy_total",
-              "Requests refused: too many waited, they were too large, or there was no room for their spans.",
-              c.busy.load());
-  out.counter("digd_otlp_dropped_links_total", "Links of spans beyond a limit.", c.dropped_links.load());
+  out.counter("digd_otlp_busy_total", "Requests refused because of a limit, which the answer names.", c.busy.load());
+  out.counter("digd_otlp_dropped_links_total", "Links of accepted spans that digd dropped because of a limit.",
+              c.dropped_links.load());
   out.family("digd_otlp_spans_total", "counter", "Spans, by result.");
   const std::pair<std::string_view, const otlp_counts::count&> spans[] = {{"accepted", c.spans},
                                                                           {"duplicate", c.duplicate},
@@ -332,7 +332,8 @@ void write_fleet(prometheus_text& out, const publisher_counts& c) {
   out.counter("digd_fleet_published_total", "Entries that the fleet's stream has stored.", c.published.load());
   out.counter("digd_fleet_failed_total", "Pieces of the archive that had to be published again.", c.failed.load());
   out.counter("digd_fleet_cut_total", "Entries too large for the stream, published without their texts.", c.cut.load());
-  out.counter("digd_fleet_bare_total", "Of these, entries that kept only what identifies them.", c.bare.load());
+  out.counter("digd_fleet_bare_total", "Of these, entries published with nothing but their identifiers.",
+              c.bare.load());
   out.counter("digd_fleet_reconnects_total", "Connections to the fleet's stream that were replaced.",
               c.reconnects.load());
   out.counter("digd_fleet_deletions_total", "Deleted runs that were reported to the stream.", c.deletions.load());

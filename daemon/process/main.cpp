@@ -64,10 +64,10 @@ struct app {
 enum class next_step : std::uint8_t { proceed, stop };
 
 std::vector<std::string> warnings_about(config settings, const service_manager& manager) {
-  if (manager.sockets().size() == 1) {  // used in place of `listen`
+  if (manager.sockets().size() == 1) {  // digd uses the passed socket instead of `listen`
     try {
       settings.listen = to_string(name_of(manager.sockets().front()));
-    } catch (const std::runtime_error&) {  // the step `listen` reports it
+    } catch (const std::runtime_error&) {  // the start reports it when it listens
     }
   }
   std::vector<std::string> texts = webhook_warnings(settings);

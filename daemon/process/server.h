@@ -124,7 +124,7 @@ class server {
   std::unique_ptr<home_keeper> homes_;  // null: runs have no homes
   const run_services run_services_;
   engine_threads threads_;
-  // After the threads: what still waits in the pools may own connections, which belong to the threads' loops.
+  // Destroyed before the threads: work that waits in the pools may own connections, which belong to the threads' loops.
   boost::asio::thread_pool rebuilder_, finder_;
 
   std::unique_ptr<read_pool> reads_;

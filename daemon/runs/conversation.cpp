@@ -77,7 +77,7 @@ void conversation::close_for_memory() {
   if (const auto session = session_.lock()) session->close_and_drop(close_code::memory, "too much memory is in use");
 }
 
-// Its hello may wait long for the run, for example because the disk hangs.
+// A hello may wait long for its run, for example while the disk hangs.
 void conversation::withdraw_hello() {
   if (state_ != state::joining) return;
   boost::asio::post(owner_->context(), [owner = owner_, run = run_, me = std::weak_ptr<run_client>(weak_from_this())] {
@@ -264,9 +264,8 @@ void conversation::read_missed_answers() {
   boost::asio::post(services.rebuilder, [me = weak_from_this(), home = &home_, range = *missed_]() mutable {
     auto frames = read_answers(*home->services().archive, range);
     if (!frames) spdlog::error("answers_unreadable run={} reason={}", range.run_number, frames.error().message());
-    // On purpose, the client is then treated as if there were no more answers. It delivers the events that still wait
-    // for a verdict unchanged when its deadline is over, as whenever digd cannot answer. To close the connection would
-    // only make it come back and ask again.
+    // digd then goes on as if there were no more answers. At its deadline the client delivers the events that still
+    // wait for a verdict, unchanged. If digd closed the connection, the client would only come back and ask again.
     if (!frames) frames = std::vector<std::string>();
     boost::asio::post(home->context(), [me, range = std::move(range), frames = std::move(*frames)]() mutable {
       if (const auto self = me.lock()) self->on_missed_answers(std::move(range), frames);

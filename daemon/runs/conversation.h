@@ -100,7 +100,7 @@ class conversation final : public net::websocket_session::listener,
   state state_ = state::greeting;
   std::shared_ptr<run_host> host_;
   engine_thread* owner_ = nullptr;  // the run's
-  std::string run_;                 // that the hello named
+  std::string run_;                 // as the hello names it
   session_slot slot_;
   std::string log_name_;      // run and session
   std::uint64_t posted_ = 0;  // frames passed to the run

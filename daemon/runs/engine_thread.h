@@ -67,7 +67,7 @@ class engine_thread {
  private:
   const std::size_t index_;
   const run_services& services_;
-  // A handler that is destroyed with the loop may own a connection, which then counts and removes itself.
+  // Destroyed after the loop: a handler that the loop still has may own a connection, which uses both at its end.
   thread_counts counts_;
   connection_set connections_;
   boost::asio::io_context context_{1};

@@ -112,7 +112,7 @@ class overload {
   void check_soon();
 
  private:
-  // Of each resource, in bytes.
+  // The bytes used of each resource, and its limit (0: none).
   struct readings {
     std::array<std::uint64_t, overload_resource_count> used, limits;
   };

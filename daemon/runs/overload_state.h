@@ -51,7 +51,7 @@ class overload_state {
     if (!is_on(action)) return std::nullopt;
     return static_cast<overload_resource>(causes_[index(action)].load());
   }
-  // Of the archive, at the last check. Other threads take them from here, so that they never wait for the disk.
+  // The archive's files at the last check. Other threads read their sizes here and never wait for the disk.
   struct file_sizes {
     std::atomic<std::uint64_t> database{0}, log{0};
   };

@@ -59,7 +59,7 @@ struct join_result {
   session_slot slot;
   std::string welcome;
   std::uint64_t acked_seq = 0;  // as in the welcome
-  std::uint64_t taken_seq = 0;  // the session's last message; a client that sends nothing again continues after it
+  std::uint64_t taken_seq = 0;  // the session's last message; a client that repeats no messages continues after it
   bool ended = false;           // the run has ended, and takes no more messages
   std::uint64_t message_bytes = 0;
   std::uint64_t credits = 0;

@@ -65,7 +65,7 @@ class search_indexer {
   bool stopping_ = false, has_work_ = true;
   std::vector<std::uint64_t> deleted_;
   std::atomic<bool> must_find_deleted_{true};
-  std::uint64_t full_upto_ = 0;  // the run that left the index last: its later texts are not added
+  std::uint64_t full_upto_ = 0;  // the newest run that left the full index: texts of runs up to it are not added
   search_counts counts_;
   std::thread thread_;
 };

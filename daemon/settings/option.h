@@ -42,7 +42,7 @@ struct option {
   std::function<std::string(const toml::node& value, config& into)> set;
   // The value as TOML writes it.
   std::function<std::string(const config& from)> get;
-  // The same for people, without what may be secret in URLs; null: as `get`.
+  // The value as people see it: URLs without parts that may be secret. Null: as `get`.
   std::function<std::string(const config& from)> get_shown;
 
   std::string shown(const config& from) const { return get_shown ? get_shown(from) : get(from); }

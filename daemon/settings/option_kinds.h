@@ -20,7 +20,7 @@ std::string take_choice(const toml::node& v, const std::vector<std::string_view>
 std::string take_flag(const toml::node& v, bool& out);
 std::string take_list(const toml::node& v, std::vector<std::string>& out);
 std::string list_literal(const std::vector<std::string>& texts);
-std::string list_of_urls_literal(const std::vector<std::string>& urls);  // without what may be secret
+std::string list_of_urls_literal(const std::vector<std::string>& urls);  // as `shown_url` shows them
 std::string take_share(const toml::node& v, double& out);
 std::string share_literal(double value);
 
