@@ -6,7 +6,6 @@
 
 #include <array>
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <functional>
 #include <string>
 #include <thread>
@@ -15,6 +14,7 @@
 
 #include "daemon/api/router.h"
 #include "tests/daemon/offline_daemon.h"
+#include "tests/daemon/repeat_until.h"
 
 namespace digd::daemon {
 
@@ -81,13 +81,11 @@ struct connected_client {
       received.append(piece.data(), static_cast<std::size_t>(n));
     }
   }
-  void wait_until(const std::function<bool()>& holds_now) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!holds_now() && std::chrono::steady_clock::now() < deadline) {
+  void wait_until(const std::function<bool()>& is_done) {
+    repeat_until(is_done, [&] {
       run();
       std::this_thread::yield();
-    }
-    REQUIRE(holds_now());
+    });
   }
   void wait_for(const std::string& text) {
     wait_until([&] {

@@ -8,6 +8,7 @@
 #include "tests/archive/faulty_disk.h"
 #include "tests/archive/support.h"
 #include "tests/daemon/one_engine_thread.h"
+#include "tests/daemon/repeat_until.h"
 
 namespace digd::daemon {
 
@@ -55,10 +56,8 @@ struct daemon_inside {
   }
   engine_thread& thread() { return engine.threads.front(); }
 
-  void wait_until(const std::function<bool()>& holds_now) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!holds_now() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    REQUIRE(holds_now());
+  static void wait_until(const std::function<bool()>& is_done) {
+    repeat_until(is_done, [] { std::this_thread::yield(); });
   }
 };
 

@@ -2,7 +2,6 @@
 // for. The test itself runs the loop of the engine thread, so nothing is recovered before it does.
 #include <catch2/catch.hpp>
 
-#include <chrono>
 #include <optional>
 #include <thread>
 
@@ -12,6 +11,7 @@
 #include "tests/archive/support.h"
 #include "tests/daemon/joining_client.h"
 #include "tests/daemon/one_engine_thread.h"
+#include "tests/daemon/repeat_until.h"
 
 namespace digd::daemon {
 namespace {
@@ -76,12 +76,10 @@ struct restarted_daemon {
   // Runs the loop, one handler after another, until `is_done`.
   template <class IsDone>
   void run_until(IsDone is_done) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!is_done() && std::chrono::steady_clock::now() < deadline) {
+    repeat_until(is_done, [&] {
       thread().context().restart();
       thread().context().poll_one();
-    }
-    REQUIRE(is_done());
+    });
   }
   // Of a run for which the archive need not be searched.
   registry::removal::result remove_loaded(const std::string& run) {

@@ -1,6 +1,5 @@
 // digd drops a hello that waits for its run when the client leaves.
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <functional>
 #include <thread>
 
@@ -8,6 +7,7 @@
 #include "tests/archive/support.h"
 #include "tests/daemon/joining_client.h"
 #include "tests/daemon/one_engine_thread.h"
+#include "tests/daemon/repeat_until.h"
 
 namespace digd::daemon {
 
@@ -28,14 +28,12 @@ struct searching_daemon {
   std::shared_ptr<joining_client> join(const std::string& run, const std::string& session) {
     return send_hello(engine.threads.front(), run, session);
   }
-  void wait_until(const std::function<bool()>& holds_now) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!holds_now() && std::chrono::steady_clock::now() < deadline) {
+  void wait_until(const std::function<bool()>& is_done) {
+    repeat_until(is_done, [&] {
       engine.threads.front().context().restart();
       engine.threads.front().context().poll();
       std::this_thread::yield();
-    }
-    REQUIRE(holds_now());
+    });
   }
 };
 
