@@ -70,12 +70,18 @@ class Recorded:
         self.recorder.ended.append((self.inputs, error, self.reactions))
 
 
+async def begun_line(run):
+    """A line whose open activation of agent `a` has the input `e1`, with an unread note."""
+    line = Line(run, Mail())
+    line.add_input(InputEvent("e1", "text", Verdict("e1", "inject", ("a",), "text")))
+    await line.begin("a")
+    return line
+
+
 @async_test
 async def test_a_line_continues_with_its_answers_and_keeps_unread_notes():
-    run, verdict = Recorder(), Verdict("e1", "inject", ("a",), "text")
-    line = Line(run, Mail())
-    line.add_input(InputEvent("e1", "text", verdict))
-    await line.begin("a")
+    run = Recorder()
+    line = await begun_line(run)
     line.add_input(InputEvent("e2"))
     await line.advance()
     assert run.begun == [("a", ("e1",)), ("a", ("e2",))] and line.notes == ["text"] and run.reports == []
@@ -86,10 +92,8 @@ async def test_a_line_continues_with_its_answers_and_keeps_unread_notes():
 
 @async_test
 async def test_the_inputs_of_a_failed_line_are_inputs_again():
-    run, verdict = Recorder(), Verdict("e1", "inject", ("a",), "text")
-    line = Line(run, Mail())
-    line.add_input(InputEvent("e1", "text", verdict))
-    await line.begin("a")
+    run = Recorder()
+    line = await begun_line(run)
     await line.fail("broken")
     assert run.ended == [(("e1",), "broken", {})] and run.reports == [("e1", "no model was called")]
     line.mail_unused_inputs("a", "an earlier text")

@@ -16,7 +16,7 @@ def resolve_mode(mode: str | None = None) -> Mode:
 
 
 def short_name(name: str) -> str:
-    """An agent's name as the daemon gets it. It takes 256 bytes: a digest then keeps long names distinct."""
+    """An agent's name for the daemon, which takes at most 256 bytes. A digest keeps longer names distinct."""
     sent = transmitted(name)
     encoded = sent.encode()
     if len(encoded) <= MAX_NAME_BYTES:

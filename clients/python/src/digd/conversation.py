@@ -283,7 +283,7 @@ class Conversation:
     def receive(self, frame: bytes, now: float) -> None:
         """Handles a frame. Unknown types are ignored: a newer daemon may send more of them."""
         if self.phase is Phase.CLOSED:
-            return  # a welcome that was under way must not open it again
+            return  # a late welcome must not open the conversation again
         try:
             message = parsed(frame)
         except (ValueError, RecursionError) as error:
@@ -299,7 +299,7 @@ class Conversation:
             self._update_added_time(now)
 
     def _refuse_frame(self, type: str, error: Exception) -> None:
-        """Counts a frame that the protocol does not allow. It changes nothing, so its events meet their deadline."""
+        """Counts a frame that breaks the protocol. The frame changes nothing: its events wait until their deadline."""
         self._count_error("unreadable")
         self.last_unreadable = f"{type}: {error}"
 
@@ -315,7 +315,7 @@ class Conversation:
         self.phase = Phase.UP
         if self.first_seq is None:
             self.first_seq = acked_seq + 1
-        for ticket in self._pending:  # a shorter deadline holds for them too, so they stay in the order of deadlines
+        for ticket in self._pending:  # a shorter deadline applies to them too: they stay ordered by deadline
             ticket.deadline = min(ticket.deadline, now + deadline_s)
         if acked_seq < self.window.acked:  # the daemon lost its data: numbering starts again
             self._sent_tickets.clear()
@@ -345,7 +345,7 @@ class Conversation:
                 deadline = now + number(frame, "hold_ms") / 1000 + self.deadline_s
                 holds[held.event] = Hold(passed.hold or "", verdict, passed.on_timeout, deadline)
         unhealed = self._unhealed_in(frames) if seq > self._counted_seq else []
-        # The frame is readable. Only now it changes something.
+        # The whole frame is readable. Nothing may change before this line.
         self._unanswered.pop(seq, None)
         self._counted_seq = max(self._counted_seq, seq)
         for rule in unhealed:
@@ -485,7 +485,7 @@ class Conversation:
     def _settle(self, ticket: Ticket, verdicts: tuple[Verdict, ...]) -> None:
         ticket.verdicts = verdicts
         if ticket.queued is not None:
-            ticket.queued.ticket = None  # else the two, with the payload, would wait for a collection of cycles
+            ticket.queued.ticket = None  # breaks a cycle, which would keep the payload until the collector runs
         self._pending.pop(ticket, None)
         self._fail_closed.pop(ticket, None)
         self._held.pop(ticket, None)

@@ -1,6 +1,6 @@
-"""Reads fields of the daemon's frames. Raises ValueError, which names the field, if one is missing or of another type.
+"""Reads fields of the daemon's frames. Raises a ValueError that names the field if it is missing or has a wrong type.
 
-A frame is refused as a whole, so that no value of a wrong type reaches the program.
+The caller then refuses the whole frame, so that no value of a wrong type reaches the program.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 def parsed(frame: bytes) -> Mapping[str, Any]:
-    """The frame's object, which has a type."""
+    """The object in a frame. It has the text field `type`."""
     value = json.loads(frame, parse_constant=_refuse_constant)
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {_kind(value)}")
@@ -72,7 +72,7 @@ def number(frame: Mapping[str, Any], name: str) -> float:
 
 
 def whole(frame: Mapping[str, Any], name: str) -> int:
-    """A whole number from 0."""
+    """A number from 0, rounded down to a whole one."""
     number(frame, name)
     return int(frame[name])
 
@@ -107,9 +107,9 @@ def _kind(value: object) -> str:
     if isinstance(value, bool):
         return "a boolean"
     if isinstance(value, (int, float)):
-        return f"{value:.12g}" if abs(value) < 1e300 else "a number without an end"
+        return f"{value:.12g}" if abs(value) < 1e300 else "a number out of range"
     return "a text" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object"
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

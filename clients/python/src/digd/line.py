@@ -29,8 +29,8 @@ NOTE = "Note from the monitor of this run: "
 class InputEvent(NamedTuple):
     """An event for an agent, and the text that the monitor adds to it.
 
-    verdict: the verdict with the text. It is reported as applied when the agent has received the text.
-    fyi: a notice, which a reroute of the inputs leaves out.
+    verdict: the verdict with the text. The line reports it as applied when the agent has received the text.
+    fyi: whether the event is a notice, which a reroute of the inputs leaves out.
     """
 
     event: str
@@ -62,7 +62,7 @@ class Mail:
     """Events that wait for agents that are not being called: interventions, and the inputs of failed calls."""
 
     def __init__(self) -> None:
-        self.dropped = 0  # the first one is logged
+        self.dropped = 0  # events; the first one is logged
         self._events_by_agent: defaultdict[str, deque[InputEvent]] = defaultdict(deque)
         self._woken: dict[str, None] = {}  # agents to be called for their mail, in the order of its arrival
         self._woken_event = asyncio.Event()
@@ -108,8 +108,8 @@ class Mail:
         return agent
 
 
-class Reporter(Protocol):
-    """The methods of a run, or of an adapter's feed of it, that a line needs."""
+class LineRun(Protocol):
+    """The methods that a line needs of a run, or of an adapter's feed to a run."""
 
     def activation(self, agent: str, inputs: Iterable[EventLike]) -> Activation: ...
 
@@ -117,13 +117,13 @@ class Reporter(Protocol):
 
 
 class Line:
-    """One agent at a time, in consecutive activations. One ends when answers have arrived; the next has them as inputs.
+    """One agent acts at a time, in consecutive activations. Answers end an activation and are inputs of the next one.
 
     run: creates the activations. mail: the events that wait for agents.
     """
 
-    def __init__(self, run: Reporter, mail: Mail) -> None:
-        self._reporter = run
+    def __init__(self, run: LineRun, mail: Mail) -> None:
+        self._run = run
         self.mail = mail
         self.activation: Activation | None = None
         self.agent = ""  # the agent that acts, or acted last
@@ -148,7 +148,7 @@ class Line:
                 self.add_input(input)
             self._notes = [input for input in self._next_inputs.values() if input.text]
             self._unread = list(self._notes)
-            self.activation = self._reporter.activation(agent, self._next_inputs)
+            self.activation = self._run.activation(agent, self._next_inputs)
             self._next_inputs = {}
             self.activation.add_usage(self._used)
             self._used = Usage()
@@ -178,11 +178,11 @@ class Line:
         return [input.text for input in self._notes if input.text]
 
     def read_notes(self) -> list[str]:
-        """Returns the notes for an agent that receives them now, and reports their verdicts as applied."""
+        """Returns the notes. Call it when the agent receives them: it reports their verdicts as applied."""
         unread, self._unread = self._unread, []
         for input in unread:
             if input.verdict is not None:
-                self._reporter.applied(input.event, input.verdict)
+                self._run.applied(input.event, input.verdict)
         return self.notes
 
     async def advance(self) -> None:
@@ -229,7 +229,7 @@ class Line:
         return activation.verdicts
 
     async def end(self, reaction: str = "consume") -> None:
-        """Ends the activation, if one is open. `wait` and `discard` are reactions to all inputs."""
+        """Ends the activation, if one is open. `reaction` to all inputs: `consume`, `wait` or `discard`."""
         activation = self._close()
         if activation is None:
             return
@@ -246,7 +246,7 @@ class Line:
             self._next_inputs = {**{event: InputEvent(event) for event in activation.inputs}, **self._next_inputs}
 
     def mail_unused_inputs(self, agent: str, text: str) -> None:
-        """Moves the inputs that no activation took into the agent's mail. The text is for those without one."""
+        """Moves the inputs that no activation took into the agent's mail. Those without a text get this one."""
         for input in self._next_inputs.values():
             self.mail.put(agent, InputEvent(input.event, input.text or text))
         self._next_inputs = {}
@@ -256,5 +256,5 @@ class Line:
         unread, self._unread, self._notes = self._unread, [], []
         for input in unread:
             if input.verdict is not None:
-                self._reporter.applied(input.event, input.verdict, as_is="no model was called")
+                self._run.applied(input.event, input.verdict, as_is="no model was called")
         return activation

@@ -35,7 +35,7 @@ async def addresses_of(host: str, port: int) -> list[str]:
             lookup.set_running_or_notify_cancel()  # a caller that gives up does not cancel it for the others
             try:
                 threading.Thread(target=_look_up, args=(host, port, lookup), name="digd lookup", daemon=True).start()
-            except RuntimeError as error:  # the process cannot start another thread now; the next attempt may
+            except RuntimeError as error:  # no thread now; the next attempt tries again
                 del _lookups[host, port]
                 raise OSError(f"no lookup of {host!r}: {error}") from None
     addresses: list[str] = await asyncio.wrap_future(lookup)

@@ -90,7 +90,7 @@ class Detection:
 
     @staticmethod
     def of(frame: Mapping[str, Json]) -> Detection:
-        """The detection in a frame of the daemon. Raises ValueError for a field of a wrong type, as the others do."""
+        """The detection in a frame of the daemon. Raises ValueError if a field has a wrong type."""
         return Detection(
             rule=optional_text(frame, "rule") or "",
             severity=optional_text(frame, "severity") or "",
@@ -307,7 +307,7 @@ def encode(value: Json) -> bytes:
 
 
 class Encoded(bytes):
-    """A payload as JSON already."""
+    """A payload that is JSON already."""
 
 
 def transmitted(name: str) -> str:

@@ -180,7 +180,7 @@ class Run(RunState):
     async def close(self, error: BaseException | None = None) -> None:
         """Reports the end of the run unless another session does, waits for the last ack, and disconnects."""
         if self._session.is_loop_closed:
-            self.abandon("disconnected")  # as when a suspended coroutine is freed after its loop
+            self.abandon("disconnected")  # for example, a suspended coroutine is freed after its loop
         if self._mode == "off":
             return
         try:
@@ -210,9 +210,9 @@ class Run(RunState):
                 await asyncio.wait([worker])
 
     def abandon(self, reason: str) -> None:
-        """Sends and closes nothing any more. Later events are delivered unchanged, with `as_is=reason`.
+        """Stops reporting without closing anything. Later events are delivered unchanged, with `as_is=reason`.
 
-        For forked children, and for runs whose event loop is gone.
+        For forked children, and for runs whose event loop is closed.
         """
         self._mode = "off"
         self._interventions.release_worker()
@@ -302,7 +302,7 @@ class Run(RunState):
 
     @property
     def redacts(self) -> bool:
-        """Whether a hook decides what may leave the process."""
+        """Whether the hook `redact` is set."""
         return self._redact is not None
 
     def next_id(self, kind: str) -> str:

@@ -31,7 +31,7 @@ CLOSED_AS_REPLACED, CLOSED_AS_FATAL = 4409, 4400  # close codes of docs/protocol
 MAX_MISSING_DAEMONS = 64
 _missing_daemons: set[str] = set()  # addresses without a daemon, each logged once
 _silent_until: dict[str, float] = {}  # by address: only one run waits for a daemon that accepts and never answers
-UNREADABLE = "unreadable"  # stands for all frames that cannot be read, among the codes of errors
+UNREADABLE = "unreadable"  # in `_logged_errors`, beside the codes of errors
 USED_ID_CODES = ("duplicate_event", "duplicate_activation", "activation_closed")
 
 
@@ -100,7 +100,7 @@ class Session:
 
     @property
     def is_loop_closed(self) -> bool:
-        """Whether the program closed the loop while this session was open on it."""
+        """Whether the program closed the event loop while this session was open on it."""
         return self._task is not None and self._loop.is_closed()
 
     def enqueue(self, report: Message) -> Ticket:
@@ -356,13 +356,13 @@ class Session:
         log.warning("digd: %s: %s, field %s: %r", consequence, code, error.get("field"), error.get("message"))
 
     def _log_unreadable(self) -> None:
-        """Logs, once, that the daemon sends what the protocol does not allow."""
+        """Logs the first frame that breaks the protocol."""
         reason, self.conversation.last_unreadable = self.conversation.last_unreadable, None
         if reason is not None and UNREADABLE not in self._logged_errors:
             self._logged_errors.add(UNREADABLE)
             log.warning(
-                "digd: a frame of the daemon at %s cannot be read (%s); it is ignored, and its events are delivered "
-                "unchanged (later ones are only counted)",
+                "digd: ignored an unreadable frame of the daemon at %s (%s); its events are delivered unchanged, and "
+                "later unreadable frames are only counted",
                 self.target.address,
                 reason,
             )

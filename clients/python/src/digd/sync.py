@@ -30,7 +30,7 @@ from .threads import call_in_thread
 log = logging.getLogger("digd")
 
 T = TypeVar("T")
-_lock = threading.RLock()  # a finalizer may call this module again in the thread that has the lock
+_lock = threading.RLock()  # reentrant: a finalizer may call this module in the thread that has the lock
 _loop: asyncio.AbstractEventLoop | None = None
 _closing: set[asyncio.Task[None]] = set()  # runs that are closed on the background loop
 
@@ -53,12 +53,12 @@ def background_loop() -> asyncio.AbstractEventLoop:
                 loop.close()
                 raise
             if _loop is None:  # else a finalizer has started another one meanwhile
-                _loop = loop  # only now: nothing would ever answer on a loop without a thread
+                _loop = loop  # only now, because a call on a loop without a thread would wait forever
         return _loop
 
 
 def _serve(loop: asyncio.AbstractEventLoop) -> None:
-    """Runs the loop. A hook of the program that exits ends its own call, not the loop, on which other threads wait."""
+    """Runs the loop. If a hook of the program exits, only its own call ends: other threads wait on the loop."""
     while True:
         with contextlib.suppress(SystemExit, KeyboardInterrupt):
             loop.run_forever()
@@ -173,7 +173,7 @@ class Run:
     def close(self, error: BaseException | None = None) -> None:
         """Reports the end of the run unless another session does, waits for the last ack, and disconnects.
 
-        On the background loop, where the collector may end a suspended generator, it does so without the caller.
+        The collector may end a suspended generator on the background loop. There the call returns at once.
         """
         if is_on_background_loop():
             task = background_loop().create_task(self.aio.close(error))
@@ -226,7 +226,7 @@ class Run:
 
     def next_id(self, kind: str) -> str:
         """An id that this session has not used: `e` for events, `v` for activations. Any thread may call it."""
-        return self.aio.next_id(kind)  # without a lock: another thread may hold it in the moment of a fork
+        return self.aio.next_id(kind)  # without a lock: another thread could hold it during a fork
 
     def emit(
         self,
@@ -350,14 +350,14 @@ class Run:
         return _run_without_loop(work)
 
     def _encoded(self, payload: Json) -> Json:
-        """The payload as JSON, in the caller's thread: the program's own methods may need a lock that the caller has.
+        """Encodes the payload in the caller's thread: the program's own methods may need a lock that the caller holds.
 
-        The hook `redact` gets the payload itself, in the background thread.
+        With the hook `redact` it returns the payload unchanged: the hook gets it in the background thread.
         """
         return payload if payload is None or self.aio.redacts or self.aio.mode == "off" else Encoded(encode(payload))
 
     def _run_on_loop(self, work: Coroutine[Any, Any, T], *, waits: bool = True) -> T:
-        """Runs a coroutine on the background loop. The loop's own thread cannot wait, but runs what never `waits`."""
+        """Runs a coroutine on the background loop. On the loop's own thread it may not wait (`waits=False`)."""
         if is_on_background_loop():
             if not waits:
                 return _run_without_loop(work).result()
@@ -383,12 +383,12 @@ def _run_without_loop(work: Coroutine[Any, Any, T]) -> Future[T]:
         future.set_exception(error)
     else:
         work.close()
-        future.set_exception(RuntimeError("a coroutine suspended where nothing can wait for it"))
+        future.set_exception(RuntimeError("a coroutine suspended in a thread that cannot wait for it"))
     return future
 
 
 def _in_thread(handler: Callable[[Intervention], Applied]) -> Handler:
-    """Each call has a thread of its own, which may block: a blocked handler delays neither the next nor the exit."""
+    """Runs each call in a thread of its own. A blocked handler delays neither the next call nor the exit."""
 
     async def call(intervention: Intervention) -> Applied:
         context = contextvars.copy_context()

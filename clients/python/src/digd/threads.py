@@ -1,4 +1,4 @@
-"""Work in threads of its own: the program's executor has a bounded number of threads, and joins them at exit."""
+"""Calls in threads of their own. The program's executor has few threads, and joins them at exit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 async def call_in_thread(work: Callable[[], T], name: str) -> T:
-    """Calls a function in a daemon thread. Raises RuntimeError if the process cannot start one."""
+    """Calls a function in a new daemon thread. Raises RuntimeError if the process cannot start one."""
     outcome: Future[T] = Future()
 
     def run() -> None:

@@ -189,7 +189,7 @@ async def connect(
             _, link = await loop.create_unix_connection(make, address.socket_path)
         else:
             secure = tls_context if address.tls else None
-            if address.tls and secure is None:  # reads all certificate authorities: too long for a loop
+            if address.tls and secure is None:  # in a thread: reading all certificate authorities takes long
                 secure = await call_in_thread(tls.create_default_context, "digd tls")
             transport, link = await _open_stream(make, address.host.strip("[]"), address.port, secure)
             raw = transport.get_extra_info("socket")

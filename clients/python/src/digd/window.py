@@ -109,7 +109,7 @@ class Window:
         return taken
 
     def discard(self) -> None:
-        """Frees all messages: nothing is sent any more. They count as unreported, so they are never taken for acked."""
+        """Frees all messages, because nothing is sent any more. They count as unreported, not as acked."""
         self.unreported += len(self)
         self._sent.clear()
         self._unsent.clear()

@@ -158,12 +158,12 @@ class RunState:
 class AgentLine(Line):
     """An agent's line of work that can end with an error, and that digd can cancel."""
 
+    work: Cancellable[Any] | None = None
+    was_cancelled = False  # digd ended the work of the last call
+
     def __init__(self, run: Run, mail: Mail) -> None:
         super().__init__(run, mail)
         self.run = run
-
-    work: Cancellable[Any] | None = None
-    was_cancelled = False  # digd ended the work of the last call
 
     async def do(self, call: Callable[[MessageContext], Coroutine[Any, Any, Any]], ctx: MessageContext) -> Any:
         """Awaits the agent's work. An intervention can end it if the run's mode allows it, with all that is linked to

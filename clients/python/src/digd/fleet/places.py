@@ -56,7 +56,7 @@ class Fleet(NamedTuple):
 
 
 def shown_url(url: str) -> str:
-    """For messages: without a user name and a password."""
+    """The URL for messages, without user name and password."""
     scheme, mark, rest = url.partition("://")
     return scheme + mark + rest.rpartition("@")[2] if mark else url
 

@@ -23,7 +23,7 @@ class Turns(Line):
         await self.end(reaction)
 
     async def fail(self, error: BaseException | str) -> None:
-        """As in a line, but an activation takes the rest of the inputs first."""
+        """Fails like a line, after an activation has taken the inputs that wait."""
         await self.take_rest()
         await super().fail(error)
 
