@@ -26,7 +26,7 @@ export interface AdapterOptions<C> {
   mode?: Mode;
   /** Options of each run of digd, with defaults of the adapter. */
   run?: RunOptions | ((context: C) => RunOptions);
-  /** How long a run at rest without an answer waits for healing, in milliseconds. Default 0: that is an answer. */
+  /** How long a run at rest without an answer waits for healing, in milliseconds. Default 0: it does not wait. */
   waitForHealingMs?: number;
   /** How often healing may make the same agent act again in one run. */
   maxReturnsPerAgent?: number;
@@ -41,7 +41,7 @@ const neverMs = 7 * 24 * 3600 * 1000;
 
 export const waitsForHealing = ({ waitForHealingMs = 0 }: AdapterOptions<never>): boolean => waitForHealingMs > 0;
 
-/** The mode of `instrument`, whose options are checked now, not in each run. Throws a TypeError on invalid values. */
+/** Checks the options of `instrument` before any run begins. Returns the mode. Throws a TypeError on invalid values. */
 export function checkedMode({ mode, run }: AdapterOptions<never>): Mode | undefined {
   const fixed = typeof run === "function" ? {} : (run ?? {});
   return resolveOptions({ ...fixed, ...(mode === undefined ? {} : { mode }) }).mode;

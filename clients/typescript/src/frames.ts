@@ -4,8 +4,8 @@ import type { Frame } from "./wire.js";
 type Fields = Record<string, unknown>;
 
 /**
- * The frame; null if its type is unknown, because a newer daemon may send more of them. Throws an Error that names the
- * field if one is missing or of another type. A frame is refused as a whole.
+ * Returns the frame; null if its type is unknown, because a newer daemon may send more types. Throws a TypeError that
+ * names the field if one is missing or has a wrong type. The caller then refuses the whole frame.
  */
 export function readFrame(text: string): Frame | null {
   const frame: unknown = JSON.parse(text);
@@ -75,7 +75,7 @@ function checkDetections(frame: Fields): void {
   }
 }
 
-/** Checks a field unless it is missing. Null stands for a missing one, which it then is. */
+/** Checks a field unless it is missing. Null counts as missing, and is removed. */
 function optional(fields: Fields, name: string, check: (fields: Fields, name: string) => void): void {
   if (fields[name] === null) delete fields[name];
   if (fields[name] !== undefined) check(fields, name);
@@ -100,14 +100,10 @@ function textsIn(fields: Fields, name: string): void {
 
 function listIn(fields: Fields, name: string, kind: string, fits: (value: unknown) => boolean): void {
   const list = fields[name];
-  if (!Array.isArray(list)) return fail(name, `a list of ${kind}`, list);
-  if (!list.every(fits))
-    fail(
-      name,
-      `a list of ${kind}`,
-      list.find((value) => !fits(value)),
-      " in it",
-    );
+  const expected = `a list of ${kind}`;
+  if (!Array.isArray(list)) return fail(name, expected, list);
+  const wrong = list.findIndex((value) => !fits(value));
+  if (wrong >= 0) fail(name, expected, list[wrong], " in it");
 }
 
 function fail(name: string, expected: string, value: unknown, where = ""): never {

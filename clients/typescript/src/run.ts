@@ -92,8 +92,7 @@ export class Run {
         unreadable: (reason) =>
           this.logOnce(
             "unreadable",
-            `digd: a frame of the daemon cannot be read (${cut(reason)}); it is ignored, ` +
-              `and its events go out unchanged`,
+            `digd: ignored an unreadable frame of the daemon (${cut(reason)}); its events go out unchanged`,
           ),
         verdicts: (verdicts) => verdicts.forEach((v) => this.countUnhealed(v.detections ?? [])),
         error: (error) => {

@@ -45,7 +45,7 @@ export interface SessionEvents {
   verdicts?(verdicts: readonly WireVerdict[]): void;
   /** Another daemon has the run. Connect there. */
   moved?(to: string): void;
-  /** A frame of the daemon that the protocol does not allow was ignored, for this reason. */
+  /** A frame of the daemon breaks the protocol, for this reason. The session ignores it. */
   unreadable?(reason: string): void;
   /** The daemon refused one message. */
   error?(error: DaemonError): void;

@@ -187,7 +187,7 @@ export class Session {
 
   // ---- receiving
 
-  /** Takes in one frame of the daemon. One that cannot be read changes nothing; its events meet their deadline. */
+  /** Takes in one frame of the daemon. An unreadable frame changes nothing: its events wait until their deadline. */
   receive(text: string, now: number): void {
     if (this.state === "over") return;
     let frame: Frame | null;

@@ -40,7 +40,7 @@ describe("a frame", () => {
     expect(() => readFrame('{"type":"ack","seq":1e999}')).toThrow("ack: seq: expected a number from 0, got Infinity");
   });
 
-  it("of an unknown type, even a name of Object, is no frame", () => {
+  it("of an unknown type is null, even if Object has a member of that name", () => {
     expect([read({ type: "something_new" }), read({ type: "constructor" }), read({ type: "__proto__" })]).toEqual([
       null,
       null,
