@@ -26,12 +26,8 @@ interface Props {
 // The judgements of the run's detections, read once, and a function that stores one.
 function useJudgements(run: string, failed: (error: unknown) => void) {
   const [judgements, setJudgements] = useState<ReadonlyMap<string, Judgement>>(new Map());
-  useLoad(
-    () => getJudgements(run),
-    setJudgements,
-    () => undefined,
-    [run],
-  ); // a missing run has none
+  const ignore = (): void => undefined; // a missing run has no judgements
+  useLoad(() => getJudgements(run), setJudgements, ignore, [run]);
   const judge = (name: string, judgement: Judgement | null): void => {
     postJudgement(run, name, judgement).then(
       (stored) =>

@@ -12,7 +12,7 @@ export function FleetChart({series}: {series: Series}) {
   const most = Math.max(1, ...bars.map((bar) => bar.runs));
   const width = 1 / bars.length;
   const scale = (n: number): number => (n / most) * HEIGHT;
-  // `count` runs of the bar, of which `upTo` end at the part's top.
+  // A part of bar `i` with `count` runs. `upTo`: the runs from the bar's foot to the part's top.
   const part = (i: number, kind: string, upTo: number, count: number) => (
     <rect class={kind} x={(i + 0.12) * width} y={HEIGHT - scale(upTo)} width={width * 0.76} height={scale(count)} />
   );

@@ -1,12 +1,13 @@
-// Asking the daemon again and again, and once.
+// Hooks that ask the daemon repeatedly, or once.
 import {useEffect, useRef} from 'preact/hooks';
 
-const HIDDEN_FACTOR = 5; // a page that nobody sees asks more rarely
+const HIDDEN_FACTOR = 5; // a hidden page asks more rarely
 
 export const pauseMs = (ms: number): number => (document.hidden ? ms * HIDDEN_FACTOR : ms);
 
-// Calls the latest `ask` at once, and again after the pause that it returns, until the component is removed or `inputs`
-// change. `isCurrent` is false from then on, so that a late answer is not shown. Null: does not ask.
+// Calls the latest `ask` at once, and again after the milliseconds that it returns. Starts again when `inputs` change.
+// `isCurrent` is false from then on, or when the component is removed, so that a late answer is not shown. Null: does
+// not ask.
 export function usePolling(
   ask: ((isCurrent: () => boolean) => Promise<number>) | null,
   inputs: readonly unknown[],
@@ -29,8 +30,8 @@ export function usePolling(
   }, inputs);
 }
 
-// Loads something once, and again when `inputs` change. An answer that comes later than that is dropped. Null: does not
-// load.
+// Loads an answer once, and again when `inputs` change. Drops an answer that arrives after such a change. Null: does
+// not load.
 export function useLoad<T>(
   load: (() => Promise<T>) | null,
   loaded: (answer: T) => void,

@@ -1,4 +1,4 @@
-// The head of a table. A column is its name, or a cell of its own; false leaves it out.
+// The head of a table. Each column is given as its name or as a complete cell; false leaves the column out.
 import {isValidElement, type ComponentChild} from 'preact';
 
 export function TableHead({columns}: {columns: readonly ComponentChild[]}) {
