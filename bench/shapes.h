@@ -226,7 +226,7 @@ inline void lineages_consumed_at_once(std::uint64_t size, judged_run& run, histo
   for (std::uint64_t i = 0; i < size; ++i) to.add((spent + size - 1) / size);
 }
 
-// `size` agents each send an event that its recipient discards. The windows of these orphans fire at one time.
+// `size` agents each send an event that its recipient discards. The windows of these orphans fire at the same time.
 inline void orphans_at_one_time(std::uint64_t size, judged_run& run, histogram& to) {
   message_builder t;
   const auto take = [&](message& m, milliseconds ts) {

@@ -10,7 +10,7 @@ namespace digd {
 
 namespace {
 
-// For the sender, if the person who decided or the time limit gave no text.
+// The text for the sender of a returned event, if the decision or the time limit has none.
 std::string text_of_return(const graph::event_node& e, bool to_nobody, const std::string& reason) {
   const std::string held = " was held for a person and not released. ";
   if (to_nobody) return "The event " + quoted_briefly(e.id) + held + "It is not delivered. " + reason;

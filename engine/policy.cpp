@@ -87,7 +87,7 @@ void apply(const hello& asked, const run_policy& policy, run_settings& s) {
 }  // namespace
 
 run_policy::run_policy() : defaults(default_settings()) {
-  // The caps on times are far above the defaults: they affect only the client's own run. Those on what takes memory are
+  // Caps on times are far above the defaults, because a long time affects only the client's own run. Caps on memory are
   // ten times the defaults or more.
   caps.stalled_ms = 7LL * 24 * 3600 * 1000;
   caps.settled_events = 10'000'000;

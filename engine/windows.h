@@ -74,7 +74,7 @@ class windows {
   const run_settings& settings_;
   std::vector<run_window> run_windows_;  // in catalog order
   const rule* event_rule_ = nullptr;     // the rule whose windows belong to events; null: none
-  bool are_events_watched_ = false;      // at the last `update`: the run was live and that rule was on
+  bool are_events_watched_ = false;      // the last `update` found the run live and that rule on
   std::set<event_window, event_order> event_windows_{event_order{&graph_}};  // those running
   boost::unordered_flat_map<graph::event_index, milliseconds> event_due_;
   std::vector<graph::event_index> changed_;  // memory for `update`

@@ -132,7 +132,7 @@ class graph {
   // ---- the end of a message
   // Events whose windows or settled state may have changed since the last `settle`.
   const std::vector<event_index>& touched() const { return touched_; }
-  // Fills `to` with those that may have changed since the last call or the last `settle`.
+  // Fills `to` with the touched events that may have changed since the last call or the last `settle`.
   void take_changed(std::vector<event_index>& to);
   void touch(event_index e);
   void set_window(event_index e, window_state state);

@@ -1,6 +1,6 @@
 // Lineage: the generators and unsettled ancestors of an event, shared by all events with the same inputs.
 //
-// The members of a lineage never change. Its count of references is no atomic, so only the run's thread may use it. It
+// The members of a lineage never change. Its reference count is not atomic, so only the run's thread may use it. It
 // leaves out ancestors that were settled when it was made: these never become reachable work again (semantics.md, "The
 // properties the implementation must have").
 #pragma once
@@ -47,8 +47,8 @@ generators single_generator(generator_ptr, std::size_t limit);
 // The union. Returns one of the operands if it is the result.
 generators union_of(const generators& a, const generators& b, std::size_t limit);
 using generator_sets = boost::container::small_vector<generators, 2>;
-// Replaces several by their union, which `parts` then holds alone. None of them is null. Returns the number of members
-// visited: the members of the different parts, times the logarithm of the number of these parts.
+// Replaces the sets in `parts` by one, their union; no sets stay none. None of them may be null. Returns the number of
+// pairs and members visited. For n distinct sets, a member is visited at most log2(n) times, rounded up.
 std::size_t merge(generator_sets& parts, std::size_t limit);
 // The number of members that `union_of` and `disjoint` visit.
 inline std::size_t cost_of_union(const generators& a, const generators& b) {

@@ -1,8 +1,8 @@
 // The lineages of the events that wait at one agent, each with the number of its events.
 //
-// Adding and dropping an event take constant time, however many lineages wait: a message can consume events of many.
-// The order depends only on the calls, so that judging costs the same on every machine. Bounds: one entry for each
-// lineage that waits. Not thread-safe.
+// Adding or dropping an event takes constant time, because one message can consume events of many lineages. The order
+// of the entries depends only on the calls, so judging visits the same number on every machine. Bounds: one entry for
+// each lineage that waits. Not thread-safe. Never fails.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -69,7 +69,7 @@ class lineage_counts {
     return {list_.size(), list_.size()};
   }
 
-  // Adds the lineages that the index lacks. Once it exists, that is the last one.
+  // Adds the lineages that the index lacks: all of them, or the last one if the index exists.
   void index_slots() {
     for (std::size_t slot = slots_.size(); slot < list_.size(); ++slot) slots_[list_[slot].from.get()] = slot;
   }

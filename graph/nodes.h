@@ -71,7 +71,7 @@ struct event_node {
   bool touched : 1 = false;                      // in `graph::touched`
   bool has_unknown : 1 = false;                  // a delivery became unknown
   bool is_withdrawn : 1 = false;                 // a guard withdrew it: it is not an orphan
-  bool changed : 1 = false;                      // in `graph::take_changed`
+  bool changed : 1 = false;                      // in the next answer of `graph::take_changed`
   window_state window : 2 = window_state::idle;  // of the rule whose windows belong to events
 
   std::uint32_t generation = 0;

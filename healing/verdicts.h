@@ -50,7 +50,7 @@ class interventions {
 
   std::uint64_t created() const { return created_; }
   // Call when the graph is emptied. Later give-backs then get higher numbers than all earlier ones, so that no
-  // intervention's id comes twice. It still can if the run forgets an event and a client uses its id again.
+  // intervention's id repeats. It still does if the run forgets an event and a client reuses the event's id.
   void forget_events() { give_backs_before_ = last_give_back_; }
 
  private:

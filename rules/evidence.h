@@ -35,7 +35,7 @@ class event_list {
   graph::event_index operator[](std::size_t i) const { return list_->events[i]; }
   // The first `count` events, or all if there are fewer. A view into the list.
   std::span<const graph::event_index> first(std::size_t count) const { return {begin(), std::min(count, size())}; }
-  // Whether all events have the same generators, as far as the graph shares these.
+  // Whether all events share one set of generators. Equal sets that the graph stores separately count as different.
   bool has_one_lineage() const { return !list_ || list_->has_one_lineage; }
 
  private:
@@ -46,8 +46,8 @@ class event_list {
   std::shared_ptr<const list> list_;
 };
 
-// The evidence computed so far for the current message. One per run, cleared when the message is judged; the graph does
-// not change before.
+// The evidence computed so far for the current message. One per run, cleared after the message is judged. The graph
+// does not change until then.
 class evidence_cache {
  public:
   // The rule's list for a lineage (any pointer that identifies it) and an agent. Calls `make` for its events the first

@@ -72,12 +72,12 @@ class excessive_rerouting final : public rule {
   template <class Each>
   static bool for_each_pass(const graph::graph& g, graph::event_index e, Each each) {
     std::size_t scanned = 0;
-    const auto is_event = [&](const graph::activation_input& input) {
+    const auto ends_search = [&](const graph::activation_input& input) {
       return ++scanned > max_inputs_scanned || input.event == g.ref(e);
     };
     for (const graph::activation_index v : g.event(e).inputs_of) {
       const auto& inputs = g.activation(v).inputs;
-      const auto* const found = std::find_if(inputs.begin(), inputs.end(), is_event);
+      const auto* const found = std::find_if(inputs.begin(), inputs.end(), ends_search);
       if (scanned > max_inputs_scanned) break;
       if (found != inputs.end() && found->reaction == reaction::reroute) each(v);
     }

@@ -1,5 +1,4 @@
-// Repeated subproblem (RSP). A result is announced for work from which another activation has already made
-// a result.
+// Repeated subproblem (RSP). A result is announced for work from which another activation has already made a result.
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "rules/kinds.h"

@@ -43,7 +43,7 @@ struct finding {
   std::vector<std::string_view> limits;  // passed or, in a warning, reached
   bool warning = false;
   guard_action action = guard_action::observe;  // of this firing; set by the caller of `judge`
-  bool to_nobody = false;                       // no agent takes a return back, or no activation is open to cancel
+  bool to_nobody = false;                       // no agent gets the returned event, or no activation is open to cancel
   graph::agent_index sender = graph::nobody;    // the agent whose message it is
   graph::activation_index activation = graph::nobody;  // of a stall
   std::string measured;                                // what was counted, for sentences

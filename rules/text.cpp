@@ -45,9 +45,9 @@ std::string list_of_agents(const graph::graph& g, std::span<const graph::agent_i
   return list(agents, total, [&](graph::agent_index a) { return agent(g, a); });
 }
 
-constexpr std::size_t max_deliveries_visited = 1024;  // of one event
+constexpr std::size_t max_deliveries_visited = 1024;  // of one event, for one text
 
-// The agents at which the event waits. If too many others got it before the first of them, only their number.
+// The agents at which the event waits. Only their number, if none of the first deliveries is pending.
 std::string waiting_at(const graph::graph& g, const graph::event_node& e) {
   std::vector<graph::agent_index> agents;
   const std::size_t wanted = std::min<std::size_t>(e.pending, max_listed);

@@ -8,8 +8,8 @@
 
 namespace digd {
 
-// What the guard's action does, for the sender: "So the event "e2" was not delivered and is back with you.", … Empty
-// for an event that only carries the text.
+// The effect of the guard's action, for the sender: "So the event "e2" was not delivered and is back with you.", …
+// Empty if the action only adds a text.
 std::string consequence(const graph::graph& g, const finding& f);
 // What the sender should do now. Empty if its work is cancelled.
 std::string advice_unless_cancelled(const finding& f, std::string_view advice);

@@ -1,7 +1,7 @@
 // What a run and each of its agents have spent, as clients report it, and which limits of `budget` they have passed.
 //
-// One per run, on its engine thread. Bounds: at most one entry for each agent that the run knows. Sums stop at 2^64
-// - 1.
+// One per run, on its engine thread. Bounds: at most one entry for each agent that the run knows. Sums stop at
+// 2^64 - 1.
 #pragma once
 
 #include <array>
