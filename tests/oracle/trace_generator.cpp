@@ -397,6 +397,20 @@ void trace_simulator::decide() {
   if (dice_.percent(50)) line["text"] = "try another way";
   line["by"] = "kim";
   line["ts"] = seen().clock_ + static_cast<std::int64_t>(dice_.percent(70) ? dice_.below(20) : dice_.below(3000));
+  const bool is_return = line["decision"] == json::value("return") && number <= holds.size();
+  send(std::move(line));
+  if (!is_return) return;
+  const bool is_notice = seen().events_[holds[number - 1].event_].fyi_;
+  if (dice_.percent(is_notice ? 90 : 15)) take_returned(holds[number - 1]);
+}
+
+// The sender of a returned event takes it, also a notice, which digd does not give back.
+void trace_simulator::take_returned(const hold_record& hold) {
+  if (!hold.sender_) return;
+  object line = begin("activation_started");
+  line["activation"] = "v" + std::to_string(++last_name_);
+  line["agent"] = *hold.sender_;
+  line["inputs"] = array{json::value(seen().events_[hold.event_].id_)};
   send(std::move(line));
 }
 

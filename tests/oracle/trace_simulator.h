@@ -78,6 +78,7 @@ class trace_simulator {
   void add_usage(object& line);
   void report_usage();
   void decide();
+  void take_returned(const hold_record& hold);
   void reroute_held();
   void resend_or_run_ahead();
   void flood();
