@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "archive/damage_watch.h"
-#include "archive/entry_pool.h"
 #include "archive/reader.h"
 #include "archive/store.h"
 #include "archive/write_queue.h"
@@ -21,7 +20,6 @@ struct shared_queue {
 
   counters counted;
   write_queue queue;
-  entry_pool used_entries;
 };
 
 }  // namespace
@@ -29,25 +27,26 @@ struct shared_queue {
 struct producer::state {
   std::shared_ptr<shared_queue> at;  // destroyed after `token`, which points into it
   std::unique_ptr<write_queue::push_token> token;
-  std::vector<entry_ptr> empty;  // from the pool
 };
 
 producer::producer(std::unique_ptr<state> s) : state_(std::move(s)) {}
 producer::~producer() = default;
 
-entry_ptr producer::make_entry() {
-  std::vector<entry_ptr>& empty = state_->empty;
-  if (empty.empty()) state_->at->used_entries.take(empty);
-  if (empty.empty()) return std::make_unique<entry>();
-  entry_ptr made = std::move(empty.back());
-  empty.pop_back();
-  return made;
+parcel_ptr producer::make_parcel() { return state_->at->queue.make_parcel(*state_->token); }
+
+bool producer::try_push(parcel_ptr& parcel) {
+  auto& at = *state_->at;
+  if (at.queue.push(*state_->token, parcel)) return true;
+  if (!at.queue.is_closed()) at.counted.queue_full.fetch_add(1);
+  return false;
 }
 
 bool producer::try_push(entry_ptr& entry) {
-  auto& at = *state_->at;
-  if (at.queue.push(*state_->token, entry)) return true;
-  if (!at.queue.is_closed()) at.counted.queue_full.fetch_add(1);
+  parcel_ptr alone = make_parcel();
+  alone->add(std::move(entry));
+  if (try_push(alone)) return true;
+  entry = alone->take_whole();
+  state_->at->queue.keep_spare(*state_->token, std::move(alone));
   return false;
 }
 
@@ -110,8 +109,7 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
   made->names = std::move(*names);
   made->next_run = made->file.next_run_number();
   made->at = std::make_shared<shared_queue>(o);
-  made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->at->used_entries, made->file,
-                                          std::move(on_durable));
+  made->writes = std::make_unique<writer>(o, made->at->counted, made->at->queue, made->file, std::move(on_durable));
   if (o.look_for_damage_ms > 0) {
     made->watch = std::make_unique<damage_watch>(o.path, o.vfs, std::chrono::milliseconds(o.look_for_damage_ms),
                                                  [health](const std::string& words) { health->damage(words); });
@@ -146,7 +144,7 @@ const options& archive::settings() const { return state_->options; }
 
 std::size_t archive::queued() const { return state_->at->queue.held(); }
 
-std::size_t archive::spare_bytes() const { return state_->at->used_entries.bytes(); }
+std::size_t archive::spare_bytes() const { return state_->at->queue.spare_bytes() + state_->writes->spare_bytes(); }
 
 boost::system::result<std::vector<stored_run>> archive::runs() const { return state_->reads->runs(); }
 

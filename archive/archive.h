@@ -18,6 +18,7 @@
 
 #include "archive/entry.h"
 #include "archive/error.h"
+#include "archive/parcel.h"
 
 namespace digd::archive {
 
@@ -103,15 +104,16 @@ struct stored_answer {
 class archive;
 
 // Hands entries to the writer, in the order of the calls. Used by one thread. It may outlive the archive; then it
-// refuses.
+// refuses. An entry alone costs as much as a parcel of many.
 class producer {
  public:
   ~producer();
-  // An empty entry to fill: one that the writer is done with, or a new one.
-  entry_ptr make_entry();
-  // Takes the entry and sets `entry` to null. False, with `entry` untouched, if the queue is full or the archive has
-  // stopped: the caller keeps it and retries later.
-  bool try_push(entry_ptr& entry);
+  // An empty parcel to fill: one that the writer has unpacked, or a new one.
+  parcel_ptr make_parcel();
+  // Takes the parcel, which is not empty, and sets `parcel` to null. False, with `parcel` untouched, if the queue is
+  // full or the archive has stopped: the caller keeps it and retries later.
+  bool try_push(parcel_ptr& parcel);
+  bool try_push(entry_ptr& entry);  // the same for an entry alone
 
  private:
   friend class archive;
@@ -136,7 +138,7 @@ class archive {
   const counters& counted() const;
   std::string health() const;       // empty, or a sentence about what is wrong
   std::size_t queued() const;       // accepted and not yet durable
-  std::size_t spare_bytes() const;  // of entries that wait to be filled again
+  std::size_t spare_bytes() const;  // of entries and parcels that wait to be filled again
   const options& settings() const;
 
   // Reading: each call sees the committed entries.

@@ -110,6 +110,28 @@ bool entry::shrink() {
   return any;
 }
 
+std::size_t plain_entry::bytes() const {
+  return sizeof(entry) + session.size() + type.size() + frame.size() + code.size() + verdicts.size() + ended.size() +
+         answered.size();
+}
+
+void entry::assign(const plain_entry& content) {
+  kind = content.kind;
+  run_number = content.run_number;
+  session = content.session;
+  seq = content.seq;
+  n = content.n;
+  ts = content.ts;
+  arrived_ms = content.arrived_ms;
+  type = content.type;
+  frame = content.frame;
+  code = content.code;
+  verdicts = content.verdicts;
+  if (!content.answered.empty()) answered = content.answered;
+  ended = content.ended;
+  used = content.used;
+}
+
 std::size_t entry::bytes() const {
   std::size_t sum = sizeof *this + run.size() + session.size() + type.size() + frame.size() + code.size() +
                     token.size() + verdicts.size() + size_of(answered) + ended.size();

@@ -71,6 +71,18 @@ struct judgement_row {
   std::uint64_t ticket = 0;  // `durable` returns it
 };
 
+// An entry without rows, as most messages have it: a view of texts that the caller owns.
+struct plain_entry {
+  entry_kind kind = entry_kind::message;
+  std::uint64_t run_number = 0, seq = 0, n = 0;
+  std::int64_t ts = 0, arrived_ms = 0;
+  std::string_view session, type, frame, code, verdicts, ended;
+  std::string_view answered;  // empty: none
+  std::optional<usage_amounts> used;
+
+  std::size_t bytes() const;  // `entry::bytes` of the entry with this content
+};
+
 struct entry {
   entry_kind kind = entry_kind::message;
   std::uint64_t run_number = 0;  // from `next_run_number`
@@ -94,6 +106,8 @@ struct entry {
   std::shared_ptr<const judgement_row> opinion;  // of judgement only
 
   std::size_t bytes() const;  // approximate size in memory
+
+  void assign(const plain_entry& content);  // of an empty entry
 
   // Clears the entry. Its usual texts keep their memory.
   void reset();

@@ -12,19 +12,19 @@ namespace digd::archive {
 
 namespace {
 
-constexpr std::size_t take_at_once = 64;  // between looks at the batch's bytes
+constexpr std::size_t take_at_once = 16;  // parcels, between looks at the batch's size
 
 }  // namespace
 
-write_queue::parcel::parcel(parcel&& other) noexcept {
+write_queue::slot::slot(slot&& other) noexcept {
 #if defined(__SANITIZE_THREAD__)
   __tsan_acquire(this);
 #endif
-  entry_ = std::exchange(other.entry_, nullptr);
+  parcel_ = std::exchange(other.parcel_, nullptr);
 }
 
-write_queue::parcel::~parcel() {
-  delete entry_;
+write_queue::slot::~slot() {
+  delete parcel_;
 #if defined(__SANITIZE_THREAD__)
   __tsan_release(this);
 #endif
@@ -46,34 +46,47 @@ std::unique_ptr<write_queue::push_token> write_queue::make_token() {
   return std::make_unique<push_token>(*this);
 }
 
-bool write_queue::push(push_token& from, entry_ptr& entry) {
-  const auto size = entry->bytes();
+parcel_ptr write_queue::make_parcel(push_token& of) {
+  if (of.spare_.empty()) pool_.take(of.spare_);
+  if (of.spare_.empty()) return std::make_unique<parcel>();
+  parcel_ptr made = std::move(of.spare_.back());
+  of.spare_.pop_back();
+  return made;
+}
+
+bool write_queue::push(push_token& from, parcel_ptr& parcel) {
+  const std::size_t entries = parcel->entries(), bytes = parcel->bytes();
   // Counts before it checks `closed_`. The closing thread waits until the count is zero, so no entry is added after
   // that.
-  const bool has_room = entries_.fetch_add(1) < bounds_.entries;
-  const auto bytes_before = bytes_.fetch_add(size);
-  const bool fits = bytes_before == 0 || bytes_before + size <= bounds_.bytes;  // an entry over the bound goes alone
+  const auto entries_before = entries_.fetch_add(entries);
+  const auto bytes_before = bytes_.fetch_add(bytes);
+  // What exceeds a bound by itself goes alone.
+  const bool has_room = entries_before == 0 || entries_before + entries <= bounds_.entries;
+  const bool fits = bytes_before == 0 || bytes_before + bytes <= bounds_.bytes;
   if (has_room && fits && !is_closed()) {
-    parcel packed(std::move(entry));
+    slot packed(std::move(parcel));
     if (queue_.try_enqueue(from.token_, std::move(packed))) return true;
-    entry = std::move(packed);  // NOLINT(bugprone-use-after-move): a full queue takes nothing
+    parcel = std::move(packed);  // NOLINT(bugprone-use-after-move): a full queue takes nothing
   }
-  bytes_.fetch_sub(size);
-  entries_.fetch_sub(1);
+  bytes_.fetch_sub(bytes);
+  entries_.fetch_sub(entries);
   return false;
 }
 
-bool write_queue::take(batch& into, std::size_t max_entries, std::size_t max_bytes) {
+bool write_queue::take(batch& into, std::size_t max_entries, std::size_t max_bytes, spare_entries& spare) {
   std::size_t bytes = 0;
   for (const auto& entry : into) bytes += entry->bytes();
   const auto before = into.size();
+  std::size_t unpacked = 0;
   while (into.size() < max_entries && bytes < max_bytes) {
-    const auto at = into.size();
-    if (queue_.try_dequeue_bulk(consumer_, std::back_inserter(into), std::min(take_at_once, max_entries - at)) == 0) {
-      break;
+    const std::size_t wanted = std::min(take_at_once, max_entries - into.size());
+    if (queue_.try_dequeue_bulk(consumer_, std::back_inserter(taken_), wanted) == 0) break;
+    for (; unpacked < taken_.size(); ++unpacked) {
+      bytes += taken_[unpacked]->bytes();
+      taken_[unpacked]->unpack(into, spare);
     }
-    for (auto i = at; i < into.size(); ++i) bytes += into[i]->bytes();
   }
+  pool_.give_back(taken_);
   return into.size() > before;
 }
 

@@ -58,12 +58,10 @@ class writer::disk_work {
   std::atomic<clock::rep>& since_;
 };
 
-writer::writer(const options& options, counters& counted, write_queue& queue, entry_pool& used, store& into,
-               durable_callback on_durable)
+writer::writer(const options& options, counters& counted, write_queue& queue, store& into, durable_callback on_durable)
     : options_(options),
       counted_(counted),
       queue_(queue),
-      used_(used),
       store_(into),
       on_durable_(std::move(on_durable)),
       checkpoint_at_(options.checkpoint_pages) {
@@ -166,7 +164,7 @@ bool writer::write() {
   set_trouble(write_trouble_, {});
   report(batch_);
   queue_.settle(batch_);
-  used_.give_back(batch_);
+  spare_.give_back(batch_);
   keep_log_short();
   return true;
 }
@@ -225,7 +223,7 @@ void writer::set_aside_from(std::size_t at, const failure& failed) {
 // contradiction and stay.
 void writer::take() {
   const auto old = static_cast<std::ptrdiff_t>(batch_.size());
-  if (!queue_.take(batch_, options_.batch_entries, options_.batch_bytes) || set_aside_.empty()) return;
+  if (!queue_.take(batch_, options_.batch_entries, options_.batch_bytes, spare_) || set_aside_.empty()) return;
   drop(std::stable_partition(batch_.begin() + old, batch_.end(), [&](const auto& item) {
     return !set_aside_.contains(item->run_number) || is_about_stored(*item);
   }));

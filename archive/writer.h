@@ -13,7 +13,7 @@
 #include <unordered_set>
 
 #include "archive/archive.h"
-#include "archive/entry_pool.h"
+#include "archive/spare_entries.h"
 #include "archive/store.h"
 #include "archive/write_queue.h"
 
@@ -24,12 +24,12 @@ class writer {
   using durable_callback = std::function<void(std::span<const durable>)>;
 
   // All references must outlive the writer. Until `stop` has returned, only the writer uses the store.
-  writer(const options& options, counters& counted, write_queue& queue, entry_pool& used, store& into,
-         durable_callback on_durable);
+  writer(const options& options, counters& counted, write_queue& queue, store& into, durable_callback on_durable);
   ~writer() { stop(); }
 
   void stop();
   std::string health() const;
+  std::size_t spare_bytes() const { return spare_.bytes(); }  // any thread
 
  private:
   using clock = std::chrono::steady_clock;
@@ -59,10 +59,10 @@ class writer {
   const options& options_;
   counters& counted_;
   write_queue& queue_;
-  entry_pool& used_;
   store& store_;
   durable_callback on_durable_;
 
+  spare_entries spare_;
   batch batch_;                                  // taken from the queue, not yet durable
   std::unordered_set<std::uint64_t> set_aside_;  // runs that contradict what is stored
   unsigned failures_ = 0;                        // of the current batch

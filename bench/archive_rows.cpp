@@ -81,32 +81,31 @@ class archived {
     opening.run = "bench";
     opening.n = ++n_;
     opening.frame = R"({"type":"hello","protocol":1,"run":"bench"})";
-    push(std::make_unique<archive::entry>(std::move(opening)));
+    auto first = std::make_unique<archive::entry>(std::move(opening));
+    producer_->try_push(first);
   }
 
   // Nanoseconds until `rows` more entries are durable.
   std::uint64_t play(std::size_t rows) {
-    std::vector<archive::entry_ptr> made(rows);
-    for (archive::entry_ptr& entry : made) entry = make();
+    std::vector<row_texts> made;
+    for (std::size_t i = 0; i < rows; ++i) made.push_back(texts_of(seq_ + i + 1, bytes_));
     const std::uint64_t begun = now_ns();
-    for (archive::entry_ptr& entry : made) push(std::move(entry));
+    for (const row_texts& texts : made) push(texts);
+    hand_over_parcel();
     wait_until_durable();
     return now_ns() - begun;
   }
 
-  // Measures handing over each of `rows` more entries, made just before as on an engine thread.
+  // Measures handing over each of `rows` more entries, whose texts were made just before as on an engine thread.
   void hand_over(std::size_t rows) {
     for (std::size_t i = 0; i < rows; ++i) {
-      archive::entry_ptr entry = make();
+      const row_texts texts = texts_of(seq_ + 1, bytes_);
       const std::uint64_t before = now_ns(), begun = now_ns();
-      const bool taken = producer_->try_push(entry);
+      const bool taken = push(texts);
       const std::uint64_t spent = now_ns() - begun, looking = begun - before;
-      if (!taken) {
-        push(std::move(entry));
-      } else {
-        pushes_.add(spent > looking ? spent - looking : 0);
-      }
+      if (taken) pushes_.add(spent > looking ? spent - looking : 0);
     }
+    hand_over_parcel();
     wait_until_durable();
   }
 
@@ -116,24 +115,28 @@ class archived {
   const histogram& pushes() const { return pushes_; }
 
  private:
-  archive::entry_ptr make() {
-    auto made = std::make_unique<archive::entry>();
-    archive::entry& e = *made;
-    row_texts t = texts_of(++seq_, bytes_);
-    e.run_number = run_;
-    e.session = "main";
-    e.seq = seq_;
-    e.n = ++n_;
-    e.ts = e.arrived_ms = static_cast<std::int64_t>(seq_);
-    e.type = "event";
-    received_ += t.frame.size();
-    e.frame = std::move(t.frame);
-    e.verdicts = std::move(t.verdicts);
-    return made;
+  // False: the queue was full.
+  bool push(const row_texts& texts) {
+    ++seq_;
+    received_ += texts.frame.size();
+    if (!parcel_) parcel_ = producer_->make_parcel();
+    parcel_->add({.run_number = run_,
+                  .seq = seq_,
+                  .n = ++n_,
+                  .ts = static_cast<std::int64_t>(seq_),
+                  .arrived_ms = static_cast<std::int64_t>(seq_),
+                  .session = "main",
+                  .type = "event",
+                  .frame = texts.frame,
+                  .verdicts = texts.verdicts});
+    if (!parcel_->is_full() || producer_->try_push(parcel_)) return true;
+    hand_over_parcel();
+    return false;
   }
 
-  void push(archive::entry_ptr e) {
-    while (!producer_->try_push(e)) std::this_thread::yield();  // the queue is full; the daemon would keep a backlog
+  void hand_over_parcel() {
+    // While the queue is full, the daemon would keep a backlog.
+    while (parcel_ && !producer_->try_push(parcel_)) std::this_thread::yield();
   }
 
   void wait_until_durable() {
@@ -145,6 +148,7 @@ class archived {
   fs::path file_;
   std::unique_ptr<archive::archive> to_;
   std::unique_ptr<archive::producer> producer_;
+  archive::parcel_ptr parcel_;  // to be filled; may be null
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t durable_ = 0, seq_ = 0, n_ = 0, run_ = 0, received_ = 0;

@@ -377,7 +377,7 @@ def archiving(folder, quick):
             "≤ 1.5",
         ),
         (
-            "passing a new entry to the writer, p50 (p99)",
+            "packing a new entry for the writer, p50 (p99)",
             f"{got['enqueue_p50_ns']} ns ({got['enqueue_p99_ns']} ns)",
             None,
             "≤ 100 ns",

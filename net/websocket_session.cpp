@@ -114,6 +114,7 @@ void websocket_session::take_frames() {
   continues = continues || closing_;                           // nobody resumes a session that closes
   if (!continues && !finished_) paused_ = shared_from_this();  // before flush: on_drained may resume
   flush();
+  if (listener_) listener_->on_turn_end();  // after the answers are on their way
   report_memory();
   if (continues && !finished_) read();
 }

@@ -58,7 +58,8 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     virtual bool on_text(std::string_view frame, time_point read_at) = 0;  // valid UTF-8; a view until it returns
     virtual bool on_binary(time_point read_at) = 0;
     virtual bool on_too_large(std::size_t bytes, time_point read_at) = 0;
-    virtual void on_drained() {}  // everything is written; may be called while handling a frame
+    virtual void on_turn_end() {}  // after the frames of one read, unless the session has closed meanwhile
+    virtual void on_drained() {}   // everything is written; may be called while handling a frame
     // Bytes of a message that is not whole, and of frames that are not written; rounded to `memory_step`. Each change.
     virtual void on_memory(std::size_t, std::size_t) {}
     virtual void on_too_many_pings() = 0;                 // the session stops reading for up to a second; for counting

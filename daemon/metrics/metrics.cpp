@@ -197,7 +197,8 @@ void write_archive(prometheus_text& out, const process_facts& now) {
             now.congested_threads);
   if (!now.archive_on) return;
   out.gauge("digd_archive_queue_entries", "Entries accepted and not yet durable.", now.archive_queue);
-  out.gauge("digd_archive_spare_bytes", "Memory of written entries that wait to be filled again.", now.archive_spare);
+  out.gauge("digd_archive_spare_bytes", "Memory of written entries and their parcels that wait to be filled again.",
+            now.archive_spare);
   out.gauge("digd_archive_runs_lost",
             "Runs of which nothing could be kept when a damaged archive was set aside at the start.",
             now.runs_lost_to_damage);

@@ -1,5 +1,5 @@
-// Passes an engine thread's entries to the archive, and never waits. If the archive's queue is full, it keeps them in a
-// backlog and tries again on a timer, in order.
+// Passes an engine thread's entries to the archive, and never waits: those of a batch in few parcels, others one by
+// one. If the archive's queue is full, it keeps them in a backlog and tries again on a timer, in order.
 //
 // Thread: its engine thread. Bounds: the backlog is bounded by how far sessions may be ahead of what is durable
 // (`credits`). Beyond `max_backlog_bytes` the thread is congested: digd does not read its sessions until the backlog is
@@ -26,8 +26,13 @@ class archiver {
   archiver(boost::asio::io_context& on, std::unique_ptr<archive::producer> to, std::function<void()> on_relieved);
 
   bool is_on() const { return to_ != nullptr; }
-  archive::entry_ptr make_entry() { return to_->make_entry(); }  // empty; only if `is_on`
+
+  // ---- the engine thread; only if `is_on`, except for batches
+  void push(const archive::plain_entry& entry);
   void push(archive::entry_ptr entry);
+  // Entries from `begin_batch` to `end_batch` share parcels. `end_batch` has no effect without a batch.
+  void begin_batch() { in_batch_ = true; }
+  void end_batch();
 
   // ---- any thread
   bool is_congested() const { return congested_.load(std::memory_order_relaxed); }
@@ -40,14 +45,18 @@ class archiver {
   void stop();
 
  private:
+  archive::parcel& open_parcel();
+  void hand_over();
   void retry_soon();
   void retry();
 
   std::unique_ptr<archive::producer> to_;
   std::function<void()> on_relieved_, on_empty_;
-  std::deque<archive::entry_ptr> backlog_;
+  archive::parcel_ptr open_;  // to be filled; null outside a batch
+  bool in_batch_ = false;
+  std::deque<archive::parcel_ptr> backlog_;
   std::size_t backlog_bytes_ = 0;
-  std::atomic<std::size_t> backlog_size_{0};
+  std::atomic<std::size_t> backlog_size_{0};  // entries
   std::atomic<std::uint64_t> delayed_{0};
   std::atomic<bool> congested_{false};
   bool retrying_ = false;

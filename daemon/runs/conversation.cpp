@@ -114,6 +114,7 @@ bool conversation::on_text(std::string_view frame, time_point read_at) {
   ++posted_;
   last_message_ = std::max(last_message_, read_at);
   if (owner_ == &home_) {
+    home_.records().begin_batch();
     host_->receive(slot_, frame, read_at);
   } else {
     post(std::string(frame), read_at);
@@ -145,6 +146,8 @@ bool conversation::on_too_large(std::size_t bytes, time_point read_at) {
 }
 
 void conversation::on_too_many_pings() { home_.counts().rate_paused.add(); }
+
+void conversation::on_turn_end() { home_.records().end_batch(); }
 
 // False: stop reading until the run's thread has answered.
 bool conversation::greet(std::string_view frame) {
@@ -384,6 +387,7 @@ void conversation::on_replaced() {
 // ---- the end
 
 void conversation::on_closed(std::string_view reason) {
+  home_.records().end_batch();  // closed within a turn
   hello_deadline_.cancel();
   rate_timer_.cancel();
   quiet_timer_.cancel();

@@ -48,6 +48,7 @@ class conversation final : public net::websocket_session::listener,
   void on_too_many_pings() override;
   void on_memory(std::size_t partial, std::size_t unwritten) override;
   void on_closed(std::string_view reason) override;
+  void on_turn_end() override;
   void on_drained() override;
 
   // ---- from the run

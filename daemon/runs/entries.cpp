@@ -70,22 +70,34 @@ archive::outcome_row row_of(const outcome_report& o) {
 
 }  // namespace
 
-void fill_entry(archive::entry& e, const ingest::record& record) {
-  e.kind = kind_of(record.kind);
-  e.session = record.session;
-  e.seq = record.seq;
-  e.ts = record.ts;
-  e.type = record.type;
-  e.frame = record.frame;
+bool has_rows(const ingest::record& record) {
+  const digd::answer& found = record.answer;
+  return !found.detections.empty() || !found.interventions.empty() || !found.outcomes.empty();
+}
+
+archive::plain_entry plain_entry_of(const ingest::record& record) {
+  archive::plain_entry e{.kind = kind_of(record.kind),
+                         .seq = record.seq,
+                         .ts = record.ts,
+                         .session = record.session,
+                         .type = record.type,
+                         .frame = record.frame,
+                         .verdicts = record.verdicts,
+                         .answered = record.answered,
+                         .used = record.used};
   if (record.answer.refused) e.code = to_string(record.answer.refused.code);
-  e.verdicts = record.verdicts;
   // The error as sent. A line that stands for the frame has the same words.
   if (record.kind == ingest::record_kind::refused && !record.is_frame_kept()) e.verdicts = record.response;
-  if (!record.answered.empty()) e.answered = std::string(record.answered);
   if (record.ended) e.ended = *record.ended == run_outcome::none ? "unknown" : to_string(*record.ended);
+  return e;
+}
+
+archive::entry_ptr entry_of(const ingest::record& record) {
+  auto made = std::make_unique<archive::entry>();
+  archive::entry& e = *made;
+  e.assign(plain_entry_of(record));
   for (const detection& d : record.answer.detections) e.detections.push_back(row_of(d));
   note_holds(record.answer, e.detections);
-  e.used = record.used;
   for (std::size_t i = 0; i < record.answer.interventions.size(); ++i) {
     const intervention& intervention = record.answer.interventions[i];
     e.interventions.push_back({.id = intervention.id,
@@ -95,6 +107,7 @@ void fill_entry(archive::entry& e, const ingest::record& record) {
                                .json = record.interventions[i]});
   }
   for (const outcome_report& o : record.answer.outcomes) e.outcomes.push_back(row_of(o));
+  return made;
 }
 
 archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group) {

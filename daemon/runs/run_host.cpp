@@ -25,6 +25,10 @@ ingest::inbox::options live_options(const config& settings, bool is_archived) {
   return {.hold = true, .keep_replies = true, .keep_durable_replies = !is_archived, .window = settings.credits};
 }
 
+bool is_from_client(archive::entry_kind kind) {
+  return kind == archive::entry_kind::message || kind == archive::entry_kind::refused;
+}
+
 }  // namespace
 
 std::string too_many_agents(std::uint64_t limit) {
@@ -193,9 +197,13 @@ void run_host::keep(const ingest::record& record) {
     owner_.runs().ended(*this, *record.ended);
   }
   if (!owner_.records().is_on()) return;
-  archive::entry_ptr entry = owner_.records().make_entry();
-  fill_entry(*entry, record);
-  push(std::move(entry));
+  if (has_rows(record)) return push(entry_of(record));
+  archive::plain_entry entry = plain_entry_of(record);
+  std::string stored;
+  if (is_from_client(entry.kind) && !payloads_->changes_nothing())
+    entry.frame = stored = payloads_->stored(entry.frame);
+  number(entry);
+  owner_.records().push(entry);
 }
 
 void run_host::count(const ingest::record& record) {
@@ -214,17 +222,20 @@ void run_host::count(const ingest::record& record) {
 }
 
 void run_host::push(archive::entry_ptr entry) {
-  const bool is_from_client =
-      entry->kind == archive::entry_kind::message || entry->kind == archive::entry_kind::refused;
-  if (is_from_client && !payloads_->changes_nothing()) entry->frame = payloads_->stored(entry->frame);
-  entry->run_number = number_;
-  entry->n = ++entries_;
-  entry->arrived_ms = unix_ms();
-  if (is_from_client) last_heard_ms_ = entry->arrived_ms;
-  bytes_ += entry->frame.size();
+  if (is_from_client(entry->kind) && !payloads_->changes_nothing()) entry->frame = payloads_->stored(entry->frame);
+  number(*entry);
   for (const auto& row : entry->detections) bytes_ += row.json.size();
   for (const auto& row : entry->interventions) bytes_ += row.json.size();
   owner_.records().push(std::move(entry));
+}
+
+template <class Entry>
+void run_host::number(Entry& entry) {
+  entry.run_number = number_;
+  entry.n = ++entries_;
+  entry.arrived_ms = unix_ms();
+  if (is_from_client(entry.kind)) last_heard_ms_ = entry.arrived_ms;
+  bytes_ += entry.frame.size();
 }
 
 void run_host::log_detections(const ingest::record& record) {

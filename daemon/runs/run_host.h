@@ -156,6 +156,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   // Whether the session belongs to another token than this client's.
   bool is_foreign(const join_request& request) const;
   void push(archive::entry_ptr entry);
+  template <class Entry>
+  void number(Entry& entry);
   void occupy(ingest::session_index s, join_request& request);
   void leave(session_slot slot);
   bool is_occupied(session_slot slot) const;
