@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/background_steps.h"
+
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
 #endif
@@ -85,6 +87,7 @@ bool write_queue::take(batch& into, std::size_t max_entries, std::size_t max_byt
       bytes += taken_[unpacked]->bytes();
       taken_[unpacked]->unpack(into, spare);
     }
+    background_steps::step();
   }
   pool_.give_back(taken_);
   return into.size() > before;

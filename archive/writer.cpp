@@ -222,6 +222,7 @@ void writer::set_aside_from(std::size_t at, const failure& failed) {
 // Drops new entries of runs that were set aside. Entries of such runs that are in the batch already come before the
 // contradiction and stay.
 void writer::take() {
+  background_steps::begin(microseconds{options_.yield_us});
   const auto old = static_cast<std::ptrdiff_t>(batch_.size());
   if (!queue_.take(batch_, options_.batch_entries, options_.batch_bytes, spare_) || set_aside_.empty()) return;
   drop(std::stable_partition(batch_.begin() + old, batch_.end(), [&](const auto& item) {
