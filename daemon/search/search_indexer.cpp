@@ -130,7 +130,7 @@ failure search_indexer::remove_deleted() {
 
 // Each removal merges the whole index. So a full index loses runs until a tenth of its bytes is free, in few removals.
 // Each removal takes twice as many runs as the one before, but at most a tenth of all: so the newest runs stay even if
-// a few are very large.
+// a few are very large. The newest run stays if it fits, although less than a tenth may be free beside it.
 failure search_indexer::keep_within_limit() {
   std::uint64_t target_bytes = max_bytes_;
   for (std::size_t count = 1;; count *= 2) {
@@ -141,7 +141,7 @@ failure search_indexer::keep_within_limit() {
     if (bytes <= target_bytes) return {};
     target_bytes = max_bytes_ - max_bytes_ / 10;
     if (failure failed = index_.runs(runs)) return failed;
-    if (runs.empty()) return {};
+    if (runs.empty() || (runs.size() == 1 && bytes <= max_bytes_)) return {};
     runs.resize(std::min(count, std::max<std::size_t>(1, runs.size() / 10)));
     if (failure failed = index_.remove_runs(runs)) return failed;
     full_upto_ = runs.back();
