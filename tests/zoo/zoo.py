@@ -261,7 +261,7 @@ def assert_healthy(case: Case, address: str) -> None:
         attached, probe = execute(case, mode, url)
         want, have = comparable(plain, case.ordered), comparable(attached, case.ordered)
         for part in want:
-            assert have[part] == want[part], f"{case.name} ({mode}): {part} differs from the plain run"
+            assert have[part] == want[part], f"{case.name} ({mode}): {part} is {have[part]}, without digd {want[part]}"
         runs = runs_of(address, probe)
         assert runs, f"{case.name} ({mode}): digd saw no run"
         assert detections_of(address, probe) == [], f"{case.name} ({mode}): a rule fired on a healthy system"

@@ -48,18 +48,33 @@ def split_options(probe):
     return {k: v for k, v in probe.options.items() if k not in adapter}, adapter
 
 
+_open_recordings = 0  # of the probe; only one probe is in use at a time
+
+
+@contextmanager
+def spans_recorded(probe):
+    """Records the spans of the process until the last of the nested or concurrent contexts ends."""
+    global _open_recordings
+    if _open_recordings == 0:
+        set_trace_processors([Spans(probe)])
+    _open_recordings += 1
+    try:
+        yield
+    finally:
+        _open_recordings -= 1
+        if _open_recordings == 0:
+            set_trace_processors([])
+
+
 @asynccontextmanager
 async def run_of(probe):
     """The digd run of an attached execution; None in a plain one."""
-    set_trace_processors([Spans(probe)])
-    try:
+    with spans_recorded(probe):
         if not probe.attached:
             yield None
             return
         async with digd.Run(**split_options(probe)[0]) as run:
             yield run
-    finally:
-        set_trace_processors([])
 
 
 @contextmanager
@@ -81,16 +96,13 @@ async def watched(probe):
 
 @contextmanager
 def watched_sync(probe):
-    set_trace_processors([Spans(probe)])
-    try:
+    with spans_recorded(probe):
         if not probe.attached:
             yield None
             return
         with digd.sync.Run(**split_options(probe)[0]) as run:
             with digd.openai_agents.attach(run) as team:
                 yield team
-    finally:
-        set_trace_processors([])
 
 
 class Recorded(ScriptedModel):
