@@ -83,7 +83,7 @@ TEST_CASE("a_run_that_grows_by_one_trace_at_a_time_stays_fast") {
     }
     REQUIRE(gathered.runs.runs() == 1);
     REQUIRE(gathered.runs.spans() == gathering::max_run_traces - 1);
-    REQUIRE(std::chrono::steady_clock::now() - begun < std::chrono::seconds(20));
+    REQUIRE(std::chrono::steady_clock::now() - begun < std::chrono::seconds(120));
   }
 }
 
