@@ -14,17 +14,8 @@ namespace {
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
 template <class T>
-void insert_sorted(std::vector<T>& sorted, const T& value) {
-  const auto at = std::lower_bound(sorted.begin(), sorted.end(), value);
-  if (at == sorted.end() || *at != value) sorted.insert(at, value);
-}
-
-// Requires that the two have no value in common.
-template <class T>
-void merge_sorted(std::vector<T>& sorted, std::vector<T>&& more) {
-  const auto middle = static_cast<std::ptrdiff_t>(sorted.size());
-  std::move(more.begin(), more.end(), std::back_inserter(sorted));
-  std::inplace_merge(sorted.begin(), sorted.begin() + middle, sorted.end());
+void append(std::vector<T>& to, std::vector<T>&& more) {
+  std::move(more.begin(), more.end(), std::back_inserter(to));
 }
 
 }  // namespace
@@ -108,8 +99,7 @@ gathered_run& gathering::run_of(const std::string& trace, std::int64_t now_ms) {
 
 gathered_run& gathering::adopt(const std::string& run, const std::string& trace, std::int64_t now_ms) {
   gathered_run& into = run_of(otlp::trace_of_run(run), now_ms);
-  insert_sorted(into.traces, trace);
-  by_trace_[trace] = &into;
+  if (std::exchange(by_trace_[trace], &into) != &into) into.traces.push_back(trace);
   return into;
 }
 
@@ -119,7 +109,7 @@ bool gathering::tie(gathered_run& first, const std::string& other) {
   if (known == by_trace_.end()) {
     if (first.ending) return true;
     if (first.traces.size() >= max_run_traces) return false;
-    insert_sorted(first.traces, other);
+    first.traces.push_back(other);
     by_trace_[other] = &first;
     return true;
   }
@@ -146,20 +136,22 @@ bool gathering::tie(gathered_run& first, const std::string& other) {
 // Requires that no message of `from` was sent.
 void gathering::merge(gathered_run& into, gathered_run& from) {
   for (const std::string& trace : from.traces) by_trace_[trace] = &into;
-  merge_sorted(into.traces, std::move(from.traces));
+  append(into.traces, std::move(from.traces));
   if (into.seq == 0) into.id = std::min(into.id, from.id);
   std::erase_if(from.batches, [&](std::int64_t batch) {
     if (!std::binary_search(into.batches.begin(), into.batches.end(), batch)) return false;
     --batches_[batch].runs;
     return true;
   });
-  merge_sorted(into.batches, std::move(from.batches));
+  const auto middle = static_cast<std::ptrdiff_t>(into.batches.size());
+  append(into.batches, std::move(from.batches));
+  std::inplace_merge(into.batches.begin(), into.batches.begin() + middle, into.batches.end());
   into.links += from.links;
   into.first_ms = into.unsent ? std::min(into.first_ms, from.first_ms) : from.first_ms;
   into.last_ms = std::max(into.last_ms, from.last_ms);
   into.unsent = into.unsent || from.unsent;
   into.is_examined = into.complete = false;
-  std::move(from.spans.begin(), from.spans.end(), std::back_inserter(into.spans));
+  append(into.spans, std::move(from.spans));
   into.known.insert(from.known.begin(), from.known.end());
   changed(into);
   by_due_.erase({from.due_ms, from.number});

@@ -30,7 +30,7 @@ struct gathered_run {
   std::uint64_t number = 0;         // rises with each new run
   std::int64_t due_ms = 0;          // kept by the table
   std::string id;                   // fixed once a message was sent
-  std::vector<std::string> traces;  // sorted
+  std::vector<std::string> traces;  // each once, in no order
   std::vector<otlp::span> spans;
   std::size_t links = 0;                         // of the spans
   boost::unordered_flat_set<std::string> known;  // trace id and span id of each span
