@@ -104,7 +104,7 @@ struct stored_answer {
 class archive;
 
 // Hands entries to the writer, in the order of the calls. Used by one thread. It may outlive the archive; then it
-// refuses. An entry alone costs as much as a parcel of many.
+// refuses. Handing over one entry costs as much as handing over a full parcel.
 class producer {
  public:
   ~producer();

@@ -71,7 +71,8 @@ struct judgement_row {
   std::uint64_t ticket = 0;  // `durable` returns it
 };
 
-// An entry without rows, as most messages have it: a view of texts that the caller owns.
+// The content of an entry without rows (detections, interventions, outcomes). Most messages have none. The caller owns
+// the texts.
 struct plain_entry {
   entry_kind kind = entry_kind::message;
   std::uint64_t run_number = 0, seq = 0, n = 0;
@@ -107,7 +108,7 @@ struct entry {
 
   std::size_t bytes() const;  // approximate size in memory
 
-  void assign(const plain_entry& content);  // of an empty entry
+  void assign(const plain_entry& content);  // fills an empty entry
 
   // Clears the entry. Its usual texts keep their memory.
   void reset();

@@ -1,7 +1,10 @@
 #include "archive/parcel.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 

@@ -1,17 +1,16 @@
 // Entries on their way from an engine thread to the writer.
 //
-// An `entry` is half a kilobyte with several pieces of memory. To fill these on one processor and read them on another
-// costs an engine thread more than to store their content as bytes, one entry after another (docs/performance.md). So a
-// parcel packs entries without rows, which are most, and carries at most one other entry, its last.
+// An `entry` is half a kilobyte with several pieces of memory. Filling these on one processor and reading them on
+// another is slower than copying their content, one entry after another, into one piece of memory
+// (docs/performance.md). So a parcel packs entries without rows, which most entries are. It can also carry one entry
+// with rows, as its last.
 //
-// Thread: one at a time. Bounds: the memory of its entries. `is_full` asks the caller to begin another parcel.
+// Thread: one at a time. Bounds: none of its own; the caller begins another parcel when this one `is_full`. Failure:
+// none.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "archive/entry.h"
@@ -22,13 +21,13 @@ namespace digd::archive {
 class parcel {
  public:
   static constexpr std::size_t full_bytes = 8u << 10;        // of packed entries; the last one may exceed it
-  static constexpr std::size_t min_bytes = 1u << 10;         // allocated at once
+  static constexpr std::size_t min_bytes = 1u << 10;         // of memory, at first
   static constexpr std::size_t max_spare_bytes = 16u << 10;  // `empty` frees more
 
-  // Not after an entry with rows.
+  // Neither may follow an entry with rows.
   void add(const plain_entry& added);
   void add(entry_ptr added);
-  // Takes back the only entry. Null if it was packed.
+  // Empties the parcel and returns its entry with rows; null if it has none.
   entry_ptr take_whole();
 
   bool is_full() const { return whole_ != nullptr || size_ >= full_bytes; }

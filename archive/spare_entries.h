@@ -1,4 +1,4 @@
-// Entries that the writer is done with, to be filled again: their texts keep their memory.
+// Written entries, which the writer fills again: their texts keep their memory.
 //
 // Thread: the writer's, except for `bytes`. Bounds: `max_bytes` of entries with the memory of their texts, each with at
 // most `max_kept_bytes` of texts; further entries are freed. The bound is on bytes because the texts of an entry that

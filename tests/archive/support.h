@@ -25,7 +25,8 @@ class temporary_folder {
  public:
   temporary_folder() {
     std::string name = (std::filesystem::temp_directory_path() / "digd-test-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
   }
   ~temporary_folder() {
     std::error_code ignored;
