@@ -14,8 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "archive/archive.h"
+#include "archive/entry.h"
 #include "archive/sqlite.h"
+#include "archive/stored.h"
 
 namespace digd::archive {
 

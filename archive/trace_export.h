@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "archive/archive.h"
+#include "archive/stored.h"
 
 namespace digd::archive {
 

@@ -12,7 +12,7 @@
 #include <thread>
 #include <unordered_set>
 
-#include "archive/archive.h"
+#include "archive/options.h"
 #include "archive/spare_entries.h"
 #include "archive/store.h"
 #include "archive/write_queue.h"
