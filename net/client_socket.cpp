@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/quote.h"
-#include "base/text.h"
 #include "net/tls_pipe.h"
 
 namespace digd::net {
@@ -83,8 +81,6 @@ std::string no_tls(const server_address& to, const error_code& ec) {
   return "no TLS with " + to.shown() + ": " + ec.message() +
          "; to trust a certificate that the system does not know, use " + to.program.authority_option;
 }
-
-std::string harmless(std::string_view text) { return digd::quoted(utf8_prefix(text, 200)); }
 
 std::string host_of(const server_address& to) { return to.local ? to.host : to.shown(); }
 

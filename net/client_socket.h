@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/client.h"
+#include "net/server_address.h"
 #include "net/types.h"
 
 namespace digd::net {
@@ -38,8 +38,5 @@ std::string no_tls(const server_address& to, const boost::system::error_code& ec
 
 // The value of the `Host` header.
 std::string host_of(const server_address& to);
-
-// Text of the other side for a message: short and escaped.
-std::string harmless(std::string_view text);
 
 }  // namespace digd::net

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/client.h"
+#include "net/server_address.h"
 
 namespace digd::net {
 
