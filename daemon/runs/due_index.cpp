@@ -1,10 +1,9 @@
 #include "daemon/runs/due_index.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <vector>
-
-#include "daemon/runs/run_host.h"
 
 namespace digd::daemon {
 
@@ -13,11 +12,11 @@ namespace {
 constexpr milliseconds max_timer_ms = 1'000;
 }  // namespace
 
-void due_index::watch(run_host& host, std::optional<milliseconds> at) {
-  if (host.due == at) return;
-  if (host.due) items_.erase({*host.due, &host});
-  if (at) items_.insert({*at, &host});
-  host.due = at;
+void due_index::watch(due_run& run, std::optional<milliseconds> at) {
+  if (run.due_ == at) return;
+  if (run.due_) items_.erase({*run.due_, &run});
+  if (at) items_.insert({*at, &run});
+  run.due_ = at;
   if (!items_.empty() && (!armed_for_ || items_.begin()->first < *armed_for_)) arm();
 }
 
@@ -34,12 +33,12 @@ void due_index::arm() {
 void due_index::ring() {
   armed_for_.reset();
   const milliseconds now = clock_.now();
-  std::vector<std::shared_ptr<run_host>> due;
-  for (const auto& [at, host] : items_) {
+  std::vector<std::shared_ptr<due_run>> due;
+  for (const auto& [at, run] : items_) {
     if (at > now) break;
-    due.push_back(host->shared_from_this());
+    due.push_back(run->shared_from_this());
   }
-  for (const auto& host : due) host->advance_time();
+  for (const auto& run : due) run->advance_time();
   if (!items_.empty() && !armed_for_) arm();
 }
 

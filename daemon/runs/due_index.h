@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -14,21 +15,32 @@
 
 namespace digd::daemon {
 
-class run_host;
+// A run, as the index knows it. `due_index` holds it while it calls it.
+class due_run : public std::enable_shared_from_this<due_run> {
+ public:
+  virtual void advance_time() = 0;
+
+ protected:
+  ~due_run() = default;
+
+ private:
+  friend class due_index;
+  std::optional<milliseconds> due_;  // when it next needs `advance_time`
+};
 
 class due_index {
  public:
   due_index(boost::asio::io_context& on, forward_clock& clock) : clock_(clock), timer_(on.get_executor()) {}
 
   // `at`: on the thread's clock.
-  void watch(run_host& host, std::optional<milliseconds> at);
+  void watch(due_run& run, std::optional<milliseconds> at);
   void stop();
 
  private:
   void arm();
   void ring();
 
-  std::set<std::pair<milliseconds, run_host*>> items_;
+  std::set<std::pair<milliseconds, due_run*>> items_;
   std::optional<milliseconds> armed_for_;
   bool stopped_ = false;
   forward_clock& clock_;

@@ -45,6 +45,7 @@
 
 #include "daemon/access/tokens.h"
 #include "daemon/runs/overload_state.h"
+#include "daemon/runs/token_weights.h"
 #include "daemon/settings/config.h"
 #include "daemon/settings/live_settings.h"
 
@@ -70,14 +71,6 @@ class overload_steps {
  private:
   std::array<bool, overload_action_count> on_{};
 };
-
-// What a token holds, in approximate bytes.
-struct token_weight {
-  std::uint64_t bytes = 0;
-  std::uint64_t largest_run = 0;         // of those that can degrade
-  std::uint64_t largest_connection = 0;  // that much memory becomes free if it is closed
-};
-using token_weights = std::map<std::string, token_weight>;
 
 // When each action begins for all: with the next one.
 overload_settings settings_for_all(const overload_settings& settings);

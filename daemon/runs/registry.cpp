@@ -7,10 +7,9 @@
 
 #include "base/quote.h"
 #include "daemon/fleet/home_keeper.h"
-#include "daemon/runs/engine_thread.h"
-#include "daemon/runs/overload.h"
-#include "daemon/runs/recovery.h"
-#include "daemon/runs/run_host.h"
+#include "daemon/runs/engine_loop.h"
+#include "daemon/runs/read_back.h"
+#include "daemon/runs/token_weights.h"
 
 namespace digd::daemon {
 
@@ -24,7 +23,7 @@ void refuse(const join_request& request, std::string_view field, std::string tex
 
 }  // namespace
 
-registry::registry(engine_thread& owner) : owner_(owner) {}
+registry::registry(engine_loop& owner) : owner_(owner) {}
 registry::~registry() = default;
 
 home_keeper* registry::homes() const { return owner_.services().homes.get(); }
@@ -95,7 +94,7 @@ std::shared_ptr<run_host> registry::make_run(const hello& first, run_settings gr
   const std::uint64_t number = home != nullptr ? home->number : services.next_run_number();
   const canary_group group = draw_canary(first, settings.policy, settings.enforce_share, services.operator_mode.load());
   granted.mode = mode_in(group, granted.mode);
-  auto host = std::make_shared<run_host>(owner_, first, granted, number, group);
+  auto host = std::make_shared<run_host>(owner_, *this, first, granted, number, group);
   if (home != nullptr) host->set_home(home->generation, home->pinned);
   adopt(host);
   if (home != nullptr) settle_home(*host);
@@ -258,13 +257,12 @@ std::size_t registry::follow_operator() {
 
 void registry::search(const std::string& name, std::function<void(search_result)> then) {
   ++searches_begun_;
-  boost::asio::post(owner_.services().finder, [owner = &owner_, name, then = std::move(then)]() mutable {
-    auto numbers = owner->services().archive->numbers_of(name);
-    boost::asio::post(owner->context(), [owner, numbers = std::move(numbers), then = std::move(then)] {
-      registry& runs = owner->runs();
-      then(numbers ? search_result(runs.latest_of(*numbers)) : search_result(numbers.error()));
-      ++runs.searches_done_;
-      runs.forget_erased();
+  boost::asio::post(owner_.services().finder, [this, name, then = std::move(then)]() mutable {
+    auto numbers = owner_.services().archive->numbers_of(name);
+    boost::asio::post(owner_.context(), [this, numbers = std::move(numbers), then = std::move(then)] {
+      then(numbers ? search_result(latest_of(*numbers)) : search_result(numbers.error()));
+      ++searches_done_;
+      forget_erased();
     });
   });
 }
@@ -365,11 +363,11 @@ void registry::withdraw(const std::string& run, const std::weak_ptr<run_client>&
 
 void registry::read(pending_run& pending) {
   pending.is_reading = true;
-  boost::asio::post(owner_.services().rebuilder, [owner = &owner_, run = pending.run] {
-    recovered_run result = read_back(*owner, *owner->services().archive, run);
-    if (owner->services().counts.recovery.stopping) return;
-    boost::asio::post(owner->context(), [owner, name = run.run, result = std::move(result)]() mutable {
-      owner->runs().rebuilt(name, std::move(result));
+  boost::asio::post(owner_.services().rebuilder, [this, run = pending.run] {
+    recovered_run result = read_back(owner_, *this, *owner_.services().archive, run);
+    if (owner_.services().counts.recovery.stopping) return;
+    boost::asio::post(owner_.context(), [this, name = run.run, result = std::move(result)]() mutable {
+      rebuilt(name, std::move(result));
     });
   });
 }

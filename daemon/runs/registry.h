@@ -19,25 +19,25 @@
 #include <string>
 #include <vector>
 
-#include "archive/archive.h"
+#include "archive/stored.h"
 #include "daemon/runs/run_client.h"
+#include "daemon/runs/run_host.h"
 
 namespace digd::daemon {
 
 class home_keeper;
-class run_host;
 struct config;
 struct home_answer;
 struct recovered_run;
 struct token_weight;
 
-class registry {
+class registry final : public run_holder {
  public:
   static constexpr std::size_t max_searches = 10'000;
   static constexpr std::size_t max_rebuilding = 64;
   static constexpr std::size_t max_waiting = 1'000;
 
-  explicit registry(engine_thread& owner);
+  explicit registry(engine_loop& owner);
   ~registry();
 
   void join(join_request&& request);
@@ -64,8 +64,8 @@ class registry {
   // The daemon lost its lease or holds it again: stops or resumes all runs, and confirms those of an earlier lease.
   void check_homes();
 
-  void ended(run_host& host, run_outcome outcome);
-  void retire_if_idle(run_host& host);
+  void ended(run_host& host, run_outcome outcome) override;
+  void retire_if_idle(run_host& host) override;
 
   // Forgets a run permanently and notifies its clients. The caller removes it from the archive.
   struct removal {
@@ -136,7 +136,7 @@ class registry {
   void confirm(run_host& host);
   void on_confirmed(const std::string& name, std::uint64_t number, home_answer&& answer);
 
-  engine_thread& owner_;
+  engine_loop& owner_;
   boost::unordered_flat_map<std::string, std::shared_ptr<run_host>> by_name_;
   boost::unordered_flat_map<std::uint64_t, std::shared_ptr<run_host>> by_number_;
   boost::unordered_flat_map<std::string, pending_run> rebuilding_;

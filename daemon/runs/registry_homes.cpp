@@ -5,10 +5,9 @@
 
 #include "base/quote.h"
 #include "daemon/fleet/home_keeper.h"
-#include "daemon/runs/engine_thread.h"
-#include "daemon/runs/recovery.h"
+#include "daemon/runs/engine_loop.h"
+#include "daemon/runs/read_back.h"
 #include "daemon/runs/registry.h"
-#include "daemon/runs/run_host.h"
 
 namespace digd::daemon {
 
@@ -26,10 +25,9 @@ void send_elsewhere(std::vector<join_request>& requests, const std::string& to) 
 }  // namespace
 
 void registry::ask_home(const std::string& name, std::uint64_t number) {
-  homes()->ask(name, number, [owner = &owner_, name](home_answer&& answer) {
-    boost::asio::post(owner->context(), [owner, name, answer = std::move(answer)]() mutable {
-      owner->runs().on_home(name, std::move(answer));
-    });
+  homes()->ask(name, number, [this, name](home_answer&& answer) {
+    boost::asio::post(owner_.context(),
+                      [this, name, answer = std::move(answer)]() mutable { on_home(name, std::move(answer)); });
   });
 }
 
@@ -117,12 +115,11 @@ void registry::settle_home(run_host& host) {
 
 // The run was confirmed with an earlier lease, or never.
 void registry::confirm(run_host& host) {
-  homes()->ask(host.name(), host.number(),
-               [owner = &owner_, name = host.name(), number = host.number()](home_answer&& answer) {
-                 boost::asio::post(owner->context(), [owner, name, number, answer = std::move(answer)]() mutable {
-                   owner->runs().on_confirmed(name, number, std::move(answer));
-                 });
-               });
+  homes()->ask(host.name(), host.number(), [this, name = host.name(), number = host.number()](home_answer&& answer) {
+    boost::asio::post(owner_.context(), [this, name, number, answer = std::move(answer)]() mutable {
+      on_confirmed(name, number, std::move(answer));
+    });
+  });
 }
 
 void registry::on_confirmed(const std::string& name, std::uint64_t number, home_answer&& answer) {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "archive/archive.h"
+#include "archive/stored.h"
 #include "daemon/access/tokens.h"
 #include "ingest/protocol/inbox.h"
 #include "model/error.h"
@@ -18,7 +18,7 @@
 
 namespace digd::daemon {
 
-class engine_thread;
+class engine_loop;
 class run_host;
 class run_client;
 
@@ -49,7 +49,7 @@ struct join_request {
   grant_ptr grant;    // of the client's token; null where no tokens are configured, and for digd's own clients
   std::shared_ptr<memory_charge> memory;  // of its connection; null: not charged
   std::weak_ptr<run_client> client;
-  engine_thread* home = nullptr;
+  engine_loop* home = nullptr;
 };
 
 struct join_result {
@@ -65,9 +65,6 @@ struct join_result {
   std::uint64_t credits = 0;
   std::optional<archive::answer_range> missed;  // answers that the client asks for again
 };
-
-// Passes the result to the request's client, on its thread. If the client has gone, releases its slot.
-void answer(const join_request& request, join_result&& result);
 
 class run_client {
  public:

@@ -9,9 +9,8 @@
 #include "base/json_writer.h"
 #include "base/quote.h"
 #include "base/unix_time.h"
-#include "daemon/runs/engine_thread.h"
+#include "daemon/runs/engine_loop.h"
 #include "daemon/runs/entries.h"
-#include "daemon/runs/registry.h"
 #include "ingest/protocol/encode.h"
 
 namespace digd::daemon {
@@ -35,9 +34,10 @@ std::string too_many_agents(std::uint64_t limit) {
   return "the run would have more than " + std::to_string(limit) + " agents (limits.agents)";
 }
 
-run_host::run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
-                   canary_group group)
+run_host::run_host(engine_loop& owner, run_holder& holder, const hello& first, const run_settings& settings,
+                   std::uint64_t number, canary_group group)
     : owner_(owner),
+      holder_(holder),
       homes_(owner.services().homes.get()),
       number_(number),
       group_(group),
@@ -112,7 +112,7 @@ void run_host::end_abandoned() {
   line.key("seq").integer(inbox_.sessions().front().taken_seq + 1).close_object();
   carry_out(inbox_.receive(0, frame, now()));
   after_call();
-  owner_.runs().retire_if_idle(*this);
+  holder_.retire_if_idle(*this);
 }
 
 void run_host::advance_time() {
@@ -194,7 +194,7 @@ void run_host::keep(const ingest::record& record) {
   log_detections(record);
   if (record.ended) {
     open_run_.reset();
-    owner_.runs().ended(*this, *record.ended);
+    holder_.ended(*this, *record.ended);
   }
   if (!owner_.records().is_on()) return;
   if (has_rows(record)) return push(entry_of(record));
@@ -350,7 +350,7 @@ void run_host::durable(std::string_view session, std::uint64_t seq) {
   acknowledge(s);
   touch(s);
   after_call();
-  owner_.runs().retire_if_idle(*this);
+  holder_.retire_if_idle(*this);
 }
 
 bool run_host::has_connections() const {

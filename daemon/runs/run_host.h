@@ -16,24 +16,40 @@
 
 #include "archive/entry.h"
 #include "daemon/access/payload_policy.h"
+#include "daemon/runs/due_index.h"
 #include "daemon/runs/run_client.h"
 #include "daemon/settings/canary.h"
 #include "ingest/protocol/inbox.h"
 
 namespace digd::daemon {
 
-class engine_thread;
+class engine_loop;
 class home_keeper;
+class run_host;
 struct config;
+
+// Holds a run in memory: its registry. The run calls it on its thread.
+class run_holder {
+ public:
+  virtual void ended(run_host& host, run_outcome outcome) = 0;
+  // Drops the run if it can retire.
+  virtual void retire_if_idle(run_host& host) = 0;
+
+ protected:
+  ~run_holder() = default;
+};
+
+// Passes the result to the request's client, on its thread. If the client has gone, releases its slot.
+void answer(const join_request& request, join_result&& result);
 
 // Why a hello is refused that names too many agents.
 std::string too_many_agents(std::uint64_t limit);
 
-class run_host final : public std::enable_shared_from_this<run_host> {
+class run_host final : public due_run {
  public:
   // Until `go_live`, recovery uses only its inbox: effects are neither sent nor archived.
-  run_host(engine_thread& owner, const hello& first, const run_settings& settings, std::uint64_t number,
-           canary_group group = canary_group::none);
+  run_host(engine_loop& owner, run_holder& holder, const hello& first, const run_settings& settings,
+           std::uint64_t number, canary_group group = canary_group::none);
 
   // What the archive already has of the run.
   struct stored {
@@ -65,7 +81,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   // Ends the run as its first session, whose client will not come back. Nothing while a client is connected.
   void end_abandoned();
 
-  void advance_time();
+  void advance_time() override;
   // Applies the operator's switch. False: nothing changed, or the run has ended.
   bool follow_operator(mode strongest);
   // A person's decision on a hold (inbox::decide).
@@ -119,7 +135,9 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   // The run may leave memory: it has ended, all is durable, and no client is connected.
   bool can_retire() const;
 
-  std::optional<milliseconds> due;  // for due_index: when it next needs `advance_time`
+  std::shared_ptr<run_host> shared_from_this() {
+    return std::static_pointer_cast<run_host>(due_run::shared_from_this());
+  }
 
  private:
   std::string_view with_cost(std::string_view frame);
@@ -129,7 +147,7 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   };
   struct slot {
     std::weak_ptr<run_client> client;
-    engine_thread* home = nullptr;  // null: released
+    engine_loop* home = nullptr;  // null: released
     std::uint64_t generation = 0;
     std::uint64_t handled = 0;
     std::uint64_t reported_handled = 0;
@@ -181,7 +199,8 @@ class run_host final : public std::enable_shared_from_this<run_host> {
   void acknowledge_streamed();
   void close(const std::function<void(run_client&)>& notify);
 
-  engine_thread& owner_;
+  engine_loop& owner_;
+  run_holder& holder_;
   home_keeper* const homes_;  // null: runs have no homes
   std::uint64_t home_generation_ = 0;
   bool is_pinned_ = false;

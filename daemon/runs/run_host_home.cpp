@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "daemon/fleet/home_keeper.h"
-#include "daemon/runs/engine_thread.h"
-#include "daemon/runs/registry.h"
+#include "daemon/runs/engine_loop.h"
 #include "daemon/runs/run_host.h"
 
 namespace digd::daemon {
@@ -42,7 +41,7 @@ void run_host::streamed(std::string_view session, std::uint64_t seq) {
   if (!holds_home()) return;
   acknowledge_streamed();
   after_call();
-  owner_.runs().retire_if_idle(*this);
+  holder_.retire_if_idle(*this);
 }
 
 void run_host::acknowledge_streamed() {

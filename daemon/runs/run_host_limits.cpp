@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/quote.h"
-#include "daemon/runs/engine_thread.h"
+#include "daemon/runs/engine_loop.h"
 #include "daemon/runs/run_host.h"
 
 namespace digd::daemon {

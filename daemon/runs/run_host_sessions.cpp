@@ -5,13 +5,19 @@
 #include <utility>
 
 #include "base/unix_time.h"
-#include "daemon/runs/engine_thread.h"
+#include "daemon/runs/engine_loop.h"
 #include "daemon/runs/entries.h"
-#include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
 #include "ingest/protocol/encode.h"
 
 namespace digd::daemon {
+
+void answer(const join_request& request, join_result&& result) {
+  boost::asio::dispatch(request.home->context(), [client = request.client, result = std::move(result)]() mutable {
+    if (const auto receiver = client.lock()) return receiver->on_joined(std::move(result));
+    if (result.host) run_host::release_slot(std::move(result.host), result.slot);
+  });
+}
 
 void run_host::join(join_request&& request) {
   if (is_replaced(group_, request.greeting)) request.greeting.mode.reset();
@@ -157,7 +163,7 @@ void run_host::leave(session_slot number) {
   at.client.reset();
   at.outgoing.clear();
   if (at.charged_held == 0) at.memory.reset();
-  owner_.runs().retire_if_idle(*this);
+  holder_.retire_if_idle(*this);
 }
 
 bool run_host::is_occupied(session_slot slot) const {

@@ -140,7 +140,7 @@ class live_run {
     must(after >= before && after <= before + held + 1, "a frame uses up at most one seq", frame);
   }
 
-  // Recovers the run as daemon/runs/recovery.cpp does.
+  // Recovers the run as daemon/runs/read_back.cpp does.
   void check_recovery() {
     ingest::inbox recovered(first_, settings_, {.keep_replies = true});
     for (const tests::recorded_entry& e : entries_) {

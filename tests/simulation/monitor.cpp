@@ -320,7 +320,7 @@ void monitor::start() {
   for (auto& [name, host] : runs_) plan_wake(*host);
 }
 
-// Recovers a run as daemon/runs/recovery.cpp does, and compares each answer with the recorded one. A run is opened
+// Recovers a run as daemon/runs/read_back.cpp does, and compares each answer with the recorded one. A run is opened
 // again if none of its sessions became durable.
 std::unique_ptr<monitor::hosted> monitor::recover(const std::string& run,
                                                   const std::vector<tests::recorded_entry>& entries) {

@@ -1,6 +1,6 @@
 // A model of the daemon around the real inbox: runs, session slots, credits, acks, kills and recovery. It has no
 // sockets, threads or SQLite. It does what daemon/runs/run_host.cpp, daemon/runs/conversation.cpp and
-// daemon/runs/recovery.cpp do, in the same order, with the simulated network and disk.
+// daemon/runs/read_back.cpp do, in the same order, with the simulated network and disk.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The archived record of a run, in memory, and its recovery as in daemon/runs/recovery.cpp. With it tests check that
+// The archived record of a run, in memory, and its recovery as in daemon/runs/read_back.cpp. With it tests check that
 // live equals replay, and before a crash equals after.
 //
 // Threads: none of its own. Lifetime: an entry owns its strings.
