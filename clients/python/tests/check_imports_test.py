@@ -1,4 +1,4 @@
-"""scripts/check-imports finds each kind of cycle, and ignores type-only imports. A copy of it checks a small tree."""
+"""scripts/check-imports finds cycles and includes outside the layers. A copy of it checks a small tree."""
 
 import shutil
 import subprocess
@@ -38,10 +38,19 @@ def check(tmp_path):
     [
         (
             "cpp",
-            {"a/a.h": '#include "b/b.h"\n', "b/b.h": '#include "c.inc"\n', "b/c.inc": '# include "a/a.h"\n'},
-            "a -> b -> a",
+            {"net/a.h": '#include "mcp/b.h"\n', "mcp/b.h": '#include "c.inc"\n', "mcp/c.inc": '# include "net/a.h"\n'},
+            "cpp folders: cycle mcp -> net -> mcp",
         ),
-        ("cpp", {"a/a.h": '#include "a/b/b.h"\n', "a/b/b.h": '#include "a/c.h"\n', "a/c.h": ""}, "a -> a/b -> a"),
+        (
+            "cpp",
+            {"net/a.h": '#include "net/b/b.h"\n', "net/b/b.h": '#include "net/c.h"\n', "net/c.h": ""},
+            "cpp folders: cycle net -> net/b -> net",
+        ),
+        (
+            "cpp",
+            {"net/a.h": "", "net/a.cpp": '#include "net/b.h"\n', "net/b.h": "", "net/b.cpp": '#include "net/a.h"\n'},
+            "cpp units: cycle net/a -> net/b -> net/a",
+        ),
         (
             "python",
             {f"{PACKAGE}/a.py": "from .b import x\n", f"{PACKAGE}/b.py": "def f():\n    from . import a\n"},
@@ -80,7 +89,15 @@ def test_a_cycle_is_reported_with_exit_code_1(check, language, files, cycle):
 @pytest.mark.parametrize(
     "language, files",
     [
-        ("cpp", {"a/a.h": '#include "b/b.h"\n', "b/b.h": "#include <a/a.h>\n", "tests/t.h": '#include "a/a.h"\n'}),
+        (
+            "cpp",
+            {
+                "mcp/a.h": '#include "net/b.h"\n',
+                "net/b.h": "#include <mcp/a.h>\n",
+                "net/b.cpp": '#include "net/b.h"\n',
+                "tests/t.h": '#include "mcp/a.h"\n',
+            },
+        ),
         (
             "python",
             {
@@ -100,3 +117,23 @@ def test_a_cycle_is_reported_with_exit_code_1(check, language, files, cycle):
 def test_type_only_imports_and_foreign_includes_form_no_cycle(check, language, files):
     code, output = check(language, files)
     assert code == 0 and "cycle " not in output
+
+
+@pytest.mark.parametrize(
+    "files, finding",
+    [
+        (
+            {"model/a.h": '#include "rules/b.h"\n', "rules/b.h": ""},
+            'cpp layers: model may not include rules\n  model/a.h:1: #include "rules/b.h"\n',
+        ),
+        (
+            {"ingest/otlp/a.h": '#include "ingest/importers/b.h"\n#include "net/c.h"\n', "net/c.h": ""},
+            'cpp layers: ingest/otlp may not include net\n  ingest/otlp/a.h:2: #include "net/c.h"\n',
+        ),
+        ({"daemon/fleet/homes/a.h": '#include "net/c.h"\n', "net/c.h": ""}, "daemon/fleet/homes may not include net"),
+        ({"attic/a.h": ""}, "cpp layers: attic is in no layer: add a line for it to LAYERS\n"),
+    ],
+)
+def test_an_include_that_the_layers_do_not_allow_is_reported_with_exit_code_1(check, files, finding):
+    code, output = check("cpp", files)
+    assert code == 1 and finding in output and "cycle " not in output
