@@ -76,11 +76,11 @@ net::websocket_session::options session_options(const config& settings) {
           .queue_bytes = settings.connections.queue_bytes};
 }
 
-void begin_conversation(engine_thread& home, net::batched_stream stream, const net::upgrade_request& request,
-                        const to_ingest& to, connection_ticket ticket) {
-  const auto client = std::make_shared<conversation>(home, to.run, to.grant, to.counted, std::move(ticket));
+void begin_conversation(engine_thread& home, const engine_threads& threads, net::batched_stream stream,
+                        const net::upgrade_request& request, const to_ingest& to, connection_ticket ticket) {
+  const auto client = std::make_shared<conversation>(home, threads, to.run, to.grant, to.counted, std::move(ticket));
   const auto session = std::make_shared<net::websocket_session>(
-      std::move(stream), session_options(*home.services().settings.now()), client);
+      std::move(stream), session_options(*home.services().conditions.settings.now()), client);
   client->attach(session);
   session->accept(request);
   home.connections().add(client);
@@ -109,14 +109,15 @@ request_result router::handle(const net::upgrade_request& request, std::string_v
 
 // If the request named its run, the socket moves to the run's thread.
 void router::open_ingest(const to_ingest& to, released_connection&& from) {
-  engine_thread& owner = to.run ? home_.services().threads.owner_of(*to.run) : home_;
+  const engine_threads& threads = services_.runs.threads;
+  engine_thread& owner = to.run ? threads.owner_of(*to.run) : home_;
   if (&owner == &home_) {
     from.stream.put_back(from.unread);
-    return begin_conversation(home_, std::move(from.stream), from.request, to, std::move(from.ticket));
+    return begin_conversation(home_, threads, std::move(from.stream), from.request, to, std::move(from.ticket));
   }
-  boost::asio::post(owner.context(), [&owner, to, moving = moving_connection(std::move(from))]() mutable {
+  boost::asio::post(owner.context(), [&owner, &threads, to, moving = moving_connection(std::move(from))]() mutable {
     auto stream = moving.attach(owner.context());
-    if (stream) begin_conversation(owner, std::move(*stream), moving.request, to, std::move(moving.ticket));
+    if (stream) begin_conversation(owner, threads, std::move(*stream), moving.request, to, std::move(moving.ticket));
   });
 }
 

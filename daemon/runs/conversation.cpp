@@ -28,9 +28,10 @@ bool is_fatal(refusal code) {
 
 }  // namespace
 
-conversation::conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant,
-                           ticket_ptr of_token, connection_ticket ticket)
+conversation::conversation(engine_thread& home, const engine_threads& threads, std::optional<std::string> expected_run,
+                           grant_ptr grant, ticket_ptr of_token, connection_ticket ticket)
     : home_(home),
+      threads_(threads),
       expected_run_(std::move(expected_run)),
       grant_(std::move(grant)),
       of_token_(std::move(of_token)),
@@ -173,7 +174,7 @@ bool conversation::greet(std::string_view frame) {
   request.grant = grant_;
   request.memory = ticket_->memory();
   charge(charged_hello_, 2 * frame.size());  // as received, and decoded
-  owner_ = &home_.services().threads.owner_of(request.greeting.run);
+  owner_ = &threads_.owner_of(request.greeting.run);
   boost::asio::dispatch(owner_->context(), [owner = owner_, request = std::move(request)]() mutable {
     owner->runs().join(std::move(request));
   });
@@ -221,7 +222,7 @@ void conversation::on_joined(join_result&& result) {
   session->limit_messages(result.message_bytes);
   session->send(result.welcome);
   spdlog::info("session_open {} thread={} home={}", log_name_, owner_->index(), home_.index());
-  max_quiet_ = std::chrono::milliseconds(home_.services().settings.now()->connections.quiet_ms);
+  max_quiet_ = std::chrono::milliseconds(home_.services().conditions.settings.now()->connections.quiet_ms);
   last_message_ = std::chrono::steady_clock::now();
   if (max_quiet_.count() > 0) watch_quiet();
   if (result.missed) {
@@ -263,9 +264,9 @@ void conversation::on_flow_state(const flow_state& now) {
 // The next part of the answers that the client missed.
 void conversation::read_missed_answers() {
   reading_missed_ = true;
-  const run_services& services = home_.services();
-  boost::asio::post(services.rebuilder, [me = weak_from_this(), home = &home_, range = *missed_]() mutable {
-    auto frames = read_answers(*home->services().archive, range);
+  const run_storage& storage = home_.services().storage;
+  boost::asio::post(storage.rebuilder, [me = weak_from_this(), home = &home_, range = *missed_]() mutable {
+    auto frames = read_answers(*home->services().storage.archive, range);
     if (!frames) spdlog::error("answers_unreadable run={} reason={}", range.run_number, frames.error().message());
     // digd then goes on as if there were no more answers. At its deadline the client delivers the events that still
     // wait for a verdict, unchanged. If digd closed the connection, the client would only come back and ask again.
@@ -305,7 +306,7 @@ bool conversation::may_read() const {
 }
 
 std::uint64_t conversation::credits() const {
-  const overload_state& overload = home_.services().overload;
+  const overload_state& overload = home_.services().conditions.overload;
   if (!overload.is_on(overload_action::shrink_credits)) return credits_;
   if (!overload.is_on_for(overload_action::shrink_credits, grant_ ? grant_->name() : std::string())) return credits_;
   return std::max<std::uint64_t>(credits_ / overload_state::credit_share, 1);

@@ -27,6 +27,9 @@
 
 namespace digd::daemon {
 
+class engine_thread;
+class engine_threads;
+
 class conversation final : public net::websocket_session::listener,
                            public connection,
                            public run_client,
@@ -34,8 +37,8 @@ class conversation final : public net::websocket_session::listener,
  public:
   // `expected_run`: the run that `?run=` named. `grant`: its token's rights; null where no tokens are configured.
   // `of_token` counts the connection for its token; `ticket` counts it among all connections and charges its memory.
-  conversation(engine_thread& home, std::optional<std::string> expected_run, grant_ptr grant, ticket_ptr of_token,
-               connection_ticket ticket);
+  conversation(engine_thread& home, const engine_threads& threads, std::optional<std::string> expected_run,
+               grant_ptr grant, ticket_ptr of_token, connection_ticket ticket);
   ~conversation() override;
   // Call once, before the WebSocket opens.
   void attach(std::weak_ptr<net::websocket_session> session) { session_ = std::move(session); }
@@ -85,6 +88,7 @@ class conversation final : public net::websocket_session::listener,
   void leave();
 
   engine_thread& home_;
+  const engine_threads& threads_;
   const std::optional<std::string> expected_run_;
   const grant_ptr grant_;
   const ticket_ptr of_token_;

@@ -11,7 +11,8 @@ namespace digd::daemon {
 engine_loop::engine_loop(std::size_t index, const run_services& services, std::function<void()> on_relieved)
     : index_(index),
       services_(services),
-      records_(context_, services.archive ? services.archive->make_producer() : nullptr, std::move(on_relieved)),
+      records_(context_, services.storage.archive ? services.storage.archive->make_producer() : nullptr,
+               std::move(on_relieved)),
       due_(context_, clock_) {
   work_.emplace(context_.get_executor());
 }

@@ -174,7 +174,7 @@ class replayer {
   // two cases.
   void make_host(const hello& clients_own) {
     run_settings settings = effective_settings(first_, granted_);
-    const clock_kind asked = clients_own.clock.value_or(owner_.services().default_clock);
+    const clock_kind asked = clients_own.clock.value_or(owner_.services().conditions.default_clock);
     const bool own_stamps = clients_own.stamped && asked == clock_kind::trace;
     if (first_.stamped && !own_stamps) {
       settings.clock = clock_kind::wall;

@@ -37,12 +37,12 @@ void registry::join(join_request&& request) {
   if (const auto waiting = rebuilding_.find(name); waiting != rebuilding_.end()) {
     return wait_for(waiting->second, std::move(request));
   }
-  if (owner_.services().archive == nullptr) return open(std::move(request));
+  if (owner_.services().storage.archive == nullptr) return open(std::move(request));
   search_for(std::move(request));
 }
 
 void registry::open(join_request&& request, const home_answer* home) {
-  const auto settings = owner_.services().settings.now();
+  const auto settings = owner_.services().conditions.settings.now();
   if (refuse_at_limit(request, *settings)) return;
   ticket_ptr counted;
   if (request.grant && !(counted = request.grant->take_run())) {
@@ -68,17 +68,17 @@ void registry::open(join_request&& request, const home_answer* home) {
 // Refuses a new run at a limit of the daemon, or at the limit of the token's bytes in the archive. Returns whether it
 // refused.
 bool registry::refuse_at_limit(const join_request& request, const config& settings) {
-  const run_services& services = owner_.services();
+  const overload_state& overload = owner_.services().conditions.overload;
   const std::string token = request.grant ? request.grant->name() : std::string();
   std::string problem;
-  const auto cause = services.overload.cause_of(overload_action::no_new_runs);
-  if (cause && services.overload.is_on_for(overload_action::no_new_runs, token)) {
+  const auto cause = overload.cause_of(overload_action::no_new_runs);
+  if (cause && overload.is_on_for(overload_action::no_new_runs, token)) {
     owner_.counts().runs_refused.add();
     problem = "the daemon opens no runs now, because it is short of " + std::string(to_string(*cause));
-  } else if (services.counts.open.load() >= settings.runs) {
+  } else if (owner_.services().counts.open.load() >= settings.runs) {
     owner_.counts().runs_refused.add();
     problem = "the daemon has " + std::to_string(settings.runs) + " open runs, its limit";
-  } else if (services.overload.is_full(token)) {
+  } else if (overload.is_full(token)) {
     owner_.counts().limits[limit_id::bytes_of_token].add();
     problem = "the token's runs have more bytes in the archive than its max_bytes";
   }
@@ -92,7 +92,8 @@ std::shared_ptr<run_host> registry::make_run(const hello& first, run_settings gr
                                              const home_answer* home) {
   const run_services& services = owner_.services();
   const std::uint64_t number = home != nullptr ? home->number : services.next_run_number();
-  const canary_group group = draw_canary(first, settings.policy, settings.enforce_share, services.operator_mode.load());
+  const mode strongest = services.conditions.operator_mode.load();
+  const canary_group group = draw_canary(first, settings.policy, settings.enforce_share, strongest);
   granted.mode = mode_in(group, granted.mode);
   auto host = std::make_shared<run_host>(owner_, *this, first, granted, number, group);
   if (home != nullptr) host->set_home(home->generation, home->pinned);
@@ -114,7 +115,7 @@ std::shared_ptr<run_host> registry::find(const std::string& name) const {
 void registry::adopt(std::shared_ptr<run_host> host) {
   host->inbox().set_scratch(owner_.scratch());  // only now: the run may have been read back on another thread
   host->start_clock();
-  owner_.services().acks.add(host->number(), owner_.index());
+  owner_.services().storage.acks.add(host->number(), owner_.index());
   if (!host->ended()) owner_.services().counts.open.fetch_add(1);
   owner_.counts().runs_loaded.add();
   by_number_[host->number()] = host;
@@ -133,7 +134,7 @@ void registry::retire_if_idle(run_host& host) {
   if (!host.can_retire()) return;
   const auto keep = host.shared_from_this();
   owner_.watch(host, std::nullopt);
-  owner_.services().acks.remove(host.number());
+  owner_.services().storage.acks.remove(host.number());
   owner_.counts().runs_unloaded.add();
   by_number_.erase(host.number());
   by_name_.erase(host.name());
@@ -157,7 +158,7 @@ bool registry::remove_loaded(const std::string& name, removal& result) {
 
 void registry::remove(const std::string& name, std::function<void(removal)> done) {
   removal result;
-  if (remove_loaded(name, result) || owner_.services().archive == nullptr) return done(result);
+  if (remove_loaded(name, result) || owner_.services().storage.archive == nullptr) return done(result);
   if (!can_search()) return done({removal::result::busy});
   search(name, [this, name, done = std::move(done)](search_result number) {
     removal result;
@@ -207,7 +208,7 @@ void registry::forget(run_host& host) {
 // Takes the run out of memory. The caller holds `host`.
 void registry::drop(run_host& host) {
   owner_.watch(host, std::nullopt);
-  owner_.services().acks.remove(host.number());
+  owner_.services().storage.acks.remove(host.number());
   if (!host.ended()) owner_.services().counts.open.fetch_sub(1);
   owner_.counts().runs_unloaded.add();
   by_number_.erase(host.number());
@@ -245,7 +246,7 @@ void registry::resume_one() {
 }
 
 std::size_t registry::follow_operator() {
-  const mode strongest = owner_.services().operator_mode.load();
+  const mode strongest = owner_.services().conditions.operator_mode.load();
   std::vector<std::shared_ptr<run_host>> hosts;  // a copy: a switch may change the map
   for (const auto& [name, host] : by_name_) hosts.push_back(host);
   std::size_t changed = 0;
@@ -257,8 +258,8 @@ std::size_t registry::follow_operator() {
 
 void registry::search(const std::string& name, std::function<void(search_result)> then) {
   ++searches_begun_;
-  boost::asio::post(owner_.services().finder, [this, name, then = std::move(then)]() mutable {
-    auto numbers = owner_.services().archive->numbers_of(name);
+  boost::asio::post(owner_.services().storage.finder, [this, name, then = std::move(then)]() mutable {
+    auto numbers = owner_.services().storage.archive->numbers_of(name);
     boost::asio::post(owner_.context(), [this, numbers = std::move(numbers), then = std::move(then)] {
       then(numbers ? search_result(latest_of(*numbers)) : search_result(numbers.error()));
       ++searches_done_;
@@ -363,8 +364,8 @@ void registry::withdraw(const std::string& run, const std::weak_ptr<run_client>&
 
 void registry::read(pending_run& pending) {
   pending.is_reading = true;
-  boost::asio::post(owner_.services().rebuilder, [this, run = pending.run] {
-    recovered_run result = read_back(owner_, *this, *owner_.services().archive, run);
+  boost::asio::post(owner_.services().storage.rebuilder, [this, run = pending.run] {
+    recovered_run result = read_back(owner_, *this, *owner_.services().storage.archive, run);
     if (owner_.services().counts.recovery.stopping) return;
     boost::asio::post(owner_.context(), [this, name = run.run, result = std::move(result)]() mutable {
       rebuilt(name, std::move(result));
@@ -406,7 +407,7 @@ void registry::take_in(pending_run&& pending, recovered_run&& result) {
   }
   if (result.has_older_semantics) host->adopt_semantics();
   // The operator's switch ended with the last process, or changed while the run was read back.
-  static_cast<void>(host->follow_operator(owner_.services().operator_mode.load()));
+  static_cast<void>(host->follow_operator(owner_.services().conditions.operator_mode.load()));
   host->watch_due();
   for (join_request& request : pending.requests) host->join(std::move(request));
   retire_if_idle(*host);

@@ -41,9 +41,9 @@ run_host::run_host(engine_loop& owner, run_holder& holder, const hello& first, c
       homes_(owner.services().homes.get()),
       number_(number),
       group_(group),
-      granted_(owner.services().settings.now()),
-      payloads_(owner.services().settings.payloads()),
-      inbox_(first, settings, live_options(*granted_, owner.services().archive != nullptr)) {
+      granted_(owner.services().conditions.settings.now()),
+      payloads_(owner.services().conditions.settings.payloads()),
+      inbox_(first, settings, live_options(*granted_, owner.services().storage.archive != nullptr)) {
   inbox_.hold_unseen(false);
 }
 

@@ -28,7 +28,7 @@ void run_host::note_degradation(const ingest::record& record) {
 
 // The token that opened the run is over its max_bytes. For each message, so it asks again only after a change.
 bool run_host::is_opener_full() {
-  const overload_state& overload = owner_.services().overload;
+  const overload_state& overload = owner_.services().conditions.overload;
   const std::uint64_t changes = overload.full_changes();
   if (std::exchange(seen_full_changes_, changes) != changes) is_opener_full_ = overload.is_full(opener_);
   return is_opener_full_;
@@ -36,7 +36,7 @@ bool run_host::is_opener_full() {
 
 // The limit for which the run refuses all messages now, if any.
 std::optional<limit_id> run_host::refusing_limit() {
-  if (owner_.services().overload.is_on_for(overload_action::refuse, opener_)) return limit_id::overload;
+  if (owner_.services().conditions.overload.is_on_for(overload_action::refuse, opener_)) return limit_id::overload;
   if (is_opener_full()) return limit_id::bytes_of_token;
   const bool is_over = granted_->run_bytes > 0 && bytes_ > granted_->run_bytes;
   if (is_over && granted_->over_run_bytes == limit_policy::refuse) return limit_id::run_bytes;

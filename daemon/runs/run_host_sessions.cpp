@@ -30,7 +30,8 @@ void run_host::join(join_request&& request) {
   last_heard_ms_ = unix_ms();
   if (joined.session == slots_.size()) add_slot(joined.session, request);
   if (joined.changed && owner_.records().is_on()) archive_joining(request);
-  static_cast<void>(follow_operator(owner_.services().operator_mode.load()));  // the welcome has the effective mode
+  // The welcome has the effective mode.
+  static_cast<void>(follow_operator(owner_.services().conditions.operator_mode.load()));
   occupy(joined.session, request);
   answer(request, welcome(joined.session, request.greeting.answered_seq));
   carry_out(inbox_.resume(joined.session, request.greeting.answered_seq));
@@ -76,7 +77,7 @@ join_result run_host::welcome(ingest::session_index joined, std::optional<std::u
                           .credits = granted_->credits,
                           .unjudged = inbox_.run().unjudged()},
                          inbox_.run().settings());
-  if (answered && *answered < s.durable_seq && owner_.services().archive) {
+  if (answered && *answered < s.durable_seq && owner_.services().storage.archive) {
     result.missed = {.run_number = number_, .session = s.name, .after = *answered, .upto = s.durable_seq};
   }
   return result;

@@ -15,7 +15,6 @@
 
 namespace digd::daemon {
 
-class engine_threads;
 class home_keeper;
 
 // The open runs that digd found in the archive when it started, and how many of them it has read back.
@@ -35,21 +34,30 @@ struct run_counts {
   recovery_progress recovery;
 };
 
-struct run_services {
+// Under which conditions runs are opened and judged. All but the clock may change while digd runs.
+struct run_conditions {
   const live_settings& settings;
-  clock_kind default_clock;                          // as configured when the daemon started
-  const std::unique_ptr<archive::archive>& archive;  // null: no archive
-  ack_router& acks;
   const overload_state& overload;
   const std::atomic<mode>& operator_mode;
+  clock_kind default_clock;  // as configured when the daemon started
+};
+
+// Where runs are stored, and the threads that read them there.
+struct run_storage {
+  const std::unique_ptr<archive::archive>& archive;  // null: no archive
+  ack_router& acks;
+  boost::asio::thread_pool& rebuilder;  // reads runs back: one more thread than engine threads
+  boost::asio::thread_pool& finder;     // finds runs in the archive by their names: one thread
+};
+
+struct run_services {
+  run_conditions conditions;
+  run_storage storage;
   run_counts& counts;
-  const engine_threads& threads;
   const std::unique_ptr<home_keeper>& homes;  // null: runs have no homes
-  boost::asio::thread_pool& rebuilder;        // reads runs back: one more thread than engine threads
-  boost::asio::thread_pool& finder;           // finds runs in the archive by their names: one thread
 
   std::uint64_t next_run_number() const {
-    return archive ? archive->next_run_number() : counts.unarchived.fetch_add(1) + 1;
+    return storage.archive ? storage.archive->next_run_number() : counts.unarchived.fetch_add(1) + 1;
   }
 };
 

@@ -19,17 +19,13 @@ struct one_engine_thread {
   std::unique_ptr<home_keeper> homes;  // null: runs have no homes
   boost::asio::thread_pool rebuilder{1}, finder{1};
   engine_threads threads;
-  const run_services services{.settings = live,
-                              .default_clock = settings.policy.defaults.clock,
-                              .archive = archive,
-                              .acks = acks,
-                              .overload = overload,
-                              .operator_mode = operator_mode,
+  const run_services services{.conditions = {.settings = live,
+                                             .overload = overload,
+                                             .operator_mode = operator_mode,
+                                             .default_clock = settings.policy.defaults.clock},
+                              .storage = {.archive = archive, .acks = acks, .rebuilder = rebuilder, .finder = finder},
                               .counts = counts,
-                              .threads = threads,
-                              .homes = homes,
-                              .rebuilder = rebuilder,
-                              .finder = finder};
+                              .homes = homes};
 
   // `store`: null for a daemon without an archive.
   explicit one_engine_thread(std::unique_ptr<archive::archive> store = nullptr, std::size_t count = 1)
