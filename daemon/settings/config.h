@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/access/payload_settings.h"
@@ -105,16 +104,6 @@ struct config {
 bool operator==(const config& a, const config& b);
 
 std::size_t thread_count(const config& c);
-
-// Reads TOML into `into`, which has the defaults. Returns the problems, each as "file:line:column: sentence"; none if
-// the text is valid.
-std::vector<std::string> load_config(std::string_view text, std::string_view file, config& into);
-
-// Checks what depends on several options, such as an address that needs tokens. Returns a problem, or nothing.
-std::string check_config(const config& c);
-
-// The names of all options, dotted ("rules.deadlock.window_ms"), in the order of config/digd.toml.
-std::vector<std::string> option_names();
 
 // $STATE_DIRECTORY, else $XDG_STATE_HOME/digd, else ~/.local/state/digd; empty if none is set.
 std::string find_data_dir();

@@ -1,6 +1,4 @@
-// One option of the configuration: name, meaning, range, and how its value is read and written. The table is the only
-// list of options. config/digd.toml, config/digd.schema.json, `--check-config`, the environment and reloads come from
-// it; tests compare the two files with it.
+// One option of the configuration: name, meaning, range, and how its value is read and written.
 #pragma once
 
 #include <cstdint>
@@ -50,14 +48,5 @@ struct option {
   std::string_view section() const;  // "rules.deadlock" of "rules.deadlock.mode"; empty at the top
   std::string_view key() const;
 };
-
-// In the order of config/digd.toml.
-const std::vector<option>& options();
-
-// The paragraph above a section in config/digd.toml; may be empty.
-std::string_view section_meaning(std::string_view section);
-
-// The option whose name is closest to a misspelled one, including webhooks' options; null if none is close.
-const option* nearest_option(std::string_view name);
 
 }  // namespace digd::daemon

@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "base/quote.h"
-#include "daemon/settings/option.h"
+#include "daemon/settings/options.h"
 #include "daemon/settings/price_options.h"
 #include "daemon/settings/webhook_options.h"
 

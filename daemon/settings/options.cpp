@@ -1,10 +1,10 @@
-// The table of options. A new option is one entry here; scripts/write-config then rewrites config/digd.toml and
-// config/digd.schema.json.
+// A new option is one entry here; scripts/write-config then rewrites config/digd.toml and config/digd.schema.json.
+#include "daemon/settings/options.h"
+
 #include "base/nearest.h"
 #include "daemon/access/payload_settings.h"
 #include "daemon/settings/fleet_options.h"
 #include "daemon/settings/guard_options.h"
-#include "daemon/settings/option.h"
 #include "daemon/settings/option_kinds.h"
 #include "daemon/settings/otlp_export_options.h"
 #include "daemon/settings/rule_text.h"
@@ -422,18 +422,6 @@ const std::vector<option>& options() {
   return table;
 }
 
-std::string_view to_string(applies when) {
-  constexpr std::string_view names[] = {"at restart", "at once", "to new connections", "to new runs"};
-  return names[static_cast<std::size_t>(when)];
-}
-
-std::string_view option::section() const {
-  const std::size_t dot = name.rfind('.');
-  return std::string_view(name).substr(0, dot == std::string::npos ? 0 : dot);
-}
-
-std::string_view option::key() const { return std::string_view(name).substr(name.rfind('.') + 1); }
-
 std::string_view section_meaning(std::string_view section) {
   if (section == "tls") return "TLS on the TCP port. A Unix socket has no TLS.";
   if (section == "payloads") {
@@ -478,6 +466,12 @@ std::string_view section_meaning(std::string_view section) {
     if (to_string(r->id) == section.substr(rules.size())) return r->doc.summary;
   }
   return {};
+}
+
+std::vector<std::string> option_names() {
+  std::vector<std::string> names;
+  for (const option& option : options()) names.push_back(option.name);
+  return names;
 }
 
 const option* nearest_option(std::string_view name) {

@@ -9,8 +9,9 @@
 #include <string_view>
 
 #include "base/quote.h"
-#include "daemon/settings/option.h"
+#include "daemon/settings/config_file.h"
 #include "daemon/settings/option_files.h"
+#include "daemon/settings/options.h"
 #include "daemon/settings/webhook_options.h"
 
 extern char** environ;

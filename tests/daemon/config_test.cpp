@@ -1,10 +1,11 @@
-#include "daemon/settings/config.h"
+#include "daemon/settings/config_file.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <sstream>
 
 #include "daemon/settings/fleet_options.h"
+#include "daemon/settings/options.h"
 
 namespace digd::daemon {
 namespace {

@@ -7,8 +7,9 @@
 #include <set>
 #include <sstream>
 
-#include "daemon/settings/option.h"
+#include "daemon/settings/config_file.h"
 #include "daemon/settings/option_files.h"
+#include "daemon/settings/options.h"
 #include "daemon/settings/webhook_options.h"
 
 namespace digd::daemon {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
+#include "daemon/settings/config_file.h"
 #include "daemon/settings/option_files.h"
 #include "daemon/settings/settings_source.h"
 #include "daemon/settings/webhook_options.h"

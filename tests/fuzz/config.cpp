@@ -1,6 +1,6 @@
 // The configuration: daemon::load_config, daemon::check_config, and writing it out reloaded.
-#include "daemon/settings/config.h"
-#include "daemon/settings/option.h"
+#include "daemon/settings/config_file.h"
+#include "daemon/settings/options.h"
 #include "tests/fuzz/target.h"
 
 using namespace digd;
