@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "base/quote.h"
-#include "daemon/access/peers.h"
+#include "daemon/access/peer.h"
 
 namespace digd::daemon {
 

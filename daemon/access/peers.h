@@ -16,22 +16,9 @@
 
 #include "base/ticket.h"
 #include "daemon/access/memory_budget.h"
-#include "daemon/access/tokens.h"
+#include "daemon/access/peer.h"
 
 namespace digd::daemon {
-
-// The refused tokens of one peer that digd answers at once in each second. Further ones wait for their turn.
-inline constexpr std::uint64_t max_refusals_a_second = 100;
-
-struct peer {
-  peer(std::string n, bool local, bool user) : name(std::move(n)), is_local(local), is_user(user) {}
-  const std::string name;  // "192.0.2.1", "2001:db8::/64", "uid 1000"
-  const bool is_local;     // on this machine, as far as the address says
-  const bool is_user;      // of a Unix socket
-  even_rate refusals{max_refusals_a_second};
-  std::atomic<std::uint64_t> open{0};
-};
-using peer_ptr = std::shared_ptr<peer>;
 
 // Counts a connection among all, and among those of its peer, for as long as it exists; and charges its memory.
 class peer_ticket final : public counted_ticket {

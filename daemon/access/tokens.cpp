@@ -110,17 +110,6 @@ std::optional<right> right_from(std::string_view name) {
   return found == right::none ? std::nullopt : found;
 }
 
-std::chrono::nanoseconds even_rate::take(std::chrono::steady_clock::time_point now, std::uint64_t units) {
-  if (a_second_ == 0) return {};
-  const std::int64_t arrived = now.time_since_epoch() / std::chrono::nanoseconds(1);
-  const auto cost = static_cast<std::int64_t>(units * second_ns / a_second_);
-  std::int64_t before = due_.load(std::memory_order_relaxed), after = 0;
-  do {
-    after = std::max(before, arrived) + cost;
-  } while (!due_.compare_exchange_weak(before, after, std::memory_order_relaxed));
-  return std::chrono::nanoseconds(std::max<std::int64_t>(0, after - arrived - std::int64_t{second_ns}));
-}
-
 std::chrono::nanoseconds grant::take(std::chrono::steady_clock::time_point now, std::size_t bytes) const {
   constexpr std::uint64_t max_units = std::uint64_t{1} << 33;
   return std::max(rate_.take(now), byte_rate_.take(now, std::min<std::uint64_t>(bytes, max_units)));

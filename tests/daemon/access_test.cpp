@@ -3,6 +3,7 @@
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
+#include "daemon/access/even_rate.h"
 #include "daemon/access/payload_policy.h"
 #include "daemon/access/tokens.h"
 
