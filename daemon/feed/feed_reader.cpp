@@ -4,8 +4,6 @@
 #include <boost/beast/http/field.hpp>
 #include <utility>
 
-#include "daemon/feed/feed_server.h"
-
 namespace digd::daemon {
 
 namespace {
@@ -19,12 +17,13 @@ constexpr std::chrono::seconds closing_within{2};
 
 }  // namespace
 
-feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, connection_ticket ticket)
+feed_reader::feed_reader(feed_listener& feed, boost::asio::io_context& context, net::batched_stream stream,
+                         feed_request asked, connection_ticket ticket)
     : feed_(feed),
       ws_(std::move(stream)),
       asked_(std::move(asked)),
       ticket_(std::move(ticket)),
-      deadline_(feed.context().get_executor()) {
+      deadline_(context.get_executor()) {
   websocket::stream_base::timeout times;
   times.handshake_timeout = std::chrono::seconds(10);
   times.idle_timeout = std::chrono::seconds(60);
@@ -38,8 +37,8 @@ feed_reader::feed_reader(feed_server& feed, net::batched_stream stream, feed_req
 void feed_reader::watch_memory() {
   if (!ticket_->memory()) return;
   ticket_->memory()->allow(asked_.grant ? asked_.grant->memory() : nullptr);
-  ticket_->memory()->on_close([&context = feed_.context(), me = weak_from_this()] {
-    boost::asio::post(context, [me] {
+  ticket_->memory()->on_close([executor = deadline_.get_executor(), me = weak_from_this()] {
+    boost::asio::post(executor, [me] {
       if (const auto self = me.lock()) self->abort();
     });
   });

@@ -1,10 +1,11 @@
 // One reader of the feed: a WebSocket that digd writes to. It ignores what the reader sends.
 //
 // Thread: the feed's. Lifetime: held by its pending operations, and by the server's list until it is closed. Bounds:
-// `max_bytes` and one piece of the archive wait to be written. Failure: a reader that does not take a frame within
-// `take_within` is closed with 4408; so is one that falls behind the shared tail (feed_server.h).
+// `max_bytes` and one piece of the archive wait to be written. Failure: the server closes a reader that does not take a
+// frame within `take_within` with 4408; so it does if one falls behind the shared tail (feed_server.h).
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket/stream.hpp>
 #include <chrono>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/ticket.h"
 #include "daemon/access/peers.h"
@@ -25,7 +27,7 @@
 
 namespace digd::daemon {
 
-class feed_server;
+inline constexpr std::string_view feed_subprotocol = "digd.feed.v1";
 
 struct feed_request {
   std::optional<std::string> run;     // none: all runs
@@ -37,13 +39,29 @@ struct feed_request {
   ticket_ptr place;    // counts it among the readers of its client
 };
 
+class feed_reader;
+
+// What a reader reports to the server that feeds it, on the feed's thread.
+class feed_listener {
+ public:
+  virtual void opened(feed_reader& reader) = 0;
+  virtual void wants_more() = 0;
+  virtual void drop(feed_reader& reader) = 0;    // it is too slow
+  virtual void closed(feed_reader& reader) = 0;  // for good
+
+ protected:
+  ~feed_listener() = default;
+};
+
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
  public:
   static constexpr std::size_t max_bytes = 1u << 20;
   static constexpr std::size_t batch_bytes = 1u << 16;  // a batch of this size takes no more frames
   static constexpr std::chrono::seconds take_within{10};
 
-  feed_reader(feed_server& feed, net::batched_stream stream, feed_request asked, connection_ticket ticket);
+  // On the feed's thread, with a socket of `context`. `feed` outlives the reader.
+  feed_reader(feed_listener& feed, boost::asio::io_context& context, net::batched_stream stream, feed_request asked,
+              connection_ticket ticket);
 
   void watch_memory();
   void accept(const net::upgrade_request& request);
@@ -69,7 +87,7 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   void start_closing();
   void finish();
 
-  feed_server& feed_;
+  feed_listener& feed_;
   boost::beast::websocket::stream<net::batched_stream, false> ws_;
   feed_request asked_;
   connection_ticket ticket_;

@@ -51,7 +51,8 @@ ticket_ptr feed_server::take_place(const std::string& client) {
 void feed_server::admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,
                         connection_ticket ticket) {
   if (stopping_) return;
-  const auto reader = std::make_shared<feed_reader>(*this, std::move(stream), std::move(asked), std::move(ticket));
+  const auto reader =
+      std::make_shared<feed_reader>(*this, context_, std::move(stream), std::move(asked), std::move(ticket));
   reader->watch_memory();
   readers_.push_back(reader);
   counted_.readers.store(readers_.size());

@@ -15,7 +15,6 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -25,9 +24,7 @@
 
 namespace digd::daemon {
 
-inline constexpr std::string_view feed_subprotocol = "digd.feed.v1";
-
-class feed_server {
+class feed_server final : public feed_listener {
  public:
   static constexpr std::size_t max_readers = 256;
   static constexpr std::size_t max_readers_of_client = max_readers / 2;
@@ -55,11 +52,10 @@ class feed_server {
   void forget(std::uint64_t run_number);  // the run was deleted: drops its entries from the shared tail
   const counters& counted() const { return counted_; }
 
-  // Called by readers.
-  void opened(feed_reader& reader);
-  void wants_more();
-  void drop(feed_reader& reader);
-  void closed(feed_reader& reader);
+  void opened(feed_reader& reader) override;
+  void wants_more() override;
+  void drop(feed_reader& reader) override;
+  void closed(feed_reader& reader) override;
 
  private:
   // An entry of the tail with its frames, without and with payloads. Frames are made when a reader needs them.
