@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/api/call.h"
+#include "daemon/otlp/otlp_server.h"
 #include "daemon/otlp/traces_api.h"
 
 namespace digd::daemon {

@@ -10,7 +10,6 @@
 
 #include "base/deep_json.h"
 #include "base/quote.h"
-#include "daemon/otlp/traces_api.h"
 #include "daemon/runs/engine_threads.h"
 #include "ingest/otlp/essential.h"
 #include "ingest/otlp/inflate.h"

@@ -17,12 +17,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "daemon/access/tokens.h"
 #include "daemon/http/responses.h"
 #include "daemon/metrics/otlp_counts.h"
 #include "daemon/otlp/gathering.h"
 #include "daemon/otlp/span_replayer.h"
 #include "daemon/otlp/spool.h"
+#include "daemon/otlp/traces_api.h"
 #include "daemon/settings/live_settings.h"
 #include "ingest/otlp/decode.h"
 #include "ingest/otlp/mapping.h"
@@ -31,14 +31,6 @@
 namespace digd::daemon {
 
 class engine_threads;
-
-// A request, detached from its connection.
-struct traces_request {
-  otlp::encoding encoding = otlp::encoding::json;
-  bool packed = false;
-  std::string body;
-  grant_ptr grant;  // null where no tokens are configured
-};
 
 class otlp_server {
  public:

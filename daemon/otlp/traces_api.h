@@ -3,14 +3,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 
-#include "daemon/otlp/otlp_server.h"
+#include "daemon/access/tokens.h"
+#include "daemon/http/responses.h"
+#include "ingest/otlp/decode.h"
 #include "net/upgrade_request.h"
 
 namespace digd::daemon {
+
+// A request, detached from its connection.
+struct traces_request {
+  otlp::encoding encoding = otlp::encoding::json;
+  bool packed = false;
+  std::string body;
+  grant_ptr grant;  // null where no tokens are configured
+};
 
 // How many spans of a request were rejected, by reason.
 struct rejections {
