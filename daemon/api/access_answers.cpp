@@ -88,13 +88,6 @@ http_response refuse_token(const call& in, const std::string& problem) {
 
 }  // namespace
 
-std::string client_of(const call& in) { return in.grant ? "token " + in.grant->name() : in.from->name; }
-client_reads reads_of(const call& in) {
-  return {.pool = in.services.archive == nullptr ? nullptr : &in.services.archive->pool, .client = client_of(in)};
-}
-
-std::string caller_of(const call& in) { return in.grant ? in.grant->name() : std::string(); }
-
 http_response refuse_access(const call& in, const std::string& problem) {
   log_refusal(in, problem);
   return in.grant ? respond_error(http::status::forbidden, "forbidden", problem) : refuse_token(in, problem);

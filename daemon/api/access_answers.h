@@ -5,7 +5,7 @@
 #include <string>
 
 #include "daemon/api/call.h"
-#include "daemon/api/routes.h"
+#include "daemon/api/routed.h"
 #include "daemon/http/responses.h"
 
 namespace digd::daemon {

@@ -1,6 +1,5 @@
 // The handlers that read the archive, and those that change a stored run.
 #include <boost/beast/http/verb.hpp>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -58,24 +57,6 @@ routed remove_run(call& in) {
 }
 
 }  // namespace
-
-std::optional<http_response> take_page(const call& in, page_request& page) {
-  if (const std::string* limit = in.target.parameter("limit")) {
-    const auto n = whole_number(*limit);
-    if (!n || *n == 0 || *n > page_request::max_limit) {
-      return bad_parameter("limit", "expected 1 to " + std::to_string(page_request::max_limit));
-    }
-    page.limit = *n;
-  }
-  if (const std::string* cursor = in.target.parameter("cursor")) {
-    const auto n = whole_number(*cursor);
-    if (!n || *n > std::numeric_limits<std::int64_t>::max()) {
-      return bad_parameter("cursor", "expected the `next` of the page before");
-    }
-    page.cursor = *n;
-  }
-  return std::nullopt;
-}
 
 routed get_runs(call& in) {
   if (in.services.view != nullptr) return ask_fleet(in, "runs");

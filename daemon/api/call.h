@@ -1,6 +1,7 @@
 // A request on its way to its handler, and the functions that handlers share.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,13 +9,15 @@
 #include <variant>
 
 #include "daemon/api/http_services.h"
-#include "daemon/api/routes.h"
+#include "daemon/api/routed.h"
 #include "daemon/http/page_request.h"
 #include "daemon/http/request_target.h"
 #include "daemon/http/responses.h"
 #include "net/upgrade_request.h"
 
 namespace digd::daemon {
+
+inline constexpr std::size_t max_run_id_bytes = 256;  // in a path or a parameter
 
 // A request, and the names in its path.
 struct call {

@@ -17,7 +17,6 @@
 #include "daemon/api/health.h"
 #include "daemon/api/holds.h"
 #include "daemon/api/operator.h"
-#include "daemon/api/read_pool.h"
 #include "daemon/attribution/attribution_worker.h"
 #include "daemon/dashboard/page.h"
 #include "daemon/feed/feed_server.h"
@@ -34,8 +33,6 @@ namespace {
 
 namespace http = boost::beast::http;
 namespace json = boost::json;
-
-constexpr std::size_t max_run_id_bytes = 256;
 
 std::optional<http_response> refuse_untrusted(const net::upgrade_request& request, const trusted_names& trusted,
                                               const peer& from) {
@@ -405,22 +402,6 @@ const route_entry* find_taker(call& in) {
 }
 
 }  // namespace
-
-std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run) {
-  const std::string* given = in.target.parameter("run");
-  if (given == nullptr) return std::nullopt;
-  if (given->empty() || given->size() > max_run_id_bytes) return bad_parameter("run", "expected 1 to 256 bytes");
-  run = *given;
-  return std::nullopt;
-}
-
-routed read_archive(call& in, read_pool::work work) {
-  if (in.services.archive == nullptr) return archive_off();
-  return deferred_response{[&pool = in.services.archive->pool, client = client_of(in),
-                            work = std::move(work)](const response_callback& respond_to) {
-    if (!pool.submit(client, work, respond_to)) respond_to(archive_busy());
-  }};
-}
 
 std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, const peer_ptr& from,
                                                    http_services& services) {

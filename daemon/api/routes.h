@@ -3,29 +3,14 @@
 // Thread: any; called on a connection's thread.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
 #include <variant>
 
-#include "daemon/access/tokens.h"
 #include "daemon/api/http_services.h"
-#include "daemon/feed/feed_reader.h"
+#include "daemon/api/routed.h"
 #include "daemon/http/request_handler.h"
 
 namespace digd::daemon {
-
-// The connection becomes a client's WebSocket.
-struct to_ingest {
-  std::optional<std::string> run;  // if the request named it
-  grant_ptr grant;                 // null where no tokens are configured
-  ticket_ptr counted;              // counts the connection for its token
-};
-// The connection becomes a WebSocket that reads the feed.
-struct to_feed {
-  feed_request request;
-};
-using routed = std::variant<http_response, to_ingest, to_feed, deferred_response, chunked_response>;
 
 // Before a body is read: its limit, or a refusal in place of reading it.
 std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, const peer_ptr& from,
