@@ -11,6 +11,7 @@
 #include "cli/attribute.h"
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/fleet.h"
 #include "cli/llm_options.h"
 #include "cli/printable.h"
 #include "cli/progress.h"

@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/files.h"
+#include "cli/fleet.h"
 #include "cli/interrupt.h"
 #include "cli/printable.h"
 #include "cli/progress.h"

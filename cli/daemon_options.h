@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "cli/fleet.h"
+#include "cli/fleet_options.h"
 #include "net/client.h"
 #include "net/http_client.h"
 

@@ -9,7 +9,7 @@
 #include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
-#include "cli/fleet.h"
+#include "cli/fleet_options.h"
 #include "cli/private_daemon.h"
 
 namespace digd::cli {

@@ -15,13 +15,9 @@
 #include <vector>
 
 #include "base/child_process.h"
+#include "cli/fleet_options.h"
 
 namespace digd::cli {
-
-struct fleet_options {
-  std::vector<std::string> urls;  // empty: no fleet is asked
-  std::string where, credentials, authority;
-};
 
 // What to read of a fleet. Empty and 0: all runs.
 struct fleet_selection {
@@ -29,15 +25,6 @@ struct fleet_selection {
   std::size_t limit = 0;
   std::int64_t since_ms = 0;
 };
-
-// `digctl --fleet URL COMMAND` means the same as `digctl COMMAND --fleet URL`.
-fleet_options& common_fleet();
-void add_common_fleet_options(CLI::App& app);
-void add_fleet_options(CLI::App& app, fleet_options& options);
-// The same without the selection of runs.
-void add_fleet_access(CLI::App& app, fleet_options& options);
-// The options of the command with those that stand before it.
-fleet_options effective_fleet(const fleet_options& options);
 
 // Lines that `python3 -m digd.fleet COMMAND` prints.
 class fleet_lines {

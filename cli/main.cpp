@@ -12,7 +12,7 @@
 #include "base/nearest.h"
 #include "base/quote.h"
 #include "cli/commands.h"
-#include "cli/fleet.h"
+#include "cli/fleet_options.h"
 #include "cli/passes.h"
 
 namespace {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "cli/daemon_options.h"
+#include "cli/fleet.h"
 
 namespace digd::cli {
 

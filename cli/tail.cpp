@@ -25,6 +25,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/feed_lines.h"
+#include "cli/fleet.h"
 #include "cli/json_fields.h"
 #include "cli/json_records.h"
 #include "cli/local_time.h"
