@@ -4,8 +4,9 @@
 // The caller reaches the API as the user of the tools: it adds the token, and the API checks the rights. Texts that
 // agents wrote are quoted in JSON, and each tool says that its result is data.
 //
-// Thread: any; `api` decides on which thread the answer comes. Bounds: `max_message_bytes`, `max_result_bytes` a result
-// (a longer report has pages, and a longer list fewer elements). Failure: a JSON-RPC error, or a result with `isError`.
+// Thread: any; `api` decides on which thread the answer comes. Bounds: `max_message_bytes`, and in tools.h
+// `max_result_bytes` a result (a longer report has pages, and a longer list fewer elements). Failure: a JSON-RPC error,
+// or a result with `isError`.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +14,11 @@
 #include <string>
 #include <string_view>
 
+#include "mcp/api.h"
+
 namespace digd::mcp {
 
 inline constexpr std::size_t max_message_bytes = 64 * 1024;
-inline constexpr std::size_t max_result_bytes = 16 * 1024;
-
-struct api_request {
-  std::string method, target, body;
-};
-struct api_answer {
-  unsigned status = 0;  // 0: there is no answer, and `body` is the reason
-  std::string body;
-  bool good() const { return status >= 200 && status < 300; }
-};
-// Calls back once, on any thread.
-using api_call = std::function<void(api_request&&, std::function<void(api_answer&&)>)>;
 
 // Calls `respond` once; with an empty text if the message is a notification.
 void answer(std::string_view message, const api_call& api, std::function<void(std::string&&)> respond);

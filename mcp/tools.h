@@ -3,14 +3,17 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "mcp/server.h"
+#include "mcp/api.h"
 
 namespace digd::mcp {
+
+inline constexpr std::size_t max_result_bytes = 16 * 1024;
 
 // The first line of each result.
 inline constexpr std::string_view data_note =
