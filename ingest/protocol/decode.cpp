@@ -349,7 +349,7 @@ bool decode_frame(frame_reader& in, name_set& keys, std::string_view frame, mess
 
 }  // namespace
 
-decoder::decoder() : state_(std::make_unique<state>()) {}
+decoder::decoder() : state_(std::make_unique<decoder_state>()) {}
 decoder::~decoder() = default;
 decoder::decoder(decoder&&) noexcept = default;
 decoder& decoder::operator=(decoder&&) noexcept = default;

@@ -5,7 +5,6 @@
 // allocation.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,17 +17,7 @@
 
 namespace digd::ingest {
 
-// The kind of a line, by its `type`.
-enum class line_type : std::uint8_t {
-  message,  // a client's message, or any line of no other type
-  hello,
-  refused,        // it stands for a refused frame
-  operator_mode,  // own lines
-  limit,
-  semantics,
-  decision,
-};
-inline bool is_own_line(line_type type) { return type >= line_type::operator_mode; }
+struct decoder_state;
 
 struct decoded {
   refusal_note refused;  // bad_json or bad_message; the other members are then incomplete
@@ -75,8 +64,7 @@ class decoder {
   std::optional<own_line> own_line_of(std::string_view line);
 
  private:
-  struct state;
-  std::unique_ptr<state> state_;
+  std::unique_ptr<decoder_state> state_;
 };
 
 }  // namespace digd::ingest

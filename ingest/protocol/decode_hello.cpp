@@ -2,6 +2,7 @@
 #include <array>
 #include <utility>
 
+#include "ingest/protocol/decode.h"
 #include "ingest/protocol/decode_guards.h"
 #include "ingest/protocol/decoder_state.h"
 #include "rules/rule.h"

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "engine/holds.h"
+#include "ingest/protocol/decode.h"
 #include "ingest/protocol/decoder_state.h"
 
 namespace digd::ingest {

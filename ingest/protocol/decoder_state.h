@@ -1,13 +1,15 @@
 // The state that a decoder keeps between frames. Internal to ingest/protocol.
 #pragma once
 
-#include "ingest/protocol/decode.h"
+#include <string_view>
+
 #include "ingest/protocol/frame_reader.h"
 #include "ingest/protocol/name_set.h"
+#include "ingest/protocol/record.h"
 
 namespace digd::ingest {
 
-struct decoder::state {
+struct decoder_state {
   frame_reader reader;
   name_set keys;  // of reactions, of labels
 };

@@ -25,6 +25,18 @@ enum class record_kind : std::uint8_t {
 };
 std::string_view to_string(record_kind);
 
+// The kind of a line of a record or a trace, by its `type`.
+enum class line_type : std::uint8_t {
+  message,  // a client's message, or any line of no other type
+  hello,
+  refused,        // it stands for a refused frame
+  operator_mode,  // own lines
+  limit,
+  semantics,
+  decision,
+};
+inline bool is_own_line(line_type type) { return type >= line_type::operator_mode; }
+
 // In the place of a limit's policy: judging begins again.
 inline constexpr std::string_view resume_word = "resume";
 
