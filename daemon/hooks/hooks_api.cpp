@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "ingest/hooks/read_call.h"
 
 namespace digd::daemon {
 

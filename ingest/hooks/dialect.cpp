@@ -5,10 +5,8 @@
 #include <boost/json/serialize.hpp>
 #include <utility>
 
-#include "base/deep_json.h"
 #include "base/fnv_hash.h"
 #include "base/text.h"
-#include "ingest/hooks/transcript.h"
 
 namespace digd::hooks {
 
@@ -33,20 +31,6 @@ std::vector<std::string> dialect_names() {
   names.reserve(dialects.size());
   for (const dialect* each : dialects) names.emplace_back(each->name);
   return names;
-}
-
-boost::system::result<call, bad_call> read_call(const dialect& as, std::string_view body) {
-  json::error_code ec;
-  const json::value value = parse_json(body, ec);
-  if (ec) return bad_call{"", "the body is not JSON: " + ec.message()};
-  const json::object* hook = value.if_object();
-  if (hook == nullptr) return bad_call{"", "expected a JSON object"};
-  auto made = as.read(*hook);
-  if (made && !made->usage) {
-    made->transcript = transcript_for(as.name, *hook);
-    made->may_read_long = is_long_transcript_read(made->name);
-  }
-  return made;
 }
 
 call_kind kind_in(std::span<const known_hook> hooks, std::string_view name) {

@@ -59,9 +59,6 @@ const dialect* find_dialect(std::string_view name);
 
 std::vector<std::string> dialect_names();
 
-// Reads the JSON of a hook call.
-boost::system::result<call, bad_call> read_call(const dialect& as, std::string_view body);
-
 extern const dialect claude_code;
 extern const dialect codex;
 extern const dialect gemini;

@@ -10,6 +10,7 @@
 
 #include "daemon/hooks/hook_server.h"
 #include "daemon/runs/run_host.h"
+#include "ingest/hooks/read_call.h"
 #include "tests/daemon/one_engine_thread.h"
 
 namespace digd::daemon {

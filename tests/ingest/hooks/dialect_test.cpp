@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "ingest/hooks/read_call.h"
 #include "ingest/hooks/transcript.h"
 #include "tests/ingest/hooks/hook_calls.h"
 

@@ -5,6 +5,7 @@
 #include <boost/json/parse.hpp>
 #include <utility>
 
+#include "ingest/hooks/read_call.h"
 #include "model/rule_id.h"
 
 namespace digd::tests {

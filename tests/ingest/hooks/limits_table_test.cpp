@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ingest/hooks/read_call.h"
 #include "ingest/hooks/session.h"
 #include "tests/ingest/hooks/hook_calls.h"
 

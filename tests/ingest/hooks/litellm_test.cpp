@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ingest/hooks/dialect.h"
+#include "ingest/hooks/read_call.h"
 #include "ingest/hooks/session.h"
 
 using namespace digd::hooks;

@@ -5,6 +5,7 @@
 #include <boost/json/serialize.hpp>
 #include <catch2/catch.hpp>
 
+#include "ingest/hooks/read_call.h"
 #include "tests/ingest/hooks/hook_calls.h"
 
 using namespace digd;
