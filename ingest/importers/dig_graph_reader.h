@@ -5,6 +5,7 @@
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "ingest/importers/dig_graph.h"
+#include "ingest/importers/import_result.h"
 #include "ingest/importers/json_reader.h"
 #include "ingest/importers/trace_writer.h"
 

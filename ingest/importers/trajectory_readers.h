@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "ingest/importers/conversation.h"
+#include "ingest/importers/framework.h"
 #include "ingest/importers/json_reader.h"
-#include "ingest/importers/trajectory.h"
 
 namespace digd::importers {
 
