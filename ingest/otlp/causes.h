@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "ingest/otlp/run_of_turns.h"
 #include "ingest/otlp/span_tree.h"
-#include "ingest/otlp/turns.h"
 
 namespace digd::otlp {
 

@@ -6,6 +6,7 @@
 #include <boost/json/object.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct origin {
   std::string service;         // the resource's service.name
   std::string scope, version;  // the instrumentation's
 };
+
+// In the place of an index: there is no such span, or no turn.
+inline constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
 
 // Further links of a span are dropped. OpenTelemetry's SDKs have the same default limit.
 inline constexpr std::size_t max_links = 128;

@@ -4,8 +4,6 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <tuple>
 
-#include "ingest/otlp/turns.h"
-
 namespace digd::otlp {
 
 namespace {

@@ -21,9 +21,7 @@ class span_tree {
   std::size_t size() const { return spans_.size(); }
   const span& at(std::size_t i) const { return *spans_[i]; }
   std::size_t parent(std::size_t i) const { return parent_[i]; }  // `none`: it has none here
-  bool lacks_parent(std::size_t i) const {
-    return !spans_[i]->parent.empty() && parent_[i] == static_cast<std::size_t>(-1);
-  }
+  bool lacks_parent(std::size_t i) const { return !spans_[i]->parent.empty() && parent_[i] == none; }
   std::size_t find(std::string_view trace, std::string_view id) const;
   const std::vector<std::size_t>& parents_first() const { return order_; }
 

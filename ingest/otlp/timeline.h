@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "ingest/otlp/turns.h"
+#include "ingest/otlp/run_of_turns.h"
 
 namespace digd::otlp {
 
