@@ -200,7 +200,7 @@ class session {
   void discard_event(const agent& of, const std::string& event);
   bool has_teammate_with_mail() const;
 
-  // ---- session.cpp
+  // ---- session_agents.cpp: which agent a call belongs to, activations, usage
   agent& main_agent() { return *agents_.front(); }
   agent& add_agent(std::string name);
   std::string free_name(const std::string& wanted, const std::string& type);
@@ -218,6 +218,8 @@ class session {
   void close_lost_agents(const call& of);
   void count_reply(const call& of);
   void count_usage(const call& of, agent& a);
+
+  // ---- session.cpp
   std::string run_of(const call& of) const;
   bool has_open_agents() const;
   bool is_reminder(const call& of) const;
