@@ -16,6 +16,7 @@
 #include "analysis/causal/report.h"
 #include "analysis/causal/verify.h"
 #include "cli/commands.h"
+#include "cli/factor_source.h"
 #include "cli/files.h"
 #include "cli/fleet.h"
 #include "cli/progress.h"
@@ -26,26 +27,13 @@ namespace {
 
 using namespace digd::causal;
 
-constexpr std::size_t max_file_bytes = std::size_t{1} << 30;
-constexpr std::size_t max_rows = 65'535, max_columns = 500;
-
 int complain_about(std::string_view text, std::string_view problem) {
   std::cerr << "digctl causal: " << text << (text.empty() ? "" : ": ") << problem << '\n';
   return wrong_use;
 }
 
-// The options of every command that makes a factor table.
-struct source_options {
-  std::vector<std::string> paths, factors, factor_files, metrics, discrete, views;
-  std::string csv, lines;
-  bool rates = false;
-  std::int64_t first_ms = 0;
-  std::uint64_t first_messages = 0;
-  fleet_options fleet;
-};
-
 struct causal_options {
-  source_options from;
+  factor_source from;
   std::string target = "success", format = "text", out = "-", text = "averaged", structure = "averaged",
               score = "automatic";
   std::string experiments, factor, pair_by;
@@ -56,170 +44,7 @@ struct causal_options {
   pass_options pass;
 };
 
-// Takes one value at a time, so that paths may follow.
-void add_list(CLI::App& app, const std::string& name, std::vector<std::string>& to, const std::string& text) {
-  app.add_option(name, to, text + "; may be repeated")->allow_extra_args(false);
-}
-
-void add_source(CLI::App& app, source_options& from) {
-  add_list(app, "--factor", from.factors, "a factor of your own, NAME=EXPRESSION");
-  add_list(app, "--factors", from.factor_files, "a file with one NAME=EXPRESSION a line");
-  app.add_flag("--rates", from.rates,
-               "divide counts by activations (except the outcome), so that long and short runs are comparable");
-  app.add_option("--first-ms", from.first_ms, "only the first N milliseconds of each run; 0: all")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--first-messages", from.first_messages, "only the first N messages of each run; 0: all");
-}
-
-// The runs of a fleet in the place of paths.
-std::string name_fleet(const source_options& from, std::vector<std::string>& paths,
-                       std::unique_ptr<fleet_archive>& archive) {
-  const fleet_options fleet = effective_fleet(from.fleet);
-  if (fleet.urls.empty()) return {};
-  if (!paths.empty() || !from.csv.empty()) return "name runs or --fleet, not both";
-  std::string problem;
-  if (!(archive = fleet_archive::make(fleet, {}, problem, true))) return problem;
-  paths = {archive->folder()};
-  return {};
-}
-
-bool is_csv(const std::string& path) { return path == "-" || std::filesystem::path(path).extension() == ".csv"; }
-
-// Options of a table only: an experiment names its factor and outcome.
-void add_metrics(CLI::App& app, source_options& from) {
-  add_list(app, "--metric", from.metrics, "a metric of run_ended as a column, * for all");
-}
-
-// Returns an error sentence; empty on success.
-std::string add_user_factors(const source_options& from, factor_request& request) {
-  for (const std::string& text : from.factors) {
-    if (std::string problem = read_user_factors(text, request.user); !problem.empty())
-      return "--factor " + plain(text) + ": " + problem;
-  }
-  for (const std::string& file : from.factor_files) {
-    std::string problem;
-    const auto text = read_file(file, max_file_bytes, problem);
-    if (text) problem = read_user_factors(*text, request.user);
-    if (!problem.empty()) return shown(file) + ": " + problem;
-  }
-  return {};
-}
-
-// The table made from the paths, with the variables of a worldview.
-class loader {
- public:
-  explicit loader(const source_options& from) : from_(from) {}
-
-  std::string views(const std::vector<std::string>& files, beliefs& into) {
-    for (const std::string& file : files) {
-      std::string problem;
-      const auto text = read_file(file, max_file_bytes, problem);
-      if (!text) return shown(file) + ": " + problem;
-      worldviews read = read_worldviews(*text);
-      if (!read.problem.empty()) return shown(file) + ": " + read.problem;
-      for (const worldview_variable& v : read.worldviews.front().variables) {
-        const std::pair own(v.name, v.expression);
-        if (!v.expression.empty() && std::find(extra_.begin(), extra_.end(), own) == extra_.end())
-          extra_.push_back(own);
-      }
-      std::move(read.worldviews.begin(), read.worldviews.end(), std::back_inserter(into.views));
-    }
-    return {};
-  }
-
-  // Returns the reason of a failure, or an empty text.
-  std::string load(factor_rows& out, const std::string& outcome = {}) {
-    std::vector<std::string> paths = from_.paths;
-    std::unique_ptr<fleet_archive> archive;
-    if (std::string problem = name_fleet(from_, paths, archive); !problem.empty()) return problem;
-    if (!from_.csv.empty()) {
-      if (!paths.empty()) return "name either runs or --csv";
-      return load_csv(from_.csv, out);
-    }
-    if (paths.size() == 1 && is_csv(paths[0])) return load_csv(paths[0], out);
-    if (paths.empty() && from_.lines.empty()) return "name archives, traces or folders of them, or a table with --csv";
-    factor_request request;
-    if (std::string problem = make_request(request, outcome); !problem.empty()) return problem;
-    if (!from_.lines.empty()) {
-      if (!paths.empty()) return "name either runs or --lines";
-      std::string problem;
-      const auto text = read_file(from_.lines, max_file_bytes, problem);
-      if (!text) return shown(from_.lines) + ": " + problem;
-      out = factor_table_of_lines(*text, request);
-      return check(out);
-    }
-    out = factor_table_of(paths, request);
-    return check(out);
-  }
-
-  // The lines from which `--lines` makes the table.
-  std::string load_lines(std::string& out, const std::string& outcome) {
-    std::vector<std::string> paths = from_.paths;
-    std::unique_ptr<fleet_archive> archive;
-    if (std::string problem = name_fleet(from_, paths, archive); !problem.empty()) return problem;
-    factor_request request;
-    if (std::string problem = make_request(request, outcome); !problem.empty()) return problem;
-    return factor_lines_of(paths, request, out);
-  }
-
-  std::string make_request(factor_request& request, const std::string& outcome) const {
-    request.user = extra_;
-    request.rates = from_.rates;
-    request.window = {from_.first_ms, from_.first_messages};
-    request.metrics = from_.metrics;
-    request.outcome = outcome;
-    if (outcome.starts_with("metric.")) request.metrics.push_back(outcome.substr(7));
-    return add_user_factors(from_, request);
-  }
-
- private:
-  // Every column may serve as a label. One called `run` names the rows and is no factor.
-  std::string load_csv(const std::string& path, factor_rows& out) {
-    const bool computes = !from_.factors.empty() || !from_.factor_files.empty() || from_.rates || from_.first_ms > 0 ||
-                          from_.first_messages > 0;
-    if (computes) return "factors and windows are computed from runs; " + shown(path) + " is a table already";
-    std::string problem;
-    const auto text = read_file(path, max_file_bytes, problem);
-    if (!text) return shown(path) + ": " + problem;
-    csv_result read = read_csv(*text, from_.discrete);
-    if (!read.problem.empty()) return shown(path) + ": " + read.problem;
-    variables kept;
-    for (variable v = 0; v < read.data.size(); ++v) {
-      if (read.data[v].name != "run") kept.push_back(v);
-    }
-    out.data = read.data.select(kept);
-    out.notes = std::move(read.notes);
-    std::erase_if(out.notes, [](const std::string& n) { return n.starts_with("run: no factor"); });
-    std::string ignored;
-    const auto cells = csv_cells(*text, ignored);
-    for (std::size_t row : read.kept) {
-      std::map<std::string, std::string> of_row;
-      for (std::size_t c = 0; c < read.names.size(); ++c) {
-        const std::string& name = read.names[c];
-        of_row[name.starts_with("label.") ? name.substr(6) : name] = cells[row + 1][c];
-      }
-      out.labels.push_back(std::move(of_row));
-    }
-    return check(out);
-  }
-
-  // Usually one run was left out, and its note says why.
-  static std::string nothing_ended(const std::vector<std::string>& notes) {
-    return notes.size() == 1 ? "no run has ended; " + notes.front() : "no run has ended";
-  }
-
-  static std::string check(const factor_rows& out) {
-    if (!out.problem.empty()) return out.problem;
-    if (out.data.size() > max_columns) return "more than 500 columns; leave some out with --without";
-    if (out.data.rows() > max_rows) return "more than 65535 runs; use a sample of them";
-    return out.data.rows() == 0 ? nothing_ended(out.notes) : std::string();
-  }
-
-  const source_options& from_;
-  std::vector<std::pair<std::string, std::string>> extra_;
-};
-
-std::string load(loader& from, factor_rows& into, const std::string& outcome = {}) {
+std::string load(factor_loader& from, factor_rows& into, const std::string& outcome = {}) {
   return show_while({.name = "reading the runs"}, [&] { return from.load(into, outcome); });
 }
 
@@ -239,7 +64,7 @@ std::string read_findings(const std::string& file, std::vector<experiment>& into
   std::error_code none;
   if (file.empty() || (may_miss && !std::filesystem::exists(file, none))) return {};
   std::string problem;
-  const auto text = read_file(file, max_file_bytes, problem);
+  const auto text = read_file(file, max_factor_file_bytes, problem);
   if (!text) return shown(file) + ": " + problem;
   experiments read = read_experiments(*text);
   into = std::move(read.experiments);
@@ -308,7 +133,7 @@ std::string misfit(const table& data, const causal_options& options) {
 }
 
 // Lets workers read the runs. They need the factors of files and worldviews, which only this machine has, as options.
-int explain_on_workers(const causal_options& chosen, const loader& from, const CLI::App& app) {
+int explain_on_workers(const causal_options& chosen, const factor_loader& from, const CLI::App& app) {
   if (effective_fleet(chosen.from.fleet).urls.empty()) return complain_about("", "--on-workers needs --fleet");
   if (!chosen.from.paths.empty() || !chosen.from.csv.empty() || !chosen.from.lines.empty())
     return complain_about("", "name runs or --fleet, not both");
@@ -327,7 +152,7 @@ int run_explain(const causal_options& chosen, const CLI::App& app) {
   beliefs believed;
   believed.settings = chosen.settings;
   believed.outcomes = chosen.outcomes;
-  loader from(chosen.from);
+  factor_loader from(chosen.from);
   if (std::string problem = from.views(chosen.from.views, believed); !problem.empty())
     return complain_about("", problem);
   if (std::string problem = read_findings(chosen.experiments, believed.experiments, false); !problem.empty())
@@ -370,7 +195,7 @@ int run_factors(const causal_options& options) {
     for (const builtin_factor& f : builtin_factors()) std::cout << f.name << "\t" << f.text << '\n';
     return done;
   }
-  loader from(options.from);
+  factor_loader from(options.from);
   if (options.as_lines) {
     std::string lines;
     if (std::string problem = from.load_lines(lines, options.target); !problem.empty())
@@ -396,7 +221,7 @@ int run_eval(const causal_options& chosen) {
 
 // The values of one side, by the label that forms the pairs.
 std::string side(const std::string& path, const causal_options& options, std::string& pair_by, paired_values& out) {
-  source_options from = options.from;
+  factor_source from = options.from;
   from.paths = {path};
   from.metrics = {"*"};
   factor_request request;
@@ -462,7 +287,7 @@ CLI::App* add_explain(CLI::App& causal, causal_options& options) {
   sub->add_option("RUNS", options.from.paths,
                   "archives, traces, folders of them (a data directory too); or one factor table (.csv)");
   sub->add_option("--csv", options.from.csv, "a factor table instead of runs; - for standard input");
-  add_source(*sub, options.from);
+  add_factor_source(*sub, options.from);
   add_fleet_options(*sub, options.from.fleet);
   add_pass_options(*sub, options.pass);
   sub->add_option("--lines", options.from.lines, "a file that `digctl causal factors --lines` wrote, instead of runs")
@@ -511,7 +336,7 @@ void add_causal(CLI::App& app, int& status) {
 
   CLI::App* factors = causal->add_subcommand("factors", "Writes the factor table as CSV, with a row for each run");
   factors->add_option("RUNS", options->from.paths, "archives, traces, folders of them (a data directory too)");
-  add_source(*factors, options->from);
+  add_factor_source(*factors, options->from);
   add_fleet_options(*factors, options->from.fleet);
   add_metrics(*factors, options->from);
   factors->add_flag("--lines", options->as_lines, "write lines instead, which `digctl causal explain --lines` reads")
@@ -531,7 +356,7 @@ void add_causal(CLI::App& app, int& status) {
   verify->add_option("--target", options->target, "the outcome")->capture_default_str();
   verify->add_option("--pair-by", options->pair_by, "the label that pairs runs; default: task, otherwise seed");
   verify->add_option("--experiments", options->experiments, "add the result to this YAML file");
-  add_source(*verify, options->from);
+  add_factor_source(*verify, options->from);
   add_output(*verify, *options, {"text", "json"});
   verify->callback([options, &status] { status = run_verify(*options); });
 
