@@ -8,6 +8,7 @@
 #include "ingest/hooks/dialect.h"
 #include "ingest/hooks/read_call.h"
 #include "ingest/hooks/session.h"
+#include "model/rule_id.h"
 
 using namespace digd::hooks;
 
@@ -130,7 +131,7 @@ TEST_CASE("TheRulesAreOffBecauseAGatewaySeesNoMessagesBetweenAgents") {
   gateway g;
   const json::object hello = json::parse(g.begin(read_well(request()))).as_object();
   const json::object& rules = hello.at("rules").as_object();
-  REQUIRE(rules.size() == 7);
+  REQUIRE(rules.size() == digd::failure_rule_count);
   for (const auto& rule : rules) REQUIRE(rule.value().at("mode") == "off");
 }
 

@@ -1,6 +1,7 @@
 #include "ingest/protocol/encode.h"
 #include "engine/policy.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <catch2/catch.hpp>
 #include <limits>
@@ -237,20 +238,37 @@ TEST_CASE("an_outcome_names_its_detection", "[encode]") {
 TEST_CASE("a_welcome_has_the_settings_in_effect", "[encode]") {
   std::string out;
   encode_welcome(out, {"r1", "main", 41, 250, 1024}, default_settings());
-  CHECK(out == R"({"type":"welcome","protocol":1,"run":"r1","session":"main","acked_seq":41,"mode":"enforce","rules":{)"
-               R"("early_termination":{"mode":"enforce","kinds":[],"max_attempts":3},)"
-               R"("orphaned_event":{"mode":"enforce","window_ms":5000,"max_attempts":3},)"
-               R"("excessive_rerouting":{"mode":"enforce","max_reroutes":2},)"
-               R"("cross_lineage_aggregation":{"mode":"enforce","kinds":[]},)"
-               R"("repeated_subproblem":{"mode":"enforce","kinds":[]},)"
-               R"("deadlock":{"mode":"enforce","window_ms":10000,"max_attempts":3},)"
-               R"("missing_termination":{"mode":"enforce","window_ms":10000,"max_attempts":3}},)"
-               R"("limits":{"stalled_ms":300000,"settled_events":100000,"generators":4096,"judging_work":4000000,)"
-               R"("message_bytes":1048576,"reorder_ms":50,)"
-               R"("agents":100000,"recipients":100000,"inputs":100000,"live_events":1000000,)"
-               R"("open_activations":100000,"sessions":1000},)"
-               R"("healing":{"budget":1000,"max_returns_per_agent":5},"guards":{},)"
-               R"("verdict_deadline_ms":250,"credits":1024})");
+  CHECK(out.starts_with(
+      R"({"type":"welcome","protocol":1,"run":"r1","session":"main","acked_seq":41,"mode":"enforce","rules":{)"));
+  CHECK(out.ends_with(R"(}},)"
+                      R"("limits":{"stalled_ms":300000,"settled_events":100000,"generators":4096,)"
+                      R"("judging_work":4000000,"message_bytes":1048576,"reorder_ms":50,)"
+                      R"("agents":100000,"recipients":100000,"inputs":100000,"live_events":1000000,)"
+                      R"("open_activations":100000,"sessions":1000},)"
+                      R"("healing":{"budget":1000,"max_returns_per_agent":5},"guards":{},)"
+                      R"("verdict_deadline_ms":250,"credits":1024})"));
+}
+
+TEST_CASE("a_welcome_has_the_options_of_each_rule_in_the_order_of_the_catalog", "[encode]") {
+  std::string out;
+  encode_welcome(out, {"r1", "main", 41, 250, 1024}, default_settings());
+  std::size_t at = 0;
+  for (const char* rule : {R"("early_termination":{"mode":"enforce","kinds":[],"max_attempts":3})",
+                           R"("orphaned_event":{"mode":"enforce","window_ms":5000,"max_attempts":3})",
+                           R"("excessive_rerouting":{"mode":"enforce","max_reroutes":2})",
+                           R"("cross_lineage_aggregation":{"mode":"enforce","kinds":[]})",
+                           R"("repeated_subproblem":{"mode":"enforce","kinds":[]})",
+                           R"("deadlock":{"mode":"enforce","window_ms":10000,"max_attempts":3})",
+                           R"("missing_termination":{"mode":"enforce","window_ms":10000,"max_attempts":3})"}) {
+    INFO(rule);
+    at = out.find(rule, at);
+    REQUIRE(at != std::string::npos);
+  }
+  const boost::json::value parsed = boost::json::parse(out);
+  const boost::json::object& rules = parsed.at("rules").as_object();
+  REQUIRE(rules.size() == failure_rule_count);
+  CHECK(std::equal(rules.begin(), rules.end(), failure_rule_names.begin(),
+                   [](const auto& rule, std::string_view name) { return rule.key() == name; }));
 }
 
 TEST_CASE("every_encoded_frame_is_JSON_with_the_values_it_was_given", "[encode]") {
