@@ -2,7 +2,8 @@
 // time").
 //
 // Reads no clock: the caller gives the times. The graph keeps the state of an event's window; this class keeps the
-// rest. Bounds: one window for each rule with windows of the run, and one for each live event.
+// rest. Bounds: one window for each rule with windows of the run, and one for each live event. Several rules may have
+// windows of the run, but only one may have windows of events (`catalog_problem`).
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

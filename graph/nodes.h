@@ -84,7 +84,7 @@ struct event_node {
   std::uint32_t reroute_acts = 0;
   std::uint32_t depth = 0;              // 0: derived from nothing; else 1 + the greatest among what it is derived from
   std::uint32_t given_back = 0;         // times that a window gave it back; part of the intervention's id
-  std::uint32_t attempts = 0;           // healings by the rule that counts attempts for each event
+  std::uint32_t attempts = 0;           // healings by the one rule that counts them for each event
   mutable std::uint32_t marked_in = 0;  // `graph::is_marked`
 
   short_list<delivery> deliveries;         // sorted by agent

@@ -104,14 +104,14 @@ enum class place_kind : std::uint8_t {
   delivery,  // the detection's agent, else the recipients that the witness shows as pending
 };
 
-// The count that the engine keeps for a guard. No two guards read the same one.
+// The count that the engine keeps for a guard. At most one guard reads each.
 enum class guard_count_kind : std::uint8_t { none, spending, repeats, silence };
 
 // The properties of a rule besides its judgement. All other code depends on these, never on a rule's name.
 struct rule_traits {
   bool kinds = false;            // has the option `kinds`
-  scope window = scope::none;    // judges by time: has `window_ms`; at most one rule with windows of events
-  scope attempts = scope::none;  // has `max_attempts`, counted for the run or for each event
+  scope window = scope::none;    // judges by time: has `window_ms`; at most one rule has `event`
+  scope attempts = scope::none;  // has `max_attempts`, counted for the run or for each event; at most one has `event`
   bool reroutes = false;         // has the option `max_reroutes`
   bool repeated = false;         // has the option `skip_repeated`
   bool returns = false;          // its healing makes one agent act again: `max_returns_per_agent` bounds it
@@ -161,8 +161,11 @@ class rule {
   virtual watch_state progress(const graph::graph&, watched&, const run_progress&) const = 0;
 };
 
-// The rules and then the guards, in the order of rule_id.
+// The rules and then the guards, in the order of rule_id. The first call throws std::logic_error if there is a
+// `catalog_problem`.
 std::span<const rule* const> catalog();
+// Why the engine cannot judge by all of these rules; empty if it can.
+std::string catalog_problem(std::span<const rule* const> rules);
 inline std::span<const rule* const> failure_rules() { return catalog().first(failure_rule_count); }
 inline std::span<const rule* const> guards() { return catalog().subspan(failure_rule_count); }
 inline const rule& rule_of(rule_id id) { return *catalog()[index_of(id)]; }

@@ -1,5 +1,6 @@
 // Requirements for every rule: documentation, a file, a line in the catalog, a test, defaults and a text.
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -54,6 +55,27 @@ struct example_finding {
     finding.measured = "5";
   }
 };
+
+// A rule that has these traits and never fires.
+class silent_rule final : public rule {
+ public:
+  silent_rule(rule_id id, rule_traits traits) : rule(id, severity::warning, action::inject, traits, undocumented) {}
+  rule_settings defaults() const override { return {}; }
+  std::string reason(const digd::graph::graph&, const finding&) const override { return {}; }
+  std::string_view text() const override { return {}; }
+  text_facts facts(const digd::graph::graph&, const finding&) const override { return {}; }
+  digd::graph::witness_names witness(const digd::graph::graph&, const finding&) const override { return {}; }
+  watch_state progress(const digd::graph::graph&, watched&, const run_progress&) const override { return {}; }
+
+ private:
+  static constexpr rule_doc undocumented{};
+};
+
+std::string problem_of(rule_traits first, rule_traits second) {
+  const silent_rule deadlock(rule_id::deadlock, first), stall(rule_id::stall, second);
+  const std::array<const rule*, 2> rules{&deadlock, &stall};
+  return catalog_problem(rules);
+}
 
 }  // namespace
 
@@ -113,6 +135,23 @@ TEST_CASE("the_catalog_is_in_the_order_of_the_ids_and_names_map_back_to_ids") {
   }
   CHECK(rule_from("") == std::nullopt);
   CHECK(rule_from("deadlocks") == std::nullopt);
+}
+
+TEST_CASE("a_catalog_is_refused_if_two_rules_need_a_place_that_only_one_may_have") {
+  CHECK(catalog_problem(catalog()) == "");
+  const rule_traits event_window{.window = scope::event}, event_attempts{.attempts = scope::event};
+  CHECK(problem_of(event_window, event_attempts) == "");
+  CHECK(problem_of(event_window, event_window) == "the rules deadlock and stall have windows of events");
+  CHECK(problem_of(event_attempts, event_attempts) == "the rules deadlock and stall have attempts for each event");
+
+  const rule_traits both_of_run{.window = scope::run, .attempts = scope::run};
+  CHECK(problem_of(both_of_run, both_of_run) == "");
+  CHECK(problem_of({}, {.window = scope::run, .attempts = scope::event}) ==
+        "the rule stall has attempts for each event, and its windows belong to none");
+
+  const rule_traits spending{.counts = guard_count_kind::spending}, silence{.counts = guard_count_kind::silence};
+  CHECK(problem_of(spending, silence) == "");
+  CHECK(problem_of(spending, spending) == "the rules deadlock and stall have the same count of a guard");
 }
 
 TEST_CASE("every_rule_has_the_documented_defaults") {
