@@ -56,8 +56,8 @@ void write_rules(json_writer& hello, bool reports_messages) {
   // The parent of several subagents reads results of different origin by design. Messages between agents are judged.
   hello.key("cross_lineage_aggregation").open_object();
   hello.key("kinds").open_array().text("message").close_array().close_object();
-  for (const std::string_view rule : {"deadlock", "missing_termination"}) {
-    hello.key(rule).open_object().key("window_ms").integer(rest_window_ms).close_object();
+  for (const rule_id rule : run_window_rules) {
+    hello.key(to_string(rule)).open_object().key("window_ms").integer(rest_window_ms).close_object();
   }
   hello.close_object();
 }

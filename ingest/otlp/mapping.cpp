@@ -12,6 +12,7 @@
 #include "ingest/otlp/timeline.h"
 #include "ingest/otlp/turns.h"
 #include "ingest/otlp/usage.h"
+#include "model/rule_id.h"
 
 namespace digd::otlp {
 
@@ -243,7 +244,10 @@ mapped_run map_spans(std::span<const span> spans, span_set known) {
 json::object rules_for_spans() {
   constexpr std::int64_t no_window_ms = 365LL * 24 * 60 * 60 * 1000;
   const json::object at_the_end{{"window_ms", no_window_ms}};
-  return {{"deadlock", at_the_end}, {"missing_termination", at_the_end}, {"orphaned_event", at_the_end}};
+  json::object rules;
+  for (const rule_id rule : run_window_rules) rules.emplace(to_string(rule), at_the_end);
+  for (const rule_id rule : event_window_rules) rules.emplace(to_string(rule), at_the_end);
+  return rules;
 }
 
 }  // namespace digd::otlp

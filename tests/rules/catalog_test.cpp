@@ -154,6 +154,16 @@ TEST_CASE("a_catalog_is_refused_if_two_rules_need_a_place_that_only_one_may_have
   CHECK(problem_of(spending, spending) == "the rules deadlock and stall have the same count of a guard");
 }
 
+TEST_CASE("the_lists_of_rules_with_windows_are_those_of_the_catalog") {
+  std::vector<rule_id> of_run, of_events;
+  for (const rule* r : catalog()) {
+    if (r->traits.window == scope::run) of_run.push_back(r->id);
+    if (r->traits.window == scope::event) of_events.push_back(r->id);
+  }
+  CHECK(of_run == std::vector<rule_id>(run_window_rules.begin(), run_window_rules.end()));
+  CHECK(of_events == std::vector<rule_id>(event_window_rules.begin(), event_window_rules.end()));
+}
+
 TEST_CASE("every_rule_has_the_documented_defaults") {
   const auto of = [](rule_id id) { return rule_of(id).defaults(); };
   CHECK(of(rule_id::deadlock).window_ms == 10'000);

@@ -2,6 +2,7 @@
 // framework.
 import { now } from "#transport";
 import { requestedMode, resolveOptions, safeLog, type RunOptions } from "./options.js";
+import { runWindowRules } from "./rules.generated.js";
 import type { Run } from "./run.js";
 import type { Intervention, Mode, RuleName, RuleSettings } from "./wire.js";
 
@@ -69,7 +70,7 @@ function mergeRules(defaults: Rules, rules: Rules = {}): Rules {
 /** Without a wait for healing, a slow agent is not stuck: problems of a run at rest are reported at its end. */
 function withoutClock(options: AdapterOptions<never>): Rules {
   if (waitsForHealing(options)) return {};
-  return { deadlock: { window_ms: neverMs }, missing_termination: { window_ms: neverMs } };
+  return Object.fromEntries(runWindowRules.map((name) => [name, { window_ms: neverMs }]));
 }
 
 /** Options of the runs that an adapter begins. From its second use on, a fixed `run` id gets a number. */

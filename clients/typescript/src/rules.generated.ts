@@ -13,3 +13,6 @@ export type RuleName =
   | "fan_out"
   | "repetition"
   | "stall";
+
+/** The rules that judge a run at rest: their window belongs to the run. */
+export const runWindowRules: readonly RuleName[] = ["deadlock", "missing_termination"];

@@ -27,6 +27,7 @@ from . import sync
 from .adapter import resolve_mode
 from .forks import abandon_in_child
 from .messages import Event, Outcome, Reaction
+from .rules import EVENT_WINDOW_RULES, RUN_WINDOW_RULES
 from .version import __version__
 
 log = logging.getLogger("digd")
@@ -35,7 +36,6 @@ SYSTEM = "system"  # the library's name for its healers
 UNSETTLED = ("pending", "wait")
 MAX_WITHHELD = 64  # of activations, and of events; beyond it the oldest is reported as it is
 NEVER_MS = 10 * 365 * 24 * 3600 * 1000
-RULES_BY_TIME = ("deadlock", "missing_termination", "orphaned_event")
 
 
 def milliseconds(at: float | None) -> int | None:
@@ -109,6 +109,8 @@ class Attachment:
         self.run: sync.Run | None = None
         mode = resolve_mode(mode)
         rules = run.pop("rules", None) or {}
+        names = (*RUN_WINDOW_RULES, *EVENT_WINDOW_RULES)
+        by_time = {name: {"window_ms": NEVER_MS, **rules.get(name, {})} for name in names}
         self._options = {
             "clock": "trace",
             "hold": False,
@@ -116,7 +118,7 @@ class Attachment:
             "capabilities": {"inject": False, "reroute": False, "create": False},
             "client": {"name": "digd-dig", "version": __version__},
             **run,
-            "rules": {**rules, **{r: {"window_ms": NEVER_MS, **rules.get(r, {})} for r in RULES_BY_TIME}},
+            "rules": {**rules, **by_time},
         }
         self._lock = threading.RLock()
         abandon_in_child(self)

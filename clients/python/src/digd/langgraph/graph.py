@@ -22,6 +22,7 @@ from .. import sync
 from ..adapter import resolve_mode
 from ..messages import Mode
 from ..options import daemon_address
+from ..rules import RUN_WINDOW_RULES
 from ..version import __version__
 from . import internals
 from .holds import HOLD_NODE, can_interrupt
@@ -43,7 +44,7 @@ def without_clock(rules: Mapping[str, Any] | None) -> dict[str, Any]:
     LangGraph knows when nothing is left to do. A slow node, or a slow reader of a stream, is not stuck. The rules
     report at the end of the run.
     """
-    without_window = {name: {"window_ms": NEVER_MS} for name in ("deadlock", "missing_termination")}
+    without_window = {name: {"window_ms": NEVER_MS} for name in RUN_WINDOW_RULES}
     chosen = dict(rules or {})
     return {**chosen, **{name: {**rule, **chosen.get(name, {})} for name, rule in without_window.items()}}
 
