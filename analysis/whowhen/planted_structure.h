@@ -4,6 +4,7 @@
 // for those. Same seed, same run, on every machine.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +20,13 @@ struct planted_trace {
   std::size_t activations = 0;  // in the run
 };
 
-// `rule`: the failure; none: a clean run.
+// The failures that `plant_structure` can plant, in the order of the catalog.
+inline constexpr std::array planted_rules{rule_id::early_termination,   rule_id::orphaned_event,
+                                          rule_id::excessive_rerouting, rule_id::cross_lineage_aggregation,
+                                          rule_id::repeated_subproblem, rule_id::deadlock,
+                                          rule_id::missing_termination};
+
+// `rule`: the failure, of `planted_rules`; none: a clean run.
 planted_trace plant_structure(std::optional<rule_id> rule, std::uint64_t seed);
 
 }  // namespace digd::whowhen

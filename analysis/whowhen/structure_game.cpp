@@ -54,9 +54,7 @@ std::string add_run(results& into, std::optional<rule_id> rule, std::uint64_t se
 }  // namespace
 
 std::string add_structure(results& into, std::uint64_t seed) {
-  for (const rule_id rule : {rule_id::early_termination, rule_id::orphaned_event, rule_id::excessive_rerouting,
-                             rule_id::cross_lineage_aggregation, rule_id::repeated_subproblem, rule_id::deadlock,
-                             rule_id::missing_termination}) {
+  for (const rule_id rule : planted_rules) {
     if (std::string problem = add_run(into, rule, seed); !problem.empty()) return problem;
   }
   return add_run(into, std::nullopt, seed);

@@ -272,6 +272,15 @@ void add_otlp(table& table) {
       "Bytes of the requests with spans of these runs, on disk and in memory. Beyond: as for spans.");
 }
 
+std::string returning_rules() {  // "a, b and c": those whose healing makes one agent act again
+  std::string out;
+  for (const rule* r : failure_rules()) {
+    if (r->traits.returns) out.append(out.empty() ? "" : ", ").append(to_string(r->id));
+  }
+  if (const std::size_t last = out.rfind(", "); last != std::string::npos) out.replace(last, 2, " and ");
+  return out;
+}
+
 void add_run_defaults(table& table) {
   table.push_back(named(
       "defaults.mode", mode_names, applies::to_new_runs, mode_from,
@@ -289,8 +298,8 @@ void add_run_defaults(table& table) {
   table.push_back(whole_number(
       "defaults.max_returns_per_agent", 0, thousand_million, applies::to_new_runs,
       [](auto& c) -> auto& { return c.policy.defaults.max_returns_per_agent; },
-      "How often early_termination, orphaned_event and missing_termination together may make the same agent act "
-      "again in a run. Beyond that, digd only reports the detection."));
+      "How often " + returning_rules() +
+          " together may make the same agent act again in a run. Beyond that, digd only reports the detection."));
 }
 
 void add_rule(table& table, const rule& r) {

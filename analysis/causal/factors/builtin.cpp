@@ -209,14 +209,12 @@ std::vector<builtin_factor> make_factors() {
       {"tool_calls", "calls of tools", "set `max_tool_calls` of the guard budget", true, DIGD_COUNT(tool_calls)},
       {"holds", "events that waited for a person", "see which guard holds events", true, DIGD_COUNT(holds)},
       {"decisions", "decisions of people about held events", "", true, DIGD_COUNT(decisions)},
-      {"fired_budget", "firings of the guard budget", "see what the run spends", true,
-       fired<index_of(rule_id::budget)>},
-      {"fired_fan_out", "firings of the guard fan_out", "split the problem into fewer parts", true,
-       fired<index_of(rule_id::fan_out)>},
-      {"fired_repetition", "firings of the guard repetition", "see what an agent repeats, and why", true,
-       fired<index_of(rule_id::repetition)>},
-      {"fired_stall", "firings of the guard stall", "see what an agent waits for", true,
-       fired<index_of(rule_id::stall)>}};
+#define DIGD_RULE(name)                                                                    \
+  {"fired_" #name, "firings of the guard " #name, rule_of(rule_id::name).doc.advice, true, \
+   fired<index_of(rule_id::name)>},
+#include "model/rule_catalog_guards.inc"
+#undef DIGD_RULE
+  };
 #undef DIGD_COUNT
   out.insert(out.end(), of_guards.begin(), of_guards.end());
   return out;

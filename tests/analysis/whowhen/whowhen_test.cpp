@@ -111,7 +111,7 @@ TEST_CASE("the_structure_game_ranks_the_planted_activation_first_and_blames_nobo
   constexpr std::size_t runs = 10;
   results r;
   for (std::uint64_t seed = 1; seed <= runs; ++seed) REQUIRE(add_structure(r, seed) == "");
-  REQUIRE(r.by_subset.size() == digd::failure_rule_count + 1);
+  REQUIRE(r.by_subset.size() == planted_rules.size() + 1);
   for (const auto& [subset, methods] : r.by_subset) {
     INFO(subset);
     const tally& t = methods.at("structure game");
@@ -122,9 +122,9 @@ TEST_CASE("the_structure_game_ranks_the_planted_activation_first_and_blames_nobo
 
 TEST_CASE("each_planted_structure_fires_its_rule_and_a_clean_run_fires_none") {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    for (std::size_t k = 0; k <= digd::failure_rule_count; ++k) {
-      const std::optional<digd::rule_id> rule =
-          k < digd::failure_rule_count ? std::optional(static_cast<digd::rule_id>(k)) : std::nullopt;
+    std::vector<std::optional<digd::rule_id>> rules(planted_rules.begin(), planted_rules.end());
+    rules.emplace_back(std::nullopt);  // a clean run
+    for (const std::optional<digd::rule_id>& rule : rules) {
       INFO(seed << ' ' << (rule ? to_string(*rule) : "clean"));
       std::set<digd::rule_id> fired;
       digd::ingest::replay::listener to;
