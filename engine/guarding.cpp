@@ -86,7 +86,7 @@ bool run::ask_guards(const held_event& held) {
   if (e.submit) return true;
   for (const rule* guard : guards()) {
     if (e.fyi && !guard->traits.judges_fyi) continue;
-    if (!settings_.guards.is_on(guard->id) || settings_.effective_mode(guard->id) == mode::off) continue;
+    if (!guard->is_on(settings_.guards) || settings_.effective_mode(guard->id) == mode::off) continue;
     const std::size_t first = findings_.size();
     guard->judge(graph_, held.blocked, settings_.of(guard->id), known_, findings_);
     for (std::size_t i = first; i < findings_.size(); ++i) findings_[i].rule = guard->id;

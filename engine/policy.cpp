@@ -68,20 +68,20 @@ void apply_limits(const guards_request& asked, const guard_settings& max_guards,
 void apply(const hello& asked, const run_policy& policy, run_settings& s) {
   const guards_request& wanted = asked.guards;
   const guard_settings& configured = policy.defaults.guards;
+  const bool any_on = is_any_guard_on(configured);
   apply_limits(wanted, configured, s.guards);
   for (const rule* guard : guards()) {
-    if (configured.is_on(guard->id)) continue;
+    if (guard->is_on(configured)) continue;
     apply(asked.rules[index_of(guard->id)], *guard, s.of(guard->id));
     take(wanted.actions[guard_index(guard->id)], s.guards.actions[guard_index(guard->id)]);
   }
-  if (!configured.is_on(rule_id::budget)) {
+  if (!budget_rule().is_on(configured)) {
     take(wanted.per, s.guards.per);
     take(wanted.warn_at, s.guards.warn_at);
   }
-  if (!configured.is_on(rule_id::repetition)) take(wanted.window, s.guards.window);
-  if (wanted.hold_ms)
-    s.guards.hold_ms = std::min(*wanted.hold_ms, configured.any_on() ? configured.hold_ms : max_hold_ms);
-  if (!configured.any_on()) take(wanted.on_timeout, s.guards.on_timeout);
+  if (!repetition_rule().is_on(configured)) take(wanted.window, s.guards.window);
+  if (wanted.hold_ms) s.guards.hold_ms = std::min(*wanted.hold_ms, any_on ? configured.hold_ms : max_hold_ms);
+  if (!any_on) take(wanted.on_timeout, s.guards.on_timeout);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ graph::graph_limits graph_limits_of(const limits& l) {
 }
 
 bool any_judges_fyi(const guard_settings& settings) {
-  const auto judges = [&settings](const rule* guard) { return guard->traits.judges_fyi && settings.is_on(guard->id); };
+  const auto judges = [&settings](const rule* guard) { return guard->traits.judges_fyi && guard->is_on(settings); };
   return std::any_of(guards().begin(), guards().end(), judges);
 }
 
@@ -31,7 +31,7 @@ run::run(const run_settings& settings, const hello& first)
       graph_(graph_limits_of(settings.limits)),
       windows_(graph_, settings_),
       healer_(graph_, settings_),
-      guards_on_(settings_.guards.any_on()),
+      guards_on_(is_any_guard_on(settings_.guards)),
       spending_guard_(guard_reading(guard_count_kind::spending, settings_.guards)),
       repeats_guard_(guard_reading(guard_count_kind::repeats, settings_.guards)),
       silence_guard_(guard_reading(guard_count_kind::silence, settings_.guards)),

@@ -109,6 +109,7 @@ class run {
   const run_settings& settings() const { return settings_; }
   const graph::graph& graph() const { return graph_; }
   const healer& healing() const { return healer_; }
+  bool counts_repeats() const { return repeats_guard_ != nullptr; }  // so messages need fingerprints
   const digd::spending& spent() const { return spending_; }
   const digd::holds& open_holds() const { return holds_; }
   std::uint64_t system_events() const { return interventions_.created(); }

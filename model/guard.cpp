@@ -44,20 +44,6 @@ std::string decimal_of_millionths(std::uint64_t cost) {
   return text;
 }
 
-bool guard_settings::is_on(rule_id guard) const {
-  switch (guard) {
-    case rule_id::budget: return std::any_of(budget.begin(), budget.end(), [](const auto& limit) { return limit; });
-    case rule_id::fan_out: return max_depth || max_outputs || max_live;
-    case rule_id::repetition: return max_repeats.has_value();
-    case rule_id::stall: return after_ms.has_value();
-    default: return false;
-  }
-}
-
-bool guard_settings::any_on() const {
-  return is_on(rule_id::budget) || is_on(rule_id::fan_out) || is_on(rule_id::repetition) || is_on(rule_id::stall);
-}
-
 guard_action guard_settings::action_of(rule_id guard, std::uint64_t firing) const {
   const std::vector<guard_action>& list = actions_of(guard);
   return list[std::min<std::uint64_t>(firing, list.size() - 1)];

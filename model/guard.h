@@ -44,7 +44,7 @@ std::string decimal_of_millionths(std::uint64_t cost);
 
 constexpr std::size_t guard_index(rule_id id) { return index_of(id) - failure_rule_count; }
 
-// What the guards of a run limit. A guard is off until one of its limits is set.
+// What the guards of a run limit. A guard is off until one of its limits is set (`rule::is_on`).
 struct guard_settings {
   std::array<std::optional<std::uint64_t>, total_count> budget;  // by total_kind; the cost in millionths
   budget_scope per = budget_scope::run;
@@ -63,8 +63,6 @@ struct guard_settings {
   milliseconds hold_ms = 300'000;
   hold_end on_timeout = hold_end::release;
 
-  bool is_on(rule_id guard) const;
-  bool any_on() const;
   // The action of the n-th firing, counted from 0; the last one stays.
   guard_action action_of(rule_id guard, std::uint64_t firing) const;
   const std::vector<guard_action>& actions_of(rule_id guard) const { return actions[guard_index(guard)]; }

@@ -8,6 +8,7 @@
 #include "ingest/protocol/encode.h"
 #include "model/usage_json.h"
 #include "report/observed.h"
+#include "rules/rule.h"
 
 namespace digd::report {
 
@@ -137,7 +138,7 @@ usage_facts usage_observer::finish(const run* run) {
   facts_.used = spent.used(graph::nobody);
   facts_.totals = spent.totals(graph::nobody, run->clock());
   facts_.guarded = spent.guarded(graph::nobody, run->clock());
-  facts_.has_budget = run->settings().guards.is_on(rule_id::budget);
+  facts_.has_budget = budget_rule().is_on(run->settings().guards);
   facts_.holds_open = run->open_holds().by_number().size();
   facts_.guards.clear();
   ingest::encode_guards(facts_.guards, run->settings());

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
@@ -49,9 +50,13 @@ std::span<const rule* const> catalog() {
   return rules;
 }
 
+bool is_any_guard_on(const guard_settings& settings) {
+  return std::any_of(guards().begin(), guards().end(), [&](const rule* guard) { return guard->is_on(settings); });
+}
+
 const rule* guard_reading(guard_count_kind kind, const guard_settings& settings) {
   for (const rule* guard : guards()) {
-    if (guard->traits.counts == kind) return settings.is_on(guard->id) ? guard : nullptr;
+    if (guard->traits.counts == kind) return guard->is_on(settings) ? guard : nullptr;
   }
   return nullptr;
 }

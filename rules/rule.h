@@ -121,6 +121,7 @@ struct rule_traits {
   // ---- of guards
   guard_count_kind counts = guard_count_kind::none;
   bool judges_fyi = false;           // judges `fyi` events too
+  bool judges_activations = false;   // instead of events: it can only observe or cancel
   bool drops_after_returns = false;  // beyond `max_returns_per_agent` nobody gets the event
 
   constexpr bool has_window() const { return window != scope::none; }
@@ -140,6 +141,16 @@ class rule {
   const rule_doc& doc;
 
   virtual rule_settings defaults() const = 0;
+
+  // ---- of guards
+  // Whether these settings have one of the guard's limits.
+  virtual bool is_on(const guard_settings&) const { return false; }
+  // Whether the guard's option `action` may name this action.
+  constexpr bool allows(guard_action a) const {
+    return !traits.judges_activations || a == guard_action::observe || a == guard_action::cancel;
+  }
+
+  // ---- judging
 
   // Judges a blocked event and appends findings. The graph already has the event's whole message. `known` holds the
   // evidence computed for earlier events of the message. A rule returns early once `graph.work_is_used_up()`.
@@ -169,6 +180,7 @@ std::string catalog_problem(std::span<const rule* const> rules);
 inline std::span<const rule* const> failure_rules() { return catalog().first(failure_rule_count); }
 inline std::span<const rule* const> guards() { return catalog().subspan(failure_rule_count); }
 inline const rule& rule_of(rule_id id) { return *catalog()[index_of(id)]; }
+bool is_any_guard_on(const guard_settings&);
 // The guard that reads this count; null if these settings do not turn it on.
 const rule* guard_reading(guard_count_kind, const guard_settings&);
 // Settings with the catalog's defaults for each rule.

@@ -62,13 +62,15 @@ option cost_limit() {
 }
 
 option actions(rule_id guard) {
-  const bool is_stall = guard == rule_id::stall;
-  option o = kinds::blank("guards." + std::string(to_string(guard)) + ".action", value_kind::list, when,
-                          std::string(is_stall ? "observe or cancel, step by step for each silence."
-                                               : "inject, return, hold, cancel or observe. The first firing for a "
-                                                 "sender takes the first action, the second the second; the last one "
-                                                 "stays."));
-  o.set = [guard, is_stall](const toml::node& v, config& c) -> std::string {
+  const rule& which = rule_of(guard);
+  const bool of_activations = which.traits.judges_activations;
+  option o =
+      kinds::blank("guards." + std::string(to_string(guard)) + ".action", value_kind::list, when,
+                   std::string(of_activations ? "observe or cancel, step by step for each silence."
+                                              : "inject, return, hold, cancel or observe. The first firing for a "
+                                                "sender takes the first action, the second the second; the last one "
+                                                "stays."));
+  o.set = [&which, of_activations](const toml::node& v, config& c) -> std::string {
     std::vector<std::string> given;
     std::string word;
     if (kinds::take_words(v, word).empty()) {
@@ -79,12 +81,12 @@ option actions(rule_id guard) {
     std::vector<guard_action> taken;
     for (const std::string& name : given) {
       const auto known = guard_action_from(name);
-      const bool fits = known && (!is_stall || known == guard_action::observe || known == guard_action::cancel);
-      if (!fits) return is_stall ? "must name observe or cancel" : "must name inject, return, hold, cancel or observe";
+      if (!known || !which.allows(*known))
+        return of_activations ? "must name observe or cancel" : "must name inject, return, hold, cancel or observe";
       taken.push_back(*known);
     }
     if (taken.empty() || taken.size() > max_guard_actions) return "must name 1 to 64 actions";
-    c.policy.defaults.guards.actions[guard_index(guard)] = std::move(taken);
+    c.policy.defaults.guards.actions[guard_index(which.id)] = std::move(taken);
     return {};
   };
   o.get = [guard](const config& c) {

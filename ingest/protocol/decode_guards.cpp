@@ -3,6 +3,8 @@
 #include <array>
 #include <string>
 
+#include "rules/rule.h"
+
 namespace digd::ingest {
 
 namespace {
@@ -63,16 +65,16 @@ bool guard_fields::except(item& it) {
 }
 
 bool guard_fields::one_action(item& it, std::vector<guard_action>& list) {
-  const bool is_stall = guard == rule_id::stall;
-  const auto parse = [is_stall](std::string_view name) {
+  const digd::rule& which = rule_of(guard);
+  const auto parse = [&which](std::string_view name) {
     std::optional<guard_action> known = guard_action_from(name);
-    if (is_stall && known != guard_action::observe && known != guard_action::cancel) known.reset();
+    if (known && !which.allows(*known)) known.reset();
     return known;
   };
+  const char* wanted =
+      which.traits.judges_activations ? "must be observe or cancel" : "must be inject, return, hold, cancel or observe";
   guard_action read{};
-  if (!in.choice(it, parse, is_stall ? "must be observe or cancel" : "must be inject, return, hold, cancel or observe",
-                 read))
-    return false;
+  if (!in.choice(it, parse, wanted, read)) return false;
   list.push_back(read);
   return true;
 }

@@ -149,9 +149,9 @@ void append_guard(std::string& out, rule_id id, const run_settings& settings) {
 void append_guards(std::string& out, const run_settings& settings) {
   object fields(out);
   for (const rule* guard : guards()) {
-    if (settings.guards.is_on(guard->id)) append_guard(fields.field(to_string(guard->id)), guard->id, settings);
+    if (guard->is_on(settings.guards)) append_guard(fields.field(to_string(guard->id)), guard->id, settings);
   }
-  if (settings.guards.any_on()) {
+  if (is_any_guard_on(settings.guards)) {
     fields.number("hold_ms", settings.guards.hold_ms);
     fields.word("on_timeout", to_string(settings.guards.on_timeout));
   }
@@ -451,7 +451,7 @@ void encode_trace_hello(std::string& out, const hello& original, const run_setti
   fields.number("semantics", semantics_version);
   append_rules(fields.field("rules"), settings);
   append_healing(fields.field("healing"), settings);
-  if (settings.guards.any_on()) append_guards(fields.field("guards"), settings);
+  if (is_any_guard_on(settings.guards)) append_guards(fields.field("guards"), settings);
   append_limits(fields.field("limits"), settings.limits);
   append_over_limit(fields, settings);
   append_capabilities(fields.field("capabilities"), original.able);

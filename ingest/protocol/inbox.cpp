@@ -121,7 +121,7 @@ void inbox::take(session_index s, std::string_view frame, milliseconds stamp, bo
   session& from = sessions_[s];
   effects& out = work().effects;
   message& m = work().message;
-  const decoded d = work().decoder.decode(frame, m, run_.settings().guards.is_on(rule_id::repetition));
+  const decoded d = work().decoder.decode(frame, m, run_.counts_repeats());
   const std::uint64_t expected = from.taken_seq + 1;
   if (d.has_seq && d.seq > expected) return send_bad_seq(s, d.seq);
   if (!d.has_seq || d.seq == from.place + 1 || d.seq == expected) from.place = d.has_seq ? d.seq : from.place + 1;

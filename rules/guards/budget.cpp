@@ -1,4 +1,6 @@
 // The guard `budget`. A run, or an agent, has spent more than its limit.
+#include <algorithm>
+
 #include "rules/guards/guard_texts.h"
 #include "rules/guards/guard_view.h"
 #include "rules/guards/limits_passed.h"
@@ -44,6 +46,10 @@ class budget final : public rule {
              about) {}
 
   rule_settings defaults() const override { return {}; }
+
+  bool is_on(const guard_settings& s) const override {
+    return std::any_of(s.budget.begin(), s.budget.end(), [](const auto& limit) { return limit.has_value(); });
+  }
 
   void judge(const graph::graph&, const blocked_event& b, const rule_settings&, evidence_cache&,
              std::vector<finding>& found) const override {

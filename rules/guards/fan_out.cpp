@@ -27,6 +27,8 @@ class fan_out final : public rule {
 
   rule_settings defaults() const override { return {}; }
 
+  bool is_on(const guard_settings& s) const override { return s.max_depth || s.max_outputs || s.max_live; }
+
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings&, evidence_cache& known,
              std::vector<finding>& found) const override {
     if (b.rerouted) return;

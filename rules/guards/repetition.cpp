@@ -27,6 +27,8 @@ class repetition final : public rule {
 
   rule_settings defaults() const override { return {}; }
 
+  bool is_on(const guard_settings& s) const override { return s.max_repeats.has_value(); }
+
   void judge(const graph::graph& g, const blocked_event& b, const rule_settings&, evidence_cache&,
              std::vector<finding>& found) const override {
     const guard_view& v = *b.guards;

@@ -23,9 +23,12 @@ class stall final : public rule {
 
   constexpr stall()
       : rule(rule_id::stall, digd::severity::warning, action::none,
-             {.recurs = recurrence::same_agent, .counts = guard_count_kind::silence}, about) {}
+             {.recurs = recurrence::same_agent, .counts = guard_count_kind::silence, .judges_activations = true},
+             about) {}
 
   rule_settings defaults() const override { return {}; }
+
+  bool is_on(const guard_settings& s) const override { return s.after_ms.has_value(); }
 
   std::string reason(const graph::graph& g, const finding& f) const override {
     return "Activation " + name(g, f) + " of agent " + text::agent(g, f.agent) + " has been silent for " + f.measured +

@@ -7,6 +7,7 @@
 
 #include "ingest/hooks/read_call.h"
 #include "model/rule_id.h"
+#include "rules/rule.h"
 
 namespace digd::tests {
 
@@ -77,7 +78,7 @@ void hook_player::open_run(const hooks::call& first) {
   engine_ = std::make_unique<ingest::replay>(policy_, std::move(to));
   lines_.push_back(session_->begin_run(first));
   if (!engine_->line(lines_.back())) refused_.push_back(engine_->problem());
-  const bool guards = policy_.defaults.guards.any_on();
+  const bool guards = is_any_guard_on(policy_.defaults.guards);
   session_->joined(0, guards, policy_.defaults.guards.max_repeats.has_value());
 }
 
