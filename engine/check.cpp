@@ -185,7 +185,7 @@ bool run::answers_guard(const message& m) const {
   if (m.event) return false;
   if (const auto number = number_in(*m.of, "hold:")) return holds_.was_opened(*number);
   const auto number = number_in(*m.of, "cancel:");
-  return number && *number >= 1 && *number <= cancels_;
+  return number && *number >= 1 && *number <= interventions_.cancels();
 }
 
 graph::event_index run::reported(const message& m) const {

@@ -8,14 +8,6 @@
 
 namespace digd {
 
-namespace {
-
-constexpr guard_action without_event(const std::vector<guard_action>& actions) {
-  return actions.back() == guard_action::observe ? guard_action::observe : guard_action::cancel;
-}
-
-}  // namespace
-
 // ---- counting
 
 graph::activation_index run::named_activation(const message& m) const {
@@ -95,19 +87,12 @@ bool run::ask_guards(const held_event& held) {
   return true;
 }
 
-// Counts a firing and selects the next of the guard's actions. A warning does not count as a firing.
-void run::choose_action(finding& found) {
-  if (rule_of(found.rule).traits.counts == guard_count_kind::spending) {
-    const spent_totals totals = spending_.guarded(found.agent, clock_);
-    spending_.note_passed(found.agent, limits_passed(settings_.guards, totals));
-    if (found.warning) spending_.note_warned(found.sender, limits_reached(settings_.guards, totals));
-  }
-  if (found.warning) {
-    found.action = guard_action::inject;
-    return;
-  }
-  std::uint64_t& firings = firings_[guard_index(found.rule)][found.sender];
-  found.action = settings_.guards.action_of(found.rule, firings++);
+// Notes the limits that the finding reports, so that they are reported once.
+void run::note_limits(const finding& found) {
+  if (rule_of(found.rule).traits.counts != guard_count_kind::spending) return;
+  const spent_totals totals = spending_.guarded(found.agent, clock_);
+  spending_.note_passed(found.agent, limits_passed(settings_.guards, totals));
+  if (found.warning) spending_.note_warned(found.sender, limits_reached(settings_.guards, totals));
 }
 
 void run::carry_out_guard(const finding& found, const remedy& decided, held_event& held, verdict& v,
@@ -140,10 +125,10 @@ void run::judge_spending(const message& m, const speaker& from, answer& out) {
   guard.judge(graph_, no_event, settings_.of(guard.id), known_, findings_);
   finding& found = findings_.front();
   found.rule = guard.id;
-  choose_action(found);
-  found.action = without_event(settings_.guards.actions_of(guard.id));
+  note_limits(found);
+  healer_.choose_action(found);
   healer_.open_case(m.as_is, from.able);
-  const remedy decided = healer_.decide_guard(guard, found, {.has_activations = count_to_cancel(found) > 0});
+  const remedy decided = healer_.decide_guard(guard, found, {});
   healer_.close_case();
   const std::uint32_t index = report(found, decided, out);
   out.detections[index].session = std::string(from.session);
@@ -153,45 +138,10 @@ void run::judge_spending(const message& m, const speaker& from, answer& out) {
 
 // ---- cancelling
 
-// Whether a cancel is for all activations of the run, not only for those of the sender.
-bool run::cancels_run(const finding& found) const {
-  return rule_of(found.rule).traits.counts == guard_count_kind::spending && settings_.guards.per == budget_scope::run;
-}
-
-std::size_t run::count_to_cancel(const finding& found) const {
-  if (found.activation != graph::nobody) return 1;
-  if (cancels_run(found)) return graph_.open_count();
-  return found.sender == graph::nobody ? 0 : graph_.agent(found.sender).open.size();
-}
-
-// The open activations that a cancel asks to end, sorted by id.
-std::vector<graph::activation_index> run::to_cancel(const finding& found) const {
-  std::vector<graph::activation_index> activations;
-  if (found.activation != graph::nobody) return {found.activation};
-  const auto add = [&](graph::agent_index a) {
-    const auto& open = graph_.agent(a).open;
-    activations.insert(activations.end(), open.begin(), open.end());
-  };
-  if (cancels_run(found)) {
-    for (graph::agent_index a = 0; a < graph_.agent_count(); ++a) add(a);
-  } else if (found.sender != graph::nobody) {
-    add(found.sender);
-  }
-  graph_.count_visited(activations.size());
-  std::sort(activations.begin(), activations.end(), [this](graph::activation_index a, graph::activation_index b) {
-    return graph_.activation(a).id < graph_.activation(b).id;
-  });
-  return activations;
-}
-
 void run::cancel(const finding& found, const remedy& decided, std::uint32_t detection, answer& out) {
-  const std::vector<graph::activation_index> activations = to_cancel(found);
+  const std::vector<graph::activation_index> activations = healer_.to_cancel(found);
   if (activations.empty()) return;
-  intervention asks{.id = "cancel:" + std::to_string(++cancels_), .action = action::cancel, .inject = decided.text};
-  for (const graph::activation_index v : activations) {
-    asks.activations.push_back(graph_.activation(v).id);
-    asks.sessions.push_back(graph_.activation(v).session);
-  }
+  intervention asks = interventions_.prepare_cancel(graph_, activations, decided);
   asks.detections.push_back(detection);
   if (found.event == graph::nobody) outcomes_.newest().label = asks.id;
   out.interventions.push_back(std::move(asks));
@@ -217,7 +167,7 @@ void run::fire_silence(answer& out) {
                 .activation = due.activation,
                 .measured = std::to_string((due.step + 1) * static_cast<std::uint64_t>(*settings_.guards.after_ms))};
   healer_.open_case(false, window_able_);
-  const remedy decided = healer_.decide_guard(guard, found, {.has_activations = true});
+  const remedy decided = healer_.decide_guard(guard, found, {});
   healer_.close_case();
   outcomes_.next_occasion();
   const std::uint32_t index = report(found, decided, out);

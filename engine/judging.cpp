@@ -46,10 +46,11 @@ void run::judge_event(held_event& held, verdict& v, const message& m, const spea
   for (finding& found : findings_) {
     const rule& rule = rule_of(found.rule);
     sort_agents(found, graph_);
-    if (is_guard(found.rule)) choose_action(found);
-    const guard_case about{.is_placed = held.is_placed(),
-                           .has_deliveries = !held.given.empty(),
-                           .has_activations = is_guard(found.rule) && count_to_cancel(found) > 0};
+    if (is_guard(found.rule)) {
+      note_limits(found);
+      healer_.choose_action(found);
+    }
+    const guard_case about{.is_placed = held.is_placed(), .has_deliveries = !held.given.empty()};
     const remedy decided =
         is_guard(found.rule) ? healer_.decide_guard(rule, found, about) : healer_.decide(rule, found);
     const std::uint32_t index = report(found, decided, out);

@@ -4,8 +4,6 @@
 // times and gets answers, so that a replay is exact. No I/O, no clock, no threads: a run belongs to its engine thread.
 #pragma once
 
-#include <array>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -148,13 +146,10 @@ class run {
   void begin_guarding(const message& m);
   void guard_next(std::size_t held);
   bool ask_guards(const held_event& held);
-  void choose_action(finding& found);
+  void note_limits(const finding& found);
   void carry_out_guard(const finding& found, const remedy& decided, held_event& held, verdict& v,
                        std::uint32_t detection, answer& out);
   void judge_spending(const message& m, const speaker& from, answer& out);
-  bool cancels_run(const finding& found) const;
-  std::size_t count_to_cancel(const finding& found) const;
-  std::vector<graph::activation_index> to_cancel(const finding& found) const;
   void cancel(const finding& found, const remedy& decided, std::uint32_t detection, answer& out);
   void fire_silence(answer& out);
   void update_silences();
@@ -209,9 +204,7 @@ class run {
   repeats repeats_;
   silences silences_;
   holds holds_;
-  std::array<boost::unordered_flat_map<graph::agent_index, std::uint64_t>, guard_count> firings_;  // by sender
   bool were_silences_off_ = false;  // no activation counted as silent, because judging had stopped
-  std::uint64_t cancels_ = 0;
   guard_view view_;
   std::vector<std::uint64_t> released_holds_;  // the holds that the message's delivery report releases
 

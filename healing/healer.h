@@ -2,7 +2,8 @@
 // (semantics.md, "Healing").
 //
 // One per run, on its engine thread. A *case* is one blocked event or one window: all healings in it together cost one
-// unit of the budget. Bounds: one counter for each rule, and one for each agent that was made to act again.
+// unit of the budget. Bounds: one counter for each rule, one for each agent that was made to act again, and one for
+// each guard and sender.
 #pragma once
 
 #include <array>
@@ -20,9 +21,8 @@ namespace digd {
 
 // The facts besides the finding that decide how a guard's finding is handled.
 struct guard_case {
-  bool is_placed = false;        // a rule or another guard has decided where the event goes
-  bool has_deliveries = false;   // the message gave it a delivery that is pending
-  bool has_activations = false;  // there is an open activation to cancel; read only if the action is `cancel`
+  bool is_placed = false;       // a rule or another guard has decided where the event goes
+  bool has_deliveries = false;  // the message gave it a delivery that is pending
 };
 
 // The decision on one finding.
@@ -41,10 +41,15 @@ class healer {
   // Opens a case. `as_is`: the message was delivered before it could be judged. `able`: what the client can do.
   void open_case(bool as_is, const capabilities& able);
   remedy decide(const rule& rule, const finding& found);
+  // Counts a firing of a guard and sets `action` to the next one of its list for the sender. A warning is no firing: it
+  // injects. Without an event, the guard cancels or observes.
+  void choose_action(finding& found);
   // A guard's finding: its `action` says what to do. A `reroute` without targets means that nobody gets the event. Sets
   // `to_nobody`, which the text depends on.
   remedy decide_guard(const rule& guard, finding& found, const guard_case& about);
   void close_case();
+  // The open activations that a cancel asks to end, sorted by id.
+  std::vector<graph::activation_index> to_cancel(const finding& found) const;
   // Decides on a finding that is reported because the run ended: it is never healed and costs nothing.
   remedy decide_at_end(const rule& rule, const finding& found) const;
 
@@ -55,6 +60,8 @@ class healer {
   digd::cause guard_obstacle(const rule& guard, const finding& found, const guard_case& about,
                              const remedy& planned) const;
   digd::cause obstacle(const rule& rule, const finding& found, const remedy& planned) const;
+  bool cancels_run(const finding& found) const;
+  std::size_t count_to_cancel(const finding& found) const;
   bool is_able_to(action healing) const;
   mode mode_for(const rule& rule, const finding& found) const;
   bool attempts_used_up(const rule& rule, const finding& found) const;
@@ -67,6 +74,7 @@ class healer {
   std::array<std::uint64_t, rule_count> attempts_{};  // of the rules that count them for the run
   // Healings that made an agent act again, by agent (rule_traits::returns).
   boost::unordered_flat_map<graph::agent_index, std::uint64_t> returns_;
+  std::array<boost::unordered_flat_map<graph::agent_index, std::uint64_t>, guard_count> firings_;  // by sender
   std::uint64_t budget_used_ = 0;
   bool as_is_ = false;
   bool healed_any_ = false;

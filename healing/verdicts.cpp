@@ -78,6 +78,16 @@ intervention interventions::prepare(graph::graph& g, const rule& rule, const fin
   return prepared;
 }
 
+intervention interventions::prepare_cancel(const graph::graph& g, std::span<const graph::activation_index> activations,
+                                           const remedy& decided) {
+  intervention asks{.id = "cancel:" + std::to_string(++cancels_), .action = action::cancel, .inject = decided.text};
+  for (const graph::activation_index v : activations) {
+    asks.activations.push_back(g.activation(v).id);
+    asks.sessions.push_back(g.activation(v).session);
+  }
+  return asks;
+}
+
 void interventions::carry_out(const intervention& prepared, graph::graph& g, const finding& found,
                               const remedy& decided) {
   if (prepared.action == action::reroute) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ void add_guard_remedy(const remedy& decided, const finding& found, const graph::
 // Gives the event back in the graph or withdraws it, if that is its verdict.
 void carry_out_verdict(const held_event& held, graph::graph& g);
 
-// The interventions of a run: events that the monitor creates or gives back because a window fired.
+// The interventions of a run: events that the monitor creates or gives back because a window fired, and cancels.
 class interventions {
  public:
   // The intervention that heals a finding of a window. Takes the next id: `sys:N`, or `give:EVENT:N`.
@@ -48,13 +49,19 @@ class interventions {
   // Records it in the graph.
   static void carry_out(const intervention& prepared, graph::graph& g, const finding& found, const remedy& decided);
 
+  // The intervention that asks to end these activations. Takes the next id, `cancel:N`.
+  intervention prepare_cancel(const graph::graph& g, std::span<const graph::activation_index> activations,
+                              const remedy& decided);
+
   std::uint64_t created() const { return created_; }
+  std::uint64_t cancels() const { return cancels_; }
   // Call when the graph is emptied. Later give-backs then get higher numbers than all earlier ones, so that no
   // intervention's id repeats. It still does if the run forgets an event and a client reuses the event's id.
   void forget_events() { give_backs_before_ = last_give_back_; }
 
  private:
   std::uint64_t created_ = 0;                                 // system events so far
+  std::uint64_t cancels_ = 0;                                 // the highest N of a cancel:N
   std::uint64_t give_backs_before_ = 0, last_give_back_ = 0;  // the highest N of a give:EVENT:N
 };
 
