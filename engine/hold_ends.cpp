@@ -1,24 +1,11 @@
-// How a hold opens and how it ends.
+// When a hold opens and when it ends. healing/hold_end.cpp carries its end out.
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "base/quote.h"
 #include "engine/run.h"
 
 namespace digd {
-
-namespace {
-
-// The text for the sender of a returned event, if the decision or the time limit has none.
-std::string text_of_return(const graph::event_node& e, bool to_nobody, const std::string& reason) {
-  const std::string held = " was held for a person and not released. ";
-  if (to_nobody) return "The event " + quoted_briefly(e.id) + held + "It is not delivered. " + reason;
-  return "Your event " + quoted_briefly(e.id) + held + (e.fyi ? "It is not delivered. " : "It is back with you. ") +
-         reason;
-}
-
-}  // namespace
 
 void run::open_hold_on(const held_event& held, const verdict& v, const answer& out, std::uint32_t session) {
   const graph::event_index e = held.blocked.event;
@@ -37,32 +24,9 @@ void run::open_hold_on(const held_event& held, const verdict& v, const answer& o
   holds_.open(std::move(hold), graph_.event(e).id);
 }
 
-// Released, the event keeps its deliveries. Returned, it goes to its sender; without one in the roster, to nobody.
-// Another hold on the event stays open: a person still decides on the deliveries that it has.
 void run::end_hold(std::uint64_t number, hold_end decision, std::string text, answer& out) {
   const open_hold hold = holds_.close(number);
-  const graph::event_node& e = graph_.event(hold.event);
-  graph_.touch(hold.event);
-  intervention ends{.id = "hold:" + std::to_string(number), .action = action::release, .event = e.id};
-  ends.inject = std::move(text);
-  ends.sessions.push_back(hold.session);
-  std::vector<graph::agent_index> recipients = hold.agents;
-  if (decision == hold_end::give_back) {
-    ends.action = action::reroute;
-    recipients.clear();
-    graph_.intercept(hold.event, hold.agents);
-    if (hold.sender != graph::nobody && graph_.agent(hold.sender).in_roster) recipients.push_back(hold.sender);
-    if (ends.inject.empty()) ends.inject = text_of_return(e, recipients.empty(), hold.reason);
-    if (recipients.empty()) {
-      graph_.set_to_nobody(hold.event);
-    } else if (!e.fyi) {
-      const bool was_recipient = std::find(hold.agents.begin(), hold.agents.end(), hold.sender) != hold.agents.end();
-      graph_.give_back(hold.event, hold.sender, was_recipient);
-    }
-  }
-  for (const graph::agent_index a : recipients) ends.recipients.push_back(graph_.agent(a).name);
-  std::sort(ends.recipients.begin(), ends.recipients.end());
-  out.interventions.push_back(std::move(ends));
+  out.interventions.push_back(carry_out_hold_end(graph_, number, hold, decision, std::move(text)));
 }
 
 // Releases the holds that the recorded message ended: an activation of a held recipient names the event, no held

@@ -9,12 +9,12 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/holds.h"
 #include "engine/silences.h"
 #include "engine/windows.h"
 #include "graph/graph.h"
 #include "graph/witness.h"
 #include "healing/healer.h"
+#include "healing/holds.h"
 #include "healing/outcomes.h"
 #include "healing/verdicts.h"
 #include "model/answer.h"

@@ -7,8 +7,8 @@
 #include "base/unix_time.h"
 #include "daemon/webhook/backoff.h"
 #include "daemon/webhook/otlp_body.h"
-#include "engine/holds.h"
 #include "healing/callback_body.h"
+#include "healing/holds.h"
 
 namespace digd::daemon {
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <optional>
 
-#include "engine/holds.h"
+#include "healing/holds.h"
 #include "ingest/protocol/decode.h"
 #include "ingest/protocol/decoder_state.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
-#include "engine/holds.h"
+#include "healing/holds.h"
 #include "rules/guards/repeats.h"
 #include "tests/engine/scenario.h"
 

@@ -1,4 +1,4 @@
-#include "engine/holds.h"
+#include "healing/holds.h"
 
 #include <charconv>
 #include <utility>

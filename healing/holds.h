@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "model/answer.h"
+#include "model/guard.h"
 #include "model/message.h"
 #include "model/rule_id.h"
 
@@ -65,6 +67,13 @@ class holds {
   std::uint64_t opened_ = 0;
   std::uint64_t reserved_ = 0;
 };
+
+// Carries out the end of a hold that was closed, and returns the intervention that tells the client. Released, the
+// event keeps its deliveries. Returned, it goes to its sender; without one in the roster, to nobody. Another hold on
+// the event stays open: a person still decides on the deliveries that it has. `text`: for the sender of a returned
+// event, if not the default.
+intervention carry_out_hold_end(graph::graph& g, std::uint64_t number, const open_hold& hold, hold_end decision,
+                                std::string text);
 
 // The number in `hold:N` or `cancel:N`; nothing if `id` has another form.
 std::optional<std::uint64_t> number_in(std::string_view id, std::string_view prefix);
