@@ -28,6 +28,7 @@ intervention carry_out_hold_end(graph::graph& g, std::uint64_t number, const ope
   intervention ends{.id = "hold:" + std::to_string(number), .action = action::release, .event = e.id};
   ends.inject = std::move(text);
   ends.sessions.push_back(hold.session);
+  ends.hold = number;
   std::vector<graph::agent_index> recipients = hold.agents;
   if (decision == hold_end::give_back) {
     ends.action = action::reroute;

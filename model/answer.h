@@ -97,6 +97,7 @@ struct intervention {
   // The sessions that get it, by speaker::index: the one that holds the event, or those of the activations to cancel.
   // Empty: the sessions that named one of the recipients.
   std::vector<std::uint32_t> sessions;
+  std::uint64_t hold = 0;  // the number of the hold that it ends; 0: it ends none
 };
 
 // The outcome of a healing. A rule's documentation defines when its symptom has cleared.

@@ -28,7 +28,7 @@ void inbox::encode_interventions(record& item) {
 bool inbox::is_addressee(session_index s, const intervention& intervention) const {
   const std::vector<std::uint32_t>& for_sessions = intervention.sessions;
   if (!for_sessions.empty()) {
-    const bool is_hold_end = intervention.id.starts_with("hold:");  // a client that can hold events can also end a hold
+    const bool is_hold_end = intervention.hold != 0;  // a client that can hold events can also end a hold
     return (is_hold_end || can(sessions_[s].greeting.able, intervention.action)) &&
            std::find(for_sessions.begin(), for_sessions.end(), s) != for_sessions.end();
   }
