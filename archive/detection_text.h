@@ -4,6 +4,9 @@
 // Verdicts refer to the detections that are stored with them, by `detections.id`. JSON writes some characters with six
 // bytes. Evidence that is too long as JSON keeps its first ids there; the others are stored in a column of their own,
 // unescaped. Pure functions; the texts come from ingest/protocol/encode.h, and any other text is stored unchanged.
+//
+// These functions search text because text is all that a stored row or a row of another archive has. An entry on its
+// way to the writer takes the same path, so one text form serves both. What cannot be restored exactly is not split.
 #pragma once
 
 #include <cstddef>
