@@ -127,6 +127,7 @@ void entry::assign(const plain_entry& content) {
   frame = content.frame;
   code = content.code;
   verdicts = content.verdicts;
+  only_deliveries = content.only_deliveries;
   if (!content.answered.empty()) answered = content.answered;
   ended = content.ended;
   used = content.used;

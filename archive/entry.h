@@ -75,6 +75,7 @@ struct judgement_row {
 // the texts.
 struct plain_entry {
   entry_kind kind = entry_kind::message;
+  bool only_deliveries = false;  // as in `entry`
   std::uint64_t run_number = 0, seq = 0, n = 0;
   std::int64_t ts = 0, arrived_ms = 0;
   std::string_view session, type, frame, code, verdicts, ended;
@@ -97,7 +98,10 @@ struct entry {
   std::string frame;
   std::string code;      // of refused only
   std::string token;     // of run_opened and session_joined: the name of the client's token; empty: none was needed
-  std::string verdicts;  // the `verdicts` frame as sent; may be empty
+  std::string verdicts;  // the `verdicts` frame as sent, or the ids of its events (below); may be empty
+  // Each verdict is a plain `deliver`: `verdicts` is the JSON array of the events' ids, which is enough
+  // (verdict_text.h).
+  bool only_deliveries = false;
   std::optional<std::string> answered;  // of a delivery report: its intervention, or its event
   std::string ended;                    // of run_ended: its outcome ("success", …, "unknown"); else empty
   std::vector<detection_row> detections;

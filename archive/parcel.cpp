@@ -19,7 +19,7 @@ constexpr std::string_view plain_entry::*texts[] = {&plain_entry::session, &plai
 
 struct packed_head {
   entry_kind kind;
-  bool has_used;
+  bool has_used, only_deliveries;
   std::uint32_t sizes[std::size(texts)];  // of the texts; a frame has at most limits.message_bytes
   std::uint64_t run_number, seq, n;
   std::int64_t ts, arrived_ms;
@@ -31,6 +31,7 @@ static_assert(std::is_trivially_copyable_v<packed_head> && std::is_trivially_cop
 void parcel::add(const plain_entry& added) {
   packed_head head{.kind = added.kind,
                    .has_used = added.used.has_value(),
+                   .only_deliveries = added.only_deliveries,
                    .sizes = {},
                    .run_number = added.run_number,
                    .seq = added.seq,
@@ -89,6 +90,7 @@ void parcel::unpack(std::vector<entry_ptr>& into, spare_entries& spare) {
     packed_head head;
     read(&head, sizeof head);
     plain_entry unpacked{.kind = head.kind,
+                         .only_deliveries = head.only_deliveries,
                          .run_number = head.run_number,
                          .seq = head.seq,
                          .n = head.n,

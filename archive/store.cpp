@@ -216,7 +216,11 @@ failure store::put(const entry& entry) {
     failed = insert_run_.run();
     if (failed) return failed;
   }
-  compact_verdicts(entry.verdicts, entry.detections, next_.detection, verdicts_);
+  if (entry.only_deliveries) {
+    compact_deliveries(entry.verdicts, verdicts_);
+  } else {
+    compact_verdicts(entry.verdicts, entry.detections, next_.detection, verdicts_);
+  }
   auto& into = insert_entry_;
   into.bind(1, entry.run_number);
   into.bind(2, entry.n);

@@ -6,49 +6,11 @@
 #include <utility>
 
 #include "base/json_tokens.h"
+#include "base/json_writer.h"
 
 namespace digd::archive {
 
 namespace {
-
-bool skip(std::string_view& rest, std::string_view expected) {
-  if (!rest.starts_with(expected)) return false;
-  rest.remove_prefix(expected.size());
-  return true;
-}
-
-bool skip_digits(std::string_view& rest) {
-  auto end = rest.find_first_not_of("0123456789");
-  if (end == 0 || end == std::string_view::npos) return false;
-  rest.remove_prefix(end);
-  return true;
-}
-
-// Takes a JSON string with its quotes, without decoding it.
-bool take_string(std::string_view& rest, std::string_view& text) {
-  if (!rest.starts_with('"')) return false;
-  text = rest.substr(0, end_of_string(rest, 0));
-  rest.remove_prefix(text.size());
-  return true;
-}
-
-// Writes the events' ids as a JSON array if every verdict is a plain `deliver`. False: one is not.
-bool plain_deliveries(std::string_view frame, std::string& out) {
-  std::string_view id;
-  out.assign(1, '[');
-  if (!skip(frame, R"({"type":"verdicts","seq":)") || !skip_digits(frame) || !skip(frame, R"(,"verdicts":[)")) {
-    return false;
-  }
-  do {
-    if (!skip(frame, R"({"event":)") || !take_string(frame, id) || !skip(frame, R"(,"action":"deliver"})")) {
-      return false;
-    }
-    if (out.size() > 1) out += ',';
-    out += id;
-  } while (skip(frame, ","));
-  out += ']';
-  return frame == "]}";
-}
 
 // The characters that the stored text has as themselves although the frame escapes them: U+007F to U+009F, U+200E,
 // U+200F, U+2028 to U+202E, U+2066 to U+2069. Part of the format, so it never changes; base/quote.h may escape more.
@@ -104,34 +66,45 @@ std::string without_bare_characters(std::string_view stored) {
 }
 
 // With bare characters, if that can be undone.
-std::string shortest(std::string&& text) {
-  if (text.find("\\u") == std::string::npos) return std::move(text);
+void shorten(std::string& text) {
+  if (text.find("\\u") == std::string::npos) return;
   std::string shorter = with_bare_characters(text);
-  return without_bare_characters(shorter) == text ? shorter : std::move(text);
+  if (without_bare_characters(shorter) == text) text = std::move(shorter);
 }
 
 }  // namespace
 
 void compact_verdicts(std::string_view frame, std::span<const detection_row> rows, std::int64_t first_id,
                       std::string& out) {
-  if (!plain_deliveries(frame, out))
-    out = rows.empty() ? std::string(frame) : refer_to_detections(frame, rows, first_id);
-  out = shortest(std::move(out));
+  if (rows.empty()) {
+    out = frame;
+  } else {
+    out = refer_to_detections(frame, rows, first_id);
+  }
+  shorten(out);
 }
+
+void compact_deliveries(std::string_view event_ids, std::string& out) {
+  out = event_ids;
+  shorten(out);
+}
+
+bool is_deliveries(std::string_view stored) { return stored.starts_with('['); }
 
 std::optional<std::string> expand_verdicts(std::string_view stored, std::uint64_t seq, const detection_source& whole) {
   const std::string escaped = without_bare_characters(stored);
-  std::string_view rest = escaped;
-  if (!skip(rest, "[")) return insert_detections(escaped, whole);
+  if (!is_deliveries(stored)) return insert_detections(escaped, whole);
   std::string frame;
-  frame.append(R"({"type":"verdicts","seq":)").append(std::to_string(seq)).append(R"(,"verdicts":[)");
-  std::string_view id;
-  for (bool is_first = true; take_string(rest, id); is_first = false) {
-    if (!is_first) frame += ',';
-    frame.append(R"({"event":)").append(id).append(R"(,"action":"deliver"})");
-    skip(rest, ",");
+  json_writer to(frame);
+  to.open_object().key("type").text("verdicts").key("seq").integer(seq).key("verdicts").open_array();
+  for (std::size_t at = 1; at < escaped.size() && escaped[at] == '"'; ++at) {  // after `[` or `,`
+    const std::size_t end = end_of_string(escaped, at);
+    const std::string_view id = std::string_view(escaped).substr(at, end - at);
+    to.open_object().key("event").raw(id).key("action").text("deliver").close_object();
+    at = end;
   }
-  return frame += "]}";
+  to.close_array().close_object();
+  return frame;
 }
 
 }  // namespace digd::archive

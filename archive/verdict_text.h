@@ -13,11 +13,17 @@
 
 namespace digd::archive {
 
-// `{"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]}` becomes `["e3"]`. The seq is in the row,
-// so nothing is lost. In the others each detection becomes its id; the first of `rows` has `first_id`. Characters that
-// the frame escapes to make them visible stand for themselves. Any other text stays as it is.
+// The entry tells which form applies (`entry::only_deliveries`). The frame
+// `{"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]}` is stored as `["e3"]`. The seq is in the
+// row, so nothing is lost. In both forms, characters that the frame escapes to make them visible stand for themselves.
+void compact_deliveries(std::string_view event_ids, std::string& out);
+// Any other frame: each detection becomes its id; the first of `rows` has `first_id`.
 void compact_verdicts(std::string_view frame, std::span<const detection_row> rows, std::int64_t first_id,
                       std::string& out);
+
+// Whether the ids of plain deliveries are stored. The column has no other mark: the ids are an array, a frame is an
+// object.
+bool is_deliveries(std::string_view stored);
 
 // The frame again, byte for byte; nullopt: a detection cannot be read.
 std::optional<std::string> expand_verdicts(std::string_view stored, std::uint64_t seq, const detection_source& whole);

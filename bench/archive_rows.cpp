@@ -32,7 +32,7 @@ using steady = std::chrono::steady_clock;
 std::uint64_t now_ns() { return static_cast<std::uint64_t>(steady::now().time_since_epoch().count()); }
 
 struct row_texts {
-  std::string frame, verdicts;
+  std::string frame, verdicts, event_ids;
 };
 
 row_texts texts_of(std::uint64_t seq, std::size_t bytes) {
@@ -43,6 +43,7 @@ row_texts texts_of(std::uint64_t seq, std::size_t bytes) {
   t.frame.append(bytes > t.frame.size() + 4 ? bytes - t.frame.size() - 4 : 0, 'x').append("\"}}}");
   t.verdicts =
       R"({"type":"verdicts","seq":)" + number + R"(,"verdicts":[{"event":"e)" + number + R"(","action":"deliver"}]})";
+  t.event_ids = R"(["e)" + number + R"("])";
   return t;
 }
 
@@ -120,7 +121,8 @@ class archived {
     ++seq_;
     received_ += texts.frame.size();
     if (!parcel_) parcel_ = producer_->make_parcel();
-    parcel_->add({.run_number = run_,
+    parcel_->add({.only_deliveries = true,
+                  .run_number = run_,
                   .seq = seq_,
                   .n = ++n_,
                   .ts = static_cast<std::int64_t>(seq_),
@@ -128,7 +130,7 @@ class archived {
                   .session = "main",
                   .type = "event",
                   .frame = texts.frame,
-                  .verdicts = texts.verdicts});
+                  .verdicts = texts.event_ids});
     if (!parcel_->is_full() || producer_->try_push(parcel_)) return true;
     hand_over_parcel();
     return false;

@@ -83,11 +83,16 @@ void add_rows(const json::object& from, archive::entry& to) {
   }
 }
 
-// The verdicts as they were sent. The stored ones refer to detections by the numbers of the archive that published
-// them.
+// Plain deliveries are stored as an entry has them. Other stored verdicts refer to detections by the numbers of the
+// archive that published them, so these become the frame as it was sent.
 bool add_verdicts(const json::object& from, archive::entry& to) {
   const std::string stored = text(from, "verdicts");
   if (stored.empty()) return true;
+  to.only_deliveries = archive::is_deliveries(stored);
+  if (to.only_deliveries) {
+    to.verdicts = stored;
+    return true;
+  }
   const json::array& rows = list(from, "detections");
   const auto whole = [&](std::int64_t id) -> std::optional<std::string> {
     for (std::size_t i = 0; i < rows.size() && i < to.detections.size(); ++i) {

@@ -239,8 +239,13 @@ void append_detections(object& fields, std::span<const std::uint32_t> which, con
   append_list(out, which, [&](std::uint32_t i) { encode_detection(out, from.detections[i], with_witness); });
 }
 
+// Most verdicts are.
+bool is_plain_delivery(const verdict& verdict) {
+  return verdict.action == action::deliver && verdict.inject.empty() && verdict.detections.empty();
+}
+
 void append_verdict(std::string& out, const verdict& verdict, const answer& from, bool with_witness) {
-  if (verdict.action == action::deliver && verdict.inject.empty() && verdict.detections.empty()) {  // most verdicts
+  if (is_plain_delivery(verdict)) {
     append_quoted(out.append(R"({"event":)"), verdict.event);
     out += R"(,"action":"deliver"})";
     return;
@@ -296,6 +301,13 @@ void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bo
   out.append(R"({"type":"verdicts","seq":)").append(digits.data(), digits.size()).append(R"(,"verdicts":)");
   append_list(out, from.verdicts, [&](const verdict& verdict) { append_verdict(out, verdict, from, with_witness); });
   out += '}';
+}
+
+bool encode_deliveries(std::string& out, const answer& from) {
+  if (from.verdicts.empty() || !std::all_of(from.verdicts.begin(), from.verdicts.end(), is_plain_delivery))
+    return false;
+  append_list(out, from.verdicts, [&](const verdict& verdict) { append_quoted(out, verdict.event); });
+  return true;
 }
 
 void encode_intervention(std::string& out, const intervention& intervention, const answer& from, bool with_witness) {

@@ -292,12 +292,18 @@ TEST_CASE("run_numbers_are_never_given_out_twice_for_stored_runs", "[archive]") 
 
 TEST_CASE("plain_deliveries_are_kept_as_ids_and_read_as_verdicts", "[archive]") {
   std::string out;
-  compact_verdicts(R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]})", {}, 1, out);
-  CHECK(out == R"(["e3"])");
-  compact_verdicts(
-      R"({"type":"verdicts","seq":5,"verdicts":[{"event":"a\"\\","action":"deliver"},{"event":"b","action":"deliver"}]})",
-      {}, 1, out);
-  CHECK(out == R"(["a\"\\","b"])");
+  for (
+      const auto& [ids, frame] : {
+          std::pair(R"(["e3"])", R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]})"),
+          std::pair(
+              R"(["a\"\\","b"])",
+              R"({"type":"verdicts","seq":5,"verdicts":[{"event":"a\"\\","action":"deliver"},{"event":"b","action":"deliver"}]})"),
+      }) {
+    compact_deliveries(ids, out);
+    CHECK(out == ids);
+    CHECK(is_deliveries(out));
+    CHECK(expand_verdicts(out, 5, {}) == frame);
+  }
   for (const std::string frame :
        {"", "{}", R"({"type":"verdicts","seq":5,"verdicts":[]})",
         R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver","inject":"x"}]})",
@@ -306,6 +312,7 @@ TEST_CASE("plain_deliveries_are_kept_as_ids_and_read_as_verdicts", "[archive]") 
         R"({"type":"verdicts","seq":5,"verdicts":[{"event":"e3)"}) {
     compact_verdicts(frame, {}, 1, out);
     CHECK(out == frame);
+    CHECK_FALSE(is_deliveries(out));
   }
 
   temporary_folder folder;
@@ -314,7 +321,8 @@ TEST_CASE("plain_deliveries_are_kept_as_ids_and_read_as_verdicts", "[archive]") 
   auto p = a->make_producer();
   push(*p, opening(1));
   auto plain = message(1, 1);
-  plain.verdicts = R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"deliver"}]})";
+  plain.verdicts = R"(["e1"])";
+  plain.only_deliveries = true;
   push(*p, plain);
   auto healed = message(1, 2);
   healed.verdicts =

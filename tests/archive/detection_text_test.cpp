@@ -122,9 +122,10 @@ TEST_CASE("escaped_names_of_plain_deliveries_are_stored_as_themselves", "[archiv
   const std::string name = GENERATE("\x7f", "\u0085", "\u200e", "\u2066", "\x01", "\\u007f", "\\\x7f", "é\u202e\"");
   answer a;
   a.verdicts.push_back({.event = repeated(name, 40)});
-  std::string frame, stored;
+  std::string frame, ids, stored;
   ingest::encode_verdicts(frame, 5, a, false);
-  compact_verdicts(frame, {}, 1, stored);
+  REQUIRE(ingest::encode_deliveries(ids, a));
+  compact_deliveries(ids, stored);
   CHECK(stored.starts_with("[\""));
   CHECK(expand_verdicts(stored, 5, {}) == frame);
   const std::string as_received = digd::quoted(a.verdicts[0].event);

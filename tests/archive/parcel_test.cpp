@@ -16,6 +16,7 @@ namespace {
 
 plain_entry full_content(std::string_view frame) {
   return {.kind = entry_kind::refused,
+          .only_deliveries = true,
           .run_number = 1,
           .seq = 2,
           .n = 3,
@@ -46,7 +47,7 @@ void check_is_empty(const entry& e) {
   CHECK(e.kind == entry_kind::message);
   CHECK((e.run_number == 0 && e.seq == 0 && e.n == 0 && e.ts == 0 && e.arrived_ms == 0));
   CHECK(e.run + e.session + e.type + e.frame + e.code + e.token + e.verdicts + e.ended == "");
-  CHECK_FALSE(e.answered);
+  CHECK_FALSE((e.answered || e.only_deliveries));
   CHECK((e.detections.empty() && e.interventions.empty() && e.outcomes.empty()));
   CHECK_FALSE(e.used);
   CHECK_FALSE(e.opinion);
@@ -57,7 +58,7 @@ void check_has_full_content(const entry& e, const std::string& frame) {
   CHECK(e.kind == entry_kind::refused);
   CHECK((e.run_number == 1 && e.seq == 2 && e.n == 3 && e.ts == 4 && e.arrived_ms == 5));
   CHECK((e.session == "session" && e.type == "type" && e.frame == frame && e.code == "code"));
-  CHECK((e.verdicts == "verdicts" && e.ended == "ended" && e.answered == "answered"));
+  CHECK((e.verdicts == "verdicts" && e.only_deliveries && e.ended == "ended" && e.answered == "answered"));
   CHECK(e.used == usage_amounts{1, 2, 3, 4, 5});
 }
 

@@ -299,6 +299,24 @@ TEST_CASE("every_encoded_frame_is_JSON_with_the_values_it_was_given", "[encode]"
   CHECK(boost::json::parse(text).at("run").as_string() == a.verdicts[0].event);
 }
 
+TEST_CASE("only_plain_deliveries_are_encoded_as_ids", "[encode]") {
+  answer a;
+  std::string ids;
+  CHECK_FALSE(encode_deliveries(ids, a));
+  a.verdicts = {{.event = "e1"}, {.event = "\"\u202e"}};
+  REQUIRE(encode_deliveries(ids, a));
+  CHECK(ids == R"(["e1","\"\u202e"])");
+  ids.clear();
+  const verdict others[] = {{.event = "e2", .action = action::reroute},
+                            {.event = "e2", .inject = "text"},
+                            {.event = "e2", .detections = {0}}};
+  for (const verdict& other : others) {
+    a.verdicts[1] = other;
+    CHECK_FALSE(encode_deliveries(ids, a));
+    CHECK(ids.empty());
+  }
+}
+
 TEST_CASE("a_traces_hello_has_the_settings_in_effect", "[encode]") {
   std::string out;
   hello asked;
