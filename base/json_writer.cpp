@@ -84,4 +84,10 @@ json_writer& json_writer::raw(std::string_view json) {
   return *this;
 }
 
+json_writer& json_writer::members_of(std::string_view object) {
+  constexpr std::size_t braces = 2;
+  if (object.size() > braces) raw(object.substr(1, object.size() - braces));
+  return *this;
+}
+
 }  // namespace digd

@@ -58,6 +58,21 @@ TEST_CASE("integers_keep_all_their_digits", "[base]") {
   CHECK(out == "[18446744073709551615,-9223372036854775808,7,-1,null,5]");
 }
 
+TEST_CASE("members_of_a_finished_object_stand_between_others", "[base]") {
+  std::string out;
+  json_writer(out)
+      .open_object()
+      .members_of("{}")
+      .key("a")
+      .integer(1)
+      .members_of(R"({"b":{"c":2},"d":3})")
+      .members_of("{}")
+      .key("e")
+      .integer(4)
+      .close_object();
+  CHECK(out == R"({"a":1,"b":{"c":2},"d":3,"e":4})");
+}
+
 TEST_CASE("empty_texts_are_null_where_asked_for", "[base]") {
   std::string out;
   json_writer(out).open_array().text_or_null("").text_or_null("a").text("").close_array();
