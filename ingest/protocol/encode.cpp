@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t max_unjudged_named = 64;
 
 // Writes an object: braces, commas and names. Close it with `end`. base/json_writer.h would escape every name, which
-// costs time in each answer.
+// costs time in each answer (docs/decisions/0015-one-json-writer.md).
 class object {
  public:
   explicit object(std::string& out) : out_(out) {}
