@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "archive/schema.h"
-#include "base/quote.h"
+#include "base/json_writer.h"
 
 namespace digd::archive {
 
@@ -20,18 +20,14 @@ class side_rows {
 
   // Writes the rows of this entry as an array, without its name. Rows of earlier entries are passed over: those entries
   // belong to runs that are being deleted.
-  void write_of(std::int64_t entry, std::string& out, failure& failed) {
-    out += '[';
-    bool first = true;
+  void write_of(std::int64_t entry, json_writer& to, failure& failed) {
+    to.open_array();
     while (has_row(failed) && rows_.integer(1) <= entry) {
-      if (rows_.integer(1) == entry) {
-        if (!std::exchange(first, false)) out += ',';
-        out += rows_.text(2);
-      }
+      if (rows_.integer(1) == entry) to.raw(rows_.text(2));
       upto_ = rows_.integer(0);
       read_ = false;
     }
-    out += ']';
+    to.close_array();
   }
 
   std::int64_t upto() const { return upto_; }
@@ -144,23 +140,17 @@ boost::system::result<stream_piece> entry_stream::after(const stream_position& f
       streamed_entry& entry = piece.entries.emplace_back();
       entry.id = id;
       entry.run_number = entries_.integer(1);
-      entry.json = entries_.text(2);
       entry.n = static_cast<std::uint64_t>(entries_.integer(4));
       entry.run = entries_.text(5);
       entry.session = entries_.text(6);
       entry.seq = static_cast<std::uint64_t>(entries_.integer(7));
-      entry.json.pop_back();
-      if (!entries_.is_null(3)) {
-        entry.json += ",\"token\":";
-        append_quoted(entry.json, entries_.text(3));
-      }
-      entry.json += ",\"detections\":";
-      detections.write_of(entry.id, entry.json, failed);
-      entry.json += ",\"interventions\":";
-      interventions.write_of(entry.id, entry.json, failed);
-      entry.json += ",\"outcomes\":";
-      outcomes.write_of(entry.id, entry.json, failed);
-      entry.json += '}';
+      json_writer to(entry.json);
+      to.open_object().members_of(entries_.text(2));
+      if (!entries_.is_null(3)) to.key("token").text(entries_.text(3));
+      detections.write_of(entry.id, to.key("detections"), failed);
+      interventions.write_of(entry.id, to.key("interventions"), failed);
+      outcomes.write_of(entry.id, to.key("outcomes"), failed);
+      to.close_object();
       bytes += entry.json.size();
       piece.upto = {entry.id, detections.upto(), interventions.upto(), outcomes.upto()};
     }

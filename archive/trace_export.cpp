@@ -85,7 +85,8 @@ std::string_view member_of(std::string_view object, std::string_view name) {
 }
 
 void trace_export::take(const stored_entry& e) {
-  const std::string stamp = "\"ts\":" + std::to_string(e.ts);
+  std::string stamp;
+  json_writer(stamp).key("ts").integer(e.ts);
   const bool follows_opening = std::exchange(just_opened_, e.kind == entry_kind::run_opened);
   switch (e.kind) {
     case entry_kind::run_opened:
@@ -136,9 +137,9 @@ void trace_export::take_refusal_line(const stored_entry& e, const std::string& s
   fired_since_ = false;
   last_firing_ts_ = e.ts;
   if (e.session == first_session_) first_session_seq_ = e.seq;
-  const bool has_code = !member_of(e.frame, "code").empty();
-  const std::string code = has_code ? std::string() : ",\"code\":\"" + e.code + '"';
-  to_(with_members(e.frame, session_member(e.session) + ',' + stamp + code, {"session", "ts"}));
+  std::string members = session_member(e.session) + ',' + stamp;
+  if (member_of(e.frame, "code").empty()) json_writer(members.append(",")).key("code").text(e.code);
+  to_(with_members(e.frame, members, {"session", "ts"}));
 }
 
 void trace_export::finish() {

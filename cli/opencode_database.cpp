@@ -75,11 +75,9 @@ std::string read_rows(archive::connection& database, const row_query& query, con
         made.key(query.columns[i]).text(rows.text(static_cast<int>(i)));
       }
     }
+    std::erase(data, '\n');  // between the members; JSON has none in a text
+    if (!data.empty()) made.key("data").raw(data);
     made.close_object().close_object();
-    if (!data.empty()) {
-      std::erase(data, '\n');  // between the members; JSON has none in a text
-      line.insert(line.size() - 2, ",\"data\":" + data);
-    }
     if (text.size() + line.size() > max_log_bytes) return "the session has more than 512 MiB";
     (text += line) += '\n';
   }

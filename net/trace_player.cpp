@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/deep_json.h"
+#include "base/json_writer.h"
 #include "base/quote.h"
 #include "net/daemon_frame.h"
 
@@ -432,10 +433,8 @@ bool trace_player::is_news(session_state& s, const std::string& id) {
 void trace_player::hand_on(const session_state& s, std::string_view frame) {
   if (!to_.frame) return;
   if (sessions_.size() == 1) return to_.frame(frame);
-  line_ = "{\"session\":";
-  append_quoted(line_, s.name);
-  line_ += ',';
-  line_ += frame.substr(1);
+  line_.clear();
+  json_writer(line_).open_object().key("session").text(s.name).members_of(frame).close_object();
   to_.frame(line_);
 }
 

@@ -1,107 +1,83 @@
 #include "bench/healing/wire.h"
 
-#include "base/quote.h"
+#include "base/json_writer.h"
 
 namespace digd::bench {
 
 namespace {
 
-void append_names(std::string& out, const std::vector<std::string>& names) {
-  out += '[';
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) out += ',';
-    append_quoted(out, names[i]);
-  }
-  out += ']';
+void write_names(json_writer& to, const std::vector<std::string>& names) {
+  to.open_array();
+  for (const std::string& name : names) to.text(name);
+  to.close_array();
 }
 
-void append_member(std::string& out, std::string_view name, std::string_view value) {
-  out += ",\"";
-  out += name;
-  out += "\":";
-  append_quoted(out, value);
+void write_event(json_writer& to, const report::event& e) {
+  to.open_object().key("id").text(e.id).key("kind").text(e.kind);
+  write_names(to.key("recipients"), e.recipients);
+  if (e.submit) to.key("submit").boolean(true);
+  if (e.fyi) to.key("fyi").boolean(true);
+  to.close_object();
 }
 
-void append_event(std::string& out, const report::event& e) {
-  out += "{\"id\":";
-  append_quoted(out, e.id);
-  append_member(out, "kind", e.kind);
-  out += ",\"recipients\":";
-  append_names(out, e.recipients);
-  if (e.submit) out += ",\"submit\":true";
-  if (e.fyi) out += ",\"fyi\":true";
-  out += '}';
-}
-
-void append_reactions(std::string& out, const std::vector<report::reacted>& reactions) {
-  out += ",\"reactions\":{";
-  for (std::size_t i = 0; i < reactions.size(); ++i) {
-    if (i > 0) out += ',';
-    append_quoted(out, reactions[i].input);
-    out += ':';
-    if (reactions[i].reaction == reaction::reroute) {
-      out += "{\"reroute\":";
-      append_names(out, reactions[i].targets);
-      out += '}';
+void write_reactions(json_writer& to, const std::vector<report::reacted>& reactions) {
+  to.open_object();
+  for (const report::reacted& each : reactions) {
+    to.key(each.input);
+    if (each.reaction == reaction::reroute) {
+      write_names(to.open_object().key("reroute"), each.targets);
+      to.close_object();
     } else {
-      append_quoted(out, to_string(reactions[i].reaction));
+      to.text(to_string(each.reaction));
     }
   }
-  out += '}';
+  to.close_object();
 }
 
-void append_end(std::string& out, const report& report) {
-  append_member(out, "activation", report.activation);
+void write_end(json_writer& to, const report& report) {
+  to.key("activation").text(report.activation);
   if (report.failed) {
-    out += ",\"failed\":true";
+    to.key("failed").boolean(true);
     return;
   }
-  append_reactions(out, report.reactions);
-  out += ",\"outputs\":[";
-  for (std::size_t i = 0; i < report.events.size(); ++i) {
-    if (i > 0) out += ',';
-    append_event(out, report.events[i]);
-  }
-  out += ']';
+  write_reactions(to.key("reactions"), report.reactions);
+  to.key("outputs").open_array();
+  for (const report::event& output : report.events) write_event(to, output);
+  to.close_array();
 }
 
 }  // namespace
 
 std::string hello_line(const std::string& run, const std::vector<std::string>& agents, const parameters& parameters,
                        const regime& asks) {
-  std::string out = "{\"type\":\"hello\",\"protocol\":1,\"clock\":\"trace\"";
-  append_member(out, "run", run);
-  out += ",\"agents\":";
-  append_names(out, agents);
-  out += ",\"limits\":{\"stalled_ms\":" + std::to_string(parameters.stalled_ms) + '}';
-  if (!asks.empty()) out += ',' + asks;
-  return out + '}';
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("type").text("hello").key("protocol").integer(1).key("clock").text("trace");
+  to.key("run").text(run);
+  write_names(to.key("agents"), agents);
+  to.key("limits").open_object().key("stalled_ms").integer(parameters.stalled_ms).close_object();
+  if (!asks.empty()) to.raw(asks);  // members
+  to.close_object();
+  return out;
 }
 
 std::string message_line(const report& report, std::uint64_t seq) {
-  std::string out = "{\"type\":";
-  append_quoted(out, to_string(report.type));
-  out += ",\"seq\":" + std::to_string(seq) + ",\"ts\":" + std::to_string(report.ts);
+  std::string out;
+  json_writer to(out);
+  to.open_object().key("type").text(to_string(report.type)).key("seq").integer(seq).key("ts").integer(report.ts);
   switch (report.type) {
     case message_type::activation_started:
-      append_member(out, "activation", report.activation);
-      append_member(out, "agent", report.agent);
-      out += ",\"inputs\":";
-      append_names(out, report.inputs);
+      to.key("activation").text(report.activation).key("agent").text(report.agent);
+      write_names(to.key("inputs"), report.inputs);
       break;
-    case message_type::activation_ended: append_end(out, report); break;
-    case message_type::event:
-      out += ",\"event\":";
-      append_event(out, report.events.front());
-      break;
-    case message_type::delivery:
-      append_member(out, "of", report.of);
-      append_member(out, "applied", to_string(report.applied));
-      break;
-    case message_type::run_ended: append_member(out, "outcome", to_string(report.outcome)); break;
+    case message_type::activation_ended: write_end(to, report); break;
+    case message_type::event: write_event(to.key("event"), report.events.front()); break;
+    case message_type::delivery: to.key("of").text(report.of).key("applied").text(to_string(report.applied)); break;
+    case message_type::run_ended: to.key("outcome").text(to_string(report.outcome)); break;
     default: break;
   }
-  return out + '}';
+  to.close_object();
+  return out;
 }
 
 }  // namespace digd::bench

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/entropy.h"
+#include "base/json_writer.h"
 #include "base/quote.h"
 #include "base/random.h"
 #include "base/thread_name.h"
@@ -279,7 +280,9 @@ std::string run::connection::hello() {
   const std::scoped_lock lock(mutex_);
   const std::optional<std::uint64_t> answered = conversation_.answered_seq();
   if (!answered) return hello_;
-  return hello_.substr(0, hello_.size() - 1) + ",\"answered_seq\":" + std::to_string(*answered) + '}';
+  std::string repeated;
+  json_writer(repeated).open_object().members_of(hello_).key("answered_seq").integer(*answered).close_object();
+  return repeated;
 }
 
 // Moves frames until the connection is lost or the run stops.

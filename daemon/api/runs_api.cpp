@@ -24,11 +24,11 @@ std::optional<http_response> look_up(archive::browser& from, std::string_view ru
   return std::nullopt;
 }
 
-// Adds the member to a finished object, before its closing brace.
-void add_home(std::string& object, const std::optional<home_place>& home) {
-  object.pop_back();
-  object += ",\"home\":";
-  json_writer to(object);
+// The finished object with the member `home`.
+std::string with_home(std::string_view object, const std::optional<home_place>& home) {
+  std::string out;
+  json_writer to(out);
+  to.open_object().members_of(object).key("home");
   if (home) {
     to.open_object().key("host").text(home->host).key("url").text_or_null(home->url);
     to.key("epoch").integer(home->epoch).key("pinned").boolean(home->pinned).key("here").boolean(home->is_here);
@@ -36,7 +36,8 @@ void add_home(std::string& object, const std::optional<home_place>& home) {
   } else {
     to.null();
   }
-  object += '}';
+  to.close_object();
+  return out;
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ http_response show_run(archive::browser& from, const std::string& run, const hom
   std::string out;
   json_writer to(out);
   stored::write_run_details(to, row, *tally, *counts);
-  if (homes != nullptr) add_home(out, homes->look_up(run));
+  if (homes != nullptr) out = with_home(out, homes->look_up(run));
   return respond_json(out + "\n");
 }
 

@@ -12,6 +12,16 @@
 
 namespace digd::daemon {
 
+namespace {
+
+// The members that name the first home of a run.
+void write_origin(const adopted_run& run, json_writer& to) {
+  to.key("epoch").integer(run.epoch).key("origin_archive").text(run.origin_archive);
+  to.key("origin_run_number").integer(run.origin_number);
+}
+
+}  // namespace
+
 std::string subject_of(const fleet_settings& settings) {
   return "digd.archive." + settings.tenant + '.' + settings.host;
 }
@@ -236,26 +246,29 @@ bool publisher::add_origin(archive::streamed_entry& entry) const {
   const auto adopted = homes_->adopted(static_cast<std::uint64_t>(entry.run_number));
   if (!adopted) return true;
   if (entry.n <= adopted->kept) return false;
-  entry.json.back() = ',';
-  entry.json += R"("epoch":)" + std::to_string(adopted->epoch) + R"(,"origin_archive":)" +
-                digd::quoted(adopted->origin_archive) + R"(,"origin_run_number":)" +
-                std::to_string(adopted->origin_number) + '}';
+  std::string with_origin;
+  json_writer to(with_origin);
+  to.open_object().members_of(entry.json);
+  write_origin(*adopted, to);
+  to.close_object();
+  entry.json = std::move(with_origin);
   return true;
 }
 
 // Empty: this daemon deleted only its copy. The run's home is elsewhere, or the copy was incomplete.
 std::string publisher::deletion_of(std::int64_t number) const {
-  std::string body = R"({"format":1,"kind":"run_deleted","run_number":)" + std::to_string(number);
+  std::string body;
+  json_writer to(body);
+  to.open_object().key("format").integer(1).key("kind").text("run_deleted").key("run_number").integer(number);
   if (homes_ != nullptr) {
     if (homes_->has_moved(static_cast<std::uint64_t>(number))) return {};
     if (const auto adopted = homes_->adopted(static_cast<std::uint64_t>(number))) {
       if (!adopted->is_complete) return {};
-      body += R"(,"epoch":)" + std::to_string(adopted->epoch) + R"(,"origin_archive":)" +
-              digd::quoted(adopted->origin_archive) + R"(,"origin_run_number":)" +
-              std::to_string(adopted->origin_number);
+      write_origin(*adopted, to);
     }
   }
-  return body + '}';
+  to.close_object();
+  return body;
 }
 
 void publisher::find_deleted_runs() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/fnv_hash.h"
+#include "base/json_writer.h"
 #include "ingest/importers/conversation.h"
 #include "ingest/importers/json_reader.h"
 #include "ingest/importers/trace_writer.h"
@@ -36,7 +37,9 @@ import_outcome import_checked(framework from, std::string_view file, const traje
   const auto first = file.find_first_not_of(" \t\r\n");
   const bool is_list = first != std::string_view::npos && file[first] == '[';
   std::string wrapped;
-  if (is_list && file.size() <= options.max_bytes) wrapped = "{\"events\":" + std::string(file) + '}';
+  if (is_list && file.size() <= options.max_bytes) {
+    json_writer(wrapped).open_object().key("events").raw(file).close_object();
+  }
   constexpr std::size_t wrapping_bytes = 16;
   json::value document;
   const auto* top = reader.parse(wrapped.empty() ? file : std::string_view(wrapped),

@@ -129,8 +129,8 @@ bool add_cost(std::string_view message, const std::vector<model_price>& prices, 
   if (!read_usage(usage, prices, used) || used.has_cost) return false;
   const std::optional<double> cost = cost_of(used, prices);
   if (!cost) return false;
-  std::string member = "\"cost\":";
-  json_writer(member).number(*cost);
+  std::string member;
+  json_writer(member).key("cost").number(*cost);
   priced.assign(message.substr(0, begin + 1));
   priced += member;
   priced += ',';

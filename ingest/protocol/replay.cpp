@@ -5,7 +5,7 @@
 #include <iostream>
 #include <utility>
 
-#include "base/quote.h"
+#include "base/json_writer.h"
 
 namespace digd::ingest {
 
@@ -66,10 +66,9 @@ void replay::count(const record& item, line_type type) {
 void replay::hand_on_frame(session_index to, std::string_view frame) {
   if (!to_.frame) return;
   if (inbox_->sessions().size() == 1) return to_.frame(frame);
-  frame_ = "{\"session\":";
-  append_quoted(frame_, inbox_->sessions()[to].name);
-  frame_ += ',';
-  frame_ += frame.substr(1);
+  frame_.clear();
+  const std::string& name = inbox_->sessions()[to].name;
+  json_writer(frame_).open_object().key("session").text(name).members_of(frame).close_object();
   to_.frame(frame_);
 }
 
