@@ -19,7 +19,7 @@ struct promise {
 static_assert(sizeof(promise) <= 512);  // a pipe writes up to this many bytes completely or not at all
 
 // Never returns: writes until it is killed, and reports to the pipe what is durable.
-[[noreturn]] void write_for_ever(const std::string& path, int pipe) {
+[[noreturn]] void write_forever(const std::string& path, int pipe) {
   options options;
   options.path = path;
   options.checkpoint_pages = 200;
@@ -54,7 +54,7 @@ TEST_CASE("an_entry_reported_durable_survives_a_kill", "[archive]") {
     REQUIRE(child >= 0);
     if (child == 0) {
       ::close(pipe[0]);
-      write_for_ever(folder.file(), pipe[1]);
+      write_forever(folder.file(), pipe[1]);
     }
     ::close(pipe[1]);
     std::map<std::uint64_t, std::uint64_t> promised;

@@ -177,7 +177,7 @@ TEST_CASE("a_removed_run_leaves_no_row_and_others_stay", "[archive]") {
   CHECK(good(reads->entries_after(0, 0)).size() == rows.size() / 2);
 }
 
-TEST_CASE("a_row_that_is_no_json_is_a_failure", "[archive]") {
+TEST_CASE("a_row_that_is_not_json_is_a_failure", "[archive]") {
   const temporary_folder folder;
   row_import to;
   REQUIRE_FALSE(to.open(folder.file(), [](std::string_view) { return std::nullopt; }));

@@ -80,7 +80,7 @@ TEST_CASE("observing_changes_nothing") {
   }
 }
 
-TEST_CASE("where_nobody_heeds_texts_an_arm_that_only_injects_text_is_observing_seed_by_seed") {
+TEST_CASE("where_nobody_follows_texts_an_arm_that_only_injects_text_is_observing_seed_by_seed") {
   for (const char* rule : {"excessive_rerouting", "cross_lineage_aggregation", "repeated_subproblem"}) {
     std::uint64_t injected = 0;
     for (const cell& where : {small, middle, large}) {
@@ -95,7 +95,7 @@ TEST_CASE("where_nobody_heeds_texts_an_arm_that_only_injects_text_is_observing_s
   }
 }
 
-TEST_CASE("texts_that_are_heeded_make_a_difference") {
+TEST_CASE("texts_that_are_followed_make_a_difference") {
   std::uint64_t different = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     different += deeds(played(large, seed, "enforce", 1)) != deeds(played(large, seed, "enforce", 0));
@@ -187,7 +187,7 @@ TEST_CASE("random_texts_come_at_most_as_often_as_digd_intervenes_and_return_noth
   CHECK(random * 3 > by_digd);
 }
 
-TEST_CASE("where_nobody_heeds_random_texts_they_change_nothing_but_wake_agents") {
+TEST_CASE("where_nobody_follows_random_texts_they_change_nothing_but_wake_agents") {
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const outcome o = played(middle, seed, "random", 0);
     CHECK(o.texts_followed == 0);

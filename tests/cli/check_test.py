@@ -105,7 +105,7 @@ def test_replay_shows_the_first_refused_lines_and_counts_the_rest(digctl, tmp_pa
     assert got.stderr.count(": bad_json: ") == 20 and "10 more messages were refused" in got.stderr
 
 
-def test_a_recorded_refusal_is_no_error_of_the_trace(digctl, tmp_path):
+def test_a_recorded_refusal_is_not_an_error_of_the_trace(digctl, tmp_path):
     trace = write(tmp_path / "t.jsonl", [CLEAN[0], "{no json", *[{**m, "seq": m["seq"] + 1} for m in CLEAN[1:]]])
     with Daemon(tmp_path / "daemon") as daemon:
         assert digctl("send", trace, "--to", daemon.address).returncode == 2

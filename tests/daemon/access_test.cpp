@@ -62,7 +62,7 @@ TEST_CASE("a_reload_keeps_unchanged_grants_and_revokes_the_others") {
   CHECK_FALSE(after.find("two")->is_revoked());
 }
 
-TEST_CASE("the_bytes_of_a_token_in_the_archive_are_limited_if_it_says_so") {
+TEST_CASE("the_bytes_of_a_token_in_the_archive_are_limited_if_it_has_a_limit") {
   const std::string rights = "rights = [\"ingest\"]\n";
   const token_table table =
       table_of(entry("one", one_hash, rights + "max_bytes = 1_000_000_000_000") + entry("two", two_hash, rights));

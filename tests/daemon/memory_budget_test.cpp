@@ -50,7 +50,7 @@ TEST_CASE("a_connection_that_holds_over_a_quarter_is_closed_and_no_other") {
   CHECK(w.budget.closed() == 1);
 }
 
-TEST_CASE("what_nobody_allowed_yet_gets_an_eighth_and_the_heaviest_peer_gives_way") {
+TEST_CASE("what_nobody_allowed_yet_gets_an_eighth_and_the_heaviest_peer_is_closed") {
   world w;
   holder innocent(w.budget, w.two, 40);
   std::vector<std::unique_ptr<holder>> many;
@@ -104,7 +104,7 @@ TEST_CASE("the_connections_of_a_run_get_a_quarter_together") {
   CHECK((first.closed && !second.closed && !other.closed));
 }
 
-TEST_CASE("beyond_the_whole_the_heaviest_token_gives_way_not_the_heaviest_connection") {
+TEST_CASE("beyond_the_whole_the_heaviest_token_loses_one_not_the_heaviest_connection") {
   world w;
   holder innocent(w.budget, w.two);
   innocent.charge->allow(w.other_token);

@@ -80,7 +80,7 @@ def test_a_body_over_its_limit_is_refused_with_the_name_of_the_limit_and_counted
         assert metric(daemon, "digd_otlp_refused_total") == 4
 
 
-def test_a_request_that_could_never_be_kept_is_refused_for_good(tmp_path):
+def test_a_request_that_could_never_be_kept_is_refused_permanently(tmp_path):
     with Daemon(tmp_path, PATIENT + "held_bytes = 1048576\n") as daemon:
         run = team(App(daemon))
         wait_for_messages(daemon, run, 9)

@@ -373,7 +373,7 @@ def test_the_questions_of_the_docs_have_answers(nats, tmp_path):
     assert ("orphaned_event", 1) in [(rule, times) for rule, times, _ in answers[1]]
 
 
-def test_a_collector_that_reaches_no_server_says_so_and_can_be_stopped(tmp_path):
+def test_a_collector_that_reaches_no_server_logs_that_and_can_be_stopped(tmp_path):
     running = collector(NatsServer(tmp_path / "nats"), tmp_path / "lake")  # a server that was never started
     try:
         assert "Connect call failed" in running.stderr.readline()

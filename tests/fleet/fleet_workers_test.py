@@ -114,7 +114,7 @@ echo "$*" >>{log}
     assert [starts.count(run) for run in ("r0", "r1", "r2", "r3")] == [1, 2, 1, 3]
 
 
-def test_a_worker_without_a_server_goes_on_when_it_is_back_and_else_ends_and_says_so(nats, lake):
+def test_a_worker_without_a_server_goes_on_when_it_is_back_and_else_ends_and_prints_why(nats, lake):
     data, root = lake
     with Worker(nats, root) as patient, Worker(nats, root, "--lost-seconds=2") as hasty:
         nats.kill()
@@ -153,7 +153,7 @@ def test_a_stopped_worker_finishes_its_task_and_drops_it_when_stopped_twice(nats
     assert (status, out) == (0, one_by_one(data, ["r1"], *CHIEF)), err
 
 
-def test_a_worker_that_lacks_entries_says_so(nats, lake, tmp_path):
+def test_a_worker_that_lacks_entries_prints_that(nats, lake, tmp_path):
     _, root = lake
     other = tmp_path / "other"
     with Daemon(tmp_path / "d2", fleet_config(nats).replace('"h1"', '"h2"')) as daemon:

@@ -326,7 +326,7 @@ def test_many_runs_of_a_dead_host_are_restored(fleet):
     assert metric(fleet[1], "digd_fleet_restored_entries_total") == 3 * len(runs)
 
 
-def test_a_deleted_run_begins_anew_wherever_it_is_asked_for(fleet):
+def test_a_deleted_run_begins_again_wherever_it_is_asked_for(fleet):
     with fleet[0].client(run="r1", agents=AGENTS) as client:
         client.event("task", ["a"], ts=0)
         client.wait_acked()

@@ -414,7 +414,7 @@ def test_without_a_server_the_page_names_it_and_the_reason(tmp_path):
             assert viewer.runs()["runs"] == [] and "secret" not in viewer.log_text()
 
 
-def test_without_the_right_to_read_the_page_says_so(tmp_path):
+def test_without_the_right_to_read_the_page_shows_that(tmp_path):
     need_stream_client()
     rights = '{publish: ["$JS.API.STREAM.INFO.>", "$JS.API.CONSUMER.INFO.>"]}'
     reader = f"{{user: reader, password: pw, permissions: {rights}}}"

@@ -142,7 +142,7 @@ def test_a_conversation_that_is_compacted_in_the_middle_fires_nothing(watched, t
         assert any(SUMMARIZE in text for text in asked)
 
 
-def test_nested_subagents_are_told_from_their_parents(watched, tmp_path):
+def test_nested_subagents_are_distinguished_from_their_parents(watched, tmp_path):
     parts = {
         "main": [[agent("a"), agent("b")], ["They work."], ["All done."]],
         "a": [[agent("a1"), agent("a2")], ["result a"]],

@@ -91,7 +91,7 @@ def test_the_same_call_over_and_over_is_answered_with_a_text_and_then_denied(gua
 
 
 @REAL
-def test_different_calls_are_no_repetition(guarded, tmp_path):
+def test_different_calls_are_not_a_repetition(guarded, tmp_path):
     watched = guarded("[guards.repetition]\nmax_repeats = 1")
     parts = {"main": [*[[command(f"echo {n}")] for n in range(5)], ["All done."]]}
     session = play("no_repetition", tmp_path, watched.url("enforce"), parts)

@@ -59,7 +59,7 @@ def test_gemini_that_ignores_a_failed_subagent_answers_early(gemini, tmp_path):
     assert session.changed == []
 
 
-def test_enforced_gemini_hears_of_the_failed_subagent_once(gemini, tmp_path):
+def test_enforced_gemini_is_notified_of_the_failed_subagent_once(gemini, tmp_path):
     session = play("failed_enforced", tmp_path, gemini, "enforce", FAILED)
     (found,) = gemini.detections(the_one_run(gemini))
     assert (found["rule"], found["healed"]) == ("early_termination", True)

@@ -108,7 +108,7 @@ TEST_CASE("excessive_rerouting_ignores_near_misses") {
   CHECK(fyi_event.then(rerouted(9)).detection_summaries() == strings{});
 }
 
-TEST_CASE("a_give_back_is_no_reroute_act_but_a_reroute_to_no_agent_is_one") {
+TEST_CASE("a_give_back_is_not_a_reroute_act_but_a_reroute_to_no_agent_is_one") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob"],"rules":{"excessive_rerouting":{"max_reroutes":1}}}
 {"type":"activation_started","activation":"v0","agent":"ada"}

@@ -91,7 +91,7 @@ TEST_CASE("an_activation_does_not_repeat_its_own_results") {
   CHECK(s.detection_summaries() == strings{});
 }
 
-TEST_CASE("answering_an_fyi_event_twice_is_no_repetition") {
+TEST_CASE("answering_an_fyi_event_twice_is_not_a_repetition") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob","cy"]}
 {"type":"event","event":{"id":"e1","recipients":["ada","bob"],"fyi":true}}

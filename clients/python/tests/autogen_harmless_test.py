@@ -146,7 +146,7 @@ async def test_registered_agents_join_a_closed_roster(shared_daemon):
 
 
 @async_test
-async def test_a_person_outside_a_closed_roster_is_no_orphan(shared_daemon):
+async def test_an_event_to_a_person_outside_a_closed_roster_is_not_an_orphan(shared_daemon):
     async with digd.Run("harmless-person", agents=["clerk"], url=url_of(shared_daemon)) as run:
         model = ReplayChatCompletionClient([tools("transfer_to_user"), tools("transfer_to_user")], model_info=INFO)
         clerk = AssistantAgent("clerk", model, handoffs=[Handoff(target="user")])

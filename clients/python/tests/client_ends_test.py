@@ -159,7 +159,7 @@ def test_a_lost_connection_is_logged_in_words(code, reason, caplog, monkeypatch)
         ({"capabilities": {"hold": object()}}, "capabilities"),
     ],
 )
-def test_a_setting_that_is_no_json_is_an_error_that_names_it(options, name):
+def test_a_setting_that_is_not_json_is_an_error_that_names_it(options, name):
     with pytest.raises(ValueError, match=f"{name}: expected what JSON can express"):
         digd.Run(**options)
     assert digd.Run(mode="off", **options).mode == "off"

@@ -101,7 +101,7 @@ def test_reroutes_by_an_agent_and_by_a_healer_are_reported(daemon, graph):
     assert [f["agent"] for f in messages(daemon, "activation_started")] == ["a", "b"]
 
 
-def test_an_event_whose_reroute_target_is_not_known_yet_is_no_orphan(daemon, graph):
+def test_an_event_whose_reroute_target_is_not_known_yet_is_not_an_orphan(daemon, graph):
     """Other agents record between the activation and the call that names the reroute's targets."""
     with digd.attach(graph, "r1", url=url_of(daemon)) as attached:
         task, other = graph.record_event(DIGEvent({}, ["a"])), graph.record_event(DIGEvent({}, ["b"]))

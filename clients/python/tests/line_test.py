@@ -13,7 +13,7 @@ from digd.messages import Verdict
 from digd.openai_agents.notes import name_of as openai_name
 
 
-def test_mail_that_nobody_takes_drops_the_oldest_and_says_so_once(caplog):
+def test_mail_that_nobody_takes_drops_the_oldest_and_logs_that_once(caplog):
     mail = Mail()
     with caplog.at_level(logging.WARNING, "digd"):
         for i in range(MAX_MAIL + 3):

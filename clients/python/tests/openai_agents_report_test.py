@@ -279,14 +279,14 @@ async def test_a_run_after_the_digd_run_is_logged_as_not_watched(shared_daemon, 
 async def test_a_cancelled_program_logs_nothing_and_ends_aborted(shared_daemon, caplog):
     started, never = asyncio.Event(), asyncio.Event()
 
-    async def wait_for_ever(call):
+    async def wait_forever(call):
         started.set()
         await never.wait()
 
     async def program():
         async with digd.Run("cancelled", mode="enforce", url=url_of(shared_daemon)) as run:
             with digd.openai_agents.attach(run):
-                await Runner.run(scripted("slow", ModelStep.respond(wait_for_ever)), "Go.")
+                await Runner.run(scripted("slow", ModelStep.respond(wait_forever)), "Go.")
 
     task = asyncio.create_task(program())
     await started.wait()

@@ -157,7 +157,7 @@ TEST_CASE("a_last_message_without_code_or_address_is_for_the_whole_group") {
   REQUIRE(texts(trace.event("s2").at("basis").at("group")) == names{"A", "B"});
 }
 
-TEST_CASE("a_last_message_goes_back_to_whoever_gave_the_instruction") {
+TEST_CASE("a_last_message_goes_back_to_the_agent_that_gave_the_instruction") {
   const std::string file =
       R"x({"history":[{"role":"human","content":"Q"},{"role":"Boss (-> W)","content":"go"},
     {"role":"W","content":"done"},{"role":"Boss (-> V)","content":"check"},{"role":"V","content":"unsure"}]})x";
@@ -166,7 +166,7 @@ TEST_CASE("a_last_message_goes_back_to_whoever_gave_the_instruction") {
   REQUIRE(trace.event("s4").at("basis").as_object().contains("reply"));
 }
 
-TEST_CASE("a_lone_agents_last_message_is_no_orphan") {
+TEST_CASE("a_lone_agents_last_message_is_not_an_orphan") {
   const trace_view trace(imported(log_of({{"A", "one"}, {"A", "two"}})).lines);
   REQUIRE(trace.flag("s1", "fyi"));
 }

@@ -183,7 +183,7 @@ TEST_CASE("a_message_that_no_executor_takes_is_an_orphan") {
   REQUIRE(detections(of).front() == "orphaned_event msg:2");
 }
 
-TEST_CASE("a_message_behind_an_edge_whose_condition_is_false_is_no_orphan") {
+TEST_CASE("a_message_behind_an_edge_whose_condition_is_false_is_not_an_orphan") {
   const std::string scope = "agent_framework";
   const json::object closed{{"edge_group.delivered", false},
                             {"edge_group.delivery_status", "dropped condition evaluated to false"}};

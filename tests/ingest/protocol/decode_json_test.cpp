@@ -71,7 +71,7 @@ TEST_CASE("a_payload_is_JSON", "[decode]") {
   }
 }
 
-TEST_CASE("text_that_is_no_JSON_is_refused_with_bad_json", "[decode]") {
+TEST_CASE("text_that_is_not_JSON_is_refused_with_bad_json", "[decode]") {
   using namespace std::string_literals;
   for (const std::string& frame :
        {""s, " "s, "\0"s, "{"s, "}"s, "x"s, "{}{}"s, "{} x"s, "{}]"s, R"({"type":"time","seq":1)"s,

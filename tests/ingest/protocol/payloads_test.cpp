@@ -58,7 +58,7 @@ TEST_CASE("strings_are_rewritten_names_included") {
   CHECK(rewrite_strings(R"({"a":["a",1,"\"a\""]})", shout) == R"({"A":["A",1,"\"a\""]})");
 }
 
-TEST_CASE("text_that_is_no_json_ends") {
+TEST_CASE("text_that_is_not_json_ends") {
   for (const std::string_view broken : {"{\"payload\"", "{\"payload\":", "\"", "{\"a\\", "}}}}", "{\"payload\":{{{{"}) {
     CHECK(replaced(broken).size() <= broken.size() + 20);
   }

@@ -145,10 +145,10 @@ async def first_answer_wins(probe):
     lab = Lab(probe)
     never = asyncio.Event()
 
-    async def wait_for_ever(call):
+    async def wait_forever(call):
         await never.wait()
 
-    fast, slow = lab.agent("fast", lab.say("First.")), lab.agent("slow", ModelStep.respond(wait_for_ever))
+    fast, slow = lab.agent("fast", lab.say("First.")), lab.agent("slow", ModelStep.respond(wait_forever))
     async with watched(probe):
         tasks = [asyncio.create_task(Runner.run(agent, "Race.")) for agent in (fast, slow)]
         done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

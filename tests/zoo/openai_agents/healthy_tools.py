@@ -379,10 +379,10 @@ async def background_run_that_is_cancelled(probe):
     lab = Lab(probe)
     never, tasks = asyncio.Event(), []
 
-    async def wait_for_ever(call):
+    async def wait_forever(call):
         await never.wait()
 
-    watcher = lab.agent("watcher", ModelStep.respond(wait_for_ever))
+    watcher = lab.agent("watcher", ModelStep.respond(wait_forever))
 
     @function_tool
     async def watch() -> str:
