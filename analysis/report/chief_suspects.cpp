@@ -50,21 +50,21 @@ void add_suspects(part& into, const chief::flat_log& log, const chief::attributi
       a.calibrated || (!a.ranking.empty() && a.ranking[a.lead].proven) ? score_scale::probability : score_scale::none;
   for (std::size_t i = 0; i < std::min(max_rows, a.ranking.size()); ++i) {
     const chief::suspect& s = a.ranking[i == 0 ? a.lead : i <= a.lead ? i - 1 : i];
-    suspicion said;
-    said.agent = s.agent;
-    said.place = "step " + std::to_string(s.step);
-    said.event = log.steps[s.step].event;
-    said.quote = quotable(chief::one_line(log.steps[s.step].text, max_quote), max_quote);
-    said.evidence = evidence_of(log, s);
-    said.remedy = remedy_of(s.decided_by);
-    said.score = s.probability;
-    said.proven = s.proven;
+    suspicion row;
+    row.agent = s.agent;
+    row.place = "step " + std::to_string(s.step);
+    row.event = log.steps[s.step].event;
+    row.quote = quotable(chief::one_line(log.steps[s.step].text, max_quote), max_quote);
+    row.evidence = evidence_of(log, s);
+    row.remedy = remedy_of(s.decided_by);
+    row.score = s.probability;
+    row.proven = s.proven;
     const auto agent = std::find_if(a.agents.begin(), a.agents.end(), [&](auto& x) { return x.first == s.agent; });
     if (agent != a.agents.end()) {
-      said.agent_score = agent->second;
-      if (agent + 1 != a.agents.end()) said.next_agent_score = (agent + 1)->second;
+      row.agent_score = agent->second;
+      if (agent + 1 != a.agents.end()) row.next_agent_score = (agent + 1)->second;
     }
-    into.suspects.push_back(std::move(said));
+    into.suspects.push_back(std::move(row));
   }
 }
 

@@ -77,10 +77,10 @@ ablation ablate(const std::string& list, const std::vector<ablation_case>& given
   std::vector<chief::leaning> leanings;
   leanings.reserve(features.size());
   for (const chief::feature_info& f : features) leanings.push_back(f.weighs);
-  std::vector<chief::choice> all;
-  all.reserve(cases.size());
-  for (const ablation_case& c : cases) all.push_back(c.choice);
-  const std::vector<double> weights = chief::fit(all, leanings, penalty);
+  std::vector<chief::choice> choices;
+  choices.reserve(cases.size());
+  for (const ablation_case& c : cases) choices.push_back(c.choice);
+  const std::vector<double> weights = chief::fit(choices, leanings, penalty);
   const held_out with = cross_validate(cases, leanings, penalty);
   ablation out{.list = list, .cases = cases.size(), .right = right(cases, with), .rows = {}};
   const auto add = [&](const std::string& name, chief::stage stage, const std::vector<std::size_t>& evaluators) {

@@ -76,12 +76,12 @@ struct folded {
   std::vector<std::size_t> fold;
 };
 
-folded of_framework(const folded& all, chief::known_framework f) {
+folded of_framework(const folded& whole, chief::known_framework f) {
   folded out;
-  for (std::size_t i = 0; i < all.lessons.size(); ++i) {
-    if (all.lessons[i]->framework != f) continue;
-    out.lessons.push_back(all.lessons[i]);
-    out.fold.push_back(all.fold[i]);
+  for (std::size_t i = 0; i < whole.lessons.size(); ++i) {
+    if (whole.lessons[i]->framework != f) continue;
+    out.lessons.push_back(whole.lessons[i]);
+    out.fold.push_back(whole.fold[i]);
   }
   return out;
 }
@@ -101,9 +101,9 @@ training choose_penalties(const folded& chat, const folded& planned) {
 }  // namespace
 
 training calibrate(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold, bool nested) {
-  const folded all{lessons, fold};
-  const folded chat = of_framework(all, chief::known_framework::captain_agent),
-               planned = of_framework(all, chief::known_framework::magentic_one);
+  const folded whole{lessons, fold};
+  const folded chat = of_framework(whole, chief::known_framework::captain_agent),
+               planned = of_framework(whole, chief::known_framework::magentic_one);
   const training penalties_chosen = nested ? choose_penalties(chat, planned) : training{};
   training out = penalties_chosen;
   out.chat_temperature = best_temperature(chat.lessons, chat.fold, penalties_chosen, chief::trains_known,
