@@ -201,15 +201,15 @@ bool page_reader::is_of_tree(std::uint32_t page) {
 
 void page_reader::each_row(std::uint32_t page, const std::function<void(const raw_row&)>& each) {
   if (!read_page(page, page_)) return;
-  const std::string_view all = page_;
-  const std::string_view head = all.substr(page == 1 ? file_header : 0);
+  const std::string_view whole_page = page_;
+  const std::string_view head = whole_page.substr(page == 1 ? file_header : 0);
   const std::size_t rows = big_endian(head.substr(3, 2));
   if (head[0] != leaf_of_table || head.size() < leaf_header + 2 * rows) return;
   raw_row row;
   for (std::size_t i = 0; i < rows; ++i) {
     const std::size_t at = big_endian(head.substr(leaf_header + 2 * i, 2));
     std::uint64_t bytes = 0, key = 0;
-    std::string_view cell = all.substr(std::min(at, all.size()));
+    std::string_view cell = whole_page.substr(std::min(at, whole_page.size()));
     const bool has_key = take_varint(cell, bytes) && take_varint(cell, key);
     if (!has_key || (i > 0 && static_cast<std::int64_t>(key) <= row.key)) {
       row = {};
@@ -218,7 +218,7 @@ void page_reader::each_row(std::uint32_t page, const std::function<void(const ra
     }
     row.key = static_cast<std::int64_t>(key);
     row.values.clear();
-    row.is_whole = read_payload(all, all.size() - cell.size(), bytes) && decode(row);
+    row.is_whole = read_payload(whole_page, whole_page.size() - cell.size(), bytes) && decode(row);
     each(row);
   }
 }
