@@ -120,7 +120,7 @@ class server {
   void write_trips(std::ostream& to) const { bench::write_trips(to, name_, all()); }
 
  private:
-  trip_log all() const {
+  trip_log all_trips() const {
     trip_log out(true);
     for (const trip_log& half : halves_) out.add(half);
     return out;
@@ -215,17 +215,17 @@ int run(int argc, char** argv) {
   add("plain", plain_at);
   for (std::size_t i = 0; i <= options.blocks; ++i) {
     // The order alternates, so that a drift of the machine affects both.
-    for (const std::size_t one : {i % 2, (i + 1) % 2}) {
-      servers[one].play(i);
+    for (const std::size_t next : {i % 2, (i + 1) % 2}) {
+      servers[next].play(i);
       std::this_thread::sleep_for(time_to_store);
     }
   }
   if (!options.trips.empty()) {
     std::ofstream file(options.trips);
-    for (const server& one : servers) one.write_trips(file);
+    for (const server& each : servers) each.write_trips(file);
     if (!file.flush()) fail("cannot write " + options.trips);
   }
-  for (const server& one : servers) std::cout << (&one == &servers.front() ? "{" : ",") << one.json();
+  for (const server& each : servers) std::cout << (&each == &servers.front() ? "{" : ",") << each.json();
   std::cout << "}\n";
   return 0;
 }

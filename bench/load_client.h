@@ -60,7 +60,7 @@ class trip_log : public histogram {
 // Writes the kept trips. A line has the server's name, then from when to when, in nanoseconds of CLOCK_MONOTONIC.
 // bench/slowest.py finds what they waited for.
 inline void write_trips(std::ostream& to, const std::string& server, const trip_log& log) {
-  for (const trip& one : log.trips()) to << server << ' ' << one.since << ' ' << one.until << '\n';
+  for (const trip& each : log.trips()) to << server << ' ' << each.since << ' ' << each.until << '\n';
 }
 
 // As members of a JSON object.

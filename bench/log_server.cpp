@@ -111,12 +111,12 @@ class keeper {
         left.remove_prefix(static_cast<std::size_t>(n));
       }
       if (::fdatasync(file_) != 0) throw std::runtime_error("cannot sync a group of frames");
-      for (const share& one : shares) {
-        one.client->waiting.fetch_sub(one.frames);
-        one.client->stored.fetch_add(one.frames);
+      for (const share& each : shares) {
+        each.client->waiting.fetch_sub(each.frames);
+        each.client->stored.fetch_add(each.frames);
       }
-      const std::uint64_t one = 1;
-      if (::write(stored_, &one, sizeof one) < 0) return;
+      const std::uint64_t commits = 1;
+      if (::write(stored_, &commits, sizeof commits) < 0) return;
     }
   }
 
@@ -284,10 +284,10 @@ class server {
   }
 
   void serve(int fd) {
-    client& one = *clients_.at(fd);
-    if (!one.serve(work_time_, keeper_ ? &*keeper_ : nullptr)) {
+    client& from = *clients_.at(fd);
+    if (!from.serve(work_time_, keeper_ ? &*keeper_ : nullptr)) {
       clients_.erase(fd);
-    } else if (one.is_full()) {
+    } else if (from.is_full()) {
       watch(EPOLL_CTL_MOD, fd, false);
       full_.push_back(fd);
     }
@@ -297,7 +297,7 @@ class server {
   void on_stored() {
     std::uint64_t commits = 0;
     if (::read(stored_, &commits, sizeof commits) < 0) return;
-    std::erase_if(clients_, [](const auto& one) { return !one.second->acknowledge(); });
+    std::erase_if(clients_, [](const auto& each) { return !each.second->acknowledge(); });
     std::erase_if(full_, [this](int fd) {
       const auto at = clients_.find(fd);
       if (at == clients_.end()) return true;

@@ -132,20 +132,20 @@ class probed {
 
   // Of the probe beside the unlimited burst.
   void write_trips(std::ostream& to) const {
-    trip_log all(true);
-    for (const trip_log& half : latencies_[1]) all.add(half);
-    bench::write_trips(to, name_, all);
+    trip_log trips(true);
+    for (const trip_log& half : latencies_[1]) trips.add(half);
+    bench::write_trips(to, name_, trips);
   }
 
   std::string json() const {
     std::string out = "\"" + name_ + "\":{";
     for (std::size_t kind = 0; kind < burst_kinds.size(); ++kind) {
       const auto& halves = latencies_[kind];
-      histogram all = halves[0];
-      all.add(halves[1]);
+      histogram latencies = halves[0];
+      latencies.add(halves[1]);
       const double a_second = static_cast<double>(burst_events_[kind]) / (static_cast<double>(ns_[kind]) / 1e9);
-      out += (kind > 0 ? ",\"" : "\"") + std::string(burst_names[kind]) + "\":{" + percentiles(all) + ",\"halves\":[{" +
-             percentiles(halves[0]) + "},{" + percentiles(halves[1]) +
+      out += (kind > 0 ? ",\"" : "\"") + std::string(burst_names[kind]) + "\":{" + percentiles(latencies) +
+             ",\"halves\":[{" + percentiles(halves[0]) + "},{" + percentiles(halves[1]) +
              "}],\"burst_per_second\":" + std::to_string(a_second) + "}";
     }
     return out + "}";
@@ -205,21 +205,21 @@ int run(int argc, char** argv) {
   const auto ns = static_cast<std::uint64_t>(seconds * 1e9);
   for (std::size_t block = 0; block <= blocks; ++block) {
     for (std::size_t kind = 0; kind < burst_kinds.size(); ++kind) {
-      for (probed& one : servers) {
-        one.play(kind, ns, block);
+      for (probed& each : servers) {
+        each.play(kind, ns, block);
         std::this_thread::sleep_for(time_to_store);
       }
     }
   }
   if (!trips.empty()) {
     std::ofstream file(trips);
-    for (const probed& one : servers) one.write_trips(file);
+    for (const probed& each : servers) each.write_trips(file);
     if (!file.flush()) fail("cannot write " + trips);
   }
   std::cout << "{\"runs\":" << runs << ",\"connections\":" << kept.size()
             << ",\"bytes_a_run\":" << (after > before && runs > 0 ? (after - before) / runs : 0)
             << ",\"opening_s\":" << opening;
-  for (const probed& one : servers) std::cout << "," << one.json();
+  for (const probed& each : servers) std::cout << "," << each.json();
   std::cout << "}\n";
   return 0;
 }

@@ -105,11 +105,11 @@ class drawing {
     legend();
     std::size_t all_categories = 0;
     for (const panel& p : of_.panels) all_categories += width_in_categories(p);
-    const double one =
+    const double category_width =
         (right - left - gap * static_cast<double>(of_.panels.size() - 1)) / static_cast<double>(all_categories);
     double from = left;
     for (std::size_t k = 0; k < of_.panels.size(); ++k) {
-      const double to = from + one * static_cast<double>(width_in_categories(of_.panels[k]));
+      const double to = from + category_width * static_cast<double>(width_in_categories(of_.panels[k]));
       draw_panel(k, from, to);
       from = to + gap;
     }
