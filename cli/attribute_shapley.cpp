@@ -255,8 +255,9 @@ std::string cases_of(const shapley_options& o, std::vector<study_case>& to) {
         is_trajectory(*text) ? opened{read_trajectory(*text).problem, nullptr, {}, {}} : open_trace(*text, o.structure);
     if (!game.problem.empty()) return shown(name) + ": " + game.problem;
     to.push_back({fs::path(name).stem().string(),
-                  [text = std::make_shared<std::string>(std::move(*text)), how = o.structure](std::uint64_t) {
-                    return is_trajectory(*text) ? read_trajectory(*text).game : make_structure_game(*text, how).game;
+                  [text = std::make_shared<std::string>(std::move(*text)), structure = o.structure](std::uint64_t) {
+                    return is_trajectory(*text) ? read_trajectory(*text).game
+                                                : make_structure_game(*text, structure).game;
                   }});
   }
   return {};

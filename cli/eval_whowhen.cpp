@@ -269,12 +269,12 @@ int chief_train(const std::string& folder, const std::string& out) {
   shown_progress.begin({.name = "training"});
   for (labelled_log& l : whowhen::simulated_frameworks(simulated_runs, 1)) logs.push_back(std::move(l));
   const std::vector<chief::lesson> lessons = whowhen::lessons_of(logs);
-  std::vector<const chief::lesson*> all, known;
+  std::vector<const chief::lesson*> of_all_frameworks, known;
   std::vector<std::size_t> framework_folds, question_folds;
   std::map<std::string, std::size_t> questions, frameworks;
   std::size_t recognised = 0;
   for (std::size_t i = 0; i < logs.size(); ++i) {
-    all.push_back(&lessons[i]);
+    of_all_frameworks.push_back(&lessons[i]);
     framework_folds.push_back(frameworks.try_emplace(logs[i].subset, frameworks.size()).first->second % folds);
     if (i >= given) continue;
     known.push_back(&lessons[i]);
@@ -282,11 +282,11 @@ int chief_train(const std::string& folder, const std::string& out) {
     recognised += lessons[i].framework != chief::known_framework::none;
   }
   chief::training training = whowhen::calibrate(known, question_folds, false);
-  const chief::training generic = whowhen::calibrate_generic(all, framework_folds);
+  const chief::training generic = whowhen::calibrate_generic(of_all_frameworks, framework_folds);
   training.generic = generic.generic;
   training.generic_temperature = generic.generic_temperature;
   const std::string source = chief::weights_source(
-      chief::train(all, training),
+      chief::train(of_all_frameworks, training),
       {fmt::format("From {} logs of {} questions, {} of a known framework, and {} simulated runs of {} frameworks.",
                    given, questions.size(), recognised, logs.size() - given, whowhen::log_styles.size()),
        fmt::format("Ridge penalties: chat {}, orchestrated {}, agents {}, generic {}.", training.chat,
