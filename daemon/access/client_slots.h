@@ -33,7 +33,8 @@ class client_slots {
   using count = std::atomic<std::uint64_t>;
   using count_ptr = std::shared_ptr<count>;
   struct slot final : counted_ticket {
-    slot(count& all, count_ptr of_client) : counted_ticket(all), own_(std::move(of_client)), counted_(*own_) {}
+    slot(count& taken_slots, count_ptr of_client)
+        : counted_ticket(taken_slots), own_(std::move(of_client)), counted_(*own_) {}
 
    private:
     const count_ptr own_;

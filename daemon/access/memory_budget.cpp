@@ -95,7 +95,7 @@ bool memory_budget::is_exceeded_by(const memory_charge& charge) const {
 
 // The bytes held by the connections that digd is not closing yet.
 struct memory_budget::sums {
-  std::uint64_t all = 0, not_allowed = 0;
+  std::uint64_t held = 0, not_allowed = 0;
   std::unordered_map<const void*, std::uint64_t> tokens, runs, peers, payers;  // peers: of what is not allowed yet
 };
 
@@ -119,7 +119,7 @@ memory_charge* memory_budget::next_to_close() const {
   for (const memory_charge* each : charges_) {
     if (each->is_closing_) continue;
     const std::uint64_t bytes = each->bytes();
-    total.all += bytes;
+    total.held += bytes;
     total.payers[each->payer()] += bytes;
     if (each->token_) total.tokens[each->token_.get()] += bytes;
     if (each->run_) total.runs[each->run_.get()] += bytes;
@@ -146,7 +146,7 @@ memory_charge* memory_budget::next_to_close() const {
     return heaviest_of(
         [peer](const memory_charge& each) { return !each.is_allowed_.load() && each.from_.get() == peer; });
   }
-  if (total.all <= limit) return nullptr;
+  if (total.held <= limit) return nullptr;
   const void* const payer = heaviest(total.payers);
   return heaviest_of([payer](const memory_charge& each) { return each.payer() == payer; });
 }
@@ -176,14 +176,14 @@ void memory_budget::close_over() {
 
 std::vector<memory_budget::holder> memory_budget::holders() const {
   const std::lock_guard lock(guard_);
-  std::vector<holder> all;
+  std::vector<holder> found;
   for (const memory_charge* each : charges_) {
     if (each->is_closing_) continue;
-    all.push_back({.token = each->token_ ? each->token_->name : "",
-                   .bytes = each->bytes_with_answers(),
-                   .can_free = each->can_free()});
+    found.push_back({.token = each->token_ ? each->token_->name : "",
+                     .bytes = each->bytes_with_answers(),
+                     .can_free = each->can_free()});
   }
-  return all;
+  return found;
 }
 
 std::size_t memory_budget::close_heavy(const std::string& token, std::uint64_t least) {

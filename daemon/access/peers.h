@@ -24,8 +24,9 @@ namespace digd::daemon {
 class peer_ticket final : public counted_ticket {
  public:
   // `budget`: null for operators' connections, whose number is small. `fixed`: bytes of the connection's own buffers.
-  peer_ticket(std::atomic<std::uint64_t>& all, peer_ptr of, memory_budget* budget = nullptr, std::uint64_t fixed = 0)
-      : counted_ticket(all),
+  peer_ticket(std::atomic<std::uint64_t>& open_connections, peer_ptr of, memory_budget* budget = nullptr,
+              std::uint64_t fixed = 0)
+      : counted_ticket(open_connections),
         of_(std::move(of)),
         own_(of_->open),
         memory_(budget == nullptr ? nullptr : std::make_shared<memory_charge>(*budget, of_, fixed)) {}

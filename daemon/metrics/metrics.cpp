@@ -45,11 +45,11 @@ void by(prometheus_text& out, counts threads, std::string_view name, std::string
 // The values of an enumeration from `first` to `last`.
 template <auto first, decltype(first) last>
 constexpr auto values() {
-  std::array<decltype(first), static_cast<std::size_t>(last) - static_cast<std::size_t>(first) + 1> all{};
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i] = static_cast<decltype(first)>(static_cast<std::size_t>(first) + i);
+  std::array<decltype(first), static_cast<std::size_t>(last) - static_cast<std::size_t>(first) + 1> listed{};
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    listed[i] = static_cast<decltype(first)>(static_cast<std::size_t>(first) + i);
   }
-  return all;
+  return listed;
 }
 
 constexpr auto message_types = values<message_type::agent_joined, message_type::usage>();

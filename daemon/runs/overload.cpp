@@ -101,17 +101,18 @@ void overload_steps::update(std::uint64_t used, std::uint64_t limit, const overl
 }
 
 overload_settings settings_for_all(const overload_settings& settings) {
-  overload_settings all = settings;
+  overload_settings effective = settings;
   const auto first_on = [](std::initializer_list<std::uint64_t> later) {
     for (const std::uint64_t percent : later) {
       if (percent > 0) return percent;
     }
     return std::uint64_t{100};
   };
-  if (all.no_new_runs > 0) all.no_new_runs = first_on({settings.shrink_credits, settings.observe, settings.refuse});
-  if (all.shrink_credits > 0) all.shrink_credits = first_on({settings.observe, settings.refuse});
-  if (all.refuse > 0) all.refuse = 100;
-  return all;
+  if (effective.no_new_runs > 0)
+    effective.no_new_runs = first_on({settings.shrink_credits, settings.observe, settings.refuse});
+  if (effective.shrink_credits > 0) effective.shrink_credits = first_on({settings.observe, settings.refuse});
+  if (effective.refuse > 0) effective.refuse = 100;
+  return effective;
 }
 
 std::set<std::string> tokens_over(const byte_limits& limits, const archive_weights& weights) {
@@ -242,9 +243,9 @@ void overload::weigh_tokens() {
       runs.weigh(own);
       const std::lock_guard lock(found->mutex);
       for (const auto& [token, weight] : own) {
-        token_weight& all = found->weights[token];
-        all.bytes += weight.bytes;
-        all.largest_run = std::max(all.largest_run, weight.largest_run);
+        token_weight& sum = found->weights[token];
+        sum.bytes += weight.bytes;
+        sum.largest_run = std::max(sum.largest_run, weight.largest_run);
       }
       if (found->threads_left.fetch_sub(1) == 1) decide(found->weights);
     });
