@@ -112,10 +112,10 @@ std::vector<std::string> session::read_inbox(agent& of, const agent* from) {
 }
 
 void session::open(agent& a, const std::vector<std::string>& inputs) {
-  std::vector<std::string> all = a.tasks;
-  all.insert(all.end(), inputs.begin(), inputs.end());
-  for (std::string& event : std::exchange(a.returned, {})) all.push_back(std::move(event));
-  a.activation = out_.activation_started(a.name, all);
+  std::vector<std::string> waiting = a.tasks;
+  waiting.insert(all.end(), inputs.begin(), inputs.end());
+  for (std::string& event : std::exchange(a.returned, {})) waiting.push_back(std::move(event));
+  a.activation = out_.activation_started(a.name, waiting);
   a.started = true;
   a.failed = false;
   a.cancel_id.clear();

@@ -51,12 +51,12 @@ json::object usage_of(std::span<const span* const> model_spans, std::size_t tool
   struct tokens {
     std::uint64_t input = 0, output = 0;
   };
-  tokens all;
+  tokens total;
   std::map<std::string, tokens> models;
   for (const span* s : model_spans) {
     const tokens used{.input = tokens_in(*s, input_keys), .output = tokens_in(*s, output_keys)};
-    all.input += used.input;
-    all.output += used.output;
+    total.input += used.input;
+    total.output += used.output;
     std::string model = first_of(*s, model_keys).value_or("");
     if (model.empty() || model.size() > max_model_bytes || used.input + used.output == 0) continue;
     if (models.size() >= max_models && !models.contains(model)) continue;

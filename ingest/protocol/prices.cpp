@@ -39,7 +39,7 @@ struct token_counts {
 
 struct reported_usage {
   bool has_cost = false;
-  token_counts all;
+  token_counts total;
   token_counts of_models;
   double cost_of_models = 0;
   bool has_price = false;
@@ -94,8 +94,8 @@ bool read_usage(ondemand::object from, const std::vector<model_price>& prices, r
       return false;
     }
     if (key == "cost") into.has_cost = true;
-    if (key == "input_tokens") into.all.input = count_in(value).value_or(0);
-    if (key == "output_tokens") into.all.output = count_in(value).value_or(0);
+    if (key == "input_tokens") into.total.input = count_in(value).value_or(0);
+    if (key == "output_tokens") into.total.output = count_in(value).value_or(0);
     if (key == "models" && !read_models(value, prices, into)) return false;
   }
   return true;
@@ -103,8 +103,8 @@ bool read_usage(ondemand::object from, const std::vector<model_price>& prices, r
 
 // Tokens that no model is named for have the price of "*".
 std::optional<double> cost_of(const reported_usage& used, const std::vector<model_price>& prices) {
-  const token_counts rest{.input = used.all.input - std::min(used.all.input, used.of_models.input),
-                          .output = used.all.output - std::min(used.all.output, used.of_models.output)};
+  const token_counts rest{.input = used.total.input - std::min(used.total.input, used.of_models.input),
+                          .output = used.total.output - std::min(used.total.output, used.of_models.output)};
   const model_price* price = rest.input + rest.output > 0 ? price_of("*", prices) : nullptr;
   if (price == nullptr && !used.has_price) return std::nullopt;
   const double cost = used.cost_of_models + (price == nullptr ? 0 : rest.cost(*price));

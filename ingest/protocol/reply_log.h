@@ -50,9 +50,9 @@ class reply_log {
   template <class Visit>
   void each(Visit&& visit) const {
     std::size_t at = begin_;
-    for (const kept& one : replies_) {
-      visit(reply{one.seq, one.type, std::string_view(text_).substr(at, one.bytes), one.code});
-      at += one.bytes;
+    for (const kept& each : replies_) {
+      visit(reply{each.seq, each.type, std::string_view(text_).substr(at, each.bytes), each.code});
+      at += each.bytes;
     }
   }
 
