@@ -392,10 +392,10 @@ json::array describe_tools() {
   for (const tool& each : tools) {
     json::object properties;
     json::array needed;
-    for (const parameter& one : each.parameters) {
-      if (one.name.empty()) continue;
-      properties[one.name] = json::object{{"type", one.type}, {"description", one.description}};
-      if (one.is_needed) needed.emplace_back(one.name);
+    for (const parameter& input : each.parameters) {
+      if (input.name.empty()) continue;
+      properties[input.name] = json::object{{"type", input.type}, {"description", input.description}};
+      if (input.is_needed) needed.emplace_back(input.name);
     }
     json::object schema{{"type", "object"},
                         {"properties", std::move(properties)},
