@@ -20,16 +20,16 @@ constexpr std::size_t max_usage_rows = 20;
 
 // The limit of a total in the run's guards, as they were sent to the client; empty: none.
 std::string limit_in(const json::value& guards, std::string_view guard, std::string_view limit) {
-  const json::object* all = guards.if_object();
-  const json::value* found = all == nullptr ? nullptr : all->if_contains(guard);
+  const json::object* configured = guards.if_object();
+  const json::value* found = configured == nullptr ? nullptr : configured->if_contains(guard);
   const json::object* fields = found == nullptr ? nullptr : found->if_object();
   const json::value* value = fields == nullptr ? nullptr : fields->if_contains(limit);
   return value == nullptr || !value->is_number() ? std::string() : json::serialize(*value);
 }
 
 bool is_per_agent(const json::value& guards) {
-  const json::object* all = guards.if_object();
-  const json::value* budget = all == nullptr ? nullptr : all->if_contains("budget");
+  const json::object* configured = guards.if_object();
+  const json::value* budget = configured == nullptr ? nullptr : configured->if_contains("budget");
   const json::object* fields = budget == nullptr ? nullptr : budget->if_object();
   const json::value* per = fields == nullptr ? nullptr : fields->if_contains("per");
   return per != nullptr && per->is_string() && per->get_string() == "agent";
