@@ -52,14 +52,14 @@ void write_rows(connection& db, int from, int to) {
 }
 
 std::string checksum_of(connection& db, const std::string& table) {
-  std::string columns, all;
+  std::string columns, rows;
   REQUIRE_FALSE(
       db.query("SELECT group_concat('quote(' || name || ')', ' || '','' || ') FROM pragma_table_info('" + table + "')",
                columns));
   REQUIRE_FALSE(db.query("SELECT count(*) || ':' || coalesce(group_concat(line, ';'), '') FROM (SELECT " + columns +
                              " AS line FROM " + table + " ORDER BY 1)",
-                         all));
-  return all;
+                         rows));
+  return rows;
 }
 
 // A copy of the file and its log, as a kill would leave them.

@@ -36,11 +36,11 @@ TEST_CASE("a_token_is_found_by_its_hash") {
   CHECK(table.find("One") == nullptr);
   CHECK(table.find("") == nullptr);
   CHECK(table.find(one_hash) == nullptr);
-  const grant& one = *table.find("one");
-  CHECK((one.may(right::read) && one.may(right::ingest) && one.may(right::none)));
-  CHECK_FALSE((one.may(right::watch) || one.may(right::operate)));
-  CHECK((one.covers("a-1") && one.covers("b") && !one.covers("a") && !one.covers("c-a-")));
-  CHECK_FALSE(one.covers_all_runs());
+  const grant& found = *table.find("one");
+  CHECK((found.may(right::read) && found.may(right::ingest) && found.may(right::none)));
+  CHECK_FALSE((found.may(right::watch) || found.may(right::operate)));
+  CHECK((found.covers("a-1") && found.covers("b") && !found.covers("a") && !found.covers("c-a-")));
+  CHECK_FALSE(found.covers_all_runs());
   CHECK(table.find("two")->covers_all_runs());
 }
 

@@ -28,9 +28,9 @@ struct holder {
 struct world {
   world() { budget.set_limit(800); }
   memory_budget budget;
-  peers all;
-  peer_ptr one = all.find(boost::asio::ip::make_address("192.0.2.1"));
-  peer_ptr two = all.find(boost::asio::ip::make_address("192.0.2.2"));
+  peers known_peers;
+  peer_ptr first_peer = known_peers.find(boost::asio::ip::make_address("192.0.2.1"));
+  peer_ptr second_peer = known_peers.find(boost::asio::ip::make_address("192.0.2.2"));
   account_ptr token = std::make_shared<memory_account>("a"), other_token = std::make_shared<memory_account>("b");
   account_ptr run = std::make_shared<memory_account>("r1");
 };
@@ -39,7 +39,7 @@ struct world {
 
 TEST_CASE("a_connection_that_holds_over_a_quarter_is_closed_and_no_other") {
   world w;
-  holder large(w.budget, w.one), small(w.budget, w.one);
+  holder large(w.budget, w.first_peer), small(w.budget, w.first_peer);
   large.charge->allow(w.token);
   small.charge->allow(w.token);
   small.charge->add(100);
@@ -52,26 +52,26 @@ TEST_CASE("a_connection_that_holds_over_a_quarter_is_closed_and_no_other") {
 
 TEST_CASE("what_nobody_allowed_yet_gets_an_eighth_and_the_heaviest_peer_is_closed") {
   world w;
-  holder innocent(w.budget, w.two, 40);
+  holder innocent(w.budget, w.second_peer, 40);
   std::vector<std::unique_ptr<holder>> many;
-  for (int i = 0; i < 3; ++i) many.push_back(std::make_unique<holder>(w.budget, w.one, 20));
+  for (int i = 0; i < 3; ++i) many.push_back(std::make_unique<holder>(w.budget, w.first_peer, 20));
   CHECK_FALSE(many[0]->closed);
-  holder last(w.budget, w.one, 20);
+  holder last(w.budget, w.first_peer, 20);
   CHECK(many[0]->closed);  // the oldest of equal ones
   CHECK_FALSE((innocent.closed || many[1]->closed || last.closed));
   innocent.charge->allow(w.token);  // counts for its token now
-  holder more(w.budget, w.one, 20);
+  holder more(w.budget, w.first_peer, 20);
   CHECK_FALSE((many[1]->closed || more.closed));
 }
 
 TEST_CASE("the_connections_of_a_token_get_a_half_together") {
   world w;
-  holder innocent(w.budget, w.two);
+  holder innocent(w.budget, w.second_peer);
   innocent.charge->allow(w.other_token);
   innocent.charge->add(190);
   std::vector<std::unique_ptr<holder>> many;
   for (int i = 0; i < 4; ++i) {
-    many.push_back(std::make_unique<holder>(w.budget, w.one));
+    many.push_back(std::make_unique<holder>(w.budget, w.first_peer));
     many.back()->charge->allow(w.token);
     many.back()->charge->add(i == 2 ? 101 : 99);
   }
@@ -82,7 +82,7 @@ TEST_CASE("the_connections_of_a_token_get_a_half_together") {
 
 TEST_CASE("the_token_of_the_latest_request_pays_for_a_connection") {
   world w;
-  holder proxy(w.budget, w.one);
+  holder proxy(w.budget, w.first_peer);
   proxy.charge->allow(w.token);
   proxy.charge->add(100);
   proxy.charge->allow(w.other_token);
@@ -94,7 +94,7 @@ TEST_CASE("the_token_of_the_latest_request_pays_for_a_connection") {
 
 TEST_CASE("the_connections_of_a_run_get_a_quarter_together") {
   world w;
-  holder first(w.budget, w.one), second(w.budget, w.one), other(w.budget, w.one);
+  holder first(w.budget, w.first_peer), second(w.budget, w.first_peer), other(w.budget, w.first_peer);
   for (holder* each : {&first, &second, &other}) each->charge->allow(w.token);
   first.charge->join(w.run);
   second.charge->join(w.run);
@@ -106,18 +106,18 @@ TEST_CASE("the_connections_of_a_run_get_a_quarter_together") {
 
 TEST_CASE("beyond_the_whole_the_heaviest_token_loses_one_not_the_heaviest_connection") {
   world w;
-  holder innocent(w.budget, w.two);
+  holder innocent(w.budget, w.second_peer);
   innocent.charge->allow(w.other_token);
   innocent.charge->add(200);
   std::vector<std::unique_ptr<holder>> many;
   for (int i = 0; i < 10; ++i) {
-    many.push_back(std::make_unique<holder>(w.budget, w.one));
+    many.push_back(std::make_unique<holder>(w.budget, w.first_peer));
     many.back()->charge->allow(w.token);
     many.back()->charge->add(40);
   }
   std::vector<std::unique_ptr<holder>> tokenless;
   for (int i = 0; i < 6; ++i) {
-    tokenless.push_back(std::make_unique<holder>(w.budget, w.one));
+    tokenless.push_back(std::make_unique<holder>(w.budget, w.first_peer));
     tokenless.back()->charge->allow(nullptr);
     tokenless.back()->charge->add(34);
   }
@@ -128,7 +128,7 @@ TEST_CASE("beyond_the_whole_the_heaviest_token_loses_one_not_the_heaviest_connec
 TEST_CASE("a_charge_gives_back_what_it_held_and_a_frame_on_its_way_keeps_it") {
   world w;
   {
-    const holder held(w.budget, w.one, 10);
+    const holder held(w.budget, w.first_peer, 10);
     held.charge->allow(w.token);
     held.charge->join(w.run);
     CHECK((w.token->bytes == 10 && w.run->bytes == 10));
@@ -143,7 +143,7 @@ TEST_CASE("a_charge_gives_back_what_it_held_and_a_frame_on_its_way_keeps_it") {
 
 TEST_CASE("an_owner_that_comes_after_the_decision_is_closed_too") {
   world w;
-  const auto charge = std::make_shared<memory_charge>(w.budget, w.one, 0);
+  const auto charge = std::make_shared<memory_charge>(w.budget, w.first_peer, 0);
   charge->add(300);
   bool closed = false;
   charge->on_close([&] { closed = true; });
@@ -153,7 +153,7 @@ TEST_CASE("an_owner_that_comes_after_the_decision_is_closed_too") {
 TEST_CASE("the_heavy_connections_of_a_token_are_closed_by_what_that_frees") {
   world w;
   w.budget.set_limit(8'000);
-  holder buffers(w.budget, w.one, 100), answers(w.budget, w.one, 10), other(w.budget, w.two, 10);
+  holder buffers(w.budget, w.first_peer, 100), answers(w.budget, w.first_peer, 10), other(w.budget, w.second_peer, 10);
   buffers.charge->allow(w.token);
   answers.charge->allow(w.token);
   other.charge->allow(w.other_token);
@@ -166,7 +166,7 @@ TEST_CASE("the_heavy_connections_of_a_token_are_closed_by_what_that_frees") {
 TEST_CASE("bytes_that_come_while_a_connection_joins_its_run_are_counted_once") {
   world w;
   for (int round = 0; round < 500; ++round) {
-    auto charge = std::make_shared<memory_charge>(w.budget, w.one, 1);
+    auto charge = std::make_shared<memory_charge>(w.budget, w.first_peer, 1);
     std::atomic<bool> is_counting{false};
     std::thread run_thread([&] {
       for (int i = 0; i < 200; ++i) {

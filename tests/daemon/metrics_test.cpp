@@ -25,8 +25,8 @@ TEST_CASE("gauges_stay_at_zero_if_more_ended_than_began", "[metrics]") {
   thread_counts counts;  // as a scrape may see them: a session ended after its opening was read
   counts.sessions_closed.add();
   counts.runs_unloaded.add(2);
-  const thread_counts* all[] = {&counts};
-  const std::string text = metrics_text(all, {});
+  const thread_counts* threads[] = {&counts};
+  const std::string text = metrics_text(threads, {});
   CHECK(sample_of(text, "digd_sessions") == "0");
   CHECK(sample_of(text, "digd_runs_in_memory") == "0");
 }

@@ -173,14 +173,14 @@ TEST_CASE("runs_of_about_the_same_weight_are_shed_together") {
 
 TEST_CASE("an_action_begins_for_the_heavy_tokens_and_for_all_when_the_next_one_does") {
   overload_settings settings;  // 85, 90, 95, 98
-  overload_settings all = settings_for_all(settings);
-  CHECK((all.no_new_runs == 90 && all.shrink_credits == 95 && all.refuse == 100));
+  overload_settings effective = settings_for_all(settings);
+  CHECK((effective.no_new_runs == 90 && effective.shrink_credits == 95 && effective.refuse == 100));
   settings.shrink_credits = 0;
-  all = settings_for_all(settings);
-  CHECK((all.no_new_runs == 95 && all.shrink_credits == 0 && all.refuse == 100));
+  effective = settings_for_all(settings);
+  CHECK((effective.no_new_runs == 95 && effective.shrink_credits == 0 && effective.refuse == 100));
   settings.observe = settings.refuse = 0;
-  all = settings_for_all(settings);
-  CHECK((all.no_new_runs == 100 && all.refuse == 0));
+  effective = settings_for_all(settings);
+  CHECK((effective.no_new_runs == 100 && effective.refuse == 0));
 }
 
 // ---- bytes of tokens in the archive

@@ -13,31 +13,31 @@ using namespace digd::daemon;
 using boost::asio::ip::make_address;
 
 TEST_CASE("an address names its peer, and a host has one name for all its IPv6 addresses") {
-  peers all;
-  CHECK(all.find(make_address("192.0.2.1"))->name == "192.0.2.1");
-  CHECK(all.find(make_address("::ffff:192.0.2.1")) == all.find(make_address("192.0.2.1")));
-  CHECK(all.find(make_address("2001:db8::1"))->name == "2001:db8::/64");
-  CHECK(all.find(make_address("2001:db8::1")) == all.find(make_address("2001:db8::ffff:1")));
-  CHECK(all.find(make_address("2001:db8::1")) != all.find(make_address("2001:db8:0:1::1")));
-  CHECK(all.find(make_address("::1"))->is_local);
-  CHECK(all.find(make_address("127.0.0.7"))->is_local);
-  CHECK_FALSE(all.find(make_address("2001:db8::1"))->is_local);
+  peers known_peers;
+  CHECK(known_peers.find(make_address("192.0.2.1"))->name == "192.0.2.1");
+  CHECK(known_peers.find(make_address("::ffff:192.0.2.1")) == known_peers.find(make_address("192.0.2.1")));
+  CHECK(known_peers.find(make_address("2001:db8::1"))->name == "2001:db8::/64");
+  CHECK(known_peers.find(make_address("2001:db8::1")) == known_peers.find(make_address("2001:db8::ffff:1")));
+  CHECK(known_peers.find(make_address("2001:db8::1")) != known_peers.find(make_address("2001:db8:0:1::1")));
+  CHECK(known_peers.find(make_address("::1"))->is_local);
+  CHECK(known_peers.find(make_address("127.0.0.7"))->is_local);
+  CHECK_FALSE(known_peers.find(make_address("2001:db8::1"))->is_local);
 }
 
 TEST_CASE("another machine gets half of the connections, this one all of them") {
-  peers all;
-  CHECK(max_connections_of(*all.find(make_address("192.0.2.1")), 4'096, 0) == 2'048);
-  CHECK(max_connections_of(*all.find(make_address("127.0.0.1")), 4'096, 0) == 4'096);
-  CHECK(max_connections_of(*all.find(make_address("192.0.2.1")), 1, 0) == 1);
-  CHECK(max_connections_of(*all.find(make_address("127.0.0.1")), 4'096, 7) == 7);
+  peers known_peers;
+  CHECK(max_connections_of(*known_peers.find(make_address("192.0.2.1")), 4'096, 0) == 2'048);
+  CHECK(max_connections_of(*known_peers.find(make_address("127.0.0.1")), 4'096, 0) == 4'096);
+  CHECK(max_connections_of(*known_peers.find(make_address("192.0.2.1")), 1, 0) == 1);
+  CHECK(max_connections_of(*known_peers.find(make_address("127.0.0.1")), 4'096, 7) == 7);
 }
 
 TEST_CASE("a peer counts its connections, and is forgotten after the last one") {
-  peers all;
+  peers known_peers;
   std::atomic<std::uint64_t> open{0};
   std::weak_ptr<peer> once;
   {
-    const peer_ptr from = all.find(make_address("192.0.2.1"));
+    const peer_ptr from = known_peers.find(make_address("192.0.2.1"));
     once = from;
     const peer_ticket first(open, from);
     {
@@ -47,17 +47,17 @@ TEST_CASE("a peer counts its connections, and is forgotten after the last one") 
     CHECK((open == 1 && from->open == 1));
   }
   CHECK(open == 0);
-  for (int i = 0; i < 200; ++i) static_cast<void>(all.find(make_address("198.51.100." + std::to_string(i))));
+  for (int i = 0; i < 200; ++i) static_cast<void>(known_peers.find(make_address("198.51.100." + std::to_string(i))));
   CHECK(once.expired());
 }
 
 TEST_CASE("a peer that sent too many unknown tokens is remembered without a connection") {
-  peers all;
+  peers known_peers;
   const auto now = std::chrono::steady_clock::now() + std::chrono::hours(1);
-  std::weak_ptr<peer> once = all.find(make_address("192.0.2.1"));
+  std::weak_ptr<peer> once = known_peers.find(make_address("192.0.2.1"));
   for (std::uint64_t i = 0; i < max_refusals_a_second; ++i) CHECK(once.lock()->refusals.take(now).count() == 0);
   CHECK(once.lock()->refusals.take(now).count() > 0);
-  for (int i = 0; i < 200; ++i) static_cast<void>(all.find(make_address("198.51.100." + std::to_string(i))));
+  for (int i = 0; i < 200; ++i) static_cast<void>(known_peers.find(make_address("198.51.100." + std::to_string(i))));
   CHECK_FALSE(once.expired());
 }
 

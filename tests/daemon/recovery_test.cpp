@@ -159,7 +159,7 @@ TEST_CASE("an_ended_run_that_is_not_in_memory_is_found_in_the_archive", "[daemon
 TEST_CASE("the_name_of_a_deleted_run_is_free_before_its_rows_are_gone", "[daemon]") {
   restarted_daemon daemon;
   std::vector<registry::removal> removed;
-  const auto keep = [&](const registry::removal& one) { removed.push_back(one); };
+  const auto keep = [&](const registry::removal& removal) { removed.push_back(removal); };
   for (const char* name : {"ended", "ended", "unknown"}) {
     const std::size_t before = removed.size();
     daemon.runs().remove(name, keep);

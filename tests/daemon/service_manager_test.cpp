@@ -40,7 +40,7 @@ class notify_socket {
     const ssize_t n = ::recv(fd_, text, sizeof text, flags);
     return n < 0 ? std::string() : std::string(text, static_cast<std::size_t>(n));
   }
-  std::vector<std::string> all() {
+  std::vector<std::string> messages() {
     std::vector<std::string> heard;
     for (std::string text = next(MSG_DONTWAIT); !text.empty(); text = next(MSG_DONTWAIT)) heard.push_back(text);
     return heard;
@@ -125,7 +125,7 @@ TEST_CASE("the_watchdog_is_fed_only_while_every_loop_answers") {
   supervise(manager, heartbeat({&runs, &hangs}), supervised, signals);
   work.reset();
   alive.join();
-  const auto heard = systemd.all();
+  const auto heard = systemd.messages();
   CHECK(count(heard, "WATCHDOG=1") == 1);  // before the first question was asked
   CHECK(count(heard, "STATUS=well") == 1);
   CHECK(heard.back().starts_with("STOPPING=1"));
@@ -146,7 +146,7 @@ TEST_CASE("the_watchdog_is_fed_and_a_hangup_reloads") {
                                   [&] {
                                     ++ticks;
                                     if (ticks == 2) ::raise(SIGHUP);
-                                    fed += count(systemd.all(), "WATCHDOG=1");
+                                    fed += count(systemd.messages(), "WATCHDOG=1");
                                     if (fed >= 3 || ticks == max_ticks) ::raise(SIGTERM);
                                     return std::string("well");
                                   }};
@@ -169,7 +169,7 @@ TEST_CASE("signals_that_come_while_it_starts_wait_until_it_is_supervised") {
   ::raise(SIGTERM);  // a moment ago the end of this process
   supervise(manager, heartbeat({}), supervised, signals);
   CHECK(reloads == 1);
-  CHECK(systemd.all().back().starts_with("STOPPING=1"));
+  CHECK(systemd.messages().back().starts_with("STOPPING=1"));
 }
 
 }  // namespace

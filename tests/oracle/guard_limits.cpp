@@ -129,14 +129,14 @@ std::optional<finding> evaluator::find_fan_out(const message& m, const std::vect
 }
 
 std::optional<finding> evaluator::find_repetition(const message& m, const blocked_event& b,
-                                                  const std::vector<blocked_event>& all, std::size_t at) const {
+                                                  const std::vector<blocked_event>& blocked, std::size_t at) const {
   const event_record& e = h_.events_[b.event_];
   const std::optional<std::string> sender = sender_of(m);
   if (!sender || !e.fingerprint_) return std::nullopt;
   std::vector<std::size_t> latest;  // of the sender, up to and including e
   for (std::size_t output : h_.outputs_) {
     bool later = false;
-    for (std::size_t i = at + 1; i < all.size(); ++i) later = later || all[i].event_ == output;
+    for (std::size_t i = at + 1; i < blocked.size(); ++i) later = later || blocked[i].event_ == output;
     if (!later && h_.activations_[*h_.events_[output].source_].agent_ == *sender) latest.push_back(output);
   }
   const std::size_t window = static_cast<std::size_t>(h_.settings_.guards_.window_);

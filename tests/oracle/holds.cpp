@@ -33,12 +33,12 @@ void evaluator::withdraw(std::size_t event, const std::set<std::string>& agents)
   }
 }
 
-void evaluator::end_hold(std::size_t number, const std::string& how, bool with_text) {
+void evaluator::end_hold(std::size_t number, const std::string& ending, bool with_text) {
   hold_record& hold = h_.holds_[number - 1];
   hold.open_ = false;
   event_record& e = h_.events_[hold.event_];
   intervention ends{"hold:" + std::to_string(number), "release", e.id_, hold.agents_, with_text, {}};
-  if (how == "return") {
+  if (ending == "return") {
     ends.action_ = "reroute";
     ends.inject_ = true;
     ends.recipients_.clear();

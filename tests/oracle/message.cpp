@@ -278,7 +278,7 @@ guard_settings decode_guards(const json::object& hello, guard_settings base) {
     base.actions_[i].clear();
     if (action->is_string()) base.actions_[i].emplace_back(action->as_string());
     else
-      for (const json::value& one : action->as_array()) base.actions_[i].emplace_back(one.as_string());
+      for (const json::value& name : action->as_array()) base.actions_[i].emplace_back(name.as_string());
   }
   base.hold_ms_ = integer_or(guards, "hold_ms", base.hold_ms_);
   if (const json::value* on_timeout = field(guards, "on_timeout"))

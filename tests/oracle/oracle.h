@@ -102,7 +102,7 @@ class evaluator {
   std::optional<finding> find_fan_out(const message& m, const std::vector<blocked_event>& blocked,
                                       std::size_t at) const;
   std::optional<finding> find_repetition(const message& m, const blocked_event& b,
-                                         const std::vector<blocked_event>& all, std::size_t at) const;
+                                         const std::vector<blocked_event>& blocked, std::size_t at) const;
   std::string next_action(const finding& f, const std::optional<std::string>& sender);
   void heal_guard(const message& m, const blocked_event& b, const finding& f, const std::set<rule>& healed, bool& any,
                   guarded& out);
@@ -114,7 +114,7 @@ class evaluator {
 
   // holds.cpp
   void withdraw(std::size_t event, const std::set<std::string>& agents);
-  void end_hold(std::size_t number, const std::string& how, bool with_text);
+  void end_hold(std::size_t number, const std::string& ending, bool with_text);
   void end_taken_holds(const message& m);
   void decide(const boost::json::object& line);
   std::optional<std::size_t> event_reported(const message& m) const;

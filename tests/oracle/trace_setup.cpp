@@ -106,9 +106,9 @@ json::object trace_simulator::draw_capabilities() {
 }
 
 json::value trace_simulator::draw_actions(bool stall) {
-  static const std::vector<const char*> all{"inject", "return", "return", "hold", "hold", "cancel", "observe"};
+  static const std::vector<const char*> of_any{"inject", "return", "return", "hold", "hold", "cancel", "observe"};
   static const std::vector<const char*> of_stall{"observe", "cancel"};
-  const auto& actions = stall ? of_stall : all;
+  const auto& actions = stall ? of_stall : of_any;
   if (dice_.percent(50)) return dice_.one_of(actions);
   array list;
   for (std::size_t i = 1 + dice_.below(3); i > 0; --i) list.emplace_back(dice_.one_of(actions));

@@ -65,8 +65,8 @@ TEST_CASE("the_Shapley_part_answers_who_when_and_what_with_its_numbers_and_their
   CHECK(p.scale == score_scale::shapley);
   CHECK(p.suspects.front().activation == "A1");
   CHECK_FALSE(p.suspects.front().evidence.empty());
-  const conclusion said = conclude(seen_of(hand_trace), {p});
-  CHECK(said.words.find("Most likely a, activation A1") == 0);
+  const conclusion found = conclude(seen_of(hand_trace), {p});
+  CHECK(found.words.find("Most likely a, activation A1") == 0);
   const boost::json::value own = boost::json::parse(p.json);
   CHECK(own.at("estimator").as_string() == "exact");
 }
@@ -197,9 +197,9 @@ TEST_CASE("a_step_with_circumstances_alone_is_not_named") {
 }
 
 TEST_CASE("numbers_without_a_source_are_evidence_and_names_are_not") {
-  const auto evidence_of_first = [](const std::string& said) {
+  const auto evidence_of_first = [](const std::string& text) {
     const chief::flat_log log = tests::log_of("How high is the tower of 1889, in yards?",
-                                              {{"Expert", said.c_str()}, {"Planner", "Based on that, go on."}});
+                                              {{"Expert", text.c_str()}, {"Planner", "Based on that, go on."}});
     part p{.id = "decisive-error", .name = "CHIEF", .ran = true};
     add_suspects(p, log, chief::attribute(log), 2);
     for (const suspicion& s : p.suspects) {

@@ -205,21 +205,21 @@ namespace {
 
 // Ten logs of ten questions: the ranker prefers step 1, the truth is step 2.
 struct judged_logs {
-  judged_logs() : all(10, parsed(hand_crafted)) {
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].log.question = std::to_string(i);
-      all[i].log.framework = digd::chief::known_framework::none;
-      all[i].step = 2;
-      all[i].agent = all[i].log.steps[2].agent;
-      logs.push_back(&all[i]);
-      ranked.push_back({.agent = all[i].log.steps[3].agent, .steps = {3, 2, 1}, .probabilities = {0.5, 0.3, 0.2}});
+  judged_logs() : labelled(10, parsed(hand_crafted)) {
+    for (std::size_t i = 0; i < labelled.size(); ++i) {
+      labelled[i].log.question = std::to_string(i);
+      labelled[i].log.framework = digd::chief::known_framework::none;
+      labelled[i].step = 2;
+      labelled[i].agent = labelled[i].log.steps[2].agent;
+      logs.push_back(&labelled[i]);
+      ranked.push_back({.agent = labelled[i].log.steps[3].agent, .steps = {3, 2, 1}, .probabilities = {0.5, 0.3, 0.2}});
     }
   }
   combined with(std::size_t choice) const {
-    const answer judge{.agent = all[0].log.steps[choice].agent, .steps = {choice}, .tokens = 7};
-    return weigh_judge(logs, ranked, std::vector<answer>(all.size(), judge));
+    const answer judge{.agent = labelled[0].log.steps[choice].agent, .steps = {choice}, .tokens = 7};
+    return weigh_judge(logs, ranked, std::vector<answer>(labelled.size(), judge));
   }
-  std::vector<labelled_log> all;
+  std::vector<labelled_log> labelled;
   std::vector<const labelled_log*> logs;
   std::vector<answer> ranked;
 };
@@ -232,7 +232,7 @@ TEST_CASE("a_judge_that_is_right_on_other_questions_decides") {
   for (std::size_t i = 0; i < both.answers.size(); ++i) {
     CHECK(both.weights[i] == 4);
     CHECK(both.answers[i].steps == std::vector<std::size_t>{2, 3, 1});
-    CHECK(both.answers[i].agent == given.all[i].agent);
+    CHECK(both.answers[i].agent == given.labelled[i].agent);
     CHECK(both.answers[i].tokens == 7);
     CHECK(both.answers[i].probabilities[0] > 0.9);
   }
@@ -250,7 +250,7 @@ TEST_CASE("a_judge_that_is_wrong_on_other_questions_changes_nothing") {
 TEST_CASE("a_questions_own_truth_has_no_part_in_the_weight_of_its_judge") {
   judged_logs given;
   const combined before = given.with(2);
-  given.all[4].step = 3;  // its judge is wrong
+  given.labelled[4].step = 3;  // its judge is wrong
   const combined after = given.with(2);
   CHECK(after.weights[4] == before.weights[4]);
   CHECK(after.weights[5] < before.weights[5]);

@@ -15,7 +15,7 @@ using digd::tests::hook;
 
 namespace {
 
-constexpr std::array all = {&claude_code, &codex, &gemini, &opencode};
+constexpr std::array dialects = {&claude_code, &codex, &gemini, &opencode};
 
 call read_well(const dialect& as, const std::string& body) {
   const auto read = read_call(as, body);
@@ -34,20 +34,20 @@ bad_call refusal_of(const dialect& as, const std::string& body) {
 }  // namespace
 
 TEST_CASE("EveryDialectIsFoundByItsName") {
-  for (const dialect* each : all) REQUIRE(find_dialect(each->name) == each);
+  for (const dialect* each : dialects) REQUIRE(find_dialect(each->name) == each);
   REQUIRE(find_dialect("nobody") == nullptr);
-  REQUIRE(dialect_names().size() == all.size());
+  REQUIRE(dialect_names().size() == dialects.size());
 }
 
 TEST_CASE("NoDialectNamesAHookTwice") {
-  for (const dialect* each : all) {
+  for (const dialect* each : dialects) {
     std::set<std::string_view> names;
     for (const known_hook& known : each->hooks) REQUIRE(names.insert(known.name).second);
   }
 }
 
 TEST_CASE("EveryDocumentedHookIsRead") {
-  for (const dialect* each : all) {
+  for (const dialect* each : dialects) {
     for (const known_hook& known : each->hooks) {
       if (known.name == "agent-turn-complete") continue;  // has no session_id; see below
       const call read = read_well(*each, hook(std::string(known.name)));
@@ -59,7 +59,7 @@ TEST_CASE("EveryDocumentedHookIsRead") {
 }
 
 TEST_CASE("AMalformedCallIsRefusedWithTheField") {
-  for (const dialect* each : all) {
+  for (const dialect* each : dialects) {
     REQUIRE(refusal_of(*each, "").message.find("not JSON") != std::string::npos);
     REQUIRE(refusal_of(*each, "{").message.find("not JSON") != std::string::npos);
     REQUIRE(refusal_of(*each, "[]").message == "expected a JSON object");
@@ -83,7 +83,7 @@ TEST_CASE("AnIdThatIsTooLongIsRefused") {
 }
 
 TEST_CASE("AnUnknownHookIsAcceptedAndChangesNothing") {
-  for (const dialect* each : all) {
+  for (const dialect* each : dialects) {
     const call read = read_well(*each, hook("SomethingNew", R"("tool_name":[1],"a_new_field":{"x":null})"));
     REQUIRE(read.kind == call_kind::other);
     REQUIRE(each->write(read, {}) == "{}");
@@ -95,7 +95,7 @@ TEST_CASE("UnknownFieldsAndWrongTypesAreIgnored") {
       R"("a_new_field":[1,{"x":null}],"tool_name":7,"tool_input":"text","tool_response":[],"prompt":{},)"
       R"("last_assistant_message":4,"stop_hook_active":"yes","background_tasks":"none","digd":[],"agent_type":{},)"
       R"("llm_response":[{}],"error":{"name":"x"},"output":9,"prompt_response":null,"timestamp":5)";
-  for (const dialect* each : all) {
+  for (const dialect* each : dialects) {
     for (const known_hook& known : each->hooks) {
       if (known.name == "agent-turn-complete") continue;
       const call read = read_well(*each, hook(std::string(known.name), odd));

@@ -51,9 +51,9 @@ struct gateway {
     const auto taken = state.take(of);
     REQUIRE(taken.judged_seq > 0);
     answer = state.answer(taken.judged_seq, verdict);
-    std::string all;
-    for (const std::string& line : state.lines()) all += line + '\n';
-    return all;
+    std::string text;
+    for (const std::string& line : state.lines()) text += line + '\n';
+    return text;
   }
 };
 

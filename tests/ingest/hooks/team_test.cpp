@@ -27,9 +27,9 @@ strings called(const std::string& name, const std::string& use, const std::strin
 }
 
 strings joined(std::initializer_list<strings> parts) {
-  strings all;
-  for (const strings& part : parts) all.insert(all.end(), part.begin(), part.end());
-  return all;
+  strings joined;
+  for (const strings& part : parts) joined.insert(joined.end(), part.begin(), part.end());
+  return joined;
 }
 
 const std::string prompt = claude("UserPromptSubmit", R"("prompt":"go")");

@@ -22,7 +22,7 @@ struct sample {
 };
 
 const std::vector<sample>& samples() {
-  static const std::vector<sample> all{
+  static const std::vector<sample> samples{
       {framework::metagpt, "metagpt.json", {"ProductManager", "Architect", "Engineer", "QaEngineer"}, "game is ready"},
       {framework::ag2, "ag2.json", {"assistant", "mathproxyagent"}, "144"},
       {framework::hyperagent,
@@ -33,7 +33,7 @@ const std::vector<sample>& samples() {
       {framework::openhands, "openhands.json", {"agent", "environment", "BrowsingAgent"}, "7 lines"},
       {framework::swe_agent, "swe_agent.json", {"main", "environment"}, "submit"},
   };
-  return all;
+  return samples;
 }
 
 import_result imported(framework from, const std::string& file) {

@@ -221,21 +221,21 @@ TEST_CASE("agents_that_call_agents_without_end_stay_within_bounds") {
 
 TEST_CASE("links_that_lead_from_every_turn_to_every_other_stay_within_bounds") {
   constexpr int turns = 2'000, hubs = 20;  // spans of no agent, each with links to a hundred turns and to the next one
-  std::vector<made> all;
+  std::vector<made> recorded;
   for (int i = 0; i < hubs; ++i) {
     made hub{.id = "b" + std::to_string(i), .name = "hub", .start = 1, .end = 2};
     for (int j = 0; j < 100; ++j) hub.links.push_back("a" + std::to_string(i * 100 + j));
     if (i + 1 < hubs) hub.links.push_back("b" + std::to_string(i + 1));
-    all.push_back(std::move(hub));
+    recorded.push_back(std::move(hub));
   }
   for (int i = 0; i < turns; ++i) {
-    all.push_back({"a" + std::to_string(i), "", "invoke_agent a", 10 + i, 11 + i, agent("a"), {"b0"}});
+    recorded.push_back({"a" + std::to_string(i), "", "invoke_agent a", 10 + i, 11 + i, agent("a"), {"b0"}});
   }
-  const run_of_turns run = find_turns(spans(all));
+  const run_of_turns run = find_turns(spans(recorded));
   const auto stated = std::count_if(run.passings.begin(), run.passings.end(), [](const auto& p) { return p.stated; });
   REQUIRE(stated > 100'000);
   REQUIRE(stated <= static_cast<std::ptrdiff_t>(max_linked_causes + max_links_back));
-  REQUIRE(map_spans(spans(all), span_set::complete).counts.activations >= turns);
+  REQUIRE(map_spans(spans(recorded), span_set::complete).counts.activations >= turns);
 }
 
 TEST_CASE("several_first_turns_begin_with_one_problem") {

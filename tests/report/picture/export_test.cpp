@@ -68,7 +68,7 @@ graph_pointer read_back(const recorded_graph& graph) {
 
 std::string lines_of(const std::map<std::string, std::string>& map) {
   std::string out;
-  for (const auto& [name, what] : map) out += name + " = " + what + '\n';
+  for (const auto& [name, value] : map) out += name + " = " + value + '\n';
   return out;
 }
 
