@@ -66,10 +66,10 @@ failure damage_watch::look() {
     if (failure failed = db_.open(path_, open_mode::read_only, vfs_)) return failed;
   }
   db_.release_memory();  // so that cached pages are read from the file again
-  left_bytes_ = bytes_a_look;
+  left_bytes_ = max_bytes_a_look;
   std::int64_t newest = 0;
   failure failed = db_.query("SELECT max(id) FROM entries", newest);
-  constexpr std::size_t part = rows_a_look / 8;
+  constexpr std::size_t part = max_rows_a_look / 8;
   if (!failed) failed = read("entries", "frame", std::max<std::int64_t>(newest - part, 0), part, nullptr);
   for (int i = 0; !failed && i < 4; ++i) {
     const auto at = newest > 0 ? static_cast<std::int64_t>(random_()) % newest : 0;

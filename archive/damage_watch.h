@@ -3,8 +3,8 @@
 // damaged page is found when a look reaches its rows.
 //
 // Threads: one of its own, at low priority; `words` any. Lifetime: ends before the file is closed. Bounds: at most
-// `rows_a_look` rows and `bytes_a_look` bytes at a time. Failure: a look that fails for another reason than damage
-// reports nothing.
+// `max_rows_a_look` rows and `max_bytes_a_look` bytes at a time. Failure: a look that fails for another reason than
+// damage reports nothing.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ namespace digd::archive {
 
 class damage_watch {
  public:
-  static constexpr std::size_t rows_a_look = 256, bytes_a_look = 4u << 20;
+  static constexpr std::size_t max_rows_a_look = 256, max_bytes_a_look = 4u << 20;
 
   // `on_damage` is called once, on the watch's thread, with a sentence.
   damage_watch(std::string path, std::string vfs, std::chrono::milliseconds every,

@@ -59,10 +59,10 @@ std::optional<string_list> find_strings(std::string_view json, std::string_view 
   return list;
 }
 
-// How many of the first strings take at most `kept_names_json` bytes.
+// How many of the first strings take at most `max_kept_names_json` bytes.
 std::size_t count_kept(const string_list& list) {
   std::size_t kept = 0, bytes = 0;
-  while (kept < list.tokens.size() && bytes + list.tokens[kept].size() + 1 <= kept_names_json) {
+  while (kept < list.tokens.size() && bytes + list.tokens[kept].size() + 1 <= max_kept_names_json) {
     bytes += list.tokens[kept++].size() + 1;
   }
   return kept;
@@ -135,7 +135,7 @@ std::optional<std::uint64_t> number_after(std::string_view json, std::size_t at,
 // Leaves only the first strings of the list `name`, and adds how many there were.
 void cut_list(std::string& json, const std::string& name) {
   const std::optional<string_list> list = find_strings(json, "\"" + name + "\":[");
-  if (!list || list->end - list->begin <= kept_names_json) return;
+  if (!list || list->end - list->begin <= max_kept_names_json) return;
   std::string shorter = json.substr(0, list->begin);
   append_tokens(shorter, std::span(list->tokens).first(count_kept(*list)));
   shorter += "],\"" + name + "_total\":" + std::to_string(list->tokens.size());

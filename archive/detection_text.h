@@ -23,7 +23,7 @@ namespace digd::archive {
 
 inline constexpr std::size_t max_evidence_json = 4'400;      // in `detections.json`; beyond it the evidence is split
 inline constexpr std::size_t max_intervention_json = 4'096;  // beyond it the intervention is cut
-inline constexpr std::size_t kept_names_json = 1'024;        // of a list that is split or cut
+inline constexpr std::size_t max_kept_names_json = 1'024;    // of a list that is split or cut
 
 // A detection as stored: its JSON, and the ids that its evidence lacks there; empty: none.
 struct stored_detection {

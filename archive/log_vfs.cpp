@@ -59,10 +59,10 @@ int write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 at) {
   log_file& log = log_of(file);
   const auto length = static_cast<std::size_t>(size);
   const bool follows = at == log.from + static_cast<sqlite3_int64>(log.used);
-  if (log.used > 0 && (!follows || log.used + length > gathered_bytes)) {
+  if (log.used > 0 && (!follows || log.used + length > max_gathered_bytes)) {
     if (const int rc = flush(file); rc != SQLITE_OK) return rc;
   }
-  if (!log.gathered || length > gathered_bytes) return below(file)->pMethods->xWrite(below(file), bytes, size, at);
+  if (!log.gathered || length > max_gathered_bytes) return below(file)->pMethods->xWrite(below(file), bytes, size, at);
   if (log.used == 0) log.from = at;
   std::copy_n(static_cast<const char*>(bytes), length, log.gathered.get() + log.used);
   log.used += length;
@@ -134,7 +134,7 @@ int open(sqlite3_vfs* of, const char* name, sqlite3_file* file, int flags, int* 
     return rc;
   }
   std::unique_ptr<char[]> buffer;
-  if (allows_gathering(below(file))) buffer.reset(new (std::nothrow) char[gathered_bytes]);
+  if (allows_gathering(below(file))) buffer.reset(new (std::nothrow) char[max_gathered_bytes]);
   new (file) log_file{&log_methods, std::move(buffer), 0, 0, 0};
   return SQLITE_OK;
 }

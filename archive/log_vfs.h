@@ -6,7 +6,7 @@
 //
 // Only for connections with `PRAGMA synchronous = FULL`: a commit then syncs the log before others may read it, and a
 // sync writes what has been gathered. An error of a late write is reported by that sync, so that the commit fails.
-// Thread: as SQLite's. Bounds: `gathered_bytes` for each open log.
+// Thread: as SQLite's. Bounds: `max_gathered_bytes` for each open log.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace digd::archive {
 
-constexpr std::size_t gathered_bytes = 64u << 10;
+constexpr std::size_t max_gathered_bytes = 64u << 10;
 
 // The name of the layer over `below`, which it registers at the first call; empty: over SQLite's default. Any thread.
 // If there is no such layer, returns `below`, so that opening with it fails with SQLite's words.

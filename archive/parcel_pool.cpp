@@ -8,7 +8,7 @@ namespace digd::archive {
 void parcel_pool::take(std::vector<parcel_ptr>& into) {
   const std::unique_lock guard(mutex_, std::try_to_lock);
   if (!guard) return;
-  for (std::size_t left = std::min(kept_.size(), parcels_at_once); left > 0; --left) {
+  for (std::size_t left = std::min(kept_.size(), max_parcels_at_once); left > 0; --left) {
     bytes_ -= kept_.back()->memory();
     into.push_back(std::move(kept_.back()));
     kept_.pop_back();

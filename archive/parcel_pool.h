@@ -15,9 +15,9 @@ namespace digd::archive {
 class parcel_pool {
  public:
   static constexpr std::size_t max_bytes = 5u << 18;
-  static constexpr std::size_t parcels_at_once = 16;
+  static constexpr std::size_t max_parcels_at_once = 16;
 
-  // Moves up to `parcels_at_once` to the end of `into`; none if there are none, or if another thread uses the pool.
+  // Moves up to `max_parcels_at_once` to the end of `into`; none if there are none, or if another thread uses the pool.
   void take(std::vector<parcel_ptr>& into);
   // Keeps the empty parcels, as far as the bound allows. `done` is empty afterwards.
   void give_back(std::vector<parcel_ptr>& done);

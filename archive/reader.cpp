@@ -7,8 +7,8 @@ namespace digd::archive {
 
 namespace {
 
-constexpr std::size_t entries_at_once = 1'024;
-constexpr std::size_t bytes_at_once = 4u << 20;
+constexpr std::size_t max_entries_at_once = 1'024;
+constexpr std::size_t max_bytes_at_once = 4u << 20;
 
 }  // namespace
 
@@ -157,7 +157,7 @@ failure reader::read_next_piece(std::uint64_t run_number, std::int64_t& id, std:
   entries_.bind(2, id);
   failure failed;
   std::size_t bytes = 0;
-  while (out.size() < entries_at_once && bytes < bytes_at_once && entries_.step(failed)) {
+  while (out.size() < max_entries_at_once && bytes < max_bytes_at_once && entries_.step(failed)) {
     stored_entry entry;
     entry.id = entries_.integer(0);
     if (entry.id <= id) {  // in a damaged file; without this, reading would never end
@@ -226,8 +226,8 @@ boost::system::result<std::vector<stored_answer>> reader::answers(answer_range& 
   answers_.bind(3, std::string_view(range.session));
   answers_.bind(4, range.after);
   answers_.bind(5, range.upto);
-  answers_.bind(6, std::int64_t{answers_at_once});
-  for (std::size_t bytes = 0; bytes < answer_bytes_at_once && answers_.step(failed);) {
+  answers_.bind(6, std::int64_t{max_answers_at_once});
+  for (std::size_t bytes = 0; bytes < max_answer_bytes_at_once && answers_.step(failed);) {
     stored_answer& answer = found.emplace_back();
     range.entry = answers_.integer(0);
     range.after = answer.seq = static_cast<std::uint64_t>(answers_.integer(1));

@@ -34,8 +34,8 @@ class reader {
   boost::system::result<void> each_entry(std::uint64_t run_number,
                                          const std::function<bool(const stored_entry&)>& each);
   boost::system::result<std::vector<intervention_row>> unanswered(std::uint64_t run_number);
-  static constexpr std::size_t answers_at_once = 256;
-  static constexpr std::size_t answer_bytes_at_once = 256u << 10;
+  static constexpr std::size_t max_answers_at_once = 256;
+  static constexpr std::size_t max_answer_bytes_at_once = 256u << 10;
   boost::system::result<std::vector<stored_answer>> answers(answer_range& range);
 
   // ---- in pieces. A run may be deleted between two of them: `exists` tells whether the pieces read are the run

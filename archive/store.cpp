@@ -72,7 +72,7 @@ open_trouble store::open(const settings& settings) {
   if (failure error = checkpoint(false)) return error;  // a killed daemon may have left a log
   if (failure error = prepare()) return error;
   db_.release_memory();  // both the search for damage and that for runs to remove read many pages
-  if (settings.value_bytes > 0) sqlite3_limit(db_.get(), SQLITE_LIMIT_LENGTH, settings.value_bytes);
+  if (settings.max_value_bytes > 0) sqlite3_limit(db_.get(), SQLITE_LIMIT_LENGTH, settings.max_value_bytes);
   db_.set_busy_timeout(0);  // from now on the writer retries by itself and reports it
   return {};
 }
@@ -320,7 +320,7 @@ failure store::count_free_pages() {
 }
 
 failure store::give_back_some() {
-  const std::int64_t pages = std::min(pages_a_step, free_pages_ - kept_pages);
+  const std::int64_t pages = std::min(pages_a_step, free_pages_ - max_kept_pages);
   const std::int64_t before = free_pages_;
   failure failed = db_.execute("PRAGMA incremental_vacuum(" + std::to_string(pages) + ")");
   if (!failed) failed = count_free_pages();

@@ -30,11 +30,11 @@ class store {
     std::string path;
     std::string vfs;
     std::int64_t check_bytes = 0;
-    int value_bytes = 0;  // of a row that is written; 0: SQLite's own limit
+    int max_value_bytes = 0;  // of a row that is written; 0: SQLite's own limit
     std::function<void(int from, int to)> on_migration;
   };
-  static constexpr std::int64_t kept_pages = 256;    // free pages that the file keeps: 1 MiB
-  static constexpr std::int64_t pages_a_step = 128;  // given back to the file system in one transaction
+  static constexpr std::int64_t max_kept_pages = 256;  // free pages that the file keeps: 1 MiB
+  static constexpr std::int64_t pages_a_step = 128;    // given back to the file system in one transaction
   static constexpr std::chrono::microseconds rows_within{
       2'000};  // for removals in one transaction; the last portion may exceed it
   static constexpr int rows_a_portion = 16;
@@ -56,7 +56,7 @@ class store {
   };
   removal remove_some();
   // More pages are free than the file keeps.
-  bool has_pages_to_give_back() const { return free_pages_ > kept_pages; }
+  bool has_pages_to_give_back() const { return free_pages_ > max_kept_pages; }
   failure give_back_some();
 
   // Moves the log into the file, except for pages that readers still need. `truncate` also empties it if nothing reads.

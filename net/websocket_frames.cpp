@@ -92,7 +92,7 @@ std::span<char> websocket_reader::room() {
 websocket_event websocket_reader::next() {
   if (given_message_) {
     message_.clear();
-    if (message_.capacity() > kept_message_bytes) message_.shrink_to_fit();
+    if (message_.capacity() > max_kept_message_bytes) message_.shrink_to_fit();
     given_message_ = false;
   }
   while (broken_code_ == 0) {

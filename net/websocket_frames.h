@@ -47,7 +47,7 @@ class websocket_reader {
  public:
   static constexpr std::size_t buffer_bytes = 32 * 1024;
   static constexpr std::size_t too_large_factor = 16;
-  static constexpr std::size_t kept_message_bytes = 64 * 1024;  // more memory is freed after its message
+  static constexpr std::size_t max_kept_message_bytes = 64 * 1024;  // more memory is freed after its message
 
   explicit websocket_reader(std::size_t message_bytes);
 

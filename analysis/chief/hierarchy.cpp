@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t excerpt = 200;
 constexpr std::size_t edges_a_step = 6;
-constexpr std::size_t named_values = 8;
+constexpr std::size_t max_named_values = 8;
 
 // The number in a heading such as "### Step 3: …" or "Step 3." at the start of a line.
 std::optional<std::size_t> heading_number(std::string_view text) {
@@ -149,7 +149,7 @@ void join_steps(const flat_log& log, hierarchy& graph) {
                      [](auto& a, auto& b) { return a.second.size() > b.second.size(); });
     if (richest.size() > edges_a_step) richest.resize(edges_a_step);
     for (auto& [source, carried] : richest) {
-      if (carried.size() > named_values) carried.resize(named_values);
+      if (carried.size() > max_named_values) carried.resize(max_named_values);
       const std::string text = carried.empty() ? "what it gave" : carried.front();
       graph.step_edges.push_back({source,
                                   i,

@@ -162,7 +162,7 @@ bool feed_server::read_tail() {
   for (const auto& reader : std::vector(readers_)) {
     if (reader->is_open() && is_shared(reader->at)) serve_shared(*reader);
   }
-  while (shared_.size() > shared_entries || bytes_ > shared_bytes) {
+  while (shared_.size() > max_shared_entries || bytes_ > max_shared_bytes) {
     shared_from_ = shared_.front().entry.id;
     bytes_ -= shared_.front().bytes;
     shared_.pop_front();

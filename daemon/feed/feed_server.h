@@ -4,7 +4,7 @@
 // it. Readers behind the shared tail read the archive in pieces of their own, in turn.
 // Threads: `admit` and what readers report on its own thread; everything else public on any. Lifetime: stopped before
 // the archive closes. Bounds: `max_readers`, and of one client
-// `max_readers_of_client`; `shared_entries` and `shared_bytes` of decoded tail; each reader's own.
+// `max_readers_of_client`; `max_shared_entries` and `max_shared_bytes` of decoded tail; each reader's own.
 // Failure: if it cannot read the archive, it logs that and closes its readers with 1001.
 #pragma once
 
@@ -28,8 +28,8 @@ class feed_server final : public feed_listener {
  public:
   static constexpr std::size_t max_readers = 256;
   static constexpr std::size_t max_readers_of_client = max_readers / 2;
-  static constexpr std::size_t shared_entries = 16'384;
-  static constexpr std::size_t shared_bytes = 16u << 20;
+  static constexpr std::size_t max_shared_entries = 16'384;
+  static constexpr std::size_t max_shared_bytes = 16u << 20;
 
   struct counters {
     std::atomic<std::uint64_t> readers{0}, frames{0}, dropped{0}, refused{0};

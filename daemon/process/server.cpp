@@ -50,7 +50,7 @@ fleet_settings fleet_of(const config& c) {
 }
 
 constexpr std::uint64_t max_operator_connections = 64;
-constexpr std::uint64_t view_search_bytes = std::uint64_t{256} << 20;  // of a viewer's index of the opened runs
+constexpr std::uint64_t max_view_search_bytes = std::uint64_t{256} << 20;  // of a viewer's index of the opened runs
 
 std::string folder_of(const std::string& file) { return file.substr(0, file.rfind('/') + 1); }
 
@@ -121,7 +121,7 @@ void server::open_view(const std::string& data_dir) {
   archive::remove_archive_file(index);
   feed_ = std::make_unique<feed_server>(path);
   attribution_ = std::make_unique<attribution_worker>(path, digctl_beside_digd());
-  search_ = std::make_unique<search_indexer>(path, index, view_search_bytes);
+  search_ = std::make_unique<search_indexer>(path, index, max_view_search_bytes);
 }
 
 void server::open_homes(const std::string& data_dir) {

@@ -10,7 +10,7 @@ namespace json = boost::json;
 
 namespace {
 
-constexpr std::size_t quoted_bytes = 60;
+constexpr std::size_t max_quoted_bytes = 60;
 
 std::string_view type_name(const json::value& value) {
   switch (value.kind()) {
@@ -30,7 +30,7 @@ std::string_view type_name(const json::value& value) {
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text.substr(0, quoted_bytes)) {
+  for (const char c : text.substr(0, max_quoted_bytes)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\') {
       out += c;
@@ -39,7 +39,7 @@ std::string quoted(std::string_view text) {
       append_hex(out, byte);
     }
   }
-  out += text.size() > quoted_bytes ? "…\"" : "\"";
+  out += text.size() > max_quoted_bytes ? "…\"" : "\"";
   return out;
 }
 

@@ -469,7 +469,7 @@ void inbox::release_held(milliseconds now) {
       boost::container::deque<session::held_frame>& held = sessions_[s].held;
       if (held.empty() || must_still_wait(held.front(), now)) continue;
       const std::uint64_t visited = run_.graph().counters().visited - visited_before;
-      if (released == max_released || bytes + visited > released_work) {
+      if (released == max_released || bytes + visited > max_released_work) {
         unfinished_release_ = now;
         return;
       }

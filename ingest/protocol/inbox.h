@@ -66,10 +66,10 @@ class inbox {
   };
   static constexpr std::size_t max_outstanding = 1000;
   // A message may release many held frames. One call handles at most `max_released` of them, and stops earlier if their
-  // bytes and the ids visited for them exceed `released_work`. `next_due` is then due at once, so that other runs of
-  // the thread get their turns.
+  // bytes and the ids visited for them exceed `max_released_work`. `next_due` is then due at once, so that other runs
+  // of the thread get their turns.
   static constexpr std::size_t max_released = 256;
-  static constexpr std::uint64_t released_work = 1u << 20;
+  static constexpr std::uint64_t max_released_work = 1u << 20;
   static constexpr std::size_t max_durable_reply_bytes = 1u << 20;  // of a session
 
   inbox(const hello& first, const run_settings& settings, options options);

@@ -142,7 +142,7 @@ TEST_CASE("a_long_intervention_keeps_its_beginning", "[archive]") {
   std::string whole;
   ingest::encode_intervention(whole, i, a, true);
   const std::string cut = cut_intervention(whole);
-  CHECK(cut.size() < 2 * kept_names_json);
+  CHECK(cut.size() < 2 * max_kept_names_json);
   CHECK(cut.find(R"("recipients_total":2000,"inject":"text","detections":[{"rule":"deadlock","severity":)") !=
         std::string::npos);
   CHECK(cut.ends_with(R"(,"too_large":true}]})"));

@@ -59,7 +59,7 @@ TEST_CASE("a_transaction_reaches_the_log_in_few_writes_and_others_see_it_once_it
   auto& [folder, disk, path, db] = file;
 
   const std::uint64_t writes = writes_of_a_transaction(disk, db);
-  CHECK(writes >= rows * row_bytes / gathered_bytes);
+  CHECK(writes >= rows * row_bytes / max_gathered_bytes);
   CHECK(writes < rows / 10);
   CHECK(rows_seen(path, disk) == rows);
 

@@ -170,7 +170,7 @@ TEST_CASE("parcels_are_kept_up_to_a_number_of_bytes", "[archive]") {
   CHECK(pool.bytes() > parcel_pool::max_bytes - 2 * parcel::min_bytes);
 
   pool.take(taken);
-  CHECK(taken.size() == parcel_pool::parcels_at_once);
+  CHECK(taken.size() == parcel_pool::max_parcels_at_once);
   while (pool.bytes() > 0) pool.take(taken);
   CHECK(taken.back().get() == first);
 }

@@ -71,7 +71,7 @@ def test_many_small_files_of_few_days_are_few_pieces_newest_first():
     files = [file for day in days for table in TABLES for file in names(50, table, day)]
     pieces = module._pieces(files, 0)
     assert sorted(sum(pieces, [])) == sorted(files) and len(pieces) < 40
-    assert len(pieces[0]) == module.FIRST_FILES and max(map(len, pieces)) == module.PIECE_FILES
+    assert len(pieces[0]) == module.FIRST_FILES and max(map(len, pieces)) == module.MAX_PIECE_FILES
     assert all(len({file.path.partition("/")[0] for file in piece}) == 1 for piece in pieces)
     for table in TABLES:
         of_table = [file.path for piece in pieces for file in piece if file.path.startswith(table)]
@@ -79,7 +79,7 @@ def test_many_small_files_of_few_days_are_few_pieces_newest_first():
 
 
 def test_a_piece_is_bounded_by_its_bytes():
-    pieces = module._pieces(names(10, size=module.PIECE_BYTES // 3) + names(1, day="2025-01-01", size=1 << 40), 99)
+    pieces = module._pieces(names(10, size=module.MAX_PIECE_BYTES // 3) + names(1, day="2025-01-01", size=1 << 40), 99)
     assert [len(piece) for piece in pieces] == [3, 3, 3, 1, 1]
 
 
@@ -131,7 +131,7 @@ def test_the_page_has_answers_while_a_piece_is_read(lake, tmp_path, monkeypatch)
 
 def test_what_is_new_is_read_before_older_files_that_wait(lake, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "FIRST_FILES", 1)
-    monkeypatch.setattr(module, "PIECE_FILES", 2)
+    monkeypatch.setattr(module, "MAX_PIECE_FILES", 2)
     index = index_of(lake, tmp_path)
     index.list_files()
     assert index.read_pieces(max_pieces=1) and not index.needs_listing

@@ -5,8 +5,8 @@ and a host is kept; what several files say is added up. Deleted runs are left ou
 A listing makes a list of pieces: files of one table that one query reads.
 Threads: `list_files`, `read_pieces` and `take_live` one; the rest any, also while that one reads.
 Bounds: `MAX_PARTS` pairs of a run and a file, beyond which the oldest files are left out. A piece has at most
-`PIECE_FILES` files and `PIECE_BYTES`, or one file. DuckDB has `MEMORY`, and writes the rest to the folder. Of each
-of `MAX_OPEN` files, the reader holds a few row groups. Errors: OSError, duckdb.Error.
+`MAX_PIECE_FILES` files and `MAX_PIECE_BYTES`, or one file. DuckDB has `MEMORY`, and writes the rest to the folder. Of
+each of `MAX_OPEN` files, the reader holds a few row groups. Errors: OSError, duckdb.Error.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from .query import PARTITIONS, live_table
 from .rows import SCHEMA_VERSION, TABLES, Rows, RunKey
 
 MAX_PARTS = 4_000_000
-PIECE_BYTES = 16 << 20
-PIECE_FILES = 512
+MAX_PIECE_BYTES = 16 << 20
+MAX_PIECE_FILES = 512
 FIRST_FILES = 16
 """Files of the first piece. Each piece may have twice as many as the one before, so the first runs are there early."""
 MAX_PIECES = 1 << 30
@@ -477,7 +477,7 @@ def _pieces(fresh: list[File], pieces_read: int) -> list[list[File]]:
 
 
 def _max_files(pieces_before: int) -> int:
-    return min(FIRST_FILES << min(pieces_before, 16), PIECE_FILES)
+    return min(FIRST_FILES << min(pieces_before, 16), MAX_PIECE_FILES)
 
 
 def _cut(span: list[File], pieces_before: int) -> list[list[File]]:
@@ -485,7 +485,7 @@ def _cut(span: list[File], pieces_before: int) -> list[list[File]]:
     size = 0
     for file in sorted(span, key=lambda file: TABLE_ORDER[_table_of(file)]):
         last = pieces[-1] if pieces else []
-        is_full = len(last) >= _max_files(pieces_before + max(len(pieces) - 1, 0)) or size + file.size > PIECE_BYTES
+        is_full = len(last) >= _max_files(pieces_before + max(len(pieces) - 1, 0)) or size + file.size > MAX_PIECE_BYTES
         if not last or is_full or _table_of(last[0]) != _table_of(file):
             last, size = [], 0
             pieces.append(last)

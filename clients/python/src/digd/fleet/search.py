@@ -1,7 +1,7 @@
 """Finds texts that agents said in all runs of a fleet: the newest files first, a piece at a time.
 
 A search ends with enough hits, after `MAX_SECONDS`, or at the oldest file; its cursor then says where to go on. It
-reads payloads as they are stored, without an index. Bounds: `MAX_LIMIT` hits, `PIECE_BYTES` of files at a time.
+reads payloads as they are stored, without an index. Bounds: `MAX_LIMIT` hits, `MAX_PIECE_BYTES` of files at a time.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .rows import Rows
 
 MAX_SECONDS = 6.0
 MAX_LIMIT = 100
-PIECE_BYTES = 8 << 20
-PIECE_FILES = 64
+MAX_PIECE_BYTES = 8 << 20
+MAX_PIECE_FILES = 64
 FETCH = 500
 HAS_WORD = " AND (frame ILIKE ? ESCAPE '!' OR (contains(frame, '\\') AND frame ILIKE ? ESCAPE '!'))"
 AROUND = 60
@@ -177,7 +177,7 @@ def _pieces(files: Sequence[File]) -> Iterator[list[File]]:
     piece: list[File] = []
     size = 0
     for file in files:
-        if piece and (len(piece) >= PIECE_FILES or size + file.size > PIECE_BYTES):
+        if piece and (len(piece) >= MAX_PIECE_FILES or size + file.size > MAX_PIECE_BYTES):
             yield piece
             piece, size = [], 0
         piece.append(file)
