@@ -74,8 +74,8 @@ class archive {
   // open while `each` runs, so a slow one delays neither the writer nor other readers.
   boost::system::result<void> each_entry(std::uint64_t run_number,
                                          const std::function<bool(const stored_entry&)>& each) const;
-  // The next answers of the range, in order: at most `reader::answers_at_once`, and about
-  // `reader::answer_bytes_at_once` bytes. Empty: there are no more.
+  // The next answers of the range, in order: at most `reader::max_answers_at_once`, and about
+  // `reader::max_answer_bytes_at_once` bytes. Empty: there are no more.
   boost::system::result<std::vector<stored_answer>> answers(answer_range& range) const;
   // Interventions that no client has answered, in the order of their creation.
   boost::system::result<std::vector<intervention_row>> unanswered(std::uint64_t run_number) const;
