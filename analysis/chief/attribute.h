@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/chief/backtracking.h"
 #include "analysis/chief/hierarchy.h"
-#include "analysis/chief/oracle.h"
 #include "analysis/chief/rankers.h"
 #include "analysis/chief/screening.h"
 
@@ -39,13 +39,6 @@ struct suspect {
   std::vector<evidence> chain;
 };
 
-struct backtracking {
-  std::vector<virtual_oracle> oracles;                      // by subtask
-  std::vector<verdict_of_subtask> verdicts;                 // by subtask
-  std::vector<std::pair<std::size_t, std::string>> agents;  // discrepant pairs of subtask and agent
-  std::vector<std::size_t> steps;                           // discrepant steps, ascending
-};
-
 struct attribution {
   hierarchy graph;
   backtracking back;
@@ -60,9 +53,6 @@ struct attribution {
 };
 
 attribution attribute(const flat_log&, const ranker_set& = committed_rankers());
-
-// Subtask → agent → step (CHIEF, section 4.2.2).
-backtracking backtrack(const flat_log&, const hierarchy&, const std::vector<finding>&);
 
 // Text for people: a summary of the graph and the `top` first entries with their chains.
 std::string describe(const flat_log&, const attribution&, std::size_t top);

@@ -9,6 +9,7 @@
 
 #include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
+#include "base/text.h"
 
 namespace digd::chief {
 
@@ -17,7 +18,6 @@ namespace {
 #define FEATURE(name, by, weighs, means, says) f_##name,
 enum feature : std::size_t {
 #include "analysis/chief/chat_features.inc"
-#include "base/text.h"
   feature_count
 };
 #undef FEATURE
@@ -236,6 +236,15 @@ class reader {
 };
 
 }  // namespace
+
+#define FEATURE(name, by, weighs, means, says) {#name, stage::by, leaning::weighs, bearing::means, says},
+const std::vector<feature_info>& chat_features() {
+  static const std::vector<feature_info> features{
+#include "analysis/chief/chat_features.inc"
+  };
+  return features;
+}
+#undef FEATURE
 
 candidate_rows rows_of_chat(const flat_log& log) { return reader(log).read(); }
 

@@ -18,7 +18,7 @@
 namespace digd::chief {
 
 struct hierarchy;     // analysis/chief/hierarchy.h
-struct backtracking;  // analysis/chief/attribute.h
+struct backtracking;  // analysis/chief/backtracking.h
 
 // The stages of counterfactual screening (CHIEF, section 4.3), preceded by the virtual oracles (section 4.2).
 // `order`: nothing tells the candidates apart, and the earliest leads.
@@ -59,18 +59,5 @@ struct agent_rows {
   std::vector<std::vector<double>> rows;  // agents × features
 };
 agent_rows rows_of_agents(const flat_log&);
-
-// By step: the similarity (0 to 1) of an instruction with the one before it; 0 for other steps and the first one.
-std::vector<double> likeness_of_instructions(const flat_log&);
-
-// Whether the text restates the run's task to all agents ("# General Task … from manager").
-bool is_brief(std::string_view lower_text);
-// The task that such a text describes.
-std::string_view described_task(std::string_view text);
-
-// Judgements by the wording of a text in lower case.
-bool concludes(std::string_view low);
-bool assumes(std::string_view low);
-bool speaks_of_failure(std::string_view low);
 
 }  // namespace digd::chief

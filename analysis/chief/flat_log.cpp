@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
 #include "base/text.h"
 
@@ -133,6 +132,20 @@ bool can_be_blamed(const flat_log& log, std::size_t step) {
 
 bool is_verifier(std::string_view agent) {
   return has_any(lower(agent), {"verif", "valid", "check", "review", "critic"});
+}
+
+std::vector<double> likeness_of_instructions(const flat_log& log) {
+  std::vector<double> alike(log.steps.size(), 0.0);
+  word_set before;
+  bool any = false;
+  for (std::size_t i = 0; i < log.steps.size(); ++i) {
+    if (log.steps[i].form != step_form::instruction) continue;
+    word_set words = content_words(log.steps[i].text);
+    if (any) alike[i] = jaccard(words, before);
+    before = std::move(words);
+    any = true;
+  }
+  return alike;
 }
 
 }  // namespace digd::chief

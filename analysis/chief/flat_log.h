@@ -77,4 +77,7 @@ execution_state execution_of(std::string_view text);
 // Whether the name of an agent says that it checks others.
 bool is_verifier(std::string_view agent);
 
+// By step: the similarity (0 to 1) of an instruction with the one before it; 0 for other steps and the first one.
+std::vector<double> likeness_of_instructions(const flat_log&);
+
 }  // namespace digd::chief

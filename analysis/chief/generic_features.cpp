@@ -5,8 +5,12 @@
 #include <set>
 #include <string>
 
-#include "analysis/chief/attribute.h"
+#include "analysis/chief/backtracking.h"
+#include "analysis/chief/features.h"
+#include "analysis/chief/hierarchy.h"
+#include "analysis/chief/screening.h"
 #include "analysis/chief/text.h"
+#include "base/text.h"
 
 namespace digd::chief {
 
@@ -15,7 +19,6 @@ namespace {
 #define FEATURE(name, by, weighs, means, says) g_##name,
 enum generic_feature : std::size_t {
 #include "analysis/chief/generic_features.inc"
-#include "base/text.h"
   generic_feature_count
 };
 #undef FEATURE
@@ -102,6 +105,15 @@ class generic_reader {
 };
 
 }  // namespace
+
+#define FEATURE(name, by, weighs, means, says) {#name, stage::by, leaning::weighs, bearing::means, says},
+const std::vector<feature_info>& generic_features() {
+  static const std::vector<feature_info> features{
+#include "analysis/chief/generic_features.inc"
+  };
+  return features;
+}
+#undef FEATURE
 
 candidate_rows rows_of_any(const flat_log& log, const hierarchy& graph, const backtracking& back) {
   return generic_reader(log, graph, back).read();

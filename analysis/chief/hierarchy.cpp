@@ -4,7 +4,6 @@
 #include <map>
 #include <unordered_map>
 
-#include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
 #include "base/text.h"
 

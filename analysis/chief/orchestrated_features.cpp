@@ -7,6 +7,7 @@
 
 #include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
+#include "base/text.h"
 
 namespace digd::chief {
 
@@ -21,7 +22,6 @@ enum step_feature : std::size_t {
 #define FEATURE(name, by, weighs, means, says) a_##name,
 enum agent_feature : std::size_t {
 #include "analysis/chief/agent_features.inc"
-#include "base/text.h"
   agent_feature_count
 };
 #undef FEATURE
@@ -56,24 +56,6 @@ std::map<std::string, std::size_t> executions(const flat_log& log) {
   return count;
 }
 
-}  // namespace
-
-std::vector<double> likeness_of_instructions(const flat_log& log) {
-  std::vector<double> alike(log.steps.size(), 0.0);
-  word_set before;
-  bool any = false;
-  for (std::size_t i = 0; i < log.steps.size(); ++i) {
-    if (log.steps[i].form != step_form::instruction) continue;
-    word_set words = content_words(log.steps[i].text);
-    if (any) alike[i] = jaccard(words, before);
-    before = std::move(words);
-    any = true;
-  }
-  return alike;
-}
-
-namespace {
-
 // By step: the first instruction after it; the number of steps if there is none.
 std::vector<std::size_t> next_instructions(const flat_log& log) {
   std::vector<std::size_t> next(log.steps.size());
@@ -86,6 +68,22 @@ std::vector<std::size_t> next_instructions(const flat_log& log) {
 }
 
 }  // namespace
+
+#define FEATURE(name, by, weighs, means, says) {#name, stage::by, leaning::weighs, bearing::means, says},
+const std::vector<feature_info>& orchestrated_features() {
+  static const std::vector<feature_info> features{
+#include "analysis/chief/orchestrated_features.inc"
+  };
+  return features;
+}
+
+const std::vector<feature_info>& agent_features() {
+  static const std::vector<feature_info> features{
+#include "analysis/chief/agent_features.inc"
+  };
+  return features;
+}
+#undef FEATURE
 
 candidate_rows rows_of_orchestrated(const flat_log& log) {
   candidate_rows out;

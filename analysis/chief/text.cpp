@@ -163,4 +163,32 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
   return out;
 }
 
+bool is_brief(std::string_view low) {
+  return low.find("general task") != std::string_view::npos && low.find("manager") != std::string_view::npos;
+}
+
+std::string_view described_task(std::string_view text) {
+  const std::string low = lower(text);
+  const std::size_t from = low.find("## task description");
+  if (from == std::string::npos) return text;
+  const std::size_t end = low.find("## plan", from);
+  return text.substr(from, end == std::string::npos ? std::string_view::npos : end - from);
+}
+
+bool concludes(std::string_view low) {
+  return has_any(low, {"therefore", "thus,", "in conclusion", "the answer is", "final answer", "conclude", "conclusion",
+                       "is confirmed", "confirmed to be", "we can confirm", "correct answer", "indicates that"});
+}
+
+bool assumes(std::string_view low) {
+  return has_any(low, {"assum", "hypothetical", "simulat", "mock", "sample data", "placeholder", "generally speaking",
+                       "my knowledge", "for the sake of", "for demonstration", "dummy", "example data", "in general",
+                       "typically", "estimate", "approximate"});
+}
+
+bool speaks_of_failure(std::string_view low) {
+  return has_any(low, {"error", "issue", "failed", "not found", "did not return", "not available", "unable", "cannot",
+                       "couldn't", "wasn't able", "not return", "didn't"});
+}
+
 }  // namespace digd::chief

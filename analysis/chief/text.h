@@ -59,4 +59,14 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> phra
 // `text` on one line, control characters as spaces, cut at a character to at most `max_bytes`.
 std::string one_line(std::string_view text, std::size_t max_bytes);
 
+// Whether the text restates the run's task to all agents ("# General Task … from manager").
+bool is_brief(std::string_view lower_text);
+// The task that such a text describes.
+std::string_view described_task(std::string_view text);
+
+// Judgements by the wording of a text in lower case.
+bool concludes(std::string_view low);
+bool assumes(std::string_view low);
+bool speaks_of_failure(std::string_view low);
+
 }  // namespace digd::chief

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/chief/features.h"
 #include "analysis/chief/text.h"
 #include "base/text.h"
 
