@@ -49,7 +49,9 @@ class structure_game final : public game {
 
   const recorded_run& recorded() const { return recorded_; }
   const recorded_facts& facts() const { return facts_; }
-  const structure_options& options() const { return options_; }
+  risk_weights weights() const {
+    return {options_.failure_weight, options_.warning_weight, options_.unresolved_weight};
+  }
 
  private:
   // Whether the replay is the same with the activation and with its counterpart.
@@ -82,9 +84,10 @@ class structure_evaluator final : public evaluator {
   explicit structure_evaluator(const structure_game& g) : g_(g), set_(g.size()) {}
 
   bool values(std::span<const lane_mask> kept, std::size_t count, double* out) override {
+    const risk_weights weights = g_.weights();
     for (std::size_t l = 0; l < count; ++l) {
       for (std::size_t p = 0; p < set_.size(); ++p) set_[p] = kept[p] >> l & 1;
-      out[l] = structure_risk(g_.recorded(), g_.facts(), g_.options(), set_);
+      out[l] = structure_risk(g_.recorded(), g_.facts(), weights, set_);
     }
     return true;
   }

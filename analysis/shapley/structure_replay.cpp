@@ -13,11 +13,11 @@ namespace {
 
 class partial_replay {
  public:
-  partial_replay(const recorded_run& recorded, const recorded_facts& facts, const structure_options& options,
+  partial_replay(const recorded_run& recorded, const recorded_facts& facts, const risk_weights& weights,
                  std::span<const std::uint8_t> kept)
       : rec_(recorded),
         facts_(facts),
-        options_(options),
+        weights_(weights),
         kept_(kept),
         run_(rec_.settings, rec_.hellos.front()),
         announced_(rec_.events.size(), 0),
@@ -33,7 +33,7 @@ class partial_replay {
     }
     run_.advance(rec_.last_ts, answer_);
     count(true);
-    return risk_ + options_.unresolved_weight * static_cast<double>(unresolved());
+    return risk_ + weights_.unresolved * static_cast<double>(unresolved());
   }
 
  private:
@@ -41,7 +41,7 @@ class partial_replay {
   void count(bool own) {
     for (const detection& d : answer_.detections) {
       if (d.at && !own) continue;
-      risk_ += d.severity == severity::failure ? options_.failure_weight : options_.warning_weight;
+      risk_ += d.severity == severity::failure ? weights_.failure : weights_.warning;
     }
   }
 
@@ -312,7 +312,7 @@ class partial_replay {
 
   const recorded_run& rec_;
   const recorded_facts& facts_;
-  const structure_options& options_;
+  const risk_weights& weights_;
   std::span<const std::uint8_t> kept_;
   run run_;
   std::vector<std::uint8_t> announced_;  // by event: whether it was announced in this replay
@@ -330,9 +330,9 @@ class partial_replay {
 
 }  // namespace
 
-double structure_risk(const recorded_run& run, const recorded_facts& facts, const structure_options& options,
+double structure_risk(const recorded_run& run, const recorded_facts& facts, const risk_weights& weights,
                       std::span<const std::uint8_t> kept) {
-  return partial_replay(run, facts, options, kept).risk();
+  return partial_replay(run, facts, weights, kept).risk();
 }
 
 }  // namespace digd::shapley
