@@ -12,8 +12,6 @@
 #include <chrono>
 #include <cstring>
 
-#include "analysis/shapley/external.h"
-
 extern char** environ;
 
 namespace digd::shapley {

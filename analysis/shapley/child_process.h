@@ -7,10 +7,13 @@
 #include <sys/types.h>
 
 #include <atomic>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace digd::shapley {
+
+inline constexpr std::size_t max_line_bytes = 64u << 20;  // of an answer
 
 class child_process {
  public:

@@ -8,8 +8,8 @@
 //
 // Each evaluator runs its own process in its own process group, so that Ctrl-C reaches digctl alone. A process that
 // dies, is silent for longer than `timeout_ms` or gives an invalid answer is ended, restarted and asked again. After
-// `restarts` failures of one request the evaluator gives up and says why. Bounds: `max_external_players`,
-// `max_line_bytes`, `batch`.
+// `restarts` failures of one request the evaluator gives up and says why. Bounds: `max_external_players`, `batch`, and
+// `max_line_bytes` for an answer (child_process.h).
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,6 @@ struct external_options {
 };
 
 inline constexpr std::size_t max_external_players = 100'000;
-inline constexpr std::size_t max_line_bytes = 64u << 20;
 
 struct external_result {
   std::string problem;  // empty: `game` is set
