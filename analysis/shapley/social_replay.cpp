@@ -1,12 +1,53 @@
+#include "analysis/shapley/social_replay.h"
+
 #include <algorithm>
 #include <bit>
-
-#include "analysis/shapley/social_replay.h"
 
 namespace digd::shapley {
 
 namespace {
 constexpr std::size_t few_agents = 48;  // with at most so many agents a plain sum is faster than the tree
+}
+
+social_graph::social_graph(const social_trajectory& t) : agents(t.agents), steps(t.steps), belief(t.belief) {
+  const std::size_t cells = agents * steps;
+  posts.assign(cells, 0);
+  view_begin.assign(cells + 1, 0);
+  move_begin.assign(cells + 1, 0);
+  reader_begin.assign(cells + 1, 0);
+  const auto views_of = [&](std::size_t i, std::size_t s) {
+    const std::size_t at = s * agents + i;
+    return std::span(t.views).subspan(t.view_begin[at], t.view_begin[at + 1] - t.view_begin[at]);
+  };
+  for (std::size_t i = 0; i < agents; ++i) {
+    for (std::size_t s = 0; s < steps; ++s) {
+      const std::uint32_t cell = static_cast<std::uint32_t>(i * steps + s);
+      posts[cell] = t.posts[s * agents + i];
+      for (const social_view& v : views_of(i, s)) {
+        const std::uint32_t author = static_cast<std::uint32_t>(v.author * steps + s);
+        std::uint32_t move = none;
+        if (v.reacts != reacts::none) {
+          move = static_cast<std::uint32_t>(moves.size());
+          moves.push_back({t.post_belief[s * agents + v.author], v.reacts == reacts::like ? 1.0 : -1.0, author});
+        }
+        views.push_back({author, move,
+                         static_cast<std::int8_t>(v.reacts == reacts::like      ? 1
+                                                  : v.reacts == reacts::dislike ? -1
+                                                                                : 0)});
+        ++reader_begin[author + 1];
+      }
+      view_begin[cell + 1] = static_cast<std::uint32_t>(views.size());
+      move_begin[cell + 1] = static_cast<std::uint32_t>(moves.size());
+    }
+  }
+  for (std::size_t c = 0; c < cells; ++c) reader_begin[c + 1] += reader_begin[c];
+  readers.resize(views.size());
+  std::vector<std::uint32_t> at(reader_begin.begin(), reader_begin.end() - 1);
+  for (std::uint32_t cell = 0; cell < cells; ++cell) {
+    for (std::uint32_t v = view_begin[cell]; v < view_begin[cell + 1]; ++v) {
+      readers[at[views[v].other]++] = {cell, views[v].move, views[v].net};
+    }
+  }
 }
 
 social_state::social_state(const social_graph& g)
