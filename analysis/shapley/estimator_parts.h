@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "analysis/shapley/estimate.h"
+#include "analysis/shapley/estimator.h"
+#include "analysis/shapley/game.h"
 
 namespace digd::shapley {
 
