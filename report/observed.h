@@ -20,6 +20,7 @@
 #include "model/answer.h"
 #include "model/settings.h"
 #include "report/inferred.h"
+#include "report/time_bins.h"
 #include "report/usage.h"
 
 namespace digd::report {
@@ -37,21 +38,6 @@ struct observe_bounds {
   std::size_t pending = 50;      // events that still wait at the end
   std::size_t notes = 100;       // gaps, switches, refusals, who joined and left
 };
-
-// Counts over time in equal bins. The width of the bins doubles as time passes, so their number is constant. No time is
-// earlier than `start`.
-struct time_bins {
-  milliseconds start = 0, width = 1;  // ms
-  std::size_t max_bins = 120;
-
-  // The bin of `ts`. First double the width as `doublings_for` says.
-  std::size_t of(milliseconds ts) const;
-  // How often the width must double for `ts`.
-  int doublings_for(milliseconds ts) const;
-};
-
-// Merges neighbouring bins, `times` times.
-void halve(std::vector<std::uint32_t>& bins, int times);
 
 struct agent_facts {
   std::string name;

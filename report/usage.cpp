@@ -7,7 +7,6 @@
 #include "base/json_writer.h"
 #include "ingest/protocol/encode.h"
 #include "model/usage_json.h"
-#include "report/observed.h"
 #include "rules/rule.h"
 
 namespace digd::report {

@@ -14,11 +14,10 @@
 #include "ingest/protocol/record.h"
 #include "model/guard.h"
 #include "model/message.h"
+#include "report/time_bins.h"
 #include "rules/guards/spending.h"
 
 namespace digd::report {
-
-struct time_bins;
 
 // Amounts in each bin: sums, or the greatest value.
 using bin_values = std::vector<std::uint64_t>;
