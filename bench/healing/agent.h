@@ -120,7 +120,7 @@ struct surroundings {
   const std::map<std::string, int>& items_by_id;  // to tell names of events from other names
 };
 
-// One activation. `inputs` is the whole buffer of `self`, oldest first. Updates the memory of `self`.
+// One activation (turn.cpp). `inputs` is the whole buffer of `self`, oldest first. Updates the memory of `self`.
 decision act(agent& self, const std::vector<presented>& inputs, const surroundings& about);
 
 }  // namespace digd::bench
