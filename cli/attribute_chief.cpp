@@ -16,6 +16,7 @@
 #include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/run_text.h"
+#include "ingest/protocol/decode.h"
 #include "report/conclusion.h"
 
 namespace digd::cli {
@@ -35,9 +36,7 @@ struct attribute_options {
 
 bool is_trace(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \r\n\t"), text.size()));
-  const std::string_view first_line = text.substr(0, text.find('\n'));
-  return first_line.find("\"hello\"") != std::string_view::npos &&
-         first_line.find("\"history\"") == std::string_view::npos;
+  return ingest::decoder().header_of(text.substr(0, text.find('\n'))).type == ingest::line_type::hello;
 }
 
 // A Who&When log is one JSON object with a `history`; a trace begins with a hello.

@@ -218,6 +218,7 @@ def test_control_characters_of_agents_never_reach_the_terminal(digctl, tmp_path)
         ('{"history": [7]}', "history[0]"),
         ('{"history": [{"role": "a"}]}', "content"),
         ('{"type":"hello","run":"r"}\n', "no event"),
+        ('{"type":"hello","run":"r","labels":{"history":"yes"}}\n', "no event"),
         ('{"history": [{"role": "human", "content": "hi"}]}', "nobody to blame"),
     ],
 )
