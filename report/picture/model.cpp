@@ -326,6 +326,7 @@ void recorder::builder::verdicts(const ingest::record& of, std::size_t first_row
 
 void recorder::builder::note(const ingest::record& of) {
   std::string text;
+  note_kind kind = note_kind::change;
   index lane = none;
   switch (message_.type) {
     case message_type::agent_joined:
@@ -333,17 +334,22 @@ void recorder::builder::note(const ingest::record& of) {
       lane = lane_of(message_.agent);
       text = message_.type == message_type::agent_joined ? "joins" : "leaves";
       break;
-    case message_type::gap: text = "gap: " + std::to_string(message_.dropped) + " messages were not observed"; break;
+    case message_type::gap:
+      kind = note_kind::problem;
+      text = "gap: " + std::to_string(message_.dropped) + " messages were not observed";
+      break;
     case message_type::run_ended: text = "run ended: " + std::string(digd::to_string(message_.outcome)); break;
     case message_type::delivery:
       if (message_.applied != applied::as_is && message_.applied != applied::unsupported &&
           message_.applied != applied::failed)
         return;
+      kind = note_kind::problem;
       text = "the client did not apply a verdict (" + std::string(digd::to_string(message_.applied)) + ")";
       break;
     default: return;
   }
   row& r = add(row_kind::note, of);
+  r.note = kind;
   r.lane = lane;
   r.text = std::move(text);
   if (message_.type == message_type::delivery && message_.event) r.event = event_of(*message_.event);
@@ -364,8 +370,9 @@ void recorder::builder::hear(const ingest::record& record) {
   windows(record, findings);
   if (record.kind == ingest::record_kind::firing) return;
   if (record.kind == ingest::record_kind::refused) {
-    add(row_kind::note, record).text =
-        "refused: " + std::string(digd::to_string(record.answer.refused.code)) + ": " + record.answer.refused.text;
+    row& r = add(row_kind::note, record);
+    r.note = note_kind::problem;
+    r.text = "refused: " + std::string(digd::to_string(record.answer.refused.code)) + ": " + record.answer.refused.text;
     return;
   }
   if (decoder_.decode(record.frame, message_).refused) return;

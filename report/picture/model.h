@@ -88,6 +88,9 @@ enum class row_kind : std::uint8_t {
   note,     // other lines: joined, left, gap, refused, run ended
 };
 
+// A `problem`: a refused message, a gap, or a verdict that the client did not apply.
+enum class note_kind : std::uint8_t { change, problem };
+
 struct row {
   row_kind kind = row_kind::note;
   milliseconds ts = 0;
@@ -98,6 +101,7 @@ struct row {
   std::vector<transfer> to;
   bool injected = false;  // the monitor's text goes with it
   std::vector<index> findings;
+  note_kind note = note_kind::change;
   std::string text;  // note
 };
 

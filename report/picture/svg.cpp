@@ -379,7 +379,7 @@ class drawing : private svg_pieces {
 
   void note(const row& r, double y) {
     if (r.lane != none && !at_.has(r.lane)) return;
-    const bool bad = r.text.starts_with("refused") || r.text.starts_with("gap") || r.text.starts_with("the client");
+    const bool bad = r.note == note_kind::problem;
     if (r.lane != none) {
       const std::size_t at = at_.place[r.lane];
       circle(at_.node_x[at], y, 3, "stop");

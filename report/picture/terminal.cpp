@@ -416,7 +416,7 @@ class painter {
     pause(r.ts);
     canvas_line line = fresh();
     stamp(line, r.ts);
-    const bool bad = r.text.starts_with("refused") || r.text.starts_with("gap") || r.text.starts_with("the client");
+    const bool bad = r.note == note_kind::problem;
     if (r.lane != none) {
       line.put(x_of(r.lane), "◇", style::dim);
       line.text(x_of(r.lane) + 2, r.text, style::dim, lane_width_ - 3);
