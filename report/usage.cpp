@@ -45,7 +45,7 @@ std::uint64_t tokens_of(const usage_amounts& used) { return used.input_tokens + 
 void usage_observer::hear(const ingest::record& of, const message* accepted, const run& run, const time_bins& time) {
   for (const verdict& v : of.answer.verdicts) facts_.holds += v.action == action::hold;
   for (const intervention& v : of.answer.interventions) {
-    if (!v.id.starts_with("hold:")) continue;
+    if (!number_in(v.id, "hold:")) continue;
     ++(v.action == action::release ? facts_.holds_released : facts_.holds_returned);
   }
   facts_.decisions += of.kind == ingest::record_kind::decision;
