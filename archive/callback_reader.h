@@ -39,7 +39,7 @@ struct callback_row {
 struct callback_position {
   std::int64_t detection = 0, intervention = 0;
   // The highest runs.number that [otlp_export] has looked at (daemon/webhook/ended_runs.h); -1: none yet. Below -1:
-  // none yet, but a digd that found ends by their times has exported those until -1 - run (Unix milliseconds).
+  // none yet, but an older digd exported all ends up to the time -1 - run (Unix milliseconds).
   std::int64_t run = -1;
   bool operator==(const callback_position&) const = default;
 };

@@ -18,7 +18,8 @@ void remove_archive_file(const std::string& path);
 // Creates a missing file that only its owner may read and write, whatever the umask. SQLite gives the parts that it
 // adds the same permissions.
 void create_private_file(const std::string& path);
-// Takes the file and its parts from all but their owner. Permissions that this user cannot change stay as they are.
+// Leaves only the owner's permissions on the file and its parts. Permissions that this user cannot change stay as they
+// are.
 void make_private(const std::string& path);
 
 // Return when the content, or the folder's list of names, is on the disk.

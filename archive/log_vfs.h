@@ -5,7 +5,7 @@
 // It gathers only if the layer below claims SQLITE_IOCAP_POWERSAFE_OVERWRITE, as SQLite's own does on Unix.
 //
 // Only for connections with `PRAGMA synchronous = FULL`: a commit then syncs the log before others may read it, and a
-// sync writes what has been gathered. An error of a late write is reported by that sync, so that the commit fails.
+// sync writes what has been gathered. If a gathered write fails, that sync fails, and so does the commit.
 // Thread: as SQLite's. Bounds: `max_gathered_bytes` for each open log.
 #pragma once
 

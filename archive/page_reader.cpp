@@ -232,7 +232,7 @@ bool page_reader::read_payload(std::string_view page, std::size_t at, std::uint6
   if (at + here + 4 > page.size()) return false;
   std::uint32_t next = word(page, at + here);
   while (payload_.size() < bytes) {
-    // A page of zeros was overwritten: no text of digd's is that.
+    // digd stores no page of zeros, so such a page was overwritten.
     if (!read_page(next, overflow_) || overflow_.find_first_not_of('\0') == std::string::npos) return false;
     payload_.append(overflow_, 4, std::min<std::uint64_t>(bytes_there, bytes - payload_.size()));
     next = word(overflow_, 0);

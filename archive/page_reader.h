@@ -4,8 +4,8 @@
 //
 // Formats: https://www.sqlite.org/fileformat.html, sections 1.6 to 1.8 (pages), 2.1 (records) and 4 (the log).
 //
-// Text that a client sent cannot pass for a page with rows: it is stored behind a page number, whose first byte is zero
-// in every file below 800 GB, and such a page begins with 13.
+// Client text cannot imitate a page with rows. Such a page begins with the byte 13. A page of text begins with the
+// number of another page, so its first byte is below 13 in every file below 800 GB.
 //
 // Thread: one at a time, while nothing else has the file open: closing it would end SQLite's locks on it.
 // Failure: what cannot be read is left out. Bounds: one row in memory; of the log 8 bytes for each page.
@@ -42,11 +42,12 @@ class page_reader {
   // False: the file cannot be opened. A log with the name of SQLite's counts as far as it was committed.
   bool open(const std::string& path);
   std::uint32_t pages() const { return pages_; }
-  // Calls `each` for the rows of a page, in the order of their keys; a row behind which the order ends is not whole.
-  // Nothing if the page holds no rows of a table. The row is valid during the call.
+  // Calls `each` for the rows of a page, in the order of their keys. It stops after a row without a key, or with a key
+  // that is not larger than the one before; that row is not whole. Nothing if the page holds no rows of a table. The
+  // row is valid during the call.
   void each_row(std::uint32_t page, const std::function<void(const raw_row&)>& each);
-  // Whether the page should be part of a tree and is not, as far as the pointer map tells. The first page, which has no
-  // place there, never counts.
+  // Whether the pointer map lists the page as part of a tree although the page does not look like one. `root`: it is
+  // listed as a root, or the map is damaged. The first page, which has no place in the map, never counts.
   enum class loss : std::uint8_t { none, page, root };
   loss loss_of(std::uint32_t page);
 

@@ -24,7 +24,7 @@ class parcel {
   static constexpr std::size_t min_bytes = 1u << 10;         // of memory, at first
   static constexpr std::size_t max_spare_bytes = 16u << 10;  // `empty` frees more
 
-  // Neither may follow an entry with rows.
+  // Do not call either after adding an entry with rows.
   void add(const plain_entry& added);
   void add(entry_ptr added);
   // Empties the parcel and returns its entry with rows; null if it has none.

@@ -27,7 +27,7 @@ class row_import {
   open_trouble open(const std::string& path, usage_reader usage);
 
   // A row as JSON, with the fields that docs/fleet.md lists for a message. The rows of a run come in their order. If a
-  // row has `detection_shift`, the ids of its detections are larger by that than those in its `verdicts`.
+  // row has `detection_shift`, its detections' ids are its `verdicts`' ids plus that number.
   failure add(std::string_view row);
   // After the last row. Without it, or `publish`, the file has no runs.
   failure finish();

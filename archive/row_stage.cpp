@@ -100,7 +100,7 @@ failure row_stage::learn_columns() {
   return {};
 }
 
-// A row from before a column was added lacks this column.
+// A row that is older than a column lacks it.
 bool row_stage::fits(const raw_row& row, const std::vector<column>& columns) const {
   if (row.values.size() > columns.size()) return false;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -122,7 +122,7 @@ std::size_t row_stage::table_of(const raw_row& row) const {
   return no_table;
 }
 
-// `is_valid`: false if the row violates the schema: digd never wrote that.
+// `is_valid`: false if the row violates the schema, so digd did not write it.
 failure row_stage::put(const raw_row& row, std::size_t table, bool& is_valid) {
   statement& into = insert_[table];
   into.bind(1, row.key);

@@ -52,7 +52,7 @@ class row_stage {
                const std::function<bool(std::int64_t run)>& is_wanted);
   connection& rows() { return stage_; }
   std::int64_t highest_key(std::size_t table) const { return highest_[table]; }
-  // In order; none if no row and no page of a tree is lost. Rows between two pages are missing unless their keys are
+  // In order; empty if no row and no tree page is lost. Rows between two pages are missing unless their keys are
   // consecutive: digd numbers rows in the order of their entries, and SQLite keeps them in this order. A table without
   // a row is empty, unless a root is lost.
   std::vector<hole> holes(std::size_t table, const unreadable_keys& unreadable) const;

@@ -102,7 +102,7 @@ bool highest_of(connection& db, const run_table& of, std::int64_t& number) {
   return reported && seen;
 }
 
-// Reads a table from one end until it cannot. True: it is readable to the other end.
+// Reads a table from one end until an error. True: it reached the other end.
 bool read_from(connection& db, const run_table& of, bool is_backward, std::int64_t& key, std::int64_t& entry) {
   statement rows;
   const std::string sql = std::string("SELECT ") + of.key + ", " + of.entry + " FROM " + of.name + " ORDER BY " +
@@ -118,7 +118,7 @@ bool read_from(connection& db, const run_table& of, bool is_backward, std::int64
   return !unreadable;
 }
 
-// What else the damaged file tells about its tables, before other means read it.
+// What SQLite can still read of the tables' ends, before the page search.
 struct known_tables {
   unreadable_tables unreadable;
   std::array<std::int64_t, run_tables.size()> highest{};
@@ -292,7 +292,7 @@ class salvage {
     bool is_cut = false;
     if (readable && rows > 0) {
       if (failure fault = copy_rows(from, number, last, is_cut)) return fault;
-      // Of entries themselves, first_gap finds what is missing between two, and nothing shows whether more followed.
+      // first_gap finds entries missing between two. It cannot show entries lost at the end.
       is_cut = is_cut || (!holes[1].empty() && holes[1].back().last_entry > last);
       for (std::size_t i = 2; i < run_tables.size(); ++i) end_before(holes[i], number, last, is_cut);
     }
@@ -302,7 +302,7 @@ class salvage {
     if (entries >= least) {
       kept_[number] = {entries, is_cut};
     } else {
-      if (!readable || rows > 0) lost_.insert(number);  // unless it is kept from the earlier source; or no such run
+      if (!readable || rows > 0) lost_.insert(number);  // may already be kept from the earlier source
       fault = new_.execute("ROLLBACK TO one");
     }
     return fault ? fault : new_.execute("RELEASE one");
@@ -325,7 +325,7 @@ class salvage {
     }
   }
 
-  // The tables behind `runs`. Of a table that cannot be read to its end, the last entry may lack rows.
+  // All tables after `runs`. If a table ends unreadable, its last entry may lack rows.
   failure copy_rows(run_source& from, std::int64_t number, std::int64_t& last, bool& is_cut) {
     for (std::size_t i = 1; i < run_tables.size(); ++i) {
       std::uint64_t rows = 0;

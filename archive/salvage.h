@@ -1,7 +1,7 @@
 // Moves a damaged archive aside and begins a new one with its readable runs.
 //
 // Of each run it keeps the beginning, up to the last entry of which all rows can be read: entries 1, 2, 3 … without a
-// gap. That is the run as it was at that entry; what follows a gap would be judged wrongly. Ids stay the same and are
+// gap. That is the run as it was at that entry; digd would judge what follows a gap wrongly. Ids stay the same and are
 // never reused. The damaged file is kept for other tools.
 //
 // Thread: any, while nothing has the archive open. Cost: reads the whole file and writes about as much.

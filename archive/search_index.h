@@ -52,8 +52,8 @@ class search_index {
   failure runs(std::vector<std::uint64_t>& run_numbers);
   failure used_bytes(std::uint64_t& bytes);
 
-  // Documents that contain every word; the last word may be the beginning of one. Only of one run if `run_number` is
-  // not 0, and only ids below `before` (0: all).
+  // Documents that contain every word; the last word also matches as a prefix. Only of one run if `run_number` is not
+  // 0, and only ids below `before` (0: all).
   failure search(std::string_view words, std::uint64_t run_number, std::int64_t before, std::uint64_t limit,
                  std::vector<search_hit>& hits);
 

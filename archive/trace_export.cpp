@@ -119,8 +119,8 @@ void trace_export::take(const stored_entry& e) {
     case entry_kind::refused: break;
   }
   // A frame that was refused before it reached the engine keeps its `ts`, which may be the reason for the refusal. Its
-  // line then does not show the time that passed with it. Rows of both forms have the same kind and type; only the
-  // stored text tells them apart. digd never stores a received frame of type `refused` (ingest/protocol/inbox.cpp).
+  // line then lacks its arrival time. Rows of both forms have the same kind and type; only the stored text tells them
+  // apart. digd never stores a received frame of type `refused` (ingest/protocol/inbox.cpp).
   const bool is_refusal_line = e.kind == entry_kind::refused && member_of(e.frame, "type") == "\"refused\"";
   if (is_refusal_line) return take_refusal_line(e, stamp);
   const bool unread =

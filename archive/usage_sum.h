@@ -9,7 +9,7 @@
 
 namespace digd::archive {
 
-// The sums stop here, so that they stay integers: twice this number is an SQLite integer.
+// Sums are capped here: even twice this number fits an SQLite integer.
 inline constexpr std::uint64_t max_usage_sum = std::uint64_t{1} << 61;
 
 // Runs a statement whose parameters are the run, the five amounts and the largest sum.

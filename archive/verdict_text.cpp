@@ -65,7 +65,7 @@ std::string without_bare_characters(std::string_view stored) {
   return out;
 }
 
-// With bare characters, if that can be undone.
+// Unescapes characters if the escapes can be restored.
 void shorten(std::string& text) {
   if (text.find("\\u") == std::string::npos) return;
   std::string shorter = with_bare_characters(text);

@@ -15,9 +15,9 @@ namespace digd::archive {
 
 // The entry tells which form applies (`entry::only_deliveries`). The frame
 // `{"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]}` is stored as `["e3"]`. The seq is in the
-// row, so nothing is lost. In both forms, characters that the frame escapes to make them visible stand for themselves.
+// row, so nothing is lost. In both forms, characters escaped only for visibility are stored unescaped.
 void compact_deliveries(std::string_view event_ids, std::string& out);
-// Any other frame: each detection becomes its id; the first of `rows` has `first_id`.
+// In any other frame an id replaces each detection; the first of `rows` has `first_id`.
 void compact_verdicts(std::string_view frame, std::span<const detection_row> rows, std::int64_t first_id,
                       std::string& out);
 

@@ -62,7 +62,7 @@ bool write_queue::push(push_token& from, parcel_ptr& parcel) {
   // that.
   const auto entries_before = entries_.fetch_add(entries);
   const auto bytes_before = bytes_.fetch_add(bytes);
-  // What exceeds a bound by itself goes alone.
+  // A parcel above a bound must wait for an empty queue.
   const bool has_room = entries_before == 0 || entries_before + entries <= bounds_.entries;
   const bool fits = bytes_before == 0 || bytes_before + bytes <= bounds_.bytes;
   if (has_room && fits && !is_closed()) {

@@ -18,7 +18,7 @@ std::string_view to_string(callback_kind kind);
 
 struct callback_text {
   std::string run;   // the run's id
-  std::string json;  // the detection, or the intervention as it was sent; of a run its end and what was found
+  std::string json;  // the detection, or the intervention as it was sent; for a run: its end and its detections
   std::string hold;  // of a detection: the hold that began with it, as in hold:1; empty: none
   std::string event;
   std::string link;          // the URL of a page where a person decides about the hold; empty: none

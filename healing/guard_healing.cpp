@@ -97,7 +97,7 @@ remedy healer::decide_guard(const rule& guard, finding& found, const guard_case&
     decided.targets.push_back(sender);
   decided.healing = healing_of(found.action);
   decided.cause = guard_obstacle(guard, found, about, decided);
-  // Once the sender has used up its returns, nobody gets its event. So the budget still limits the sender.
+  // Once the sender has used up its returns, nobody gets its event. So the guard `budget` still limits the sender.
   if (!decided.targets.empty() && returns_used_up(decided.targets.front())) decided.targets.clear();
   if (decided.cause != cause::none || allowed < mode::shadow) decided.healing = action::none;
   if (allowed != mode::enforce) decided.cause = cause::mode;

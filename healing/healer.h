@@ -22,7 +22,7 @@ namespace digd {
 // The facts besides the finding that decide how a guard's finding is handled.
 struct guard_case {
   bool is_placed = false;       // a rule or another guard has decided where the event goes
-  bool has_deliveries = false;  // the message gave it a delivery that is pending
+  bool has_deliveries = false;  // the message made a delivery of the event pending
 };
 
 // The decision on one finding.

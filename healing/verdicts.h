@@ -24,7 +24,7 @@ struct held_event {
 
   // ---- for guards
   const event_draft* draft = nullptr;           // null: it is rerouted
-  std::vector<graph::agent_index> given;        // whose delivery became pending with this message
+  std::vector<graph::agent_index> given;        // whose delivery this message made pending
   guard_action placed = guard_action::observe;  // what a guard decided: give_back, hold or cancel; observe: nothing
   rule_id placed_by{};                          // that guard
   graph::agent_index spender = graph::nobody;   // of a budget hold: the detection's agent
@@ -55,8 +55,8 @@ class interventions {
 
   std::uint64_t created() const { return created_; }
   std::uint64_t cancels() const { return cancels_; }
-  // Call when the graph is emptied. Later give-backs then get higher numbers than all earlier ones, so that no
-  // intervention's id repeats. It still does if the run forgets an event and a client reuses the event's id.
+  // Call when the graph is emptied. Later give-backs then get higher numbers than all earlier ones. An id repeats only
+  // if a client reuses the id of a forgotten event.
   void forget_events() { give_backs_before_ = last_give_back_; }
 
  private:

@@ -19,7 +19,7 @@ struct beliefs {
   std::vector<std::string> outcomes;  // columns known after a run: they cause no factor
 };
 
-// Writes constraints into `options` and returns one standing for each view, in order.
+// Writes constraints into `options` and returns one status for each view, in order.
 //
 // Tiers: label.* and `settings` are 0, everything that happens in a run 1, success, metric.* and `outcomes` 2. A tier
 // given by the chosen worldview overrides these. The chosen worldview is the first that no experiment refutes. Its
