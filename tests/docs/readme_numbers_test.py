@@ -52,3 +52,14 @@ def test_the_simulated_study_agrees():
     )
     better, cells = re.search(r"in (\d+) of (\d+) settings", claim("`scripts/bench-healing`")).groups()
     assert [row[2].strip(), row[4].strip()] == [cells, better]
+
+
+def test_the_seconds_to_a_first_verdict_are_those_of_the_install_page():
+    page = (ROOT / "docs/operate-install.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| `scripts/test-[^|]+ \| ([\d.]+) \|$", page, re.MULTILINE)
+    seconds = {way: float(number) for way, number in rows if "emulated" not in way}
+    source = seconds.pop("source")
+    low, high, built = re.search(
+        r"([\d.]+) to ([\d.]+) seconds .* ([\d.]+) seconds from source", claim("`scripts/check-release package")
+    ).groups()
+    assert [float(low), float(high), float(built)] == [min(seconds.values()), max(seconds.values()), source]
