@@ -107,7 +107,7 @@ class server {
   }
 
   std::string json() const {
-    const trip_log latencies = all();
+    const trip_log latencies = all_trips();
     const double events = static_cast<double>(latencies.count());
     const auto per = [&](std::uint64_t ns) {
       return std::to_string(ns ? events / (static_cast<double>(ns) / 1e9) : 0);
@@ -117,7 +117,7 @@ class server {
            ",\"per_serving_cpu_second\":" + per(serving_) + ",\"per_cpu_second\":" + per(cpu_) + "}";
   }
 
-  void write_trips(std::ostream& to) const { bench::write_trips(to, name_, all()); }
+  void write_trips(std::ostream& to) const { bench::write_trips(to, name_, all_trips()); }
 
  private:
   trip_log all_trips() const {

@@ -36,7 +36,7 @@ endfunction()
 
 # As one group, GCC inlines less of the decoder (scripts/measure-held-path: 2 % more instructions to decode).
 set_target_properties(digd_protocol PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
-set_target_properties(digd_services PROPERTIES UNITY_BUILD_BATCH_SIZE 32)  # two groups: less memory
+set_target_properties(digd_services PROPERTIES UNITY_BUILD_BATCH_SIZE 32)  # three groups: less memory
 set_target_properties(digd_otlp_wire digd_dashboard PROPERTIES UNITY_BUILD OFF)
 # With simdjson's intrinsics GCC drops a target's own -O1.
 digd_compile_alone(digd_otlp protobuf_check.cpp)

@@ -1,4 +1,4 @@
-// What the end of a hold does, and what the client is told.
+// What the end of a hold does, and what the client receives.
 #include <algorithm>
 #include <string>
 #include <utility>

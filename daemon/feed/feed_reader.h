@@ -47,7 +47,7 @@ class feed_listener {
   virtual void opened(feed_reader& reader) = 0;
   virtual void wants_more() = 0;
   virtual void drop(feed_reader& reader) = 0;    // it is too slow
-  virtual void closed(feed_reader& reader) = 0;  // for good
+  virtual void closed(feed_reader& reader) = 0;  // permanently
 
  protected:
   ~feed_listener() = default;

@@ -31,6 +31,7 @@
 
 namespace digd::daemon {
 
+class engine_thread;
 class engine_threads;
 class transcript_thread;
 

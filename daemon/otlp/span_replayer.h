@@ -18,6 +18,8 @@
 
 namespace digd::daemon {
 
+class engine_thread;
+
 class span_replayer final : public run_client, public std::enable_shared_from_this<span_replayer> {
  public:
   struct listener {

@@ -113,7 +113,7 @@ std::vector<std::string> session::read_inbox(agent& of, const agent* from) {
 
 void session::open(agent& a, const std::vector<std::string>& inputs) {
   std::vector<std::string> waiting = a.tasks;
-  waiting.insert(all.end(), inputs.begin(), inputs.end());
+  waiting.insert(waiting.end(), inputs.begin(), inputs.end());
   for (std::string& event : std::exchange(a.returned, {})) waiting.push_back(std::move(event));
   a.activation = out_.activation_started(a.name, waiting);
   a.started = true;

@@ -65,8 +65,8 @@ json::object usage_of(std::span<const span* const> model_spans, std::size_t tool
     of_model.output += used.output;
   }
   json::object out;
-  add(out, "input_tokens", all.input);
-  add(out, "output_tokens", all.output);
+  add(out, "input_tokens", total.input);
+  add(out, "output_tokens", total.output);
   add(out, "model_calls", model_spans.size());
   add(out, "tool_calls", tools);
   json::object by_model;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "daemon/access/tokens.h"
+
 namespace {
 
 using namespace digd::daemon;
