@@ -16,7 +16,7 @@ namespace {
 // Shared by the producers, which may outlive the archive, and the writer.
 struct shared_queue {
   explicit shared_queue(const options& options)
-      : queue({options.queue_entries, options.queue_bytes, options.producers}) {}
+      : queue({options.max_queued_entries, options.max_queued_bytes, options.max_producers}) {}
 
   counters counted;
   write_queue queue;
@@ -97,7 +97,7 @@ boost::system::result<std::unique_ptr<archive>> archive::open(options options,
   const auto health = std::make_shared<health_report>(std::move(made->options.on_health));
   made->options.on_health = [health](const std::string& words) { health->writing(words); };
   const auto& o = made->options;
-  if (auto found = made->file.open({o.path, o.vfs, o.check_bytes, o.value_bytes, o.on_migration})) {
+  if (auto found = made->file.open({o.path, o.vfs, o.check_bytes, o.max_value_bytes, o.on_migration})) {
     if (problem != nullptr) *problem = found.words;
     return make_error_code(found.error);
   }

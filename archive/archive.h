@@ -54,7 +54,7 @@ class archive {
                                                               std::string* problem = nullptr);
   ~archive();  // stops
 
-  std::unique_ptr<producer> make_producer();  // null if `options::producers` exist already
+  std::unique_ptr<producer> make_producer();  // null if `options::max_producers` exist already
   std::uint64_t next_run_number();            // never given out twice, not even after a restart
   void stop();                                // writes the queue, then joins the writer; reads still work
   const counters& counted() const;

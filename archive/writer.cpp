@@ -65,7 +65,7 @@ writer::writer(const options& options, counters& counted, write_queue& queue, st
       store_(into),
       on_durable_(std::move(on_durable)),
       checkpoint_at_(options.checkpoint_pages) {
-  batch_.reserve(options_.batch_entries);
+  batch_.reserve(options_.max_batch_entries);
   thread_ = std::thread([this] {
     name_this_thread("archive");
     lower_thread_priority();  // its work delays no answer, so engine threads go first
@@ -224,7 +224,7 @@ void writer::set_aside_from(std::size_t at, const failure& failed) {
 void writer::take() {
   background_steps::begin(microseconds{options_.yield_us});
   const auto old = static_cast<std::ptrdiff_t>(batch_.size());
-  if (!queue_.take(batch_, options_.batch_entries, options_.batch_bytes, spare_) || set_aside_.empty()) return;
+  if (!queue_.take(batch_, options_.max_batch_entries, options_.max_batch_bytes, spare_) || set_aside_.empty()) return;
   drop(std::stable_partition(batch_.begin() + old, batch_.end(), [&](const auto& item) {
     return !set_aside_.contains(item->run_number) || is_about_stored(*item);
   }));

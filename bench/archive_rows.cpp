@@ -198,7 +198,7 @@ class plain {
   }
 
  private:
-  const std::size_t batch = archive::options{}.batch_entries;  // the writer's largest commit
+  const std::size_t batch = archive::options{}.max_batch_entries;  // the writer's largest commit
 
   void check(int rc) {
     if (rc != SQLITE_OK) throw std::runtime_error(std::string("the plain program: ") + sqlite3_errmsg(db_));

@@ -130,7 +130,7 @@ std::vector<reason> readiness_problems(const readiness_sources& from) {
   if (now == phase::stopping) reasons.push_back({"stopping", std::string(stopping_words)});
   if (from.archive) {
     if (const std::string problem = from.archive->health(); !problem.empty()) reasons.push_back({"archive", problem});
-    const std::size_t max_queued = from.archive->settings().queue_entries;
+    const std::size_t max_queued = from.archive->settings().max_queued_entries;
     if (const std::size_t queued = from.archive->queued(); queued >= max_queued / 10 * 9) {
       reasons.push_back({"archive_queue",
                          std::to_string(queued) + " of " + std::to_string(max_queued) + " entries wait to be durable"});

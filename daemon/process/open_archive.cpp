@@ -30,7 +30,7 @@ std::uint64_t set_damage_aside(const std::string& path, const std::string& damag
 archive::options options_for(const std::string& data_dir, std::uint64_t credits) {
   archive::options options;
   options.path = archive_file(data_dir);
-  options.producers = config::max_threads + 1;  // one more restores the runs of a fleet
+  options.max_producers = config::max_threads + 1;  // one more restores the runs of a fleet
   options.look_for_damage_ms = 1'000;
   // A session that has used up its credits must not wait for other sessions to fill the batch.
   options.gather_entries = std::clamp<std::size_t>(credits / 4, 1, options.gather_entries);

@@ -75,7 +75,7 @@ TEST_CASE("a_full_queue_refuses_and_loses_nothing", "[archive]") {
   reports seen;
   options options;
   options.path = folder.file();
-  options.queue_entries = 4;
+  options.max_queued_entries = 4;
   auto a = open_archive(options, seen);
   connection holder;  // while it writes, the archive cannot
   REQUIRE_FALSE(holder.open(folder.file(), open_mode::read_write, {}));
@@ -101,7 +101,7 @@ TEST_CASE("the_queue_is_bounded_in_bytes_and_one_huge_entry_still_passes", "[arc
   reports seen;
   options options;
   options.path = folder.file();
-  options.queue_bytes = 100'000;
+  options.max_queued_bytes = 100'000;
   auto a = open_archive(options, seen);
   connection holder;
   REQUIRE_FALSE(holder.open(folder.file(), open_mode::read_write, {}));
@@ -123,8 +123,8 @@ TEST_CASE("each_producer_keeps_its_order_however_they_interleave", "[archive]") 
   reports seen;
   options options;
   options.path = folder.file();
-  options.queue_entries = 1000;
-  options.batch_entries = 300;
+  options.max_queued_entries = 1000;
+  options.max_batch_entries = 300;
   auto a = open_archive(options, seen);
   std::vector<std::thread> engines;
   for (std::uint64_t t = 0; t < threads; ++t) {
@@ -155,8 +155,8 @@ TEST_CASE("a_producer_that_was_busy_once_leaves_room_for_the_others", "[archive]
   reports seen;
   options options;
   options.path = folder.file();
-  options.queue_entries = 2000;
-  options.producers = 2;
+  options.max_queued_entries = 2000;
+  options.max_producers = 2;
   auto a = open_archive(options, seen);
   auto fill = [&](producer& p, std::uint64_t run) {
     connection holder;
@@ -380,7 +380,7 @@ TEST_CASE("the_log_is_kept_short_while_writing", "[archive]") {
   options options;
   options.path = folder.file();
   options.checkpoint_pages = 64;
-  options.batch_entries = 64;
+  options.max_batch_entries = 64;
   auto a = open_archive(options, seen);
   auto p = a->make_producer();
   push(*p, opening(1));

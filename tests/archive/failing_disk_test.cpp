@@ -83,7 +83,7 @@ TEST_CASE("an_entry_reported_durable_survives_a_power_cut", "[archive]") {
   disk.characteristics = GENERATE(SQLITE_IOCAP_POWERSAFE_OVERWRITE, 0);  // with 0, the archive gathers no writes
   std::vector<std::pair<std::string, std::uint64_t>> cuts;  // a copy, and the seqs that were reported durable by then
   auto options = on(disk, folder);
-  options.batch_entries = 40;
+  options.max_batch_entries = 40;
   options.checkpoint_pages = 30;  // so that some cuts come shortly after a checkpoint
   auto opened = archive::open(options, [&](std::span<const durable> progress) {
     if (cuts.size() >= 25 || progress.empty()) return;  // a commit of the opening alone reports nothing
@@ -207,7 +207,7 @@ TEST_CASE("an_entry_too_large_to_store_is_shrunk_and_its_run_goes_on", "[archive
   reports seen;
   options small;
   small.path = folder.file();
-  small.value_bytes = 1 << 20;
+  small.max_value_bytes = 1 << 20;
   auto a = open_archive(small, seen);
   auto p = a->make_producer();
   push(*p, opening(1));
@@ -241,7 +241,7 @@ TEST_CASE("a_frame_too_large_to_store_sets_its_run_aside", "[archive]") {
   reports seen;
   options small;
   small.path = folder.file();
-  small.value_bytes = 1 << 20;
+  small.max_value_bytes = 1 << 20;
   auto a = open_archive(small, seen);
   auto p = a->make_producer();
   push(*p, opening(1));

@@ -23,7 +23,7 @@ static_assert(sizeof(promise) <= 512);  // a pipe writes up to this many bytes c
   options options;
   options.path = path;
   options.checkpoint_pages = 200;
-  options.batch_entries = 500;
+  options.max_batch_entries = 500;
   auto opened = archive::open(options, [pipe](std::span<const durable> progress) {
     for (const auto& progress : progress) {
       promise made{progress.run_number, progress.seq};

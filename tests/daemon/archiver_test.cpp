@@ -19,7 +19,7 @@ struct archived_run {
   explicit archived_run(std::size_t queue_entries = 65'536) {
     archive::options options;
     options.path = folder.file();
-    options.queue_entries = queue_entries;
+    options.max_queued_entries = queue_entries;
     stored = open_archive(options, seen);
     records.emplace(context, stored->make_producer(), [this] { ++relieved; });
     records->push(boxed(opening(1)));

@@ -46,7 +46,7 @@ struct daemon_inside {
     archive::options options;
     options.path = folder.file();
     options.vfs = disk.name();
-    options.queue_entries = queue_entries;
+    options.max_queued_entries = queue_entries;
     options.retry_ms = 1;
     options.max_retry_ms = 4;
     options.stop_ms = 0;
