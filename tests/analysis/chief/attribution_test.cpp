@@ -329,7 +329,7 @@ TEST_CASE("the_repetition_of_a_step_is_its_likeness_to_the_most_alike_earlier_st
   flat_log log;
   for (std::size_t i = 0; i < 300; ++i) {
     flat_step step;
-    step.agent = i % 3 == 0 ? "A" : "B";
+    step.agent.assign(1, i % 3 == 0 ? 'A' : 'B');  // GCC warns of an assigned literal
     for (std::size_t n = random() % 6; n-- > 0;) step.text += words[random() % words.size()] + ' ';
     log.steps.push_back(std::move(step));
   }

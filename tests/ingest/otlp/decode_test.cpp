@@ -160,7 +160,7 @@ TEST_CASE("links_beyond_the_limit_of_a_span_are_dropped_and_counted") {
   std::string span = good_span();
   for (std::size_t i = 0; i < max_links + 2; ++i) span += link;
   const auto length = [](std::size_t n) {
-    return std::string{static_cast<char>(n & 0x7f | 0x80), static_cast<char>(n >> 7)};
+    return std::string{static_cast<char>((n & 0x7f) | 0x80), static_cast<char>(n >> 7)};
   };
   std::string body = std::string("\x12") + length(span.size()) + span;
   body = std::string("\x12") + length(body.size()) + body;
