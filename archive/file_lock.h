@@ -1,4 +1,6 @@
 // An exclusive lock on a file. It is held until it is destroyed or the process ends, even by a crash.
+//
+// Thread: one at a time. Failure: `take` returns it, with a sentence in `problem`; it never waits.
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
 // How the archive writes: its options, what it counts, and what it reports as durable.
+//
+// Threads: `options` are constant while the archive is open. Each of `counters` may be counted and read on any thread.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,6 @@
 // What readers of the archive return: runs, their entries, and their answers, as stored.
+//
+// Plain values that own their texts.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,6 @@ struct answer_range {
   std::int64_t entry = -1;  // the last entry read; -1: none yet
 };
 
-// An answer as the archive keeps it.
 struct stored_answer {
   std::uint64_t seq = 0;
   std::string response;  // the frame as sent; empty: `line` and `code` say why the message was refused

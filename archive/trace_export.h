@@ -2,7 +2,8 @@
 // files").
 //
 // A frame keeps its bytes, with three exceptions: `ts` becomes the archived stamp, `session` is set, and line ends
-// between tokens become spaces. Thread: one at a time. Failure: none.
+// between tokens become spaces. Thread: one at a time. Failure: none. Bounds: the id of the first session; one line at
+// a time.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 // Thread: any thread pushes, with a token of its own; only the writer takes. Bounds: entries and bytes count from
 // `push` until `settle`, so the batch that is being written counts too. Spare parcels: `parcel_pool` has a bound, and
-// each token keeps up to `parcel_pool::max_parcels_at_once`.
+// each token keeps up to `parcel_pool::max_parcels_at_once`. Lifetime: the queue outlives its tokens.
 #pragma once
 
 #include <concurrentqueue/concurrentqueue.h>

@@ -1,4 +1,11 @@
 // The writer thread: takes entries from the queue, commits in groups, reports durable entries, checkpoints the log.
+//
+// Threads: one of its own, from construction until `stop`, which also makes the callbacks; `stop` any other, `health`
+// and `spare_bytes` any. Lifetime: all references outlive it; `stop` returns when its thread has ended. Bounds: a batch
+// of `max_batch_entries` and about `max_batch_bytes`, and a number for each run that was set aside, until the run is
+// deleted. Failure: it retries a failed batch with backoff, counts it and reports it in `health`; after `stop` it gives
+// up after `stop_ms`. If the entry itself is at fault, it shrinks it or sets its run aside. A disk that hangs holds up
+// `stop` too.
 #pragma once
 
 #include <atomic>
@@ -23,7 +30,7 @@ class writer {
  public:
   using durable_callback = std::function<void(std::span<const durable>)>;
 
-  // All references must outlive the writer. Until `stop` has returned, only the writer uses the store.
+  // Until `stop` has returned, only the writer uses the store.
   writer(const options& options, counters& counted, write_queue& queue, store& into, durable_callback on_durable);
   ~writer() { stop(); }
 

@@ -3,7 +3,7 @@
 // A thread that wakes up does not always interrupt one of lower priority: the scheduler may let that one finish its
 // time slice first, and a kernel without preemption lets it finish its system call. So the background thread offers its
 // processor after every step of some 50 µs. On a processor that is always busy each offer costs a time slice, so the
-// thread stops offering after a given time.
+// thread stops offering after a given time. Thread: any; each has its own time. Failure: none.
 #pragma once
 
 #include <sched.h>

@@ -1,4 +1,6 @@
 // The messages of the runs by which digd is loaded, as frames of a WebSocket client.
+//
+// Thread: one at a time. Bounds: one text; it keeps no message.
 #pragma once
 
 #include <cstddef>

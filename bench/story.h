@@ -1,5 +1,7 @@
 // Messages of synthetic runs for the engine alone. The builder owns the names, so that no JSON is part of the
 // measurement.
+//
+// Thread: one at a time. Lifetime: a message and its names hold until the next one. Bounds: `max_names` names.
 #pragma once
 
 #include <array>

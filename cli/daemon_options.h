@@ -1,4 +1,7 @@
 // The options of commands that talk to a daemon or read its archive.
+//
+// Thread: one; calls block. Failure: a `problem` in words, or a message on standard error. Bounds: those of
+// net/http_client.h.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,7 @@
 // Reads and writes the files of commands, and shows their names.
+//
+// Thread: one; calls block. Failure: sentences. Bounds: `max_bytes` of a file that is read; a `file_writer` keeps
+// nothing.
 #pragma once
 
 #include <cstddef>

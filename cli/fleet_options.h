@@ -1,4 +1,6 @@
 // The options that name a fleet (docs/fleet.md), for commands that read runs.
+//
+// Thread: main's; `common_fleet` is one value for the process.
 #pragma once
 
 #include <CLI/CLI.hpp>

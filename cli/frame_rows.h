@@ -1,4 +1,7 @@
 // Frames sent to a client, as rows of a table: the same for a replay and for a live daemon.
+//
+// Thread: one. Bounds: `rows_at_once` rows wait for the printer's table. Failure: a frame that is not a JSON object
+// has no row.
 #pragma once
 
 #include <cstddef>

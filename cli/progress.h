@@ -5,6 +5,7 @@
 //
 // Thread: draws on a thread of its own; `add` and `set` may be called by any thread, the rest by the owner's. Where
 // nothing is shown, there is no thread. Failure: none. Bounds: one line; names of phases are short texts of ours.
+// Lifetime: the stream outlives it.
 #pragma once
 
 #include <atomic>

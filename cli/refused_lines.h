@@ -1,4 +1,6 @@
 // The messages of a trace that were refused, for people: the first ones with line, code and reason, and their number.
+//
+// Thread: one. Bounds: `max_shown` lines.
 #pragma once
 
 #include <cstdint>

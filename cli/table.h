@@ -1,6 +1,8 @@
 // A table for a terminal. Columns are as wide as their cells, up to a limit; the last one wraps at the width, if there
 // is one. Rows may be printed in portions: the first portion sets the widths. A wider cell of a later portion keeps the
 // columns aligned: with a width, the rest of its row continues on the next line.
+//
+// Thread: one. Bounds: rows wait until `print`; the caller decides how many.
 #pragma once
 
 #include <cstddef>

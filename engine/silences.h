@@ -1,6 +1,8 @@
 // How long each open activation has been silent: when the guard `stall` is due.
 //
-// Reads no clock. Bounds: one entry for each open activation, while the guard is on.
+// Reads no clock. Bounds: one entry for each open activation, while the guard is on. Thread: its run's engine thread.
+// Lifetime: the graph and the settings outlive it; the run forgets an activation here before the graph does. Failure:
+// none.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

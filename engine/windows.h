@@ -3,7 +3,8 @@
 //
 // Reads no clock: the caller gives the times. The graph keeps the state of an event's window; this class keeps the
 // rest. Bounds: one window for each rule with windows of the run, and one for each live event. Several rules may have
-// windows of the run, but only one may have windows of events (`catalog_problem`).
+// windows of the run, but only one may have windows of events (`catalog_problem`). Thread: its run's engine thread.
+// Lifetime: the graph and the settings outlive it; an emptied graph needs new windows.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

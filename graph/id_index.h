@@ -1,7 +1,8 @@
 // An index of nodes by id (`name_of`). It stores no ids: about a dozen bytes a node.
 //
 // Several hash tables share the nodes, so that a message never waits for more than one table to grow. Not thread-safe.
-// While a node is in the index, its place in `Nodes` and its id must not change.
+// While a node is in the index, its place in `Nodes` and its id must not change. Lifetime: `Nodes` outlives it.
+// Failure: `find` returns `none`.
 #pragma once
 
 #include <array>

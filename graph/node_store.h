@@ -1,6 +1,7 @@
 // A growing array of nodes in blocks: a node keeps its address, and growing copies nothing.
 //
-// Not thread-safe. Nodes are never removed; the graph reuses emptied ones.
+// Not thread-safe. Nodes are never removed; the graph reuses emptied ones. Bounds: none of its own; the caller limits
+// the nodes.
 #pragma once
 
 #include <array>

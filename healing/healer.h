@@ -3,7 +3,8 @@
 //
 // One per run, on its engine thread. A *case* is one blocked event or one window: all healings in it together cost one
 // unit of the budget. Bounds: one counter for each rule, one for each agent that was made to act again, and one for
-// each guard and sender.
+// each guard and sender. Lifetime: the graph and the settings outlive it. Failure: none; a finding that is not healed
+// has its `cause`.
 #pragma once
 
 #include <array>

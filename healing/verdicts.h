@@ -1,6 +1,6 @@
 // Turns remedies into verdicts on held events and into interventions, and carries them out in the graph.
 //
-// One `interventions` per run, on its engine thread.
+// One `interventions` per run, on its engine thread. Bounds: it keeps counters only. Failure: none.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,7 @@
 // The limits that a run can hit, and the policies for that case. docs/limits.md lists all limits.
+//
+// Plain values and pure functions. Thread: any for the functions; one at a time for a `limit_policies`. Failure:
+// nullopt for a name that is unknown.
 #pragma once
 
 #include <array>

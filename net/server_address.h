@@ -1,4 +1,6 @@
 // The address of a daemon, as its clients write it.
+//
+// Plain values and pure functions. Thread: any.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,6 @@
 // Counts over time in equal bins. The width of the bins doubles as time passes, so their number is constant.
+//
+// Plain data and functions without state. Bounds: `max_bins`.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,10 @@
 //
 // Each list is computed once for a recipient and a lineage, so that the cost of a message is the live items plus the
 // items it names, never their product (semantics.md, "The properties the implementation must have").
+//
+// Thread: its run's engine thread. Lifetime: a list holds indices, so it is used while the graph keeps these events.
+// What `get` returns holds until the next `get` or `clear`; a copy holds longer. Bounds: one list for each rule,
+// lineage and agent that judging a message asks for; their events count against `limits.judging_work`.
 #pragma once
 
 #include <algorithm>

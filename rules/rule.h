@@ -2,6 +2,9 @@
 //
 // Rules are constants: they send nothing, keep no state and read no clock. healing/healer.h decides how a finding is
 // healed; engine/windows.h decides when a window fires. docs/adding-a-rule.md walks through a new rule.
+//
+// Thread: any for rules and the catalog; a call that gets a graph belongs on the graph's thread. Lifetime: rules live
+// as long as the process.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,9 @@
 // them agree on is the answer, how many agree is its support.
 //
 // One default for every kind of data; nothing in it is tuned to a data set. Rows: up to 65,535. Instead of averaging,
-// one graph by tabu search or PC-stable can be asked for, and many of them on resampled rows.
+// one graph by tabu search or PC-stable can be asked for, and many of them on resampled rows. Thread: one at a time for
+// an estimate, which keeps no state; a `graph_average` is constant: any. Lifetime: the result keeps no reference to the
+// table. Bounds: a matrix of size² for each draw.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Partially directed graphs over variables: equivalence classes, separation, Markov boundaries.
 //
 // `pdag` is a matrix of marks: i → j if mark(i, j) and not mark(j, i), i — j if both. A DAG has no undirected edge and
-// no cycle. Meant for up to a few hundred variables: memory is size², operations are polynomial in the size.
+// no cycle. Meant for up to a few hundred variables: memory is size², operations are polynomial in the size. Thread:
+// one at a time while a graph changes; the functions keep no state. Failure: `extend` returns false.
 #pragma once
 
 #include <cstdint>

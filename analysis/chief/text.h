@@ -1,7 +1,7 @@
 // Words, values and phrases of a step's text.
 //
 // Pure functions over UTF-8 bytes; only ASCII letters and digits form words. The text is data: nothing in it is
-// executed or trusted.
+// executed or trusted. Thread: any; a `vocabulary` one at a time, and it grows with the words that are added.
 #pragma once
 
 #include <initializer_list>

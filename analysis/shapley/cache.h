@@ -3,7 +3,8 @@
 // The file name is a digest of the game's content, the estimator, the samples and the seed; the number of threads does
 // not matter. Not cached: interrupted estimates, and games that may answer differently next time. Failure: a file that
 // cannot be read or written, or has unexpected content, counts as absent. A file appears by rename, so a reader never
-// sees half of one. Bounds: none; old files are not deleted.
+// sees half of one. Thread: one at a time in a process; several processes may share the folder. Bounds: none; old files
+// are not deleted.
 #pragma once
 
 #include <filesystem>

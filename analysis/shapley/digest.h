@@ -1,6 +1,7 @@
 // A 128-bit digest of a game's content and of the request, for the cache and for reports.
 //
 // Two independent 64-bit chains of the SplitMix64 finaliser. Not cryptographic: it distinguishes honest inputs only.
+// Thread: one at a time. Bounds: two words, whatever is added.
 #pragma once
 
 #include <bit>

@@ -1,4 +1,6 @@
 // The estimators of Shapley values, what they are asked for, and what they return.
+//
+// Plain data. Failure: `estimate_result::problem`, in words.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // What the estimators share. Internal to analysis/shapley.
+//
+// Thread: `tally` any, for it is constant; `moments` one at a time. The estimators compute on `run_control::threads`
+// threads (work.h). Lifetime: the cast outlives the `tally`. Failure: `estimate_result::problem`.
 #pragma once
 
 #include <functional>

@@ -3,7 +3,8 @@
 // A file begins with a line that names the estimate: its digest (cache.h) and its number of chunks. After it, each part
 // has its chunk, its size and its numbers, in the byte order of x86-64 and AArch64. Merged in the order of chunks, the
 // parts give the result of one machine, to the last bit. Thread: one at a time. Failure: an error sentence. Bounds:
-// `max_output_bytes` in one file, `max_input_bytes` in all files of an estimate; both are in memory.
+// `max_output_bytes` in one file, `max_input_bytes` in all files of an estimate; both are in memory. Lifetime: the text
+// outlives the `part_reader`.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 //
 // Owns all names: messages hold views of `names_`, whose elements never move. Constant after `load`, so threads may
 // share it. Move, do not copy: the views of a copy would refer to the original.
+// Bounds: none of its own; it grows with the trace. Failure: an error sentence from `load`.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

@@ -1,5 +1,8 @@
 // The socialnetwork trajectory in the form that the replays read, and the incremental replay. Internal to
 // analysis/shapley.
+//
+// Thread: a `social_graph` is constant: any; a `social_state` one at a time. Lifetime: the graph outlives its states.
+// Bounds: a few words for each cell.
 #pragma once
 
 #include <cstdint>

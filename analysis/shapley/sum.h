@@ -1,4 +1,6 @@
 // Neumaier's compensated summation (Neumaier 1974): small terms are not lost.
+//
+// Thread: one at a time. Bounds: two numbers.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,6 @@
 // SplitMix64 (Steele, Lea, Flood 2014): small, and equal on every machine.
+//
+// Thread: one at a time. Bounds: one number. Failure: none; `below` needs n > 0.
 #pragma once
 
 #include <cstddef>

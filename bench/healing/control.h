@@ -2,7 +2,8 @@
 //
 // The blind guard gives the first three answers back, always, with the same text. Random texts come as often as digd
 // intervened in the same run, at random times and places; they destroy no work. The texts are those of the study with
-// real agents (bench/study/controls.py) and name nobody.
+// real agents (bench/study/controls.py) and name nobody. Thread: the run's. Lifetime: the monitor that a `recorder`
+// wraps outlives it. Bounds: a `recorder` keeps an entry for each intervention.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
 // The elements of the array that a result counts, and how often: sorted ranges, where neighbours that touch differ in
 // count.
+//
+// Thread: one at a time. Bounds: one piece for each change of the count.
 #pragma once
 
 #include <cstdint>

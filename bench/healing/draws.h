@@ -2,7 +2,7 @@
 // draws.
 //
 // Two arms with the same seed therefore live in the same world until an intervention makes a difference, and agree
-// again wherever it has no effect.
+// again wherever it has no effect. Thread: any; constant.
 #pragma once
 
 #include <cmath>

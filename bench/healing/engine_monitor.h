@@ -1,6 +1,7 @@
 // digd's engine in this process, driven as a client drives the daemon: frames in, answers out.
 //
-// Failure: throws std::runtime_error if the engine refuses the run.
+// Failure: throws std::runtime_error if the engine refuses the run. Thread: the run's. Bounds: it keeps the first
+// `max_kept` detections.
 #pragma once
 
 #include <string>

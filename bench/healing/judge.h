@@ -3,7 +3,7 @@
 // while it judges.
 //
 // It reads labels as agents do, so it can see what an answer lacks; digd cannot. It overlooks gaps and raises false
-// alarms at stated rates.
+// alarms at stated rates. Thread: the run's. Bounds: its log grows with the events of the run.
 #pragma once
 
 #include <map>

@@ -2,7 +2,8 @@
 // line.
 //
 // An answer is {"verdicts":[…],"interventions":[…]} with members as in the frames of the protocol. The hello has no
-// answer.
+// answer. Thread: one; it waits for the answer. Lifetime: the streams outlive it. Failure: `hear` throws
+// std::runtime_error.
 #pragma once
 
 #include <iosfwd>

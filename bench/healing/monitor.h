@@ -1,5 +1,7 @@
 // The monitors of the simulated system: none, digd's engine in this process, digd's daemon behind a driver, and the
 // controls. The world reports events to its monitor and carries out the answers.
+//
+// Thread: a monitor belongs to one run, and to the thread that plays it. Failure: `hear` may throw.
 #pragma once
 
 #include <array>

@@ -1,5 +1,7 @@
 // The Count Frequency problem: how often each value occurs in an array of integers. Also an agent's erroneous count of
 // a part, and the error of an answer.
+//
+// Thread: any; constant. Bounds: one byte for each integer.
 #pragma once
 
 #include <array>

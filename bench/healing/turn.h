@@ -1,5 +1,7 @@
 // One activation of an agent, step by step (agent.h). The rules follow the prompt of the paper's agents (DIG to Heal,
 // appendix B): an action for every pending event; aggregation first; one kind of task an activation.
+//
+// Thread: the run's. Lifetime: one activation; what it is given outlives it.
 #pragma once
 
 #include <optional>

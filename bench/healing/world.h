@@ -3,7 +3,8 @@
 //
 // The messages carry the clock (`clock: "trace"`), with a `time` message every second, so that windows fire at most a
 // second late, as with a timer. An agent is activated when its buffer changed while it was idle (DIG to Heal, section
-// 3), with everything in the buffer. Bounds: the time limit ends every run.
+// 3), with everything in the buffer. Bounds: the time limit ends every run. Thread: one world a thread; worlds share
+// nothing. Lifetime: the monitor outlives it. Failure: what the monitor throws.
 #pragma once
 
 #include <cstdint>

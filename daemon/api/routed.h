@@ -1,4 +1,6 @@
 // The result of a request: an answer, now or later, or what its connection becomes.
+//
+// Plain values, made and taken on the connection's thread.
 #pragma once
 
 #include <optional>

@@ -3,7 +3,7 @@
 // The process has a limit on its address space and its CPU time, can write no file, opens no socket, inherits no file
 // and no variable of digd, and dies with the thread that started it. Thread: one. Bounds: `max_output_bytes` of output
 // and `max_error_bytes` of the error text are kept; further output is a failure, further error text is dropped.
-// Failure: sentences for people.
+// Failure: sentences for people. Lifetime: `stopping` outlives it; the destructor ends the process.
 #pragma once
 
 #include <sys/types.h>

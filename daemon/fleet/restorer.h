@@ -11,7 +11,8 @@
 // Thread: one at a time; it waits for the stream and for the archive. Bounds: `max_runs` in one scan; the entries go
 // into the archive's queue, which is bounded; `max_early` entries of a run wait for those before them. Failure: by run,
 // in words. The adoption of a run that is not whole stays incomplete in homes.db until `remove_incomplete` has removed
-// what was archived of it. Nobody reads such a run.
+// what was archived of it. Nobody reads such a run. Lifetime: the archive, its producer, the store and what the
+// callbacks use outlive it.
 #pragma once
 
 #include <chrono>

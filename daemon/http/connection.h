@@ -1,4 +1,6 @@
 // The connections whose sockets belong to one event loop, of any protocol.
+//
+// Thread: the loop's. Bounds: those of the listeners, which limit the connections.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -16,7 +18,7 @@ class connection {
   virtual void abort() = 0;
 };
 
-// Thread: the loop's. It does not own the connections; each removes itself when it ends.
+// It does not own the connections; each removes itself when it ends.
 class connection_set {
  public:
   // While the daemon stops, a new connection is shut down at once.

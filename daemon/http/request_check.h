@@ -1,4 +1,7 @@
 // Checks of an HTTP request's target and headers. Pure functions.
+//
+// Thread: any for the functions. `trusted_names` change before the daemon accepts connections, and are constant
+// afterwards: any thread. Bounds: the operator's names, and those of each listener.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 // The main thread while the daemon runs: waits for signals, and reports to the service manager as long as all engine
 // threads respond.
+//
+// Thread: main's. Lifetime: the loops outlive the `heartbeat`.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

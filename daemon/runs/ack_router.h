@@ -1,5 +1,8 @@
 // Finds the engine thread of an archived run, for the archive's writer thread. It takes no lock: engine threads report
 // their runs through a queue. A report is always read before an entry of that run can be durable.
+//
+// Threads: `add` and `remove` any; `update` and `thread_of` the archive's writer thread. Bounds: one entry for each run
+// that was added and not removed. Failure: `thread_of` returns nullopt for other runs.
 #pragma once
 
 #include <concurrentqueue/concurrentqueue.h>

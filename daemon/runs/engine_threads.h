@@ -1,6 +1,7 @@
 // The engine threads of the daemon. A run stays on the thread that the hash of its id selects.
 //
-// Threads: made before any of them runs; constant from then on, so that any thread may read it.
+// Threads: made before any of them runs; constant from then on, so that any thread may read it. Lifetime: `run_down`
+// before the threads are destroyed. Bounds: the option `threads`.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,7 @@
 // Writes that the archive has yet to make durable: deletions by run number, or judgements by ticket. Any thread.
+//
+// Bounds: one callback for each write that is not durable yet. If the archive stops before the write, its callback is
+// never called.
 #pragma once
 
 #include <cstdint>

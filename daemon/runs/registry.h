@@ -4,7 +4,8 @@
 // with over_limit. Ended runs without clients leave memory, with their names. So a hello for a run that is not in
 // memory first looks for it in the archive, on another thread, at most `max_searches` at once. What it finds is read
 // back on a further thread, at most `max_rebuilding` at once. Open runs that the archive had at the start are read back
-// one after the other; those that a client waits for go first. At most `max_waiting` hellos wait for a run.
+// one after the other; those that a client waits for go first. At most `max_waiting` hellos wait for a run. Lifetime:
+// its engine thread owns it.
 #pragma once
 
 #include <boost/system/result.hpp>

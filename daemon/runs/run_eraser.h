@@ -1,7 +1,8 @@
 // Removes a run from the archive after its registry has forgotten it.
 //
 // Thread: `erase` on the run's engine thread. Failure: if the daemon stops first, `on_erased` is never called; the
-// archive continues the removal after the next start.
+// archive continues the removal after the next start. Lifetime: it and the run's engine thread exist until the
+// archive's writer thread has ended.
 #pragma once
 
 #include <cstdint>

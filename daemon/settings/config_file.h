@@ -1,4 +1,6 @@
 // Reads the text of a configuration file, and checks a configuration.
+//
+// Thread: any; it keeps no state.
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
 // The table of the options, except those of [[webhook]] and [prices]. It is the only list of them. config/digd.toml,
 // config/digd.schema.json, `--check-config`, the environment and reloads come from it; tests compare the two files
 // with it.
+//
+// Thread: any; the table is constant, and lives as long as the process.
 #pragma once
 
 #include <string>

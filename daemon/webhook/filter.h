@@ -1,4 +1,6 @@
 // Decides which detections and interventions a webhook gets. Pure functions; the filter is constant.
+//
+// Thread: any. Bounds: those of the settings, which it copies. Failure: none.
 #pragma once
 
 #include <string>

@@ -4,6 +4,7 @@
 // webhook and its expiry time, and ends with the HMAC-SHA256 of these. The key is a file of the data directory that
 // only its owner can read; removing the file ends all links. A link is valid only while its webhook sends links.
 // Threads: `open` one at a time; everything else any. Failure: a sentence from `open`; nothing throws.
+// Bounds: `max_link_bytes` of a link that is read; the names of the webhooks.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // For the readers of session logs: lines into hook calls, and hook calls into traces.
 //
-// Thread: any. Failure: none; a hook that the dialect refuses is left out.
+// Thread: any. Failure: none; a hook that the dialect refuses is left out. A `log_calls` belongs to one thread at a
+// time, refers to its dialect, and grows with the log.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -1,6 +1,9 @@
 // Reads a `dig.graph.v2` document into plain tables. Checks its shape, makes ids and names valid for the protocol, and
 // resolves cross references to ids. Times are microseconds since 1970. The tables are not in order of time; dig_replay
 // makes that order from the stamps.
+//
+// Use one reader for each graph. Thread: one at a time. Lifetime: all that it is given outlives it. Bounds: at most
+// `max_items` events and activations. Failure: kept by the `json_reader`; then the tables must not be used.
 #pragma once
 
 #include <boost/json/object.hpp>

@@ -1,7 +1,9 @@
 // Turns the tables of a dig graph into the messages of a trace, in the order of time.
 //
 // It tracks pending deliveries and settled events as the engine does, so that it writes no message that the engine
-// would refuse. The tables must outlive it. Use one replay for each graph.
+// would refuse. The tables must outlive it. Use one replay for each graph. Thread: one at a time. Lifetime: the name
+// tables, the writer and the counts outlive it too. Bounds: those of the tables. Failure: none; what it had to infer is
+// counted.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // The frameworks whose trajectories the importers read.
+//
+// Constants. Thread: any.
 #pragma once
 
 #include <array>

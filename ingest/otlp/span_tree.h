@@ -1,4 +1,6 @@
 // Spans by id and by parent, in an order in which parents come first.
+//
+// Thread: any; a tree is constant. Lifetime: the spans outlive it. Bounds: one entry for each span.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

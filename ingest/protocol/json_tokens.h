@@ -4,8 +4,8 @@
 // closed, and that they have no bare control characters. The grammar is the caller's to check. simdjson's own readers
 // (DOM, on-demand) do more work for each token than a frame needs.
 //
-// Internal to ingest/protocol. Thread: one at a time. Bounds: memory grows with the longest text, which may have
-// 2 GB. Behind the text are `padding` readable bytes.
+// Internal to ingest/protocol. Thread: one at a time. Bounds: memory grows with the longest text, which may have 2 GB.
+// Behind the text are `padding` readable bytes. Lifetime: what `text` and `token` return holds until the next `open`.
 #pragma once
 
 #include <simdjson.h>

@@ -1,4 +1,7 @@
 // One line of a terminal picture, drawn over in any order: cells with a glyph and a style.
+//
+// Thread: one at a time. Lifetime: what `glyph` returns holds until the line changes. Bounds: `width` cells. Failure:
+// none.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,7 @@
 // Draws charts as SVG: scales, axes with round ticks, marks with tool tips. A chart stands alone, light or dark by the
 // reader's preference (palette.h), or in a page that has `chart_style`. Texts are escaped.
+//
+// Thread: one at a time for a `chart`, any for the functions. Bounds: those of what the caller draws.
 #pragma once
 
 #include <string>

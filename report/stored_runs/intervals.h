@@ -5,6 +5,8 @@
 //                             proportions", method 10: from the two Wilson intervals
 //   a mean                    Student's t
 //   a difference of means     Welch (1947): unequal variances, degrees of freedom after Satterthwaite
+//
+// Thread: any for the functions, one at a time for a `sample`, which keeps three numbers.
 #pragma once
 
 #include <cstdint>

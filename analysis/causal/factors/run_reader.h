@@ -1,5 +1,7 @@
 // Reads one recorded run, a trace line by line, into its facts. The lines go through the engine as they did live, so
 // that detections and verdicts are those of the daemon. Use one reader a run.
+//
+// Thread: one at a time. Bounds: the facts grow with the run's events. Failure: `problem`, in words.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,8 @@
 //
 // A column is continuous (any number: measures, counts) or discrete (categories, coded 0 … levels − 1). There are no
 // missing values: the code that builds a table drops or fills them and reports that. Values are copied; a table owns
-// its data.
+// its data. Thread: one at a time while it changes; any thread may read it. Bounds: those of the caller; `max_levels`
+// of a discrete column. Failure: none; the caller gives columns of equal length.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ struct column {
   bool discrete = false;
   std::vector<double> values;       // by row; continuous: the values; discrete: the codes
   std::vector<std::uint8_t> codes;  // by row; discrete only
-  std::size_t levels = 0;           // by row; discrete only
+  std::size_t levels = 0;           // discrete only
   std::vector<std::string> labels;  // discrete only: name of each level
 };
 

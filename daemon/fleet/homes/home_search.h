@@ -17,7 +17,7 @@
 //
 // Thread: one at a time; all searches of a daemon share a `host_watch`. Bounds: `max_attempts` conflicts. Failure:
 // `unavailable`, with the reason; the client asks again. A write whose reply was lost may have been carried out: a
-// later search then takes the run from this daemon itself, from the stream.
+// later search then takes the run from this daemon itself, from the stream. Lifetime: the `host_watch` outlives it.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 // has a message `run_moved`. The order of the stream decides: entries of an earlier home that come after it are void.
 // Each entry has its position in the run (`n`), so missing and repeated entries are detected.
 //
-// Bounds: a few words for each run. Failure: none; every line gets a verdict.
+// Bounds: a few words for each run. Failure: none; every line gets a verdict. Thread: one at a time. Lifetime: a
+// `stream_line` views the message that it was read from.
 #pragma once
 
 #include <cstdint>
