@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import re
 import subprocess
 import sys
 
@@ -128,7 +129,9 @@ def test_a_program_that_stops_early_prints_nothing(shared_daemon, name):
         text=True,
         timeout=60,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    # asyncio's debug mode also reports callbacks over 0.1 s, which a busy machine causes.
+    printed = [line for line in done.stderr.splitlines() if not re.match(r"Executing .* took .* seconds$", line)]
+    assert (done.returncode, printed) == (0, [])
 
 
 @pytest.mark.parametrize("mode", ["shadow", "enforce"])
