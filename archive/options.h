@@ -28,10 +28,10 @@ struct options {
   std::size_t max_producers = 16;             // at the same time; each costs max_queued_entries * 8 bytes
   std::size_t max_batch_entries = 4'096;      // at most in one transaction
   std::size_t max_batch_bytes = 16u << 20;    // about, in one transaction; the last entry may exceed it
-  unsigned poll_us = 200;                     // how often an idle writer looks for work at first;
-  unsigned max_poll_us = 1'000;               // the interval doubles up to this
-  unsigned gather_us = 10'000;                // between two commits at least, to share one sync, unless
-  std::size_t gather_entries = 256;           // this many entries wait
+  unsigned poll_us = 200;                     // how often an idle writer looks for work, at first
+  unsigned max_poll_us = 1'000;               // each look without work doubles that, up to this
+  unsigned gather_us = 10'000;                // the least time between two commits: one sync for many entries
+  std::size_t gather_entries = 256;           // as many waiting entries end that time
   unsigned yield_us = 20'000;                 // how long a batch offers its processor to other threads
   unsigned retry_ms = 50;                     // after a failed write; doubles with each failure
   unsigned max_retry_ms = 5'000;
