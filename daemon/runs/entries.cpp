@@ -75,19 +75,17 @@ bool has_rows(const ingest::record& record) {
   return !found.detections.empty() || !found.interventions.empty() || !found.outcomes.empty();
 }
 
-archive::plain_entry plain_entry_of(const ingest::record& record, std::string& event_ids) {
+archive::plain_entry plain_entry_of(const ingest::record& record) {
   archive::plain_entry e{.kind = kind_of(record.kind),
+                         .only_deliveries = !record.event_ids.empty(),
                          .seq = record.seq,
                          .ts = record.ts,
                          .session = record.session,
                          .type = record.type,
                          .frame = record.frame,
-                         .verdicts = record.verdicts,
+                         .verdicts = record.event_ids.empty() ? record.verdicts : record.event_ids,
                          .answered = record.answered,
                          .used = record.used};
-  event_ids.clear();
-  e.only_deliveries = !record.verdicts.empty() && ingest::encode_deliveries(event_ids, record.answer);
-  if (e.only_deliveries) e.verdicts = event_ids;
   if (record.answer.refused) e.code = to_string(record.answer.refused.code);
   // The error as sent. A line that stands for the frame has the same words.
   if (record.kind == ingest::record_kind::refused && !record.is_frame_kept()) e.verdicts = record.response;
@@ -98,8 +96,7 @@ archive::plain_entry plain_entry_of(const ingest::record& record, std::string& e
 archive::entry_ptr entry_of(const ingest::record& record) {
   auto made = std::make_unique<archive::entry>();
   archive::entry& e = *made;
-  std::string event_ids;
-  e.assign(plain_entry_of(record, event_ids));
+  e.assign(plain_entry_of(record));
   for (const detection& d : record.answer.detections) e.detections.push_back(row_of(d));
   note_holds(record.answer, e.detections);
   for (std::size_t i = 0; i < record.answer.interventions.size(); ++i) {

@@ -11,9 +11,8 @@
 namespace digd::daemon {
 
 // None of these sets `run_number`, `n` or `arrived_ms`; the run's host adds them.
-bool has_rows(const ingest::record& record);  // detections, interventions or outcomes
-// Without the rows. The result refers to the record and to `event_ids`, which it fills; its memory is used again.
-archive::plain_entry plain_entry_of(const ingest::record& record, std::string& event_ids);
+bool has_rows(const ingest::record& record);                        // detections, interventions or outcomes
+archive::plain_entry plain_entry_of(const ingest::record& record);  // without the rows; refers to the record
 archive::entry_ptr entry_of(const ingest::record& record);
 archive::entry_ptr opening_entry(const hello& first, const run_settings& settings, canary_group group);
 archive::entry_ptr joining_entry(const hello& greeting, std::string_view frame);

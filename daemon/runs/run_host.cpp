@@ -198,7 +198,7 @@ void run_host::keep(const ingest::record& record) {
   }
   if (!owner_.records().is_on()) return;
   if (has_rows(record)) return push(entry_of(record));
-  archive::plain_entry entry = plain_entry_of(record, event_ids_);
+  archive::plain_entry entry = plain_entry_of(record);
   std::string stored;
   if (is_from_client(entry.kind) && !payloads_->changes_nothing())
     entry.frame = stored = payloads_->stored(entry.frame);

@@ -209,8 +209,7 @@ class run_host final : public due_run {
   const canary_group group_;
   const std::shared_ptr<const config> granted_;  // the settings when the run began here
   std::shared_ptr<const payload_policy> payloads_;
-  std::string priced_;     // the latest message to which digd added a cost
-  std::string event_ids_;  // behind the entry that is being pushed
+  std::string priced_;  // the latest message to which digd added a cost
   ingest::inbox inbox_;
   std::uint64_t entries_ = 0;  // archived, or on their way
   std::uint64_t bytes_ = 0;    // of their JSON

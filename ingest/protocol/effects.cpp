@@ -24,6 +24,7 @@ void record::clear() {
   ts = 0;
   message.reset();
   type = frame = verdicts = {};
+  event_ids.clear();
   answer.clear();
   interventions.clear();
   answered.clear();

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <span>
 
 #include "base/quote.h"
@@ -244,12 +243,16 @@ bool is_plain_delivery(const verdict& verdict) {
   return verdict.action == action::deliver && verdict.inject.empty() && verdict.detections.empty();
 }
 
+// Returns the quoted id, which is in `out`.
+std::string_view append_plain_delivery(std::string& out, std::string_view event) {
+  const std::size_t begin = out.append(R"({"event":)").size();
+  append_quoted(out, event);
+  const std::size_t end = out.size();
+  out += R"(,"action":"deliver"})";
+  return std::string_view(out).substr(begin, end - begin);
+}
+
 void append_verdict(std::string& out, const verdict& verdict, const answer& from, bool with_witness) {
-  if (is_plain_delivery(verdict)) {
-    append_quoted(out.append(R"({"event":)"), verdict.event);
-    out += R"(,"action":"deliver"})";
-    return;
-  }
   object fields(out);
   fields.text("event", verdict.event);
   fields.word("action", to_string(verdict.action));
@@ -296,18 +299,26 @@ void encode_welcome(std::string& out, const welcome_facts& facts, const run_sett
 }
 
 // In large pieces: an agent waits for this frame, and most of it never changes.
-void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bool with_witness) {
+void encode_verdicts(std::string& out, std::string& event_ids, std::uint64_t seq, const answer& from,
+                     bool with_witness) {
+  bool only_deliveries = true;
   const fmt::format_int digits(seq);
   out.append(R"({"type":"verdicts","seq":)").append(digits.data(), digits.size()).append(R"(,"verdicts":)");
-  append_list(out, from.verdicts, [&](const verdict& verdict) { append_verdict(out, verdict, from, with_witness); });
+  append_list(out, from.verdicts, [&](const verdict& verdict) {
+    if (!is_plain_delivery(verdict)) {
+      only_deliveries = false;
+      append_verdict(out, verdict, from, with_witness);
+      return;
+    }
+    const std::string_view id = append_plain_delivery(out, verdict.event);
+    event_ids.append(event_ids.empty() ? "[" : ",").append(id);
+  });
   out += '}';
-}
-
-bool encode_deliveries(std::string& out, const answer& from) {
-  if (from.verdicts.empty() || !std::all_of(from.verdicts.begin(), from.verdicts.end(), is_plain_delivery))
-    return false;
-  append_list(out, from.verdicts, [&](const verdict& verdict) { append_quoted(out, verdict.event); });
-  return true;
+  if (!only_deliveries) {
+    event_ids.clear();
+  } else if (!event_ids.empty()) {
+    event_ids += ']';
+  }
 }
 
 void encode_intervention(std::string& out, const intervention& intervention, const answer& from, bool with_witness) {

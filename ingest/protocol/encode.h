@@ -25,10 +25,10 @@ struct welcome_facts {
 };
 
 void encode_welcome(std::string& out, const welcome_facts& facts, const run_settings& settings);
-void encode_verdicts(std::string& out, std::uint64_t seq, const answer& from, bool with_witness);
-// The ids of the events as a JSON array, if each verdict is a plain `deliver`: without a text and without detections.
-// The archive stores them in the place of the frame. False: another verdict is among them, or there is none.
-bool encode_deliveries(std::string& out, const answer& from);
+// `event_ids` is empty before the call. If every verdict is a plain `deliver`, without a text and without detections,
+// it receives the ids of the events as a JSON array, which the archive stores instead of the frame.
+void encode_verdicts(std::string& out, std::string& event_ids, std::uint64_t seq, const answer& from,
+                     bool with_witness);
 void encode_intervention(std::string& out, const intervention& intervention, const answer& from, bool with_witness);
 void encode_ack(std::string& out, std::uint64_t seq);
 void encode_error(std::string& out, const refusal_note& note, std::uint64_t seq, bool fatal);  // seq 0: none

@@ -181,7 +181,8 @@ void inbox::keep_and_answer(session_index s, record& item) {
     type = frame_type::verdicts;
     item.message = m.type;
     item.type = to_string(m.type);
-    if (!item.answer.verdicts.empty()) encode_verdicts(item.response, item.seq, item.answer, from.greeting.witness);
+    if (!item.answer.verdicts.empty())
+      encode_verdicts(item.response, item.event_ids, item.seq, item.answer, from.greeting.witness);
     item.verdicts = item.response;
     if (m.type == message_type::delivery) item.answered = m.of ? *m.of : *m.event;
     if (m.type == message_type::run_ended) item.ended = m.outcome;

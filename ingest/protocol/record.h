@@ -71,6 +71,7 @@ struct record {
   std::string_view frame;               // as received; of a refused one, what a replay takes in its place
   digd::answer answer;
   std::string_view verdicts;               // the `verdicts` frame as sent; empty if none
+  std::string event_ids;                   // of the verdicts as a JSON array, if each is a plain `deliver`; else empty
   std::vector<std::string> interventions;  // the frames with witnesses, in the order of answer.interventions
   std::string answered;                    // of a delivery report: its intervention, or its event; else empty
   std::optional<run_outcome> ended;        // an accepted run_ended

@@ -96,8 +96,8 @@ TEST_CASE("verdicts_refer_to_detections_and_are_read_byte_for_byte", "[archive]"
   const bool with_witness = GENERATE(false, true);
   const answer a = answer_with(found_with({"x1", "x2"}, 2), 4);
   const std::vector<detection_row> rows = rows_of(a);
-  std::string frame, stored;
-  ingest::encode_verdicts(frame, 5, a, with_witness);
+  std::string frame, ids, stored;
+  ingest::encode_verdicts(frame, ids, 5, a, with_witness);
   compact_verdicts(frame, rows, 100, stored);
   CHECK(stored.find(with_witness ? R"(,"detections_with_witness":[101]})" : R"(,"detections":[101]})") !=
         std::string::npos);
@@ -111,8 +111,8 @@ TEST_CASE("verdicts_of_other_detections_stay_as_they_are", "[archive]") {
   const answer a = answer_with(found_with({"x1"}, 1), 3);
   answer other = a;
   other.detections[2].reason = "another";
-  std::string frame, stored;
-  ingest::encode_verdicts(frame, 5, a, false);
+  std::string frame, ids, stored;
+  ingest::encode_verdicts(frame, ids, 5, a, false);
   compact_verdicts(frame, rows_of(other), 1, stored);
   const auto read = expand_verdicts(stored, 5, [&](std::int64_t id) { return rows_of(other).at(id - 1).json; });
   CHECK(read == frame);
@@ -123,8 +123,7 @@ TEST_CASE("escaped_names_of_plain_deliveries_are_stored_as_themselves", "[archiv
   answer a;
   a.verdicts.push_back({.event = repeated(name, 40)});
   std::string frame, ids, stored;
-  ingest::encode_verdicts(frame, 5, a, false);
-  REQUIRE(ingest::encode_deliveries(ids, a));
+  ingest::encode_verdicts(frame, ids, 5, a, false);
   compact_deliveries(ids, stored);
   CHECK(stored.starts_with("[\""));
   CHECK(expand_verdicts(stored, 5, {}) == frame);

@@ -38,7 +38,8 @@ entry judged_message(std::uint64_t run, std::uint64_t seq, std::uint32_t count) 
                                .reason = "because",
                                .json = whole});
   }
-  ingest::encode_verdicts(made.verdicts, seq, a, false);
+  std::string event_ids;
+  ingest::encode_verdicts(made.verdicts, event_ids, seq, a, false);
   made.interventions.push_back({.id = "sys:" + std::to_string(seq), .action = "create", .json = R"({"id":"sys"})"});
   made.outcomes.push_back({.rule = "deadlock", .outcome = "cleared", .ts = 9, .detected_ts = 8});
   return made;
