@@ -55,7 +55,9 @@ bool read_run(const attribute_options& options, whowhen::labelled_log& into, rep
     return true;
   }
   into.log.id = options.text;
-  return whowhen::read_log(found->text, into, problem, false);
+  if (whowhen::read_log(found->text, into, problem, false)) return true;
+  problem = "neither a trace, whose first line is a hello, nor a Who&When log: " + problem;
+  return false;
 }
 
 int complain_about_run(const attribute_options& options, std::string_view problem) {

@@ -1,4 +1,4 @@
-// The options of a [[webhook]], as a table like that of the other options (settings/option.h).
+// The options of a [[webhook]], as a table like that of the other options (settings/options.h).
 //
 // Each option reads and writes the last webhook of its `config`.
 #pragma once
