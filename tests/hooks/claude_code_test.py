@@ -218,8 +218,8 @@ def test_a_subagent_that_writes_to_another_gets_its_answer(watched, tmp_path):
     message = Call("SendMessage", {"to": "carl", "message": "more", "summary": "more"})
     parts = {
         "main": [[agent("c", name="carl")], ["It works."], [agent("b", name="bob")], ["It works too."], ["All done."]],
-        "c": [["result 1"], ["result 2"]],
-        "b": [[message], [command("sleep 1")], [command("echo b")], ["result b"]],
+        "c": [["result 1"], [command("echo c")], ["result 2"]],
+        "b": [[message], [After("c", 2), command("sleep 1")], [command("echo b")], ["result b"]],
     }
     play("answer", tmp_path, watched.url(), parts)
     run = the_one_run(watched)
