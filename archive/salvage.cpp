@@ -44,7 +44,8 @@ failure columns_of(connection& db, const run_table& of, std::string& names, std:
   return fault;
 }
 
-// Where runs are read from: the damaged file through its trees, or what its pages hold (row_stage).
+// Reads runs from one of two databases: the damaged file, through its B-trees, or a copy of the rows that its pages
+// still hold (row_stage).
 class run_source {
  public:
   explicit run_source(connection& db) : db_(db) {}
@@ -60,7 +61,7 @@ class run_source {
     return db_.prepare("SELECT number FROM runs WHERE number > ?1 ORDER BY number LIMIT 1", next_);
   }
 
-  // The rows of a run, in order. The caller resets the statement.
+  // A statement that returns the rows of the run in one table, in order. The caller resets it.
   statement& rows_of(std::size_t table, std::int64_t run) {
     rows_[table].bind(1, run);
     return rows_[table];
@@ -91,7 +92,8 @@ class run_source {
   statement next_;
 };
 
-// The highest number ever given out, as far as the file shows; false: the end of the table cannot be read.
+// Reads the highest number that a row of the table ever had, as far as the file shows. False: there may be a higher
+// one, because SQLite cannot read its own record of it or the end of the table.
 bool highest_of(connection& db, const run_table& of, std::int64_t& number) {
   std::int64_t noted = 0, there = 0;
   const std::string name = of.name;
@@ -102,7 +104,8 @@ bool highest_of(connection& db, const run_table& of, std::int64_t& number) {
   return reported && seen;
 }
 
-// Reads a table from one end until an error. True: it reached the other end.
+// Reads a table from one end until an error or a row out of order. Sets `key` and `entry` to those of the last good
+// row. True: it reached the other end.
 bool read_from(connection& db, const run_table& of, bool is_backward, std::int64_t& key, std::int64_t& entry) {
   statement rows;
   const std::string sql = std::string("SELECT ") + of.key + ", " + of.entry + " FROM " + of.name + " ORDER BY " +
@@ -111,14 +114,16 @@ bool read_from(connection& db, const run_table& of, bool is_backward, std::int64
   failure unreadable;
   while (rows.step(unreadable)) {
     const std::int64_t next = rows.integer(0);
-    if (is_backward ? next >= key : next <= key) return false;  // a page of another place
+    // Out of order: damage has put another page in the place of this one.
+    if (is_backward ? next >= key : next <= key) return false;
     key = next;
     entry = rows.integer(1);
   }
   return !unreadable;
 }
 
-// What SQLite can still read of the tables' ends, before the page search.
+// For each table, the highest number, and the keys between which SQLite cannot read it. The search of the pages raises
+// a number if it finds a higher one.
 struct known_tables {
   unreadable_tables unreadable;
   std::array<std::int64_t, run_tables.size()> highest{};
@@ -164,7 +169,7 @@ class salvage {
     bool is_cut = false;
   };
 
-  // What SQLite reads by itself.
+  // Copies the runs that SQLite finds in the damaged file.
   failure take_readable(const std::string& damaged, const std::string& vfs, known_tables& known,
                         bool& is_of_another_version) {
     connection old;
@@ -188,7 +193,7 @@ class salvage {
     return fault;
   }
 
-  // The runs that were cut or lost, from the rows of all pages.
+  // Copies the runs that were cut or lost, from the rows that all pages hold.
   failure take_from_pages(const std::string& damaged, const std::string& vfs, known_tables& known) {
     const std::string path = damaged + ".salvaging-rows";
     failure fault = take_from_stage(damaged, path, vfs, known);
@@ -276,11 +281,11 @@ class salvage {
 
   using holes_of_tables = std::array<std::vector<hole>, run_tables.size()>;
 
-  // Copies the beginning of a run, up to the last whole entry, unless an earlier source had more of it.
+  // Copies the beginning of a run, up to the last whole entry, unless an earlier source had as much of it.
   failure take(run_source& from, std::int64_t number, const holes_of_tables& holes) {
     const auto earlier = kept_.find(number);
     const std::uint64_t least = earlier == kept_.end() ? 1 : earlier->second.entries + 1;
-    if (failure fault = new_.execute("SAVEPOINT one")) return fault;
+    if (failure fault = new_.execute("SAVEPOINT copied_run")) return fault;
     for (statement& remove : remove_) {
       remove.bind(1, number);
       if (failure fault = remove.run()) return fault;
@@ -292,7 +297,7 @@ class salvage {
     bool is_cut = false;
     if (readable && rows > 0) {
       if (failure fault = copy_rows(from, number, last, is_cut)) return fault;
-      // first_gap finds entries missing between two. It cannot show entries lost at the end.
+      // `first_gap` finds a missing entry only if the run has a later one. The last hole shows a lost end.
       is_cut = is_cut || (!holes[1].empty() && holes[1].back().last_entry > last);
       for (std::size_t i = 2; i < run_tables.size(); ++i) end_before(holes[i], number, last, is_cut);
     }
@@ -303,9 +308,9 @@ class salvage {
       kept_[number] = {entries, is_cut};
     } else {
       if (!readable || rows > 0) lost_.insert(number);  // may already be kept from the earlier source
-      fault = new_.execute("ROLLBACK TO one");
+      fault = new_.execute("ROLLBACK TO copied_run");
     }
-    return fault ? fault : new_.execute("RELEASE one");
+    return fault ? fault : new_.execute("RELEASE copied_run");
   }
 
   // Ends the run before the first of its entries that may lack rows.
@@ -325,7 +330,8 @@ class salvage {
     }
   }
 
-  // All tables after `runs`. If a table ends unreadable, its last entry may lack rows.
+  // Copies the run's rows of all tables after `runs`. If reading a table fails, the entry of the last row that was read
+  // may have more rows, so the run ends before this entry.
   failure copy_rows(run_source& from, std::int64_t number, std::int64_t& last, bool& is_cut) {
     for (std::size_t i = 1; i < run_tables.size(); ++i) {
       std::uint64_t rows = 0;
@@ -433,8 +439,8 @@ open_trouble finish_salvage(const std::string& path) {
   return {};
 }
 
-// Builds the new file beside the damaged one and then replaces it, so that an interrupted salvage restarts or
-// completes.
+// Finishes the new file under another name before it touches the damaged one. After an interruption, the next start
+// begins again or installs the finished file (finish_salvage).
 boost::system::result<salvaged> set_damage_aside(const std::string& path, const std::string& vfs,
                                                  std::string* problem) {
   const auto fail = [&](archive_error error, const std::string& words) {

@@ -1,4 +1,4 @@
-// The database of opencode, which is only read. Its tables: session, message and part; `data` holds JSON.
+// Reads the database of opencode: the tables session, message and part, whose columns `data` hold JSON.
 #include <array>
 
 #include "archive/sqlite.h"
@@ -12,10 +12,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int busy_ms = 5'000;  // opencode may write to it
+constexpr int busy_ms = 5'000;  // opencode may be writing to the database
 constexpr std::string_view no_database = "no database of opencode";
 
-// A query for the sessions ?1 and below.
+// The beginning of a query: `thread` holds the session ?1 and all sessions below it.
 constexpr std::string_view threads =
     "WITH RECURSIVE thread(id) AS (SELECT ?1 UNION SELECT session.id FROM session JOIN thread ON parent_id = "
     "thread.id) ";
@@ -26,7 +26,8 @@ std::string open_database(archive::connection& database, const fs::path& path) {
   return {};
 }
 
-// Reads rows into lines {"NAME":{"COLUMN":"…",…,"data":{…}}}. Texts are those of the columns; `data` is JSON already.
+// Makes a line {"NAME":{"COLUMN":"…",…,"data":{…}}} of each row. Each column is a string of the line, except `data`,
+// which is JSON already.
 struct row_query {
   std::string_view name;
   std::string_view sql;
@@ -37,7 +38,7 @@ constexpr row_query session_rows{
     "session",
     "SELECT id, parent_id, directory, agent FROM session WHERE id IN thread ORDER BY time_created, id",
     {"id", "parent_id", "directory", "agent"}};
-// Of older databases, in which only messages name the agent.
+// For older databases, in which only messages name the agent.
 constexpr row_query nameless_session_rows{
     "session",
     "SELECT id, parent_id, directory FROM session WHERE id IN thread ORDER BY time_created, id",
@@ -75,7 +76,7 @@ std::string read_rows(archive::connection& database, const row_query& query, con
         made.key(query.columns[i]).text(rows.text(static_cast<int>(i)));
       }
     }
-    std::erase(data, '\n');  // between the members; JSON has none in a text
+    std::erase(data, '\n');  // a row must become one line; strings in JSON contain no newline
     if (!data.empty()) made.key("data").raw(data);
     made.close_object().close_object();
     if (text.size() + line.size() > max_log_bytes) return "the session has more than 512 MiB";

@@ -1,13 +1,17 @@
 // Publishes what the archive stores to the stream of a fleet: each entry once it is durable, in the order of writing,
 // and each deletion of a run. docs/fleet.md describes the messages and the promises.
 //
-// It reads the archive through a connection of its own and has a thread of its own, so neither an engine thread nor the
-// archive's writer waits for the stream. While the stream is away or full, the archive keeps what waits.
-// Threads: `start` and `stop` one, in turn; `wake`, `forget`, `counted` and `problem` any. Lifetime: stopped before the
-// archive closes. Bounds: one piece of the archive at a time (archive/entry_stream.h); `max_deletions` deleted runs
-// wait in memory, and all of them in fleet.db. Failure: `start` returns a sentence; later problems are logged, counted,
-// shown by `problem`, and tried again after a growing pause. A connection that has ended permanently, or that failed
-// `max_failures` times in a row, is replaced.
+// The publisher reads the archive through its own connection and publishes on its own thread, so neither an engine
+// thread nor the archive's writer waits for the stream. While the stream is unreachable or full, unpublished entries
+// stay in the archive.
+//
+// Threads: one thread calls `prepare`, `start` and `stop`, in this order; any may call `wake`, `forget`, `counted`,
+// `problem` and `empty_rounds`. Lifetime: stopped before the archive closes. Bounds: one piece of the archive at a time
+// (archive/entry_stream.h), and `max_deletions` deleted runs that `forget` named. Beyond that, it finds the deleted
+// runs by comparing fleet.db, which lists the published runs, with the archive. Failure: `prepare` and `start` return a
+// sentence. The publisher logs and counts later problems, `problem` returns the present one, and the publisher tries
+// again after a growing pause. It replaces a connection that has ended permanently, or that failed `max_failures` times
+// in a row.
 #pragma once
 
 #include <atomic>
@@ -36,9 +40,9 @@ namespace digd::daemon {
 class publisher {
  public:
   static constexpr std::chrono::milliseconds first_pause{500}, max_pause{30'000};
-  static constexpr std::chrono::seconds idle_check{5};  // looks at the archive even if nobody wakes it
+  static constexpr std::chrono::seconds idle_check{5};  // looks at the archive even if nobody calls `wake`
   static constexpr std::chrono::seconds announce_every{10};
-  static constexpr std::uint64_t max_quiet_lag = 10'000;
+  static constexpr std::uint64_t max_quiet_lag = 10'000;  // entries; a longer lag is a `problem`
   static constexpr std::size_t max_deletions = 10'000;
   static constexpr std::chrono::seconds count_every{1};  // between two counts of the entries that wait
   static constexpr int max_failures = 8;                 // in a row, before a connection is replaced
@@ -61,8 +65,7 @@ class publisher {
   bool is_on() const { return !settings_.servers.empty(); }
   // Why the stream lags, for people; empty if it does not.
   std::string problem() const;
-  // The number of rounds in which the publisher found nothing to publish. Between two increments it has checked the
-  // whole archive once.
+  // The number of times that the publisher reached the end of the archive and found no entry to publish.
   std::uint64_t empty_rounds() const { return empty_rounds_.load(); }
 
   // Before `start`: how many runs are open, for the records of this host.
@@ -70,8 +73,8 @@ class publisher {
   // After `prepare`.
   const std::string& archive_name() const { return store_.archive_name(); }
   std::int64_t published() const { return store_.position().entry; }
-  // Before `start`, and outliving it: which entries belong to runs of other homes. `on_published` is called on the
-  // publisher's thread with the entries that the stream has stored.
+  // Only before `start`. `homes` must outlive the publisher: it names the runs that this daemon took over and those
+  // that moved away. The publisher calls `on_published` on its thread, with the entries that the stream has stored.
   using published_handler = std::function<void(std::span<const archive::streamed_entry>)>;
   void serve_homes(home_store& homes, published_handler on_published) {
     homes_ = &homes;
@@ -103,7 +106,7 @@ class publisher {
   publisher_counts counts_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> empty_rounds_{0};
-  mutable std::mutex mutex_;  // guards the five below
+  mutable std::mutex mutex_;  // guards has_work_, deleted_, found_, must_find_deleted_ and problem_
   std::condition_variable wake_;
   bool has_work_ = false;
   std::deque<std::int64_t> deleted_;

@@ -9,24 +9,26 @@
 // lower, so that it does not flicker. `observe` and `shrink_credits` free no disk space, so the archive causes only the
 // other two. The actions:
 //
-//   no_new_runs     a run that is not open yet is refused with over_limit
-//   shrink_credits  a session is read only while it is at most 1/16 of its credits ahead of what is durable
-//   observe         at each check, digd finds the token that holds most memory and can free some. It closes the
-//                   heaviest connections of this token, or stops judging its heaviest runs and frees their graphs; the
-//                   events of such a run are delivered as is, and archived.
-//                   Once the action has ended, each engine thread resumes one such run at each check
-//   refuse          messages are refused with over_limit, except run_ended
+//   no_new_runs     digd refuses a run that is not open yet, with over_limit
+//   shrink_credits  digd stops reading a session whose messages that are not yet durable exceed 1/16 of its credits
+//   observe         at each check, digd selects the token that holds most memory, among those of which it can free
+//                   some. It closes the token's heaviest connections, or stops judging its heaviest runs and frees
+//                   their graphs. The events of such a run are archived, and delivered unchanged. After the action
+//                   has ended, each engine thread resumes one of its runs at each check
+//   refuse          digd refuses all messages except run_ended, with over_limit
 //
-// A token holds the memory of its connections and the graphs of the runs that it opened, and in the archive these runs.
-// Connections without a token count together as one token. no_new_runs, shrink_credits and refuse first apply to heavy
-// tokens alone: those that hold at least half as much of the resource as the heaviest one. They apply to all tokens
-// when the next action begins, and `refuse` at the limit itself.
+// digd charges each token for its connections, and for the runs that it opened: for their memory, or for their bytes in
+// the archive. All connections without a token count as one token. A token is heavy if its charge is at least half of
+// the largest one. no_new_runs, shrink_credits and refuse begin with the heavy tokens. The first two extend to all
+// tokens at the share at which the next action begins, and `refuse` extends to all at the limit itself.
 //
-// It also enforces `max_bytes` of tokens, with or without an overload. A token is full while the runs that it opened
-// have more bytes in the archive. digd then refuses new runs of the token, and messages in its runs, with over_limit,
-// except run_ended. If the archive cannot be read, full tokens stay full, and no others become full.
+// This class also enforces `max_bytes` of tokens, with or without an overload. A token is full while the runs that it
+// opened have more bytes in the archive than its `max_bytes`. digd then refuses the token's new runs, and all messages
+// of its runs except run_ended, with over_limit. If the archive cannot be read, full tokens stay full, and no others
+// become full.
 //
-// Threads: a thread of its own checks; `check_soon` any. Lifetime: stopped before the engine threads end.
+// Threads: `check` runs on a thread of its own; any may call `check_soon`. Lifetime: stopped before the engine threads
+// end.
 #pragma once
 
 #include <array>
@@ -72,7 +74,8 @@ class overload_steps {
   std::array<bool, overload_action_count> on_{};
 };
 
-// When each action begins for all: with the next one.
+// The shares at which the actions extend from heavy tokens to all tokens: that of the next action which is not off, and
+// 100 % for `refuse`.
 overload_settings settings_for_all(const overload_settings& settings);
 
 // Stored bytes of the runs that each token opened.
@@ -83,20 +86,20 @@ std::set<std::string> tokens_over(const byte_limits& limits, const archive_weigh
 class overload {
  public:
   static constexpr std::chrono::milliseconds check_interval{500};
-  // Between two weighings of the tokens in the archive, which reads the row of every run: this interval, or
-  // `weighing_pause` times the duration of the last weighing if that is longer.
+  // To weigh the tokens in the archive, digd reads the row of every run. It waits this long between two weighings, or
+  // `weighing_pause` times as long as the last one took, if that is longer.
   static constexpr std::chrono::seconds weighing_interval{5};
   static constexpr int weighing_pause = 20;
-  // For the input that connections hold, unless connections.memory_bytes is set: this part of the memory limit, and not
-  // less than this.
+  // If connections.memory_bytes is not set, the input of all connections may take 1/`connection_share` of the memory
+  // limit, or `min_connection_bytes` if that is more.
   static constexpr std::uint64_t connection_share = 4, min_connection_bytes = 64 << 20;
 
-  // `archive_path`: empty where nothing is archived.
+  // `archive_path`: empty if digd archives nothing.
   overload(const live_settings& settings, std::string archive_path, const engine_threads& threads,
            const authorizer& tokens, overload_state& state, memory_budget& budget);
   ~overload();
 
-  // Measures once. Only before `start`: afterwards the thread does it.
+  // Measures, and begins or ends actions. Call it only before `start`: afterwards the thread calls it.
   void check();
   // Calls `after_check` on its own thread after each check.
   void start(std::function<void()> after_check);
@@ -136,7 +139,7 @@ class overload {
   std::unique_ptr<archive::reader> archive_reads_;
   std::optional<archive_weights> archive_weights_;  // none: not needed, or the archive cannot be read
   std::chrono::steady_clock::time_point weighs_archive_at_{};
-  std::atomic<std::uint64_t> to_free_{0};  // bytes, so that `observe` ends
+  std::atomic<std::uint64_t> to_free_{0};  // the bytes of memory above the share at which `observe` ends
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false, has_work_ = false;

@@ -92,12 +92,13 @@ class run_host final : public due_run {
   void durable(std::string_view session, std::uint64_t seq);
   // ---- in a fleet with homes (daemon/fleet/home_keeper.h)
   // The run's home is here, with the lease of this generation; 0: it is not known yet, and the run is not judged.
+  // A pinned run (on_lost_stream = "local") stays here: this daemon judges it even without a lease.
   void set_home(std::uint64_t generation, bool pinned);
   std::uint64_t home_generation() const { return home_generation_; }
   // Whether this daemon may judge the run now.
   bool holds_home() const;
-  // The lease was lost or is held again: stops judging, or resumes it and acknowledges the messages that the stream
-  // has.
+  // Checks whether this daemon may still judge the run, and stops or resumes judging. While it may, it also
+  // acknowledges the messages that the stream has.
   void check_home();
   // The stream has all messages of the session up to `seq`. They are acknowledged while the home is here.
   void streamed(std::string_view session, std::uint64_t seq);

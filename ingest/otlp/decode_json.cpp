@@ -58,7 +58,8 @@ class json_decoder {
         from.version = in_.string(*scope, "version", place(here, "scope"), false).value_or("");
       }
       const auto shared = std::make_shared<const origin>(std::move(from));
-      each(object, "spans", here, [&](const json::object& s, const std::string& its) { read_span(s, its, shared); });
+      each(object, "spans", here,
+           [&](const json::object& found, const std::string& path) { read_span(found, path, shared); });
     });
   }
 
@@ -92,8 +93,8 @@ class json_decoder {
     if (!s.error.empty()) return;
     each(of, "events", where, [&](const json::object& event, const std::string& here) {
       if (in_.string(event, "name", here, false).value_or("") != "exception") return;
-      const json::object reply = attributes(event, here);
-      const json::value* text = reply.if_contains("exception.message");
+      const json::object details = attributes(event, here);
+      const json::value* text = details.if_contains("exception.message");
       if (text != nullptr && text->is_string()) s.error = std::string(text->get_string());
     });
   }
@@ -149,7 +150,7 @@ class json_decoder {
   }
 
   json::value number_or_text(const json::value& number, const std::string& where) {
-    if (number.is_number() || number.is_string()) return number;  // "NaN" is a text
+    if (number.is_number() || number.is_string()) return number;  // JSON has no NaN and no infinity: they are strings
     in_.fail(import_errc::wrong_shape, place(where, "doubleValue"), "expected a number, as a string or a number");
     return nullptr;
   }

@@ -19,7 +19,8 @@ span_tree::span_tree(std::span<const span> spans) {
   std::vector<const span*> sorted;
   for (const span& span : spans) sorted.push_back(&span);
   std::sort(sorted.begin(), sorted.end(), comes_before);
-  boost::unordered_flat_set<std::string_view> ids;  // of all traces: they become ids of activations
+  // A span's id becomes the id of an activation, so two traces must not share one.
+  boost::unordered_flat_set<std::string_view> ids;
   for (const span* span : sorted) {
     if (!ids.insert(span->id).second) continue;
     by_id_.emplace(key{span->trace, span->id}, spans_.size());
@@ -54,7 +55,8 @@ void span_tree::put_in_order() {
   for (std::size_t i = 0; i < spans_.size(); ++i) {
     if (parent_[i] == none) place_from(i);
   }
-  for (std::size_t i = 0; i < spans_.size(); ++i) {  // in a cycle of parents
+  // No root leads to the other spans: they are in a cycle of parents, or below one. The first one becomes a root.
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
     if (placed[i]) continue;
     parent_[i] = none;
     place_from(i);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t spoken_protocol = 1;
 constexpr std::size_t max_healing_text_bytes = 4096;
 
-// Contexts of a rule's options: the options that the rule has.
+// The contexts of a rule's options (known_field::only): one bit for each option that only some rules have.
 constexpr std::uint32_t has_kinds = 1, has_window = 2, has_attempts = 4, has_reroutes = 8, has_repeated = 16,
                         has_all = 32;
 
