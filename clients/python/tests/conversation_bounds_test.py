@@ -74,7 +74,7 @@ def test_an_adapter_counts_added_time_by_the_effective_mode(mode, canary, counts
 @async_test
 async def test_verdicts_in_another_order_are_replaced_for_their_own_events():
     run = digd.Run(mode="enforce")
-    run._is_shadow_late = True
+    run._ignores_verdicts = True
     blocked = Blocked("e1", ("a",)), Blocked("e2", ("b",), submit=True)
     judged = Verdict("e2", "reroute", ("x",), submit=True), Verdict("e1", "reroute", ("y",))
     tickets = []

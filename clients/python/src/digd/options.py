@@ -77,8 +77,8 @@ def refuse_negative(**limits: float | None) -> None:
             raise ValueError(f"{name}: expected a number from 0, got {limit!r}")
 
 
-def refuse_no_json(hello: Mapping[str, Json]) -> None:
-    """Raises ValueError for the first setting that JSON cannot express: no daemon would ever get such a hello."""
+def require_json_values(hello: Mapping[str, Json]) -> None:
+    """Raises ValueError for the first setting that JSON cannot express, because such a hello could not be sent."""
     for name, value in hello.items():
         try:
             json.dumps(value, allow_nan=False)

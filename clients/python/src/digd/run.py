@@ -41,7 +41,7 @@ from .messages import (
     started_message,
     usage_message,
 )
-from .options import bearer_token, daemon_address, refuse_negative, refuse_no_json, requested_mode
+from .options import bearer_token, daemon_address, refuse_negative, requested_mode, require_json_values
 from .run_state import RunState
 from .session import Session, Target
 from .version import __version__
@@ -130,7 +130,7 @@ class Run(RunState):
         self._has_adapter = False
         self._healing = HealingRecord(self.id)
         self._interventions = InterventionQueue(self._on_intervention_outcome, redact)
-        self._is_shadow_late = False  # an adapter was attached after the hello had gone out in a stronger mode
+        self._ignores_verdicts = False
         self._end_hooks: list[Callable[[Outcome | None], Outcome | None]] = []
         self._is_ended = False
         self._id_numbers = {"e": itertools.count(1), "v": itertools.count(1)}
@@ -147,7 +147,7 @@ class Run(RunState):
             witness=witness or None,
         )
         if self._mode != "off":
-            refuse_no_json({**hello, "capabilities": capabilities})
+            require_json_values({**hello, "capabilities": capabilities})
         self._conversation = Conversation(
             hello,
             hold=hold,
@@ -278,7 +278,7 @@ class Run(RunState):
     def adapter_defaults(self, name: str) -> None:
         """For adapters: sets the client's name, and the mode `shadow` if no mode was chosen.
 
-        After the hello the daemon keeps the run's mode; then this client follows no verdict.
+        After the hello, the daemon keeps its mode for the run. The client then ignores all verdicts instead.
         """
         hello = self._conversation.hello
         self._has_adapter = True
@@ -290,11 +290,11 @@ class Run(RunState):
         if self._conversation.counters.connections == 0:
             hello["mode"] = "shadow"
         else:
-            self._is_shadow_late = True
+            self._ignores_verdicts = True
 
     def count_added_time_in_enforce(self) -> None:
         """For adapters that wait for verdicts only in `enforce`: in other modes no time counts for `max_added_ms`."""
-        self._conversation.counts_added_time = lambda: self._enforces and not self._is_shadow_late
+        self._conversation.counts_added_time = lambda: self._enforces and not self._ignores_verdicts
 
     def pass_holds(self) -> None:
         """For adapters that keep held events themselves: calls return the verdict `hold` and wait for no decision."""
@@ -480,7 +480,7 @@ class Run(RunState):
         verdicts = await self._session.verdicts(ticket)
         if self._conversation.no_hold_reason == "max_added_ms":
             self._healing.log_unheld(self._conversation.max_added_s or 0)
-        if self._is_shadow_late or self._healing.is_stopped:
+        if self._ignores_verdicts or self._healing.is_stopped:
             blocked = {b.event: b for b in ticket.blocked}
             verdicts = tuple(self._without_healing(blocked[v.event], v) for v in verdicts)
         for verdict in verdicts:

@@ -15,7 +15,7 @@ class RunState:
     _mode: Mode | None
     _conversation: Conversation
     _healing: HealingRecord
-    _is_shadow_late: bool
+    _ignores_verdicts: bool
 
     @property
     def mode(self) -> Mode | None:
@@ -29,20 +29,23 @@ class RunState:
         The welcome's mode decides: an operator's canary enforces some of the runs that requested `shadow`.
         """
         is_stopped = self._healing.is_stopped or self._conversation.no_hold_reason == "max_added_ms"
-        if self._is_shadow_late or self._mode == "off" or self._conversation.closed or is_stopped:
+        if self._ignores_verdicts or self._mode == "off" or self._conversation.closed or is_stopped:
             return False
         return self._enforces
 
     @property
     def _enforces(self) -> bool:
-        """Whether the mode lets verdicts change something; before the welcome, whether it may."""
+        """Whether the run's mode is `enforce`; before the welcome, whether the requested mode allows `enforce`."""
         mode = self._mode if self.welcome is None else self.welcome.get("mode", self._mode)
         return mode in (None, "enforce")
 
     @property
-    def is_shadow_late(self) -> bool:
-        """Whether this client ignores verdicts because an adapter was attached after a hello with a stronger mode."""
-        return self._is_shadow_late
+    def ignores_verdicts(self) -> bool:
+        """Whether an adapter with the default mode `shadow` was attached after a hello that left the mode open.
+
+        The daemon then keeps its mode, so this client does not follow the verdicts.
+        """
+        return self._ignores_verdicts
 
     @property
     def verdict_deadline_s(self) -> float:

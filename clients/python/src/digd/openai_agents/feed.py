@@ -110,7 +110,7 @@ class Feed:
             self.loop.call_soon_threadsafe(work)
 
     def _begin_report(self, work: Coroutine[Any, Any, Any], as_is: str | None) -> None:
-        reason = "shadow" if self.run.is_shadow_late else as_is
+        reason = "shadow" if self.run.ignores_verdicts else as_is
         with contextlib.nullcontext() if reason is None else self.run.unheld(reason):
             run_to_first_wait(work)
 
