@@ -164,6 +164,11 @@ TEST_CASE("the_lists_of_rules_with_windows_are_those_of_the_catalog") {
   CHECK(of_events == std::vector<rule_id>(event_window_rules.begin(), event_window_rules.end()));
 }
 
+TEST_CASE("the_rules_that_judge_only_by_time_come_last") {
+  const auto judges_events = [](const rule* r) { return r->traits.window != scope::run; };
+  CHECK(std::is_partitioned(failure_rules().begin(), failure_rules().end(), judges_events));
+}
+
 TEST_CASE("every_rule_has_the_documented_defaults") {
   const auto of = [](rule_id id) { return rule_of(id).defaults(); };
   CHECK(of(rule_id::deadlock).window_ms == 10'000);
