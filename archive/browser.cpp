@@ -209,7 +209,7 @@ failure browser::count_on(std::uint64_t run_number, counted& sum) {
         case entry_kind::firing: ++sum.sum.firings; break;
         case entry_kind::run_deleted:
         case entry_kind::judgement:
-        case entry_kind::barrier: break;  // is no row
+        case entry_kind::barrier: break;  // is not a row
       }
     }
   }

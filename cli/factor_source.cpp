@@ -140,7 +140,7 @@ std::string factor_loader::make_request(factor_request& request, const std::stri
   return add_user_factors(from_, request);
 }
 
-// Every column may serve as a label. One called `run` names the rows and is no factor.
+// Every column may serve as a label. One called `run` names the rows and is not a factor.
 std::string factor_loader::load_csv(const std::string& path, factor_rows& out) {
   const bool computes = !from_.factors.empty() || !from_.factor_files.empty() || from_.rates || from_.first_ms > 0 ||
                         from_.first_messages > 0;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t page = 200;
 
-// Nothing, with `problem` set, if it is no object.
+// Nothing, with `problem` set, if it is not an object.
 std::string parse(const std::string& text, json::object& into) {
   json::error_code ec;
   json::value value = parse_json(text, ec);

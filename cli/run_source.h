@@ -36,7 +36,7 @@ class run_source {
 // Runs opened within a time span, as 7d; all runs if the text is not a time span.
 fleet_selection opened_since(const std::string& span);
 
-// The problem of a `since` that is no time span.
+// The problem of a `since` that is not a time span.
 inline constexpr const char* wrong_span = "--since: expected a time span as 90m, 36h, 7d or 4w";
 
 // Null, with `problem` set: there is no such daemon or archive. `selection`: what the command reads of a fleet.

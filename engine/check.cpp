@@ -144,7 +144,7 @@ class checker {
     for (const reaction_draft& r : m.reactions) {
       if (!inputs.contains(r.input)) {
         refuse(refusal::not_an_input, "reactions",
-               "event " + quoted_briefly(r.input) + " is no input of activation " + quoted_briefly(v.id));
+               "event " + quoted_briefly(r.input) + " is not an input of activation " + quoted_briefly(v.id));
       } else if (r.reaction == reaction::reroute && settled.contains(r.input)) {
         refuse(refusal::settled_event, "reactions",
                "event " + quoted_briefly(r.input) + " is settled and cannot be rerouted");

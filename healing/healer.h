@@ -42,8 +42,8 @@ class healer {
   // Opens a case. `as_is`: the message was delivered before it could be judged. `able`: what the client can do.
   void open_case(bool as_is, const capabilities& able);
   remedy decide(const rule& rule, const finding& found);
-  // Counts a firing of a guard and sets `action` to the next one of its list for the sender. A warning is no firing: it
-  // injects. Without an event, the guard cancels or observes.
+  // Counts a firing of a guard and sets `action` to the next one of its list for the sender. A warning is not a firing:
+  // it injects. Without an event, the guard cancels or observes.
   void choose_action(finding& found);
   // A guard's finding: its `action` says what to do. A `reroute` without targets means that nobody gets the event. Sets
   // `to_nobody`, which the text depends on.

@@ -206,9 +206,8 @@ std::string about_confidence(const conclusion& concluded, const std::vector<part
   if (concluded.suspect.proven) return fmt::format("{} proves the suspect from the log itself.", concluded.method);
   if (by == parts.end() || by->scale != score_scale::probability) {
     return fmt::format(
-        "The suspect comes from {}. φ is no probability: it compares this run with replays in which a healthy "
-        "counterpart "
-        "acts instead.",
+        "The suspect comes from {}. φ is not a probability: it compares this run with replays in which a healthy "
+        "counterpart acts instead.",
         concluded.method);
   }
   return fmt::format(

@@ -54,7 +54,7 @@ conclusion::confidence confidence_of(const part& p) {
            : first.score >= medium_probability ? conclusion::confidence::medium
                                                : conclusion::confidence::low;
   }
-  // A Shapley value is no probability. The lead over the next says how clearly the game points at one activation.
+  // A Shapley value is not a probability. The lead over the next says how clearly the game points at one activation.
   const double next = p.suspects.size() > 1 ? std::max(0.0, p.suspects[1].score) : 0;
   return first.score > 2 * next ? conclusion::confidence::medium : conclusion::confidence::low;
 }

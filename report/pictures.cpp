@@ -362,7 +362,7 @@ figure draw_flows(const observed& seen) {
   const std::string subtitle =
       ends.size() < indexes.size()
           ? fmt::format("the {} busiest of {}", ends.size(), indexes.size())
-          : "outside: root events; digd: what it gave to heal; dashed circles are no agents of the run";
+          : "outside: root events; digd: what it gave to heal; dashed circles are not agents of the run";
   chart to(width, height, out.title, subtitle, {.embedded = true, .description = out.caption});
   std::map<index, double> angle;
   for (std::size_t i = 0; i < ends.size(); ++i) {

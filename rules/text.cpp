@@ -10,7 +10,7 @@ namespace digd::text {
 
 namespace {
 
-// The name of the placeholder that starts at pattern[at], a '{'; empty if it is no placeholder.
+// The name of the placeholder that starts at pattern[at], a '{'; empty if it is not a placeholder.
 std::string_view placeholder_at(std::string_view pattern, std::size_t at) {
   const std::size_t end = pattern.find('}', at);
   if (end == std::string_view::npos) return {};

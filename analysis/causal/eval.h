@@ -25,7 +25,7 @@ struct figure {
   double value = 0;
   double wanted = 0;
   bool at_most = false;  // whether `wanted` is an upper bound; else a lower one
-  bool is_aim = false;   // an aim: missing it is no failure
+  bool is_aim = false;   // an aim: missing it is not a failure
   bool has_aim = true;   // false: no target, for comparison only
   std::size_t slices = 0;
   // Of a difference between two learners on the same slices: its 95% interval (normal, over slices).

@@ -56,7 +56,7 @@ execution_state execution_of(std::string_view text) {
 namespace {
 
 // The planner of a log without thoughts: an agent that speaks to one other at a time, while the others speak only to
-// it. An agent that only hands code to a terminal is no planner: an addressee has to act.
+// it. An agent that only hands code to a terminal is not a planner: an addressee has to act.
 std::string centre_of_star(const flat_log& log) {
   std::map<std::string, std::size_t> to_one, map;
   for (const flat_step& step : log.steps) {

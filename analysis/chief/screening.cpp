@@ -146,7 +146,7 @@ class data_flow {
       }
       return;
     }
-    if (source) {  // a new execution is no corruption, and it exposes an earlier invention
+    if (source) {  // a new execution is not a corruption, and it exposes an earlier invention
       if (const auto fault = faults_.find(a.key); fault != faults_.end()) restored_[a.key] = true;
       known->second = {a.value, i};
       return;

@@ -40,7 +40,7 @@ struct readiness_sources {
   const run_counts& runs;
   const daemon::publisher* publisher;  // null without an archive
   const daemon::home_keeper* homes;    // null: runs have no homes
-  const fleet_view* view = nullptr;    // null: the daemon is no viewer
+  const fleet_view* view = nullptr;    // null: the daemon is not a viewer
 };
 
 struct connection_counts {

@@ -71,7 +71,7 @@ struct http_services {
   daemon::admission admission;
   archive_access* archive;  // null without an archive; so are feed and webhooks
   feed_server* feed;
-  fleet_view* view;  // null: the daemon is no viewer of a fleet
+  fleet_view* view;  // null: the daemon is not a viewer of a fleet
   webhook_server* webhooks;
   run_control runs;
   span_intake spans;

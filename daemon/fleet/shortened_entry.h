@@ -14,7 +14,7 @@ namespace digd::daemon {
 enum class shortening : std::uint8_t {
   cut,        // without texts, and with shorter lists if needed
   bare,       // only what identifies the entry is left
-  too_large,  // even that exceeds the limit, or `json` is no entry
+  too_large,  // even that exceeds the limit, or `json` is not an entry
 };
 
 // Shortens `json`, an entry as archive/entry_stream.h writes it, to at most `max_bytes`.

@@ -120,7 +120,7 @@ class server {
   std::unique_ptr<http_services> http_services_;
   std::vector<std::unique_ptr<router>> routers_;  // one an engine thread
 
-  std::unique_ptr<fleet_view> view_;    // null: the daemon is no viewer
+  std::unique_ptr<fleet_view> view_;    // null: the daemon is not a viewer
   std::unique_ptr<home_keeper> homes_;  // null: runs have no homes
   const run_services run_services_;
   engine_threads threads_;

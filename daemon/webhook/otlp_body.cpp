@@ -32,7 +32,7 @@ std::string hash_of(std::string_view text, std::size_t bytes) {
   return {reinterpret_cast<const char*>(digest.data()), bytes};
 }
 
-// The bytes of lower-case hex; nullopt: it is none of that length, or zero, which is no id.
+// The bytes of an id in lower-case hex; nullopt: it has another length, or it is zero, which is never an id.
 std::optional<std::string> bytes_of_hex(std::string_view hex, std::size_t bytes) {
   if (hex.size() != 2 * bytes || hex.find_first_not_of('0') == std::string_view::npos) return std::nullopt;
   return from_hex(hex);

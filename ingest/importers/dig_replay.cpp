@@ -71,7 +71,7 @@ void dig_replay::choose_submits() {
 }
 
 // When the work of an activation began. If it was recorded afterwards, it counts from its last input: its agent was
-// busy since then, so the pause is no deadlock.
+// busy since then, so the pause is not a deadlock.
 std::int64_t dig_replay::begin_of(const dig_activation& activation) const {
   const auto stamped = activation.started_us.value_or(activation.ended_us.value_or(tables_.created_us.value_or(0)));
   if (activation.started_us && activation.ended_us &&

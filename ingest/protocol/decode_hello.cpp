@@ -250,7 +250,7 @@ bool hello_fields::rule(std::string_view name, item& it, std::uint32_t& seen) {
   const std::optional<rule_id> id = rule_from(name);
   if (!id || is_guard(*id)) {
     it.at.kind = place::step::key;
-    std::string text = "is no rule; the rules are";
+    std::string text = "is not a rule; the rules are";
     for (std::size_t i = 0; i < failure_rule_count; ++i) text.append(i == 0 ? " " : ", ").append(rule_names[i]);
     return in_.skip(it, text);
   }

@@ -12,7 +12,7 @@ namespace digd::ingest {
 namespace {
 
 constexpr std::size_t max_shown_key_bytes = 64;
-constexpr std::string_view no_value = "a value is missing, or is no value of JSON";
+constexpr std::string_view no_value = "a value is missing, or is not a value of JSON";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -43,7 +43,7 @@ bool is_number(std::string_view token) {
   return at == token.size();
 }
 
-// The value of four hex digits; nothing: they are no hex digits.
+// The value of four hex digits; nothing: they are not hex digits.
 std::optional<unsigned> hex4(std::string_view text) {
   unsigned value = 0;
   if (text.size() < 4) return std::nullopt;

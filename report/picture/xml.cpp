@@ -41,7 +41,7 @@ std::string xml(std::string_view text) {
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\'': out += "&#39;"; break;
-      case '\xEF':  // U+FFFE and U+FFFF are no characters
+      case '\xEF':  // U+FFFE and U+FFFF are not characters
         if (quoted.compare(i, 3, "\xEF\xBF\xBE") == 0 || quoted.compare(i, 3, "\xEF\xBF\xBF") == 0) {
           out += replacement;
           i += 2;

@@ -3,7 +3,7 @@
 
     scripts/site/collect_pages.py FOLDER
 
-Pages link as on a code host: relative to their place in the repository. A link to a file that is no page becomes the
+Pages link as on a code host: relative to their place in the repository. A link to a file that is not a page becomes the
 file's name. A link to a file that does not exist is an error. mkdocs checks the links between pages.
 """
 
@@ -26,7 +26,7 @@ OTHERS = {
     "packaging/README.md": "packaging.md",
 }
 NAMED_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
-# Files of the site that are no pages.
+# Files of the site that are not pages.
 FILES = {"scripts/site/site.css": "site.css", "dashboard/public/favicon.svg": "logo.svg"}
 API_PYTHON = """# The API of the Python client
 
@@ -48,7 +48,7 @@ API_PYTHON = """# The API of the Python client
 
 
 def place_on_site(source):
-    """Where a file of the repository is on the site; None if it is no page and no picture of a page."""
+    """Where a file of the repository is on the site; None if it is neither a page nor a picture of a page."""
     name = source.relative_to(ROOT).as_posix()
     if name in OTHERS:
         return Path(OTHERS[name])

@@ -203,7 +203,7 @@ TEST_CASE("a_search_proves_once_that_a_lease_has_ended") {
   CHECK(proven > before);
   CHECK(b.ask({.run = "r2", .new_number = 2}, 50ms).decision.is == home_decision::kind::taken);
   CHECK(revision() == proven);
-  later.renew(400ms);  // the proof is no renewal, and takes no lease away
+  later.renew(400ms);  // the proof is not a renewal, and takes no lease away
   CHECK(later.lease.is_held(400ms));
   CHECK(later.lease.generation() == 1);
 }

@@ -267,7 +267,7 @@ def test_the_audit_log_names_the_author_of_each_change_and_refused_tokens(tmp_pa
             while json.loads(client.recv())["type"] != "ack":
                 pass
         assert status_of(daemon, "/v1/mode", ALL, "PUT", b'{"mode":"observe"}')[0] == 200
-        assert status_of(daemon, "/v1/mode", ALL)[0] == 200  # reading is no change
+        assert status_of(daemon, "/v1/mode", ALL)[0] == 200  # reading is not a change
         assert status_of(daemon, "/v1/runs/r1?x=secret", ALL, "DELETE")[0] == 204
         assert status_of(daemon, "/v1/runs", "0" * 64)[0] == 401
         assert status_of(daemon, "/v1/mode", TOKENS["watcher"][0], "PUT", b'{"mode":"off"}')[0] == 403

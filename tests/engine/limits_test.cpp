@@ -293,7 +293,7 @@ TEST_CASE("a_refusal_line_is_answered_like_the_refused_frame") {
   CHECK(s.errors[0].code == "too_large");
   CHECK(s.frames.back() ==
         R"({"type":"error","code":"too_large","seq":1,"message":"the message has 9 bytes","fatal":false})");
-  s.then(R"({"type":"refused","seq":2})");  // no record has such a line, and it is no message
+  s.then(R"({"type":"refused","seq":2})");  // no record has such a line, and it is not a message
   REQUIRE(s.errors.size() == 2);
   CHECK(s.errors[1].code == "bad_message");
 }

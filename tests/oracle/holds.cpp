@@ -11,7 +11,7 @@ namespace json = boost::json;
 
 namespace {
 
-// N of PREFIX:N; 0 if it is no such id.
+// N of PREFIX:N; 0 if it is not such an id.
 std::size_t number_in(const std::string& id, const std::string& prefix) {
   if (id.rfind(prefix, 0) != 0) return 0;
   const std::string digits = id.substr(prefix.size());

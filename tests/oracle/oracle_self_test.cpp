@@ -230,7 +230,7 @@ TEST_CASE("oracle_reports_a_deadlock_after_the_window_and_starts_the_window_agai
           strings{R"({"d":"deadlock","at":null,"ts":105,"session":null,"event":null,"agent":null,"evidence":["e1"],)"
                   R"("total":1,"healed":true,"healing":"create","cause":null})",
                   R"({"i":"sys:1","action":"create","event":null,"recipients":["a","b"],"inject":true})"});
-  REQUIRE(s.reachable(R"(["e1"])"));  // a system event is no work
+  REQUIRE(s.reachable(R"(["e1"])"));  // a system event is not work
   REQUIRE(fired(s.time(205), "deadlock") == 1);
   REQUIRE(count(s.time(1000), R"("ts":305,"session":null,"event":null,"agent":null,"evidence":["e1"],"total":1,)"
                               R"("healed":false,"healing":null,"cause":"attempts")") == 1);

@@ -414,7 +414,7 @@ void trace_simulator::take_returned(const hold_record& hold) {
   send(std::move(line));
 }
 
-// An agent that is no held recipient takes a held event and reroutes it, so that the event can get a second hold.
+// An agent that is not a held recipient takes a held event and reroutes it, so that the event can get a second hold.
 void trace_simulator::reroute_held() {
   const auto& holds = seen().holds_;
   std::vector<std::size_t> open;

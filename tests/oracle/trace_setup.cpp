@@ -189,7 +189,7 @@ void trace_simulator::send_first_hello() {
   send(std::move(hello));
 }
 
-// The rules of the first hello with their lists in reverse order, which is no contradiction.
+// The rules of the first hello with their lists in reverse order, which is not a contradiction.
 json::object trace_simulator::repeat_rules() const {
   object rules = first_rules_;
   for (auto& rule : rules)

@@ -43,7 +43,7 @@ TEST_CASE("when_work_waits_for_the_window_and_nobody_is_active_the_whole_roster_
         R"(Nobody is working, but 2 events are unresolved: "e1" of agent "planner" (waiting at "coder"), "e2" of )"
         R"(agent "planner" (waiting at "tester"). Every agent seems to wait for another. If one of these events is )"
         R"(with you, act on it now with what you have: handle it, or pass it to whoever can.)");
-  CHECK(s.reachable() == strings{"e1", "e2"});  // a system event is no work
+  CHECK(s.reachable() == strings{"e1", "e2"});  // a system event is not work
   CHECK(s.graph().is_pending(s.graph().find_event("sys:1"), s.graph().find_agent("planner")));
 }
 

@@ -22,7 +22,7 @@ struct run_factors {
 // With the line end. Every number reads back as the same number.
 std::string line_of(const run_factors& of);
 
-// False if the text is no such line.
+// False if the text is not such a line.
 bool read_line(std::string_view line, run_factors& into);
 
 }  // namespace digd::causal

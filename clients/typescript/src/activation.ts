@@ -134,7 +134,7 @@ export class Activation {
     for (const input of inputs.map(eventId)) {
       if (!this.inputs.includes(input))
         throw new TypeError(
-          `${JSON.stringify(input)} is no input of activation ${this.id}; ` +
+          `${JSON.stringify(input)} is not an input of activation ${this.id}; ` +
             `its inputs: ${this.inputs.join(", ") || "none"}`,
         );
       this.reactions.set(input, reaction);

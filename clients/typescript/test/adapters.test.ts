@@ -129,7 +129,7 @@ describe("OpenAI Agents SDK", () => {
   const answering = (text: string): Agent =>
     new Agent({ name: "a", model: new ScriptedModel([[assistantMessage(text)]]) }) as Agent;
 
-  it("a stream that the program stops reading is no success", async () => {
+  it("a stream that the program stops reading is not a success", async () => {
     const warn = vi.spyOn(console, "warn");
     const stream = await runnerOf().run(answering("done"), "task", { stream: true });
     for await (const _ of stream) break;

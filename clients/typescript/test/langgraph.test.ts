@@ -169,7 +169,7 @@ describe("the graph of a run", () => {
     expect(watch.runs.map((run) => run.welcome?.mode)).toEqual(["shadow", "observe"]);
   });
 
-  it("an object that is no graph, a wrong address and a wrong mode are refused", () => {
+  it("an object that is not a graph, a wrong address and a wrong mode are refused", () => {
     expect(() => instrument({} as object)).toThrow(/expected a StateGraph/);
     expect(() => instrument(new StateGraph(State), { run: { url: "http://localhost:1" } })).toThrow(
       /expected HOST:PORT/,

@@ -74,7 +74,7 @@ describe("the graph of a run", () => {
     expect((await watch.trace()).at(-1)).toMatchObject({ type: "run_ended", outcome: "success" });
   });
 
-  it("an object that is no runner is refused", () =>
+  it("an object that is not a runner is refused", () =>
     expect(() => instrument({} as Runner)).toThrow(/expected a Runner/));
 
   it("a handoff after work is a new event, not a reroute", async () => {

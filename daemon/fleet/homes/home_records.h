@@ -5,7 +5,7 @@
 // lease that it names does, so that renewals cost one write for each host, not for each run. Every write names the
 // revision that it replaces; the server refuses it if the key has another one. docs/fleet.md describes the protocol.
 //
-// Pure functions and plain values. Failure: a text that is no record is nullopt.
+// Pure functions and plain values. Failure: a text that is not a record is nullopt.
 #pragma once
 
 #include <chrono>

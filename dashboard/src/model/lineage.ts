@@ -42,7 +42,7 @@ export interface Lineage {
 }
 
 // Both sets contain the node itself and at most `maxNodes` nodes, nearest first. The ancestors of an output are its
-// source and the inputs that the source used. An input that only waited is no ancestor.
+// source and the inputs that the source used. An input that only waited is not an ancestor.
 export function lineageOf(node: Node, at: number, maxNodes = MAX_LINEAGE_NODES): Lineage {
   const towardsSources = function* (current: Node): Generator<Node> {
     if (current.type === 'event') return yield* sourcesOf(current, at);

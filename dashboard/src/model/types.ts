@@ -54,7 +54,7 @@ export interface EventNode extends PlacedNode {
   type: 'event';
   kind: string | null;
   submit: boolean;
-  givenBackAt: number; // position from which on it is no submit event any more
+  givenBackAt: number; // position from which on it is not a submit event any more
   fyi: boolean;
   root: boolean;
   system: boolean;
@@ -117,7 +117,7 @@ export interface Detection {
   outcome: {at: number; outcome: string} | null;
 }
 
-// Something that happened to the run as a whole and is no node.
+// Something that happened to the run as a whole and is not a node.
 export interface Mark {
   at: number;
   column: number;

@@ -58,7 +58,7 @@ it('Who caused this? ranks the suspects in a process of digd and shows them in t
   expect(await page.locator('.attribution .words').innerText()).toBe(state.answer.verdict.words);
   const listed = await page.locator('.attribution li').count();
   expect(listed).toBe(state.answer.verdict.kind === 'suspect' ? Math.min(5, state.answer.ranking.length) : 0);
-  // A circumstance, such as "brings in new values", is no reason to suspect anybody.
+  // A circumstance, such as "brings in new values", is not a reason to suspect anybody.
   const reasons = state.answer.ranking.slice(0, listed).map(({chain}) => chain.find((e) => e.accuses)?.says);
   const hints = (await page.locator('.attribution li .hint').allInnerTexts()).sort();
   expect(hints).toEqual(reasons.map((says) => says ?? 'no evidence against it').sort());

@@ -149,7 +149,7 @@ std::string lines_of(const std::vector<std::string>& lines) {
   return text;
 }
 
-TEST_CASE("A command that Claude Code runs itself is no run", "[session_log]") {
+TEST_CASE("A command that Claude Code runs itself is not a run", "[session_log]") {
   log_file file;
   const std::string summary =
       claude_line(1, "user", R"({"role":"user","content":"so far"})", R"(,"isCompactSummary":true)");
@@ -169,7 +169,7 @@ TEST_CASE("A command that Claude Code runs itself is no run", "[session_log]") {
   CHECK(kinds(session.runs[0]) == std::vector<std::string>{"prompt", "answer"});
 }
 
-TEST_CASE("A reply without a text that Claude Code asks for again is no stop", "[session_log]") {
+TEST_CASE("A reply without a text that Claude Code asks for again is not a stop", "[session_log]") {
   const std::string spawn = R"({"type":"tool_use","id":"t1","name":"Agent","input":{"prompt":"work"}})";
   log_file main, child;
   main.text = lines_of({claude_prompt(1, "go"), claude_reply(2, spawn, "tool_use"),

@@ -113,7 +113,7 @@ TEST_CASE("a_hellos_fields_are_checked_and_named_by_their_last_name", "[decode][
 
 TEST_CASE("a_refused_rule_name_comes_with_the_list_of_rules", "[decode][hello]") {
   const hello_reading r(hello_with(R"("rules":{"dead\nlock":{}})"));
-  CHECK(r.refused.text.starts_with(R"(rules["dead\nlock"] is no rule; the rules are early_termination, )"));
+  CHECK(r.refused.text.starts_with(R"(rules["dead\nlock"] is not a rule; the rules are early_termination, )"));
 }
 
 TEST_CASE("an_option_that_a_rule_does_not_have_is_ignored", "[decode][hello]") {

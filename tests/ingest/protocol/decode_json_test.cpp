@@ -83,7 +83,7 @@ TEST_CASE("text_that_is_not_JSON_is_refused_with_bad_json", "[decode]") {
   }
 }
 
-TEST_CASE("JSON_that_is_no_object_is_no_message", "[decode]") {
+TEST_CASE("JSON_that_is_not_an_object_is_a_bad_message", "[decode]") {
   for (const auto* frame : {"[]", "[1,{}]", "\"a\"", " 5 ", "null", "true"}) {
     const reading r(frame);
     CHECK(r.code() == refusal::bad_message);

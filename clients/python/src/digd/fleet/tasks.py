@@ -124,7 +124,7 @@ def parse(data: bytes) -> Task:
     if not isinstance(options, list) or not all(isinstance(option, str) for option in options):
         raise BadTask("options: expected texts")
     if unknown := [o for o in options if not o.startswith("--") or option_name(o) not in kind.options]:
-        raise BadTask(f"{unknown[0]!r} is no option of a task")
+        raise BadTask(f"{unknown[0]!r} is not an option of a task")
     if not isinstance(runs, list) or not 1 <= len(runs) <= (1 if kind.names_a_run else MAX_RUNS):
         raise BadTask("runs: expected one, or a few")
     return Task(whole["kind"], tuple(options), tuple(_run_of(run) for run in runs))

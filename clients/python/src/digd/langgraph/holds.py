@@ -75,7 +75,7 @@ def hold_write(run: str, node: str, verdict: Verdict, writes: Sequence[Write]) -
 def ask(question: dict[str, Any], *, may_time_out: bool) -> Decision:
     """Interrupts the graph until a person has decided. Call it within the task of HOLD_NODE.
 
-    A graph resumed without a decision after `hold_ms` does `on_timeout`. An answer that is no decision asks again.
+    A graph resumed without a decision after `hold_ms` does `on_timeout`. An answer that is not a decision asks again.
     """
     error: str | None = None
     while True:

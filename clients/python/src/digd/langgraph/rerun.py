@@ -225,7 +225,7 @@ def load(reference: str, option: str) -> Any:
     sys.path.insert(0, str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
-        raise RerunError(f"{option} {reference}: {file} is no Python file")
+        raise RerunError(f"{option} {reference}: {file} is not a Python file")
     module = sys.modules.get(path.stem)
     if module is None or getattr(module, "__file__", None) != str(path):
         module = importlib.util.module_from_spec(spec)
