@@ -14,7 +14,9 @@ function programFolder() {
   try {
     return dirname(createRequire(import.meta.url).resolve(`${platform}/package.json`));
   } catch {
-    console.error(`digd: the package ${platform} is not installed. digd runs on 64-bit Linux with glibc 2.36 or later.`);
+    console.error(
+      `digd: the package ${platform} is not installed. digd runs on 64-bit Linux with glibc 2.36 or later.`,
+    );
     process.exit(2);
   }
 }

@@ -134,7 +134,7 @@ def test_digd_accepts_the_variables_of_the_drop_in(tmp_path):
 def test_digd_accepts_the_configuration_of_the_chart(tmp_path):
     lines = HELM.read_text().split("digd.toml: |\n", 1)[1].split("---", 1)[0].splitlines()
     text = "\n".join(line.strip() for line in lines if "{{-" not in line)
-    text = text.replace("{{ $name }}", "digd").replace("{{ .Release.Namespace }}", "agents")
+    text = text.replace("{{ $name }}", "digd").replace("{{ $full }}", "digd.agents")
     (tmp_path / "tokens.toml").write_text('[[token]]\nname = "x"\nsha256 = "' + "0" * 64 + '"\nrights = ["read"]\n')
     text = text.replace("/etc/digd/tokens/", f"{tmp_path}/").split("[tls]")[0]
     (tmp_path / "digd.toml").write_text(text)

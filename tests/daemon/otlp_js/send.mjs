@@ -4,9 +4,10 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import { context, trace } from "@opentelemetry/api";
 
 // A caller and the agent it calls, as the GenAI conventions name them.
+const exporter = new OTLPTraceExporter({ url: process.argv[2], compression: process.argv[3] });
 const provider = new BasicTracerProvider({
   resource: resourceFromAttributes({ "service.name": "js-app" }),
-  spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url: process.argv[2], compression: process.argv[3] }))],
+  spanProcessors: [new BatchSpanProcessor(exporter)],
 });
 const tracer = provider.getTracer("app");
 const agent = (name, parent) => tracer.startSpan(`invoke_agent ${name}`,
