@@ -1,4 +1,4 @@
-// What agents said: the payloads of stored frames, read when they are looked at, and search over them.
+// The payloads of stored frames, which are read when they are looked at, and the search over them.
 // Bounds: MAX_CACHED texts are kept, the oldest is dropped first.
 import type {RunModel} from '../model/run_model';
 import {NEVER, type Node} from '../model/types';
@@ -55,8 +55,8 @@ export function payloadText(payload: unknown): string {
   return JSON.stringify(payload, null, 1);
 }
 
-// What the event says, or the outputs of the activation. Empty: nothing is stored.
-export async function saidBy(run: string, model: RunModel, node: Node): Promise<string> {
+// The payloads of the event, or of the outputs of the activation, as text. Empty: nothing is stored.
+export async function textOfNode(run: string, model: RunModel, node: Node): Promise<string> {
   if (node.type === 'event' && node.system) return ''; // its text is among its actions
   const at = node.type === 'event' ? node.announcedAt : node.endedAt;
   if (at === NEVER || at < model.entries.first) return '';

@@ -5,7 +5,7 @@ import type {RunRow} from '../net/api';
 import {RunSession} from '../run_session';
 import {align, MAX_STEPS, partingRow, stepsOf, stretches, type Row, type Step} from '../scene/compare';
 import {displayLine, plural, ruleName} from '../scene/text';
-import {Said} from './said';
+import {NodeText} from './node_text';
 
 const MAX_ROWS = 400;
 const POLL_MS = 2_000;
@@ -116,7 +116,7 @@ function Side({session, step, parts}: {session: RunSession; step: Step | null; p
           <bdi>{sentence(step)}</bdi>
         </p>
       )}
-      {parts && step && <Said run={run} model={model} node={step.node} />}
+      {parts && step && <NodeText run={run} model={model} node={step.node} />}
     </section>
   );
 }

@@ -15,7 +15,7 @@ import {buildScene} from '../scene/sums';
 import {plural, ruleCode, displayLine} from '../scene/text';
 import {boundsOf, followed, revealed} from '../scene/window';
 import {useDrag, type DragTarget} from './drag';
-import {SaidInTip} from './said';
+import {NodeTextInTip} from './node_text';
 
 const CELL_PIXELS = 9;
 
@@ -320,7 +320,7 @@ function Tip({node, at, width, run, model}: TipProps) {
         </strong>
       )}
       <span>{description}</span>
-      {modelNode && <SaidInTip run={run} model={model} node={modelNode} />}
+      {modelNode && <NodeTextInTip run={run} model={model} node={modelNode} />}
     </div>
   );
 }

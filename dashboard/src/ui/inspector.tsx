@@ -3,7 +3,7 @@ import {detectionsAt, isOpenAt, reactionAt, stateAt} from '../model/state_at';
 import type {RunModel} from '../model/run_model';
 import type {ActivationNode, EventNode, Node} from '../model/types';
 import {ruleName, displayLine, displayText, stampText} from '../scene/text';
-import {Said} from './said';
+import {NodeText} from './node_text';
 
 const MAX_ROWS = 50;
 
@@ -29,7 +29,7 @@ export function Inspector(props: Props) {
           ✕
         </button>
       </div>
-      <Said run={props.run} model={props.model} node={node} />
+      <NodeText run={props.run} model={props.model} node={node} />
       {node.type === 'event' ? <EventFacts {...props} node={node} /> : <ActivationFacts {...props} node={node} />}
     </section>
   );

@@ -94,19 +94,19 @@ it('A token without the right to operate cannot start it, and the page names the
 it('What an agent said is shown when its node is selected or hovered', async () => {
   daemon = await new Digd().start();
   const evil = '<img src=x onerror="alert(1)">\u202e secret';
-  await play('said', [...plan.slice(0, 2), {agent: 'tester', to: 'planner', text: evil}], 'success');
-  const {page, expectClean} = await watch(runPath('said'));
+  await play('node-text', [...plan.slice(0, 2), {agent: 'tester', to: 'planner', text: evil}], 'success');
+  const {page, expectClean} = await watch(runPath('node-text'));
   await settled(page);
   const find = page.getByLabel('Find in the run');
   await find.fill('e1');
   await find.press('Enter');
-  await page.locator('.inspector .said').getByText('Here is the program. It prints 42.').waitFor();
+  await page.locator('.inspector .node-text').getByText('Here is the program. It prints 42.').waitFor();
   await find.fill('e2');
   await find.press('Enter');
-  await page.locator('.inspector .said').getByText('<img src=x onerror="alert(1)">\\u202e secret').waitFor();
-  await keepScreenshot(page, 'said');
+  await page.locator('.inspector .node-text').getByText('<img src=x onerror="alert(1)">\\u202e secret').waitFor();
+  await keepScreenshot(page, 'node-text');
   const stage = (await page.locator('.stage').boundingBox())!;
-  const tip = page.locator('.tip .said');
+  const tip = page.locator('.tip .node-text');
   const deadline = Date.now() + TIMEOUT_MS;
   for (let x = 0.05; !(await tip.isVisible()) && Date.now() < deadline; x = x > 0.95 ? 0.05 : x + 0.01)
     for (const y of [0.12, 0.3, 0.5, 0.7]) {
@@ -116,7 +116,7 @@ it('What an agent said is shown when its node is selected or hovered', async () 
       if (await tip.isVisible()) break;
     }
   expect(await tip.isVisible()).toBe(true);
-  await keepScreenshot(page, 'said-on-hover');
+  await keepScreenshot(page, 'node-text-on-hover');
   expectClean();
 });
 
@@ -129,7 +129,7 @@ it('Searching finds what agents said, in a run and over runs', async () => {
   await page.getByLabel('Find in the run').fill('exception');
   await page.getByText('1 found').waitFor();
   await page.getByRole('button', {name: 'Next match'}).click();
-  await page.locator('.inspector .said').getByText('an exception in line 3').waitFor();
+  await page.locator('.inspector .node-text').getByText('an exception in line 3').waitFor();
   await page.getByLabel('Find in the run').fill('');
   await page.getByLabel('Find a run').fill('release note');
   const hits = page.getByRole('region', {name: 'What agents said'});

@@ -1,8 +1,8 @@
-// What an event or activation says, read from digd when it is shown.
+// The text of an event, or of the outputs of an activation, read from digd when it is shown.
 import {useEffect, useState} from 'preact/hooks';
 import type {RunModel} from '../model/run_model';
 import type {Node} from '../model/types';
-import {saidBy} from '../net/payloads';
+import {textOfNode} from '../net/payloads';
 import {displayLine, displayText} from '../scene/text';
 
 const MAX_CHARACTERS = 20_000;
@@ -15,7 +15,7 @@ interface Props {
   node: Node;
 }
 
-function useSaid({run, model, node}: Props, delayMs: number): string | null {
+function useNodeText({run, model, node}: Props, delayMs: number): string | null {
   const [text, setText] = useState<string | null>(null);
   const key = `${node.type} ${node.id} ${node.type === 'event' ? node.announcedAt : node.endedAt}`;
   useEffect(() => {
@@ -25,7 +25,7 @@ function useSaid({run, model, node}: Props, delayMs: number): string | null {
       if (!disposed) setText(loaded);
     };
     const timer = window.setTimeout(
-      () => saidBy(run, model, node).then(show, (error: unknown) => show(`(${(error as Error).message})`)),
+      () => textOfNode(run, model, node).then(show, (error: unknown) => show(`(${(error as Error).message})`)),
       delayMs,
     );
     return () => {
@@ -36,11 +36,11 @@ function useSaid({run, model, node}: Props, delayMs: number): string | null {
   return text;
 }
 
-export function Said(props: Props) {
-  const text = useSaid(props, 0);
+export function NodeText(props: Props) {
+  const text = useNodeText(props, 0);
   if (text === null || text === '') return null;
   return (
-    <figure class="said">
+    <figure class="node-text">
       <figcaption>{props.node.type === 'event' ? 'Says' : 'Its outputs say'}</figcaption>
       <pre tabIndex={0}>
         <bdi>{displayText(text.slice(0, MAX_CHARACTERS))}</bdi>
@@ -54,11 +54,11 @@ export function Said(props: Props) {
   );
 }
 
-export function SaidInTip(props: Props) {
-  const text = useSaid(props, TIP_DELAY_MS);
+export function NodeTextInTip(props: Props) {
+  const text = useNodeText(props, TIP_DELAY_MS);
   if (text === null || text === '') return null;
   return (
-    <q class="said">
+    <q class="node-text">
       <bdi>{displayLine(text.replace(/\s+/g, ' '), MAX_TIP_CHARACTERS)}</bdi>
     </q>
   );
