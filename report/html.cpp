@@ -123,7 +123,7 @@ class page {
   void list(const block& b) {
     tag("<p>", b.text, "</p>\n");
     if (b.items.size() == 1) {
-      add("<div class=\"said\">");
+      add("<div class=\"single-item\">");
       lines(b.items.front());
       return add("</div>\n");
     }
