@@ -98,7 +98,7 @@ struct watched_entry {
   std::int64_t id = 0;  // the feed's SEQ: ascending in the order of writing, never used again
   std::uint64_t run_number = 0;
   std::string run, session, type, frame;
-  std::string verdicts;  // the frame as sent, or a list of the events that were delivered unchanged
+  std::string verdicts;  // the `verdicts` frame or, of a refused message, the `error` frame, as sent; may be empty
   entry_kind kind = entry_kind::message;
   std::uint64_t seq = 0;
   std::int64_t ts = 0;
@@ -109,7 +109,8 @@ struct watched_entry {
   std::size_t bytes() const;
 };
 
-// Replaces the `verdicts` of the entry by the frame as sent, with the detections that it refers to.
+// Replaces the `verdicts` of the entry, as stored, by the frame as sent. A frame stays as it is stored if it refers to
+// a detection that the entry lacks. Entries of a browser have the frame already.
 void expand_verdicts(watched_entry& entry);
 
 class browser {

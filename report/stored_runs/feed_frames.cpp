@@ -2,10 +2,8 @@
 
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "archive/trace_export.h"
-#include "base/json_tokens.h"
 #include "base/json_writer.h"
 #include "ingest/protocol/payloads.h"
 
@@ -18,21 +16,6 @@ struct feed_frame {
   std::string json;                 // the value of the member of that name
   std::optional<std::uint64_t> of;  // of verdicts: the message's seq
 };
-
-// The archive has the `verdicts` frame as sent, or a list of the ids of events that were delivered unchanged.
-std::string verdicts_json(std::string_view archived) {
-  if (!archived.starts_with('[')) return std::string(archive::member_of(archived, "verdicts"));
-  std::string out;
-  json_writer to(out);
-  to.open_array();
-  for (std::size_t at = archived.find('"'); at < archived.size(); at = archived.find('"', at)) {
-    const std::size_t end = end_of_string(archived, at);
-    to.open_object().key("event").raw(archived.substr(at, end - at)).key("action").text("deliver").close_object();
-    at = end;
-  }
-  to.close_array();
-  return out;
-}
 
 std::string outcome_json(const archive::outcome_row& row) {
   std::string out;
@@ -52,8 +35,8 @@ std::vector<feed_frame> frames_of(const archive::watched_entry& entry, bool with
     out.push_back({.type = entry.type, .json = entry.frame});
   }
   for (const std::string& detection : entry.detections) out.push_back({.type = "detection", .json = detection});
-  if (std::string verdicts = verdicts_json(entry.verdicts); !entry.verdicts.empty() && !verdicts.empty()) {
-    out.push_back({.type = "verdicts", .json = std::move(verdicts), .of = entry.seq});
+  if (const std::string_view verdicts = archive::member_of(entry.verdicts, "verdicts"); !verdicts.empty()) {
+    out.push_back({.type = "verdicts", .json = std::string(verdicts), .of = entry.seq});
   }
   for (const std::string& intervention : entry.interventions) {
     out.push_back({.type = "intervention", .json = intervention});

@@ -153,6 +153,19 @@ TEST_CASE("the_tail_has_each_entry_once_with_its_results", "[archive]") {
   }
 }
 
+TEST_CASE("the_tail_has_plain_deliveries_as_the_frame_that_was_sent", "[archive]") {
+  looked_into at;
+  push(*at.p, opening(1));
+  entry judged = message(1, 1);
+  judged.verdicts = R"(["e1"])";
+  judged.only_deliveries = true;
+  push(*at.p, judged);
+  REQUIRE(at.seen.wait_for_durable(1, 1));
+  const auto piece = good(at.b->entries_after(0, 1));
+  REQUIRE(piece.size() == 2);
+  CHECK(piece[1].verdicts == R"({"type":"verdicts","seq":1,"verdicts":[{"event":"e1","action":"deliver"}]})");
+}
+
 TEST_CASE("retention_gets_the_runs_that_ended_first_and_the_silent_runs", "[archive]") {
   looked_into at;
   const std::int64_t ended[] = {30'000, 10'000, 20'000};

@@ -113,7 +113,7 @@ TEST_CASE("payloads_are_removed_however_their_name_is_escaped") {
 TEST_CASE("the_frames_of_an_entry_are_in_order_and_the_last_is_marked") {
   archive::watched_entry e{.id = 7, .run = "r\"", .session = "main", .type = "event"};
   e.frame = R"({"type":"event","seq":3,"event":{"id":"x","payload":1}})";
-  e.verdicts = R"(["x","y\""])";
+  e.verdicts = R"({"type":"verdicts","seq":3,"verdicts":[{"event":"x","action":"deliver"}]})";
   e.seq = 3;
   e.detections = {R"({"rule":"deadlock"})"};
   e.outcomes = {{.rule = "deadlock", .outcome = "cleared", .ts = 5, .detected_ts = 4}};
@@ -124,13 +124,26 @@ TEST_CASE("the_frames_of_an_entry_are_in_order_and_the_last_is_marked") {
   CHECK(frames[0].at("run") == "r\"");
   CHECK(frames[0].at("message").at("event") == json::value({{"id", "x"}}));
   CHECK(frames[1].at("type") == "detection");
-  CHECK(frames[2].at("verdicts").at(1) == json::value({{"event", "y\""}, {"action", "deliver"}}));
+  CHECK(frames[2].at("verdicts").at(0) == json::value({{"event", "x"}, {"action", "deliver"}}));
   CHECK(frames[2].at("of") == 3);
   CHECK(frames[3].at("outcome").at("outcome") == "cleared");
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK(frames[i].at("seq") == 7);
     CHECK((frames[i].as_object().contains("last") == (i == 3)));
   }
+}
+
+TEST_CASE("stored_plain_deliveries_appear_as_sent_with_escaped_and_hidden_characters") {
+  archive::watched_entry e{
+      .id = 1, .run = "r", .session = "main", .type = "event", .frame = R"({"type":"event","seq":1})"};
+  e.seq = 1;
+  e.verdicts = "[\"x\",\"y\\\"]\",\"\u200E\"]";
+  archive::expand_verdicts(e);
+  const auto frames = stored::feed_frames(e, true);
+  REQUIRE(frames.size() == 2);
+  CHECK(frames[1] == R"({"type":"verdicts","seq":1,"run":"r","session":"main","ts":0,"of":1,"verdicts":[)"
+                     R"({"event":"x","action":"deliver"},{"event":"y\"]","action":"deliver"},)"
+                     R"({"event":"\u200e","action":"deliver"}],"last":true})");
 }
 
 TEST_CASE("verdicts_with_injections_appear_as_sent") {

@@ -57,6 +57,7 @@ FUZZ_TARGET(feed_frames) {
     std::string ids;
     append_quoted(ids, verdicts);
     e.verdicts = '[' + ids + ",\"e2\"]";
+    archive::expand_verdicts(e);
   }
   if (fuzz::take_line(rest, detection) && fuzz::is_json(detection)) e.detections.emplace_back(detection);
   check(e, false);
