@@ -28,16 +28,11 @@ void for_each_member(std::string_view object, const Take& take) {
   }
 }
 
-void add_member(std::string& out, std::string_view member) {
-  if (member.empty()) return;
-  if (out.size() > 1) out += ',';
-  out += member;
-}
-
-std::string session_member(std::string_view session_name) {
-  // Session names are JSON text already checked; only these need an escape here.
-  std::string out = "\"session\":\"";
-  for (const char c : session_name) {
+// As a JSON string. `append_quoted` would write `\n` for `\u000a` and escape hidden characters, but an archived run
+// must export to the bytes that earlier versions wrote. Names are valid UTF-8, because the decoder checked them.
+std::string quoted_session(std::string_view name) {
+  std::string out = "\"";
+  for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += '\\';
@@ -52,6 +47,18 @@ std::string session_member(std::string_view session_name) {
   return out + '"';
 }
 
+// The members that an export puts first.
+std::string session_member(const stored_entry& e) {
+  std::string out;
+  json_writer(out).key("session").raw(quoted_session(e.session));
+  return out;
+}
+std::string session_and_stamp(const stored_entry& e) {
+  std::string out;
+  json_writer(out).key("session").raw(quoted_session(e.session)).key("ts").integer(e.ts);
+  return out;
+}
+
 }  // namespace
 
 // Puts the text on one line. In valid JSON, control characters occur only between tokens, as white space.
@@ -64,14 +71,17 @@ std::string on_one_line(std::string text) {
 
 std::string with_members(std::string_view object, std::string_view members,
                          std::initializer_list<std::string_view> drop) {
-  std::string out = "{";
-  add_member(out, members);
+  std::string out;
+  json_writer to(out);
+  to.open_object();
+  if (!members.empty()) to.raw(members);
   for_each_member(object, [&](std::string_view name, std::string_view, std::string_view member) {
     const bool stays = std::none_of(drop.begin(), drop.end(), [&](std::string_view d) { return string_is(name, d); });
-    if (stays) add_member(out, member);
+    if (stays) to.raw(member);
     return true;
   });
-  return out + '}';
+  to.close_object();
+  return out;
 }
 
 std::string_view member_of(std::string_view object, std::string_view name) {
@@ -85,8 +95,6 @@ std::string_view member_of(std::string_view object, std::string_view name) {
 }
 
 void trace_export::take(const stored_entry& e) {
-  std::string stamp;
-  json_writer(stamp).key("ts").integer(e.ts);
   const bool follows_opening = std::exchange(just_opened_, e.kind == entry_kind::run_opened);
   switch (e.kind) {
     case entry_kind::run_opened:
@@ -112,8 +120,8 @@ void trace_export::take(const stored_entry& e) {
         first_session_ = e.session;
         return;
       }
-      to_(on_one_line(with_members(e.frame, session_member(e.session),
-                                   {"session", "mode", "clock", "rules", "limits", "healing"})));
+      to_(on_one_line(
+          with_members(e.frame, session_member(e), {"session", "mode", "clock", "rules", "limits", "healing"})));
       return;
     case entry_kind::message:
     case entry_kind::refused: break;
@@ -122,23 +130,25 @@ void trace_export::take(const stored_entry& e) {
   // line then lacks its arrival time. Rows of both forms have the same kind and type; only the stored text tells them
   // apart. digd never stores a received frame of type `refused` (ingest/protocol/inbox.cpp).
   const bool is_refusal_line = e.kind == entry_kind::refused && member_of(e.frame, "type") == "\"refused\"";
-  if (is_refusal_line) return take_refusal_line(e, stamp);
+  if (is_refusal_line) return take_refusal_line(e);
   const bool unread =
       e.kind == entry_kind::refused && (e.code == "bad_message" || e.code == "bad_json" || e.code == "too_large");
   fired_since_ = unread && stamped_;
   last_firing_ts_ = e.ts;
   if (e.session == first_session_) first_session_seq_ = e.seq;
-  to_(on_one_line(unread ? with_members(e.frame, session_member(e.session), {"session"})
-                         : with_members(e.frame, session_member(e.session) + ',' + stamp, {"session", "ts"})));
+  to_(on_one_line(unread ? with_members(e.frame, session_member(e), {"session"})
+                         : with_members(e.frame, session_and_stamp(e), {"session", "ts"})));
 }
 
 // The line has its stamp, so windows that fired then fire again in a replay. Lines of older archives had no code.
-void trace_export::take_refusal_line(const stored_entry& e, const std::string& stamp) {
+void trace_export::take_refusal_line(const stored_entry& e) {
   fired_since_ = false;
   last_firing_ts_ = e.ts;
   if (e.session == first_session_) first_session_seq_ = e.seq;
-  std::string members = session_member(e.session) + ',' + stamp;
-  if (member_of(e.frame, "code").empty()) json_writer(members.append(",")).key("code").text(e.code);
+  std::string members;
+  json_writer to(members);
+  to.raw(session_and_stamp(e));
+  if (member_of(e.frame, "code").empty()) to.key("code").text(e.code);
   to_(with_members(e.frame, members, {"session", "ts"}));
 }
 
@@ -146,8 +156,9 @@ void trace_export::finish() {
   if (!fired_since_) return;
   std::string line;
   json_writer time(line);
-  time.open_object().key("seq").integer(first_session_seq_ + 1).key("ts").integer(last_firing_ts_).close_object();
-  to_(with_members(line, "\"type\":\"time\"," + session_member(first_session_), {}));
+  time.open_object().key("type").text("time").key("session").raw(quoted_session(first_session_));
+  time.key("seq").integer(first_session_seq_ + 1).key("ts").integer(last_firing_ts_).close_object();
+  to_(line);
 }
 
 }  // namespace digd::archive

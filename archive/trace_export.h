@@ -25,7 +25,7 @@ class trace_export {
   void finish();
 
  private:
-  void take_refusal_line(const stored_entry& e, const std::string& stamp);
+  void take_refusal_line(const stored_entry& e);
 
   std::function<void(std::string_view)> to_;
   std::string first_session_;

@@ -43,6 +43,13 @@ TEST_CASE("an_exported_message_carries_the_archived_stamp_and_its_session") {
   CHECK(lines[1] == R"({"session":"m\"1","ts":99,"type":"time","seq":1})");
 }
 
+TEST_CASE("a_sessions_name_keeps_its_hidden_characters_and_has_line_ends_as_numbers") {
+  const std::string name = "a\n\x1F\\\u200B";
+  const auto lines = exported({entry_of(entry_kind::run_opened, 0, "", "{}", 0),
+                               entry_of(entry_kind::message, 1, name, R"({"type":"time","seq":1})", 5)});
+  CHECK(lines.back() == "{\"session\":\"a\\u000a\\u001f\\\\\u200B\",\"ts\":5,\"type\":\"time\",\"seq\":1}");
+}
+
 TEST_CASE("a_later_sessions_hello_leaves_out_the_settings_of_the_run") {
   const auto lines = exported(
       {entry_of(entry_kind::run_opened, 0, "", "{}", 0), entry_of(entry_kind::session_joined, 0, "a", "{}", 0),
