@@ -5,7 +5,10 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <optional>
 #include <string_view>
+
+#include "base/indented_json.h"
 
 namespace digd::cli {
 
@@ -52,34 +55,9 @@ std::string decimal(double number) {
   return out.find_first_not_of("-0123456789") == std::string::npos ? out + ".0" : out;
 }
 
-void write_indented(const json::value& value, const std::string& indent, std::string& out) {
-  const std::string inner = indent + "  ";
-  bool first = true;
-  const auto separate = [&] {
-    out += first ? "\n" : ",\n";
-    out += inner;
-    first = false;
-  };
-  if (const json::object* object = value.if_object(); object != nullptr && !object->empty()) {
-    out += '{';
-    for (const auto& [key, member] : *object) {
-      separate();
-      out += json::serialize(json::string(key)) + ": ";
-      write_indented(member, inner, out);
-    }
-    out += '\n' + indent + '}';
-  } else if (const json::array* array = value.if_array(); array != nullptr && !array->empty()) {
-    out += '[';
-    for (const json::value& element : *array) {
-      separate();
-      write_indented(element, inner, out);
-    }
-    out += '\n' + indent + ']';
-  } else if (value.is_double()) {
-    out += decimal(value.get_double());
-  } else {
-    out += json::serialize(value);
-  }
+std::optional<std::string> one_line(const json::value& value) {
+  if (value.is_double()) return decimal(value.get_double());
+  return value.is_structured() ? std::nullopt : std::optional(json::serialize(value));
 }
 
 }  // namespace
@@ -137,7 +115,7 @@ void add_hook(json::object& settings, std::string_view hook, const json::object&
 
 std::string indented(const json::value& value) {
   std::string out;
-  write_indented(value, "", out);
+  append_indented(out, value, one_line);
   return out + '\n';
 }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
+#include "base/indented_json.h"
 #include "base/quote.h"
 #include "daemon/settings/options.h"
 #include "daemon/settings/price_options.h"
@@ -112,22 +114,6 @@ json::object& table_of(json::object& root, std::string_view section) {
   return *at;
 }
 
-void append_pretty(std::string& out, const json::value& v, std::size_t depth) {
-  const std::string inner((depth + 1) * 2, ' ');
-  if (!v.is_object() || v.as_object().empty()) {
-    out += json::serialize(v);
-    return;
-  }
-  out += "{\n";
-  const char* between = "";
-  for (const auto& [key, value] : v.as_object()) {
-    out.append(between).append(inner).append(json::serialize(key)).append(": ");
-    append_pretty(out, value, depth + 1);
-    between = ",\n";
-  }
-  out.append("\n").append(depth * 2, ' ').append("}");
-}
-
 // The comment above an option.
 void append_explanation(std::string& to, const option& option, const config& defaults) {
   append_comment(to, option.meaning);
@@ -213,7 +199,9 @@ std::string config_schema() {
                                                            {"default", json::array{}},
                                                            {"items", std::move(webhook)}};
   std::string out;
-  append_pretty(out, root, 0);
+  append_indented(out, root, [](const json::value& value) {
+    return value.is_object() ? std::nullopt : std::optional(json::serialize(value));
+  });
   return out + '\n';
 }
 
