@@ -1,28 +1,47 @@
 #include "analysis/whowhen/planted_structure.h"
 
-#include <fmt/format.h>
-
+#include <string_view>
 #include <vector>
 
 #include "analysis/whowhen/dice.h"
+#include "base/json_writer.h"
 
 namespace digd::whowhen {
 
 namespace {
 
-std::string quoted(const std::string& name) { return '"' + name + '"'; }
-
-std::string list(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ",") + quoted(n);
-  return '[' + out + ']';
-}
-
 struct sent {
   std::string id;
   std::vector<std::string> to;
-  std::string flags;
+  std::string_view flag;  // a member that is true: fyi or submit; empty: none
 };
+
+struct input_reaction {
+  std::string_view word;
+  std::string new_recipient;  // of a reroute; else empty
+};
+
+const input_reaction waits{"wait", {}}, discards{"discard", {}};
+
+json_writer& write_names(json_writer& to, const std::vector<std::string>& names) {
+  to.open_array();
+  for (const std::string& name : names) to.text(name);
+  return to.close_array();
+}
+
+void write_event(json_writer& to, const sent& e) {
+  write_names(to.open_object().key("id").text(e.id).key("recipients"), e.to);
+  if (!e.flag.empty()) to.key(e.flag).boolean(true);
+  to.close_object();
+}
+
+void write_reaction(json_writer& to, const input_reaction& reaction) {
+  if (reaction.new_recipient.empty()) {
+    to.text(reaction.word);
+  } else {
+    write_names(to.open_object().key(reaction.word), {reaction.new_recipient}).close_object();
+  }
+}
 
 class structure_writer {
  public:
@@ -39,8 +58,10 @@ class structure_writer {
     std::vector<std::string> agents{"planner", "writer", "helper", "log", "editor"};
     for (std::size_t i = 0; i < workers_; ++i) agents.push_back(worker(i));
     agents.push_back("spare");
-    line(fmt::format(R"("type":"hello","protocol":1,"run":"planted","agents":{},"clock":"trace","mode":"observe")",
-                     list(agents)));
+    line([&](json_writer& to) {
+      to.key("type").text("hello").key("protocol").integer(1).key("run").text("planted").key("agents");
+      write_names(to, agents).key("clock").text("trace").key("mode").text("observe");
+    });
     root("task", "planner");
     std::vector<sent> parts;
     for (std::size_t i = 0; i < workers_; ++i) parts.push_back({part(i), {worker(i)}, ""});
@@ -60,35 +81,50 @@ class structure_writer {
   static std::string part(std::size_t i) { return "part" + std::to_string(i + 1); }
   static std::string result(std::size_t i) { return "result" + std::to_string(i + 1); }
 
-  void line(const std::string& members) { out_.trace += '{' + members + "}\n"; }
+  // `members` writes those of the line.
+  template <class Members>
+  void line(const Members& members) {
+    json_writer to(out_.trace);
+    to.open_object();
+    members(to);
+    to.close_object();
+    out_.trace += '\n';
+  }
 
-  void message(const std::string& type, const std::string& members) {
-    line(fmt::format(R"("type":"{}","seq":{},"ts":{},{})", type, ++seq_, now_, members));
+  template <class Members>
+  void message(std::string_view type, const Members& members) {
+    line([&](json_writer& to) {
+      to.key("type").text(type).key("seq").integer(++seq_).key("ts").integer(now_);
+      members(to);
+    });
     now_ += 50 + static_cast<long>(random_.below(200));
   }
 
-  static std::string event(const sent& e) {
-    return fmt::format(R"({{"id":{},"recipients":{}{}}})", quoted(e.id), list(e.to), e.flags);
+  void root(const std::string& id, const std::string& recipient) {
+    message("event", [&](json_writer& to) { write_event(to.key("event"), {id, {recipient}, ""}); });
   }
 
-  void root(const std::string& id, const std::string& to) { message("event", R"("event":)" + event({id, {to}, ""})); }
-
-  // `reactions`: by input, as JSON; an input without one is consumed. Returns the activation.
+  // The inputs behind those of `reactions` are consumed. Returns the activation.
   std::string act(const std::string& agent, const std::vector<std::string>& inputs,
-                  const std::vector<std::string>& reactions, std::vector<sent> outputs, bool failed = false) {
+                  const std::vector<input_reaction>& reactions, std::vector<sent> outputs, bool failed = false) {
     std::string id = "a" + std::to_string(++activations_);
-    message("activation_started",
-            fmt::format(R"("activation":"{}","agent":"{}","inputs":{})", id, agent, list(inputs)));
+    message("activation_started", [&](json_writer& to) {
+      write_names(to.key("activation").text(id).key("agent").text(agent).key("inputs"), inputs);
+    });
     now_ += 200 + static_cast<long>(random_.below(800));
-    if (!failed && random_.chance(15)) outputs.push_back({"note" + id, {"log"}, R"(,"fyi":true)"});
-    std::string reacts, sends;
-    for (std::size_t k = 0; k < reactions.size(); ++k) {
-      if (!reactions[k].empty()) reacts += (reacts.empty() ? "" : ",") + quoted(inputs[k]) + ':' + reactions[k];
-    }
-    for (const sent& e : outputs) sends += (sends.empty() ? "" : ",") + event(e);
-    message("activation_ended",
-            failed ? fmt::format(R"("activation":"{}","failed":true)", id)
-                   : fmt::format(R"("activation":"{}","reactions":{{{}}},"outputs":[{}])", id, reacts, sends));
+    if (!failed && random_.chance(15)) outputs.push_back({"note" + id, {"log"}, "fyi"});
+    message("activation_ended", [&](json_writer& to) {
+      to.key("activation").text(id);
+      if (failed) {
+        to.key("failed").boolean(true);
+        return;
+      }
+      to.key("reactions").open_object();
+      for (std::size_t k = 0; k < reactions.size(); ++k) write_reaction(to.key(inputs[k]), reactions[k]);
+      to.close_object().key("outputs").open_array();
+      for (const sent& e : outputs) write_event(to, e);
+      to.close_array();
+    });
     return id;
   }
 
@@ -112,14 +148,14 @@ class structure_writer {
     if (is(rule_id::cross_lineage_aggregation, i)) inputs.emplace_back("answer1");
     if (is(rule_id::excessive_rerouting, i)) return pass_task_on(i);
     if (is(rule_id::orphaned_event, i) && variant_ == 0) {
-      plant(act(worker(i), inputs, {R"("discard")"}, {}), worker(i));
+      plant(act(worker(i), inputs, {discards}, {}), worker(i));
       now_ += 6000;
       return;
     }
     if (is(rule_id::deadlock, i)) return stop(i, inputs);
     if (random_.chance(20)) act(worker(i), inputs, {}, {}, true);  // a failed attempt that is repeated
     if (i == asking_worker_ && !is(rule_id::cross_lineage_aggregation)) {
-      act(worker(i), inputs, {R"("wait")"}, {{"question", {"helper"}, ""}});
+      act(worker(i), inputs, {waits}, {{"question", {"helper"}, ""}});
       act("helper", {"question"}, {}, {{"advice", {worker(i)}, ""}});
       inputs.emplace_back("advice");
     }
@@ -135,7 +171,7 @@ class structure_writer {
     }
     if (is(rule_id::early_termination, i) && i + 1 < workers_) early();
     if (joins_in_turn_ && !out_of_order_ && i + 1 < workers_) {
-      act("planner", {result(i)}, {R"("wait")"}, {});
+      act("planner", {result(i)}, {waits}, {});
     }
   }
 
@@ -144,7 +180,7 @@ class structure_writer {
     const std::vector<std::string> ring{worker(i), "spare", "editor", "helper"};
     std::string at;
     for (std::size_t k = 0; k + 1 < ring.size(); ++k) {
-      at = act(ring[k], {part(i)}, {fmt::format(R"({{"reroute":["{}"]}})", ring[k + 1])}, {});
+      at = act(ring[k], {part(i)}, {{"reroute", ring[k + 1]}}, {});
     }
     plant(at, ring[ring.size() - 2]);
     act(ring.back(), {part(i)}, {}, {{result(i), {"planner"}, ""}});
@@ -153,31 +189,31 @@ class structure_writer {
 
   // Two ways to bring a run to rest: to wait for nothing, or to fail and not try again.
   void stop(std::size_t i, const std::vector<std::string>& inputs) {
-    plant(act(worker(i), inputs, {R"("wait")"}, {}, variant_ == 1), worker(i));
+    plant(act(worker(i), inputs, {waits}, {}, variant_ == 1), worker(i));
     stopped_ = true;
   }
 
   void early() {
-    plant(act("planner", {result(culprit_)}, {}, {{"answer", {}, R"(,"submit":true)"}}), "planner");
+    plant(act("planner", {result(culprit_)}, {}, {{"answer", {}, "submit"}}), "planner");
     out_of_order_ = true;
   }
 
   void finish() {
     if (is(rule_id::early_termination) && out_.activation.empty()) {
       // The culprit is the last worker: the planner leaves out another result.
-      const std::string at = act("planner", {result(culprit_)}, {}, {{"answer", {}, R"(,"submit":true)"}});
+      const std::string at = act("planner", {result(culprit_)}, {}, {{"answer", {}, "submit"}});
       plant(at, "planner");
       out_of_order_ = true;
     }
     if (out_of_order_) return rest();
     if (stopped_) {
       if (!results_.empty() && random_.chance(60)) {
-        act("planner", results_, std::vector<std::string>(results_.size(), R"("wait")"), {});
+        act("planner", results_, std::vector<input_reaction>(results_.size(), waits), {});
       }
       return rest();
     }
     const bool forgets = is(rule_id::missing_termination);
-    const sent answer{"answer", {}, R"(,"submit":true)"};
+    const sent answer{"answer", {}, "submit"};
     if (has_writer_) {
       act("planner", results_, {}, {{"brief", {"writer"}, ""}});
       const bool writer_forgets = forgets && variant_ == 0;
@@ -196,7 +232,7 @@ class structure_writer {
 
   void rest() {
     now_ += 20'000;
-    message("time", R"("inferred":["ts"])");
+    message("time", [](json_writer& to) { write_names(to.key("inferred"), {"ts"}); });
   }
 
   std::optional<rule_id> rule_;

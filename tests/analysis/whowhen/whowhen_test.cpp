@@ -140,6 +140,22 @@ TEST_CASE("each_planted_structure_fires_its_rule_and_a_clean_run_fires_none") {
   }
 }
 
+TEST_CASE("the_lines_of_a_planted_structure_keep_their_form") {
+  const std::string trace = plant_structure(digd::rule_id::excessive_rerouting, 1).trace;
+  const auto has = [&](std::string_view text) { return trace.find(text) != std::string::npos; };
+  CHECK(trace.starts_with(R"({"type":"hello","protocol":1,"run":"planted","agents":["planner","writer","helper",)"
+                          R"("log","editor","worker1","worker2",)"));
+  CHECK(has(R"(,"spare"],"clock":"trace","mode":"observe"}
+{"type":"event","seq":1,"ts":0,"event":{"id":"task","recipients":["planner"]}}
+{"type":"activation_started","seq":2,"ts":)"));
+  CHECK(has(R"(,"activation":"a1","agent":"planner","inputs":["task"]})"));
+  CHECK(has(R"(,"activation":"a1","reactions":{},"outputs":[{"id":"part1","recipients":["worker1"]},)"));
+  CHECK(has(R"(:{"reroute":["spare"]}},"outputs":[)"));
+  CHECK(has(R"({"id":"answer","recipients":[],"submit":true})"));
+  CHECK(trace.ends_with(R"(,"inferred":["ts"]})"
+                        "\n"));
+}
+
 TEST_CASE("a_planted_run_is_the_same_for_the_same_seed") {
   const labelled_log a = planted_run(7), b = planted_run(7);
   CHECK(a.step == b.step);
