@@ -56,7 +56,7 @@ bool recorded_graph::over(const char* text) {
   return false;
 }
 
-const std::string* recorded_graph::payload_of(const std::string& event) const {
+const recorded_payload* recorded_graph::payload_of(const std::string& event) const {
   const auto found = payloads_.find(event);
   return found == payloads_.end() ? nullptr : &found->second;
 }
@@ -90,8 +90,8 @@ bool recorded_graph::read(std::string_view text, std::string& rewritten) {
     if (payload == nullptr) return;
     const auto [at, is_new] = payloads_.try_emplace(std::string(text_of(member(*fields, "id"))));
     if (!is_new) return;
-    at->second = json::serialize(*payload);
-    payload_bytes_ += at->second.size();
+    at->second = {.json = json::serialize(*payload), .is_object = payload->is_object()};
+    payload_bytes_ += at->second.json.size();
   };
   if (type == "activation_started") ++nodes_;
   if (const std::string_view error = text_of(member(*object, "error")); !error.empty()) {

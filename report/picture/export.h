@@ -26,6 +26,11 @@ struct export_bounds {
   std::size_t bytes = 64u << 20;  // of payloads, and of the text
 };
 
+struct recorded_payload {
+  std::string json;
+  bool is_object = false;
+};
+
 class recorded_graph {
  public:
   explicit recorded_graph(const export_bounds& bounds) : bounds_(bounds) {}
@@ -39,8 +44,8 @@ class recorded_graph {
   bool too_large() const { return too_large_; }
   const model& graph() const { return model_; }
   const export_bounds& bounds() const { return bounds_; }
-  // The payload's JSON as received; null: the event had none.
-  const std::string* payload_of(const std::string& event) const;
+  // Null: the event had none.
+  const recorded_payload* payload_of(const std::string& event) const;
   // The error of a failed activation; empty: none.
   std::string error_of(const std::string& activation) const;
 
@@ -50,7 +55,8 @@ class recorded_graph {
 
   const export_bounds bounds_;
   recorder recorder_;
-  std::unordered_map<std::string, std::string> payloads_, errors_;
+  std::unordered_map<std::string, recorded_payload> payloads_;
+  std::unordered_map<std::string, std::string> errors_;
   std::size_t nodes_ = 0, payload_bytes_ = 0;
   bool too_large_ = false;
   std::string problem_;

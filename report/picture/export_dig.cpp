@@ -220,12 +220,12 @@ class dig_writer {
     std::string out;
     json_writer to(out);
     to.open_object().key("id").text(e.id).key("payload");
-    const std::string* payload = of_.payload_of(e.id);
-    if (payload != nullptr && payload->starts_with('{')) {
-      to.raw(*payload);
+    const recorded_payload* payload = of_.payload_of(e.id);
+    if (payload != nullptr && payload->is_object) {
+      to.raw(payload->json);
     } else {
       to.open_object();
-      if (payload != nullptr) to.key("value").raw(*payload);
+      if (payload != nullptr) to.key("value").raw(payload->json);
       to.close_object();
     }
     to.key("label").text(e.kind == "tool" ? "tool" : "communication").key("source_activation_id");

@@ -103,6 +103,8 @@ TEST_CASE("reroutes_waits_discards_and_failures_read_back") {
   check_round_trip(*graph);
   const json::value value = json::parse(text);
   CHECK(value.at("events").at("e1").at("payload") == json::value({{"value", 7}}));
+  CHECK(value.at("events").at("e2").at("payload") == json::object());
+  CHECK(value.at("events").at("e4").at("payload") == json::value({{"x", 1}}));
   CHECK(value.at("activations").at("v3").at("metadata").at("dig").at("submitting") == true);
   CHECK(value.at("activations").at("v2").at("metadata").at("dig").at("failed").at("error") == "timeout");
 }
