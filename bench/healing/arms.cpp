@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/json_writer.h"
 #include "bench/healing/judge.h"
 #include "rules/rule.h"
 
@@ -17,14 +18,16 @@ constexpr int many_returns = 15;
 // Rules that do not heal still observe, so that all arms count the same detections. `early_termination` is a setting of
 // that rule.
 regime with_rules_observing(const std::function<bool(rule_id)>& observes, const std::string& early_termination = {}) {
-  std::string rules = early_termination;
+  std::string members;
+  json_writer to(members);
+  to.raw(enforcing).key("rules").open_object();
+  if (!early_termination.empty()) to.raw(early_termination);
   for (std::size_t i = 0; i < failure_rule_count; ++i) {
     const auto id = static_cast<rule_id>(i);
-    if (!observes(id)) continue;
-    if (!rules.empty()) rules += ',';
-    rules += '"' + std::string(to_string(id)) + "\":{\"mode\":\"observe\"}";
+    if (observes(id)) to.key(to_string(id)).open_object().key("mode").text("observe").close_object();
   }
-  return std::string(enforcing) + ",\"rules\":{" + rules + '}';
+  to.close_object();
+  return members;
 }
 
 std::vector<arm> make_arms() {

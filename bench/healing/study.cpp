@@ -1,12 +1,16 @@
 #include "bench/healing/study.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <ostream>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 
-#include "base/quote.h"
+#include "base/json_writer.h"
 
 namespace digd::bench {
 
@@ -33,12 +37,15 @@ std::vector<cell> all_cells() {
   return cells;
 }
 
-template <class Numbers>
-void append_by_rule(std::ostream& to, const char* name, const Numbers& of) {
-  to << ",\"" << name << "\":{";
-  for (std::size_t i = 0; i < failure_rule_count; ++i)
-    to << (i > 0 ? "," : "") << '"' << rule_names[i] << "\":" << of(i);
-  to << '}';
+// As a stream prints it: with six digits.
+std::string short_number(double value) { return fmt::format("{:g}", value); }
+
+// `write` writes the value of a rule.
+template <class Write>
+void write_by_rule(json_writer& to, std::string_view name, const Write& write) {
+  to.key(name).open_object();
+  for (std::size_t i = 0; i < failure_rule_count; ++i) write(to.key(rule_names[i]), i);
+  to.close_object();
 }
 
 }  // namespace
@@ -104,27 +111,33 @@ std::vector<trial_result> run_all(const std::vector<trial>& trials, const parame
   return results;
 }
 
-void write_line(std::ostream& to, const trial_result& result) {
+void write_line(std::ostream& out, const trial_result& result) {
   const outcome& o = result.measured;
-  to << "{\"agents\":" << result.trial.where.agents << ",\"integers\":" << result.trial.where.integers
-     << ",\"arm\":" << digd::quoted(result.trial.arm) << ",\"follow\":" << result.trial.follow
-     << ",\"seed\":" << result.trial.seed << ",\"answered\":" << (o.answered ? "true" : "false")
-     << ",\"valid\":" << (o.valid ? "true" : "false") << ",\"missing\":" << o.missing << ",\"repeated\":" << o.repeated
-     << ",\"rmse\":" << o.rmse << ",\"computed\":" << o.computed << ",\"known_ms\":" << o.known_ms
-     << ",\"found_ms\":" << o.found_ms << ",\"time_ms\":" << o.time_ms << ",\"calls\":" << o.calls
-     << ",\"tokens\":" << static_cast<std::int64_t>(o.tokens) << ",\"texts_read\":" << o.texts_read
-     << ",\"texts_followed\":" << o.texts_followed << ",\"answers\":" << o.answers
-     << ",\"valid_returned\":" << o.valid_returned << ",\"interventions\":" << o.interventions
-     << ",\"refused\":" << o.counted.refused;
-  append_by_rule(to, "detections", [&](std::size_t i) { return o.counted.detections[i]; });
-  append_by_rule(to, "healed", [&](std::size_t i) { return o.counted.healed[i]; });
-  append_by_rule(to, "right", [&](std::size_t i) { return o.scored.right[i]; });
-  append_by_rule(to, "had", [&](std::size_t i) { return o.scored.had[i] ? "true" : "false"; });
-  constexpr const char* ends[] = {"cleared", "recurred", "unresolved"};
-  for (std::size_t k = 0; k < 3; ++k) {
-    append_by_rule(to, ends[k], [&](std::size_t i) { return o.counted.outcomes[i][k]; });
+  std::string line;
+  json_writer to(line);
+  to.open_object().key("agents").integer(result.trial.where.agents);
+  to.key("integers").integer(result.trial.where.integers).key("arm").text(result.trial.arm);
+  to.key("follow").raw(short_number(result.trial.follow)).key("seed").integer(result.trial.seed);
+  to.key("answered").boolean(o.answered).key("valid").boolean(o.valid).key("missing").integer(o.missing);
+  to.key("repeated").integer(o.repeated).key("rmse").raw(short_number(o.rmse)).key("computed").integer(o.computed);
+  to.key("known_ms").integer(o.known_ms).key("found_ms").integer(o.found_ms).key("time_ms").integer(o.time_ms);
+  to.key("calls").integer(o.calls).key("tokens").integer(static_cast<std::int64_t>(o.tokens));
+  to.key("texts_read").integer(o.texts_read).key("texts_followed").integer(o.texts_followed);
+  to.key("answers").integer(o.answers).key("valid_returned").integer(o.valid_returned);
+  to.key("interventions").integer(o.interventions).key("refused").integer(o.counted.refused);
+  const auto write_counts = [&](std::string_view name, const auto& count) {
+    write_by_rule(to, name, [&](json_writer& value, std::size_t rule) { value.integer(count(rule)); });
+  };
+  write_counts("detections", [&](std::size_t i) { return o.counted.detections[i]; });
+  write_counts("healed", [&](std::size_t i) { return o.counted.healed[i]; });
+  write_counts("right", [&](std::size_t i) { return o.scored.right[i]; });
+  write_by_rule(to, "had", [&](json_writer& value, std::size_t i) { value.boolean(o.scored.had[i]); });
+  constexpr std::string_view ends[] = {"cleared", "recurred", "unresolved"};
+  for (std::size_t k = 0; k < std::size(ends); ++k) {
+    write_counts(ends[k], [&](std::size_t i) { return o.counted.outcomes[i][k]; });
   }
-  to << "}\n";
+  to.close_object();
+  out << line << '\n';
 }
 
 }  // namespace digd::bench

@@ -36,6 +36,6 @@ std::vector<trial> fitting_runs(std::uint64_t first, std::uint64_t seeds);
 std::vector<trial_result> run_all(const std::vector<trial>& trials, const parameters& given, unsigned threads,
                                   const std::function<void(std::size_t done)>& progress);
 
-void write_line(std::ostream& to, const trial_result& result);
+void write_line(std::ostream& out, const trial_result& result);
 
 }  // namespace digd::bench

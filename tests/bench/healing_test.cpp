@@ -62,6 +62,35 @@ TEST_CASE("results_do_not_depend_on_the_number_of_threads") {
   CHECK(stream.str() == many.str());
 }
 
+TEST_CASE("a_result_is_a_line_with_its_members_in_order_and_numbers_of_six_digits") {
+  trial_result result{.trial = {.where = small, .arm = "enforce", .follow = 0.25, .seed = 7}, .measured = {}};
+  result.measured.valid = true;
+  result.measured.rmse = 1234.56789;
+  result.measured.tokens = 12.9;
+  result.measured.counted.detections[0] = 2;
+  result.measured.scored.had[0] = true;
+  std::ostringstream out;
+  write_line(out, result);
+  const std::string line = out.str();
+  INFO(line);
+  CHECK(line.starts_with(
+      R"({"agents":3,"integers":1000,"arm":"enforce","follow":0.25,"seed":7,"answered":false,"valid":true,"missing":0,)"
+      R"("repeated":0,"rmse":1234.57,"computed":0,"known_ms":-1,"found_ms":-1,"time_ms":0,"calls":0,"tokens":12,)"
+      R"("texts_read":0,"texts_followed":0,"answers":0,"valid_returned":0,"interventions":0,"refused":0,)"
+      R"("detections":{")" +
+      std::string(failure_rule_names[0]) + R"(":2,)"));
+  CHECK(line.find(R"(},"had":{")" + std::string(failure_rule_names[0]) + R"(":true,)") != std::string::npos);
+  CHECK(line.ends_with(R"(":0}})"
+                       "\n"));
+}
+
+TEST_CASE("rules_that_do_not_heal_are_set_to_observe") {
+  const arm* treatment = arm_named("all but " + std::string(failure_rule_names[0]));
+  REQUIRE(treatment != nullptr);
+  CHECK(treatment->asks ==
+        R"("mode":"enforce","rules":{")" + std::string(failure_rule_names[0]) + R"(":{"mode":"observe"}})");
+}
+
 TEST_CASE("seeds_give_different_runs") {
   std::set<milliseconds> times;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) times.insert(played(middle, seed, "observe").time_ms);
