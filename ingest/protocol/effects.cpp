@@ -31,7 +31,7 @@ void record::clear() {
   ended.reset();
   limit.reset();
   policy.reset();
-  resumes = false;
+  resumes = is_refusal_line = false;
   strongest.reset();
   used.reset();
   response.clear();

@@ -226,9 +226,10 @@ void inbox::send_bad_seq(session_index s, std::uint64_t seq) {
 void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note, std::string_view as_received,
                    std::optional<milliseconds> passes) {
   record& item = work().effects.draft();
-  if (as_received.empty()) encode_refused(item.kept_frame, note, seq);
-  item.frame = as_received.empty() ? std::string_view(item.kept_frame) : as_received;
-  const bool is_timed = run_.settings().clock == clock_kind::wall || (run_.settings().stamped && as_received.empty());
+  item.is_refusal_line = as_received.empty();
+  if (item.is_refusal_line) encode_refused(item.kept_frame, note, seq);
+  item.frame = item.is_refusal_line ? std::string_view(item.kept_frame) : as_received;
+  const bool is_timed = run_.settings().clock == clock_kind::wall || (run_.settings().stamped && item.is_refusal_line);
   if (passes && is_timed) run_.advance(*passes, item.answer);
   item.answer.refused = note;
   item.seq = seq;

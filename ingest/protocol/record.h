@@ -78,14 +78,12 @@ struct record {
   std::optional<limit_id> limit;           // that refused the frame, or that one of digd's own lines is about
   std::optional<limit_policy> policy;      // of limit, as in `own_line`
   bool resumes = false;                    // of limit: judging begins again
+  bool is_refusal_line = false;            // of refused: `frame` is not the message, but a line that stands for it
   std::optional<digd::mode> strongest;     // of operator_mode
   std::optional<usage_amounts> used;       // what an accepted message reports
 
   std::string response;    // what the session is sent: verdicts or error; empty if nothing
   std::string kept_frame;  // behind `frame`, if the caller does not have it
-
-  // Whether `frame` is a text that digd wrote, in `kept_frame`, and not the text that it received.
-  bool is_frame_kept() const { return frame.data() == kept_frame.data(); }
 
   void clear();  // keeps the memory
 };

@@ -76,6 +76,21 @@ def test_missed_answers_come_again_as_first_sent(tmp_path, way):
             drop(client.ws)
 
 
+def test_an_error_comes_again_as_first_sent_if_the_archive_keeps_a_fingerprint_in_the_message(tmp_path):
+    repeated = event("e1", "a")
+    repeated["event"]["payload"] = "a task"
+    with Daemon(tmp_path) as daemon:
+        client = daemon.client(agents=["a"], guards={"repetition": {"max_repeats": 5}})
+        send(client, repeated, repeated)
+        first = answers(client, 2)
+        assert json.loads(first[1])["type"] == "error"
+        acked(client, 2)
+        drop(client.ws)
+        daemon.kill()
+        daemon.start()
+        assert answers(daemon.client(answered_seq=0), 2) == first
+
+
 def test_new_messages_are_answered_after_the_missed_ones(tmp_path):
     with Daemon(tmp_path) as daemon:
         first = play(daemon)
