@@ -1,7 +1,9 @@
 #include "engine/policy.h"
 
 #include <algorithm>
+#include <variant>
 
+#include "rules/guard_option.h"
 #include "rules/rule.h"
 
 namespace digd {
@@ -55,13 +57,19 @@ void take(const std::optional<Value>& asked, Value& settled) {
   if (asked) settled = *asked;
 }
 
-void apply_limits(const guards_request& asked, const guard_settings& max_guards, guard_settings& s) {
-  for (std::size_t i = 0; i < total_count; ++i) lower(asked.budget[i], max_guards.budget[i], s.budget[i]);
-  lower(asked.max_depth, max_guards.max_depth, s.max_depth);
-  lower(asked.max_outputs, max_guards.max_outputs, s.max_outputs);
-  lower(asked.max_live, max_guards.max_live, s.max_live);
-  lower(asked.max_repeats, max_guards.max_repeats, s.max_repeats);
-  lower(asked.after_ms, max_guards.after_ms, s.after_ms);
+void apply_options(const rule& guard, const guards_request& asked, const guard_settings& configured,
+                   guard_settings& s) {
+  const bool is_configured = guard.is_on(configured);
+  for (const guard_option& option : guard.options()) {
+    const auto apply_kind = [&]<class Kind>(const Kind& kind) {
+      if constexpr (Kind::is_limit) {
+        lower(kind.of(asked), kind.of(configured), kind.of(s));
+      } else if (!is_configured) {
+        take(kind.of(asked), kind.of(s));
+      }
+    };
+    std::visit(apply_kind, option.kind);
+  }
 }
 
 // Where the configuration sets a guard, a hello can only lower its limits.
@@ -69,17 +77,12 @@ void apply(const hello& asked, const run_policy& policy, run_settings& s) {
   const guards_request& wanted = asked.guards;
   const guard_settings& configured = policy.defaults.guards;
   const bool any_on = is_any_guard_on(configured);
-  apply_limits(wanted, configured, s.guards);
   for (const rule* guard : guards()) {
+    apply_options(*guard, wanted, configured, s.guards);
     if (guard->is_on(configured)) continue;
     apply(asked.rules[index_of(guard->id)], *guard, s.of(guard->id));
     take(wanted.actions[guard_index(guard->id)], s.guards.actions[guard_index(guard->id)]);
   }
-  if (!budget_rule().is_on(configured)) {
-    take(wanted.per, s.guards.per);
-    take(wanted.warn_at, s.guards.warn_at);
-  }
-  if (!repetition_rule().is_on(configured)) take(wanted.window, s.guards.window);
   if (wanted.hold_ms) s.guards.hold_ms = std::min(*wanted.hold_ms, any_on ? configured.hold_ms : max_hold_ms);
   if (!any_on) take(wanted.on_timeout, s.guards.on_timeout);
 }

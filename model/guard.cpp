@@ -10,8 +10,6 @@ namespace {
 constexpr std::array<std::string_view, 5> guard_action_names{"inject", "return", "hold", "cancel", "observe"};
 constexpr std::array<std::string_view, 2> hold_end_names{"release", "return"};
 constexpr std::array<std::string_view, 2> scope_names{"run", "agent"};
-constexpr std::array<std::string_view, total_count> budget_limit_names{
-    "max_tokens", "max_cost", "max_model_calls", "max_tool_calls", "max_activations", "max_ms"};
 
 template <class Enum, std::size_t size>
 std::optional<Enum> guard_word(std::string_view name, const std::array<std::string_view, size>& names) {
@@ -25,7 +23,6 @@ std::optional<Enum> guard_word(std::string_view name, const std::array<std::stri
 std::string_view to_string(guard_action a) { return guard_action_names[static_cast<std::size_t>(a)]; }
 std::string_view to_string(hold_end e) { return hold_end_names[static_cast<std::size_t>(e)]; }
 std::string_view to_string(budget_scope s) { return scope_names[static_cast<std::size_t>(s)]; }
-std::string_view limit_name(total_kind kind) { return budget_limit_names[static_cast<std::size_t>(kind)]; }
 std::optional<guard_action> guard_action_from(std::string_view name) {
   return guard_word<guard_action>(name, guard_action_names);
 }

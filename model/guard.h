@@ -23,13 +23,15 @@ enum class hold_end : std::uint8_t { release, give_back };
 // The totals that `budget` limits, in the order in which a detection lists them.
 enum class total_kind : std::uint8_t { tokens, cost, model_calls, tool_calls, activations, ms };
 inline constexpr std::size_t total_count = 6;
+inline constexpr std::array<std::string_view, total_count> total_limit_names{
+    "max_tokens", "max_cost", "max_model_calls", "max_tool_calls", "max_activations", "max_ms"};
+constexpr std::string_view limit_name(total_kind kind) { return total_limit_names[static_cast<std::size_t>(kind)]; }
 
 enum class budget_scope : std::uint8_t { run, agent };
 
 std::string_view to_string(guard_action);
 std::string_view to_string(hold_end);
 std::string_view to_string(budget_scope);
-std::string_view limit_name(total_kind);  // max_tokens, …
 std::optional<guard_action> guard_action_from(std::string_view);
 std::optional<hold_end> hold_end_from(std::string_view);
 std::optional<budget_scope> budget_scope_from(std::string_view);

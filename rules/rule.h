@@ -20,6 +20,7 @@
 #include "model/rule_id.h"
 #include "model/settings.h"
 #include "rules/evidence.h"
+#include "rules/guard_option.h"
 
 namespace digd {
 
@@ -146,6 +147,8 @@ class rule {
   virtual rule_settings defaults() const = 0;
 
   // ---- of guards
+  // The guard's own options, in the order in which the welcome lists them.
+  virtual std::span<const guard_option> options() const { return {}; }
   // Whether these settings have one of the guard's limits.
   virtual bool is_on(const guard_settings&) const { return false; }
   // Whether the guard's option `action` may name this action.

@@ -1,5 +1,6 @@
 // The guard `budget`. A run, or an agent, has spent more than its limit.
 #include <algorithm>
+#include <array>
 
 #include "rules/guards/guard_texts.h"
 #include "rules/guards/guard_view.h"
@@ -40,12 +41,25 @@ class budget final : public rule {
       .source = "digd (docs/guards.md)",
   };
 
+  static constexpr std::array<guard_option, 8> own_options{{
+      {limit_name(total_kind::tokens), total_limit{total_kind::tokens}},
+      {limit_name(total_kind::cost), cost_limit{}},
+      {limit_name(total_kind::model_calls), total_limit{total_kind::model_calls}},
+      {limit_name(total_kind::tool_calls), total_limit{total_kind::tool_calls}},
+      {limit_name(total_kind::activations), total_limit{total_kind::activations}},
+      {limit_name(total_kind::ms), total_limit{total_kind::ms}},
+      {"per", scope_option{&guard_settings::per, &guards_request::per}},
+      {"warn_at", share_option{&guard_settings::warn_at, &guards_request::warn_at}},
+  }};
+
   constexpr budget()
       : rule(rule_id::budget, digd::severity::failure, action::none,
              {.recurs = recurrence::same_agent, .counts = guard_count_kind::spending, .drops_after_returns = true},
              about) {}
 
   rule_settings defaults() const override { return {}; }
+
+  std::span<const guard_option> options() const override { return own_options; }
 
   bool is_on(const guard_settings& s) const override {
     return std::any_of(s.budget.begin(), s.budget.end(), [](const auto& limit) { return limit.has_value(); });

@@ -1,4 +1,6 @@
 // The guard `fan_out`. Work multiplies: it descends too deep, one activation sends too much, or too much is in flight.
+#include <array>
+
 #include "rules/guards/guard_texts.h"
 #include "rules/guards/guard_view.h"
 #include "rules/rule.h"
@@ -21,11 +23,19 @@ class fan_out final : public rule {
       .source = "digd (docs/guards.md)",
   };
 
+  static constexpr std::array<guard_option, 3> own_options{{
+      {"max_depth", count_limit{&guard_settings::max_depth, &guards_request::max_depth}},
+      {"max_outputs", count_limit{&guard_settings::max_outputs, &guards_request::max_outputs}},
+      {"max_live", count_limit{&guard_settings::max_live, &guards_request::max_live}},
+  }};
+
   constexpr fan_out()
       : rule(rule_id::fan_out, digd::severity::warning, action::none,
              {.recurs = recurrence::same_agent, .place = place_kind::delivery}, about) {}
 
   rule_settings defaults() const override { return {}; }
+
+  std::span<const guard_option> options() const override { return own_options; }
 
   bool is_on(const guard_settings& s) const override { return s.max_depth || s.max_outputs || s.max_live; }
 

@@ -1,4 +1,6 @@
 // The guard `repetition`. An agent repeatedly sends the same content to the same agents.
+#include <array>
+
 #include "rules/guards/guard_texts.h"
 #include "rules/guards/guard_view.h"
 #include "rules/rule.h"
@@ -21,11 +23,18 @@ class repetition final : public rule {
       .source = "digd (docs/guards.md)",
   };
 
+  static constexpr std::array<guard_option, 2> own_options{{
+      {"max_repeats", count_limit{&guard_settings::max_repeats, &guards_request::max_repeats}},
+      {"window", count_option{{&guard_settings::window, &guards_request::window}, max_repetition_window}},
+  }};
+
   constexpr repetition()
       : rule(rule_id::repetition, digd::severity::warning, action::none,
              {.recurs = recurrence::same_agent, .counts = guard_count_kind::repeats, .judges_fyi = true}, about) {}
 
   rule_settings defaults() const override { return {}; }
+
+  std::span<const guard_option> options() const override { return own_options; }
 
   bool is_on(const guard_settings& s) const override { return s.max_repeats.has_value(); }
 

@@ -1,4 +1,6 @@
 // The guard `stall`. An open activation has been silent for too long. It fires by time (engine/silences.h).
+#include <array>
+
 #include "base/quote.h"
 #include "rules/guards/guard_texts.h"
 #include "rules/rule.h"
@@ -21,12 +23,18 @@ class stall final : public rule {
       .source = "digd (docs/guards.md)",
   };
 
+  static constexpr std::array<guard_option, 1> own_options{{
+      {"after_ms", time_limit{&guard_settings::after_ms, &guards_request::after_ms}},
+  }};
+
   constexpr stall()
       : rule(rule_id::stall, digd::severity::warning, action::none,
              {.recurs = recurrence::same_agent, .counts = guard_count_kind::silence, .judges_activations = true},
              about) {}
 
   rule_settings defaults() const override { return {}; }
+
+  std::span<const guard_option> options() const override { return own_options; }
 
   bool is_on(const guard_settings& s) const override { return s.after_ms.has_value(); }
 

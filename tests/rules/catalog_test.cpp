@@ -6,8 +6,10 @@
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <variant>
 #include <vector>
 
+#include "rules/guard_option.h"
 #include "rules/rule.h"
 #include "rules/text.h"
 
@@ -167,6 +169,23 @@ TEST_CASE("the_lists_of_rules_with_windows_are_those_of_the_catalog") {
 TEST_CASE("the_rules_that_judge_only_by_time_come_last") {
   const auto judges_events = [](const rule* r) { return r->traits.window != scope::run; };
   CHECK(std::is_partitioned(failure_rules().begin(), failure_rules().end(), judges_events));
+}
+
+TEST_CASE("a_guard_is_on_when_one_of_its_limits_is_set_and_no_other_option_turns_it_on") {
+  for (const rule* guard : guards()) {
+    CHECK_FALSE(guard->is_on({}));
+    std::set<std::string_view> names{"mode", "except", "action"};
+    for (const guard_option& option : guard->options()) {
+      INFO(to_string(guard->id) << ' ' << option.name);
+      CHECK(names.insert(option.name).second);
+      guard_settings settings;
+      const auto set_limit = [&settings]<class Kind>(const Kind& kind) {
+        if constexpr (Kind::is_limit) kind.of(settings).emplace(5);
+      };
+      std::visit(set_limit, option.kind);
+      for (const rule* other : guards()) CHECK(other->is_on(settings) == (other == guard && option.is_limit()));
+    }
+  }
 }
 
 TEST_CASE("every_rule_has_the_documented_defaults") {
