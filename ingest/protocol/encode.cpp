@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <span>
+#include <variant>
 
 #include "base/quote.h"
 #include "engine/policy.h"
+#include "rules/guard_option.h"
 #include "rules/rule.h"
 
 namespace digd::ingest {
@@ -106,41 +108,32 @@ void append_actions(object& fields, std::string& out, const std::vector<guard_ac
   append_list(fields.field("action"), actions, [&](guard_action a) { append_quoted(out, to_string(a)); });
 }
 
+void append_value(object& fields, std::string_view name, std::uint64_t value) { fields.number(name, value); }
+void append_value(object& fields, std::string_view name, double value) {
+  fields.field(name) += fmt::format("{}", value);
+}
+void append_value(object& fields, std::string_view name, budget_scope value) { fields.word(name, to_string(value)); }
 template <class Number>
-void number_if(object& fields, std::string_view name, const std::optional<Number>& value) {
+void append_value(object& fields, std::string_view name, const std::optional<Number>& value) {
   if (value) fields.number(name, *value);
 }
 
-void append_guard(std::string& out, rule_id id, const run_settings& settings) {
-  const guard_settings& g = settings.guards;
+template <class Kind>
+void append_option(object& fields, std::string_view name, const Kind& kind, const guard_settings& settings) {
+  append_value(fields, name, kind.of(settings));
+}
+void append_option(object& fields, std::string_view name, const cost_limit& limit, const guard_settings& settings) {
+  if (const auto& cost = limit.of(settings)) fields.field(name) += decimal_of_millionths(*cost);
+}
+
+void append_guard(std::string& out, const rule& guard, const run_settings& settings) {
+  const rule_settings& common = settings.of(guard.id);
   object fields(out);
-  fields.word("mode", to_string(settings.of(id).mode));
-  if (!settings.of(id).except.empty()) fields.texts("except", settings.of(id).except);
-  append_actions(fields, out, g.actions_of(id));
-  switch (id) {
-    case rule_id::budget:
-      for (std::size_t i = 0; i < total_count; ++i) {
-        const auto kind = static_cast<total_kind>(i);
-        if (!g.budget[i]) continue;
-        if (kind == total_kind::cost) {
-          fields.field(limit_name(kind)) += decimal_of_millionths(*g.budget[i]);
-        } else {
-          fields.number(limit_name(kind), *g.budget[i]);
-        }
-      }
-      fields.word("per", to_string(g.per));
-      fields.field("warn_at") += fmt::format("{}", g.warn_at);
-      break;
-    case rule_id::fan_out:
-      number_if(fields, "max_depth", g.max_depth);
-      number_if(fields, "max_outputs", g.max_outputs);
-      number_if(fields, "max_live", g.max_live);
-      break;
-    case rule_id::repetition:
-      number_if(fields, "max_repeats", g.max_repeats);
-      fields.number("window", g.window);
-      break;
-    default: number_if(fields, "after_ms", g.after_ms);
+  fields.word("mode", to_string(common.mode));
+  if (!common.except.empty()) fields.texts("except", common.except);
+  append_actions(fields, out, settings.guards.actions_of(guard.id));
+  for (const guard_option& option : guard.options()) {
+    std::visit([&](const auto& kind) { append_option(fields, option.name, kind, settings.guards); }, option.kind);
   }
   fields.end();
 }
@@ -148,7 +141,7 @@ void append_guard(std::string& out, rule_id id, const run_settings& settings) {
 void append_guards(std::string& out, const run_settings& settings) {
   object fields(out);
   for (const rule* guard : guards()) {
-    if (guard->is_on(settings.guards)) append_guard(fields.field(to_string(guard->id)), guard->id, settings);
+    if (guard->is_on(settings.guards)) append_guard(fields.field(to_string(guard->id)), *guard, settings);
   }
   if (is_any_guard_on(settings.guards)) {
     fields.number("hold_ms", settings.guards.hold_ms);

@@ -271,6 +271,27 @@ TEST_CASE("a_welcome_has_the_options_of_each_rule_in_the_order_of_the_catalog", 
                    [](const auto& rule, std::string_view name) { return rule.key() == name; }));
 }
 
+TEST_CASE("guards_are_written_with_the_options_in_effect_in_the_order_of_their_tables", "[encode]") {
+  run_settings settings = default_settings();
+  guard_settings& g = settings.guards;
+  g.budget = {1, 2'500'000, 3, 4, 5, 6};
+  g.per = budget_scope::agent;
+  g.warn_at = 0.5;
+  g.max_depth = 7;
+  g.max_live = 9;
+  g.max_repeats = 10;
+  g.window = 11;
+  g.after_ms = 12;
+  std::string out;
+  encode_guards(out, settings);
+  CHECK(out == R"({"budget":{"mode":"enforce","action":["return"],"max_tokens":1,"max_cost":2.5,"max_model_calls":3,)"
+               R"("max_tool_calls":4,"max_activations":5,"max_ms":6,"per":"agent","warn_at":0.5},)"
+               R"("fan_out":{"mode":"enforce","action":["return"],"max_depth":7,"max_live":9},)"
+               R"("repetition":{"mode":"enforce","action":["inject","return"],"max_repeats":10,"window":11},)"
+               R"("stall":{"mode":"enforce","action":["observe"],"after_ms":12},)"
+               R"("hold_ms":300000,"on_timeout":"release"})");
+}
+
 TEST_CASE("every_encoded_frame_is_JSON_with_the_values_it_was_given", "[encode]") {
   const answer a = a_full_answer();
   std::string text, event_ids;
