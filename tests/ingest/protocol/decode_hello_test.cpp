@@ -124,6 +124,42 @@ TEST_CASE("an_option_that_a_rule_does_not_have_is_ignored", "[decode][hello]") {
   CHECK(asked.max_attempts == 7);
 }
 
+TEST_CASE("the_options_of_guards_are_checked_and_named_by_their_path", "[decode][hello]") {
+  const std::vector<std::pair<std::string, std::string>> bad{
+      {R"([])", "guards must be an object of guards"},
+      {R"({"budget":5})", "guards.budget must be an object"},
+      {R"({"budget":{},"budget":{}})", "guards.budget is given twice"},
+      {R"({"budget":{"mode":"on"}})", "guards.budget.mode must be off, observe, shadow or enforce"},
+      {R"({"budget":{"max_tokens":-1}})", "guards.budget.max_tokens must be an integer from 0 to 2^64 - 1"},
+      {R"({"budget":{"max_cost":-1}})", "guards.budget.max_cost must be a number from 0 to 10^12"},
+      {R"({"budget":{"per":"team"}})", "guards.budget.per must be run or agent"},
+      {R"({"budget":{"per":null,"per":"run"}})", "guards.budget.per is given twice"},
+      {R"({"budget":{"warn_at":2}})", "guards.budget.warn_at must be a number from 0 to 1"},
+      {R"({"fan_out":{"max_live":"5"}})", "guards.fan_out.max_live must be an integer from 0 to 2^64 - 1"},
+      {R"({"repetition":{"window":1001}})", "guards.repetition.window must be an integer from 1 to 1000"},
+      {R"({"stall":{"after_ms":-1}})", "guards.stall.after_ms must be an integer from 0 to 2^63 - 1"},
+      {R"({"stall":{"action":"hold"}})", "guards.stall.action must be observe or cancel"},
+      {R"({"hold_ms":-1})", "guards.hold_ms must be an integer from 0 to 2^63 - 1"},
+      {R"({"on_timeout":"keep"})", "guards.on_timeout must be release or return"},
+      {R"({"on_timeout":"return","hold_ms":1,"on_timeout":"return"})", "guards.on_timeout is given twice"},
+  };
+  for (const auto& [guards, text] : bad) {
+    CAPTURE(guards);
+    CHECK(hello_reading(hello_with("\"guards\":" + guards)).refused.text == text);
+  }
+}
+
+TEST_CASE("an_option_that_a_guard_does_not_have_is_ignored", "[decode][hello]") {
+  const hello_reading r(hello_with(
+      R"("guards":{"budget":{"max_depth":"x","more":1,"max_tokens":null,"max_cost":0.5},"fan_out":null,"other":{},)"
+      R"("stall":{"after_ms":9}})"));
+  CHECK(r.refused.code == refusal::none);
+  CHECK_FALSE(r.out.guards.max_depth.has_value());
+  CHECK_FALSE(r.out.guards.budget[static_cast<std::size_t>(total_kind::tokens)].has_value());
+  CHECK(r.out.guards.budget[static_cast<std::size_t>(total_kind::cost)] == 500'000);
+  CHECK(r.out.guards.after_ms == 9);
+}
+
 TEST_CASE("every_limit_can_be_asked_for", "[decode][hello]") {
   const hello_reading r(hello_with(
       R"("limits":{"stalled_ms":1,"settled_events":2,"generators":3,"judging_work":12,"message_bytes":4,)"
