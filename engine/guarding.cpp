@@ -151,21 +151,12 @@ void run::cancel(const finding& found, const remedy& decided, std::uint32_t dete
 
 void run::fire_silence(answer& out) {
   const silences::due_silence due = *silences_.next();
-  const graph::activation_node& v = graph_.activation(due.activation);
   const rule& guard = *silence_guard_;
   witness_visits_left_ = graph::max_message_visits;
-  std::vector<graph::event_index> inputs;
-  for (const graph::activation_input& input : v.inputs) {
-    if (graph_.resolve(input.event) != nullptr) inputs.push_back(input.event.index);
-  }
-  finding found{.rule = guard.id,
-                .agent = v.agent,
-                .events = event_list(graph_, std::move(inputs)),
-                .limits = {"after_ms"},
-                .action = settings_.guards.action_of(guard.id, due.step),
-                .sender = v.agent,
-                .activation = due.activation,
-                .measured = std::to_string((due.step + 1) * static_cast<std::uint64_t>(*settings_.guards.after_ms))};
+  const std::uint64_t silent_ms = (due.step + 1) * static_cast<std::uint64_t>(*settings_.guards.after_ms);
+  finding found = guard.find_silence(graph_, due.activation, silent_ms);
+  found.rule = guard.id;
+  found.action = settings_.guards.action_of(guard.id, due.step);
   healer_.open_case(false, window_able_);
   const remedy decided = healer_.decide_guard(guard, found, {});
   healer_.close_case();

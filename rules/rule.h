@@ -36,7 +36,7 @@ struct blocked_event {
 
 // What a rule or guard found. Its evidence is either events, agents, or ids of events that the run may have forgotten.
 struct finding {
-  rule_id rule{};                            // set by the caller of `judge`
+  rule_id rule{};                            // set by the caller of `judge` or `find_silence`
   graph::event_index event = graph::nobody;  // the event judged, or whose window fired; nobody: a window of the run
   graph::agent_index agent = graph::nobody;
   event_list events;
@@ -46,7 +46,7 @@ struct finding {
   std::vector<std::string> ids;          // sorted bytewise
   std::vector<std::string_view> limits;  // passed or, in a warning, reached
   bool warning = false;
-  guard_action action = guard_action::observe;  // of this firing; set by the caller of `judge`
+  guard_action action = guard_action::observe;  // of this firing; set by the caller, as `rule`
   bool to_nobody = false;                       // no agent gets the returned event, or no activation is open to cancel
   graph::agent_index sender = graph::nobody;    // the agent whose message it is
   graph::activation_index activation = graph::nobody;  // of a stall
@@ -167,6 +167,11 @@ class rule {
   // event is given if windows belong to events.
   virtual bool holds(const graph::graph&, graph::event_index) const { return false; }
   virtual finding fire(const graph::graph&, graph::event_index) const { return {}; }
+
+  // For the guard that counts silences: the finding on an open activation that has been silent for so long.
+  virtual finding find_silence(const graph::graph&, graph::activation_index, std::uint64_t /*silent_ms*/) const {
+    return {};
+  }
 
   // Appends the agents that get the event back, or the created event; none if there is no such agent.
   virtual void targets(const graph::graph&, const finding&, std::vector<graph::agent_index>&) const {}

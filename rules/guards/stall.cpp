@@ -38,6 +38,21 @@ class stall final : public rule {
 
   bool is_on(const guard_settings& s) const override { return s.after_ms.has_value(); }
 
+  finding find_silence(const graph::graph& g, graph::activation_index activation,
+                       std::uint64_t silent_ms) const override {
+    const graph::activation_node& v = g.activation(activation);
+    std::vector<graph::event_index> inputs;
+    for (const graph::activation_input& input : v.inputs) {
+      if (g.resolve(input.event) != nullptr) inputs.push_back(input.event.index);
+    }
+    return {.agent = v.agent,
+            .events = event_list(g, std::move(inputs)),
+            .limits = {"after_ms"},
+            .sender = v.agent,
+            .activation = activation,
+            .measured = std::to_string(silent_ms)};
+  }
+
   std::string reason(const graph::graph& g, const finding& f) const override {
     return "Activation " + name(g, f) + " of agent " + text::agent(g, f.agent) + " has been silent for " + f.measured +
            " ms.";
