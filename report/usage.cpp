@@ -137,7 +137,7 @@ usage_facts usage_observer::finish(const run* run) {
   facts_.used = spent.used(graph::nobody);
   facts_.totals = spent.totals(graph::nobody, run->clock());
   facts_.guarded = spent.guarded(graph::nobody, run->clock());
-  facts_.has_budget = budget_rule().is_on(run->settings().guards);
+  facts_.has_budget = guard_reading(guard_count_kind::spending, run->settings().guards) != nullptr;
   facts_.holds_open = run->open_holds().by_number().size();
   facts_.guards.clear();
   ingest::encode_guards(facts_.guards, run->settings());
