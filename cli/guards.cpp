@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/json_writer.h"
@@ -16,6 +18,7 @@
 #include "cli/run_source.h"
 #include "report/stored_runs/guard_limits.h"
 #include "report/stored_runs/pilot.h"
+#include "rules/guard_option.h"
 
 namespace digd::cli {
 
@@ -100,15 +103,15 @@ std::string as_toml(const std::vector<stored::limit_suggestion>& limits, const s
       "# {} times the value that {} % of {} runs of the last {} did not exceed.\n"
       "# Beside each limit: how many of these runs it would have stopped, and the greatest value.\n",
       number(options.margin), number(options.percentile), runs, options.since);
-  std::string_view guard;
+  std::optional<rule_id> guard;
   for (const stored::limit_suggestion& s : limits) {
-    if (stored::guard_of(s.limit) != guard) {
-      guard = stored::guard_of(s.limit);
-      out += fmt::format("\n[guards.{}]\n", guard);
+    if (s.guard != guard) {
+      guard = s.guard;
+      out += fmt::format("\n[guards.{}]\n", to_string(s.guard));
     }
     std::string value = number(s.value);
-    if (s.limit == stored::guard_limit::max_cost && value.find('.') == std::string::npos) value += ".0";
-    out += fmt::format("{} = {}  # {} of {}; {}\n", to_string(s.limit), value, s.stopped, runs, number(s.greatest));
+    if (std::holds_alternative<cost_limit>(s.limit->kind) && value.find('.') == std::string::npos) value += ".0";
+    out += fmt::format("{} = {}  # {} of {}; {}\n", s.limit->name, value, s.stopped, runs, number(s.greatest));
   }
   return out;
 }
@@ -120,7 +123,7 @@ std::string as_json(const std::vector<stored::limit_suggestion>& limits, const s
   to.open_object().key("since").text(options.since).key("runs").integer(runs);
   to.key("percentile").number(options.percentile).key("margin").number(options.margin).key("limits").open_array();
   for (const stored::limit_suggestion& s : limits) {
-    to.open_object().key("guard").text(stored::guard_of(s.limit)).key("limit").text(to_string(s.limit));
+    to.open_object().key("guard").text(to_string(s.guard)).key("limit").text(s.limit->name);
     to.key("value").number(s.value).key("greatest").number(s.greatest);
     to.key("stopped").integer(s.stopped).close_object();
   }

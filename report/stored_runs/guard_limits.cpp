@@ -7,18 +7,16 @@
 #include <boost/json/value.hpp>
 #include <cmath>
 #include <functional>
+#include <variant>
 
 #include "base/deep_json.h"
+#include "rules/rule.h"
 
 namespace digd::stored {
 
 namespace json = boost::json;
 
 namespace {
-
-constexpr std::array<std::string_view, guard_limit_count> names{"max_tokens",     "max_cost",        "max_model_calls",
-                                                                "max_tool_calls", "max_activations", "max_ms",
-                                                                "max_depth",      "max_outputs",     "max_repeats"};
 
 double number_in(const json::object& from, std::string_view name) {
   const json::value* found = from.if_contains(name);
@@ -70,17 +68,26 @@ double rounded_up(double value) {
   return std::ceil(value / unit - 1e-9) * unit;
 }
 
-}  // namespace
-
-std::string_view to_string(guard_limit limit) { return names[static_cast<std::size_t>(limit)]; }
-
-std::string_view guard_of(guard_limit limit) {
-  if (limit <= guard_limit::max_ms) return "budget";
-  return limit == guard_limit::max_repeats ? "repetition" : "fan_out";
+double value_of(const run_extent& run, std::string_view limit) {
+  const auto found = run.find(limit);
+  return found == run.end() ? 0 : found->second;
 }
 
-void extent_reader::raise(guard_limit limit, double value) {
-  double& reached = extent_[static_cast<std::size_t>(limit)];
+// `reached`: ascending.
+double suggested_value(const guard_option& limit, const std::vector<double>& reached, double percentile,
+                       double margin) {
+  const auto rank = static_cast<std::size_t>(std::ceil(percentile / 100 * static_cast<double>(reached.size())));
+  double value = margin * reached[std::clamp<std::size_t>(rank, 1, reached.size()) - 1];
+  if (value <= 0) value = margin * reached.back();  // fewer runs than the percentile reported anything
+  value = rounded_up(value);
+  if (!std::holds_alternative<cost_limit>(limit.kind)) value = std::ceil(value);
+  return limit.name == limit_name(total_kind::ms) ? std::max(value, shortest_max_ms) : value;
+}
+
+}  // namespace
+
+void extent_reader::raise(std::string_view limit, double value) {
+  double& reached = extent_[limit];
   reached = std::max(reached, value);
 }
 
@@ -89,20 +96,20 @@ struct extent_reader::recorder {
   extent_reader& to;
   const json::object& message;
 
-  void add(guard_limit limit, double value) { to.extent_[static_cast<std::size_t>(limit)] += value; }
+  void add(total_kind total, double value) { to.extent_[limit_name(total)] += value; }
 
   void usage() {
     const json::value* found = message.if_contains("usage");
     const json::object* used = found == nullptr ? nullptr : found->if_object();
     if (used == nullptr) return;
-    add(guard_limit::max_tokens, number_in(*used, "input_tokens") + number_in(*used, "output_tokens"));
-    add(guard_limit::max_cost, number_in(*used, "cost"));
-    add(guard_limit::max_model_calls, number_in(*used, "model_calls"));
-    add(guard_limit::max_tool_calls, number_in(*used, "tool_calls"));
+    add(total_kind::tokens, number_in(*used, "input_tokens") + number_in(*used, "output_tokens"));
+    add(total_kind::cost, number_in(*used, "cost"));
+    add(total_kind::model_calls, number_in(*used, "model_calls"));
+    add(total_kind::tool_calls, number_in(*used, "tool_calls"));
   }
 
   void started() {
-    add(guard_limit::max_activations, 1);
+    add(total_kind::activations, 1);
     if (to.activations_.size() >= max_names) return;
     to.activations_[text_in(message, "activation")] = {text_in(message, "agent"), texts_in(message, "inputs")};
   }
@@ -121,11 +128,11 @@ struct extent_reader::recorder {
     if (recent.size() > repetition_window) recent.pop_front();
     if (flag_in(event, "submit")) return;
     if (hash != 0) {
-      to.raise(guard_limit::max_repeats, static_cast<double>(std::count(recent.begin(), recent.end(), hash)));
+      to.raise("max_repeats", static_cast<double>(std::count(recent.begin(), recent.end(), hash)));
     }
     if (flag_in(event, "fyi")) return;
-    to.raise(guard_limit::max_depth, depth);
-    to.raise(guard_limit::max_outputs, static_cast<double>(++source.outputs));
+    to.raise("max_depth", depth);
+    to.raise("max_outputs", static_cast<double>(++source.outputs));
   }
 
   void event() {
@@ -162,7 +169,7 @@ struct extent_reader::recorder {
     const json::value* ts = message.if_contains("ts");
     if (ts == nullptr || !ts->is_int64()) return;
     if (!std::exchange(to.has_first_ts_, true)) to.first_ts_ = ts->get_int64();
-    to.raise(guard_limit::max_ms, static_cast<double>(ts->get_int64() - to.first_ts_));
+    to.raise(limit_name(total_kind::ms), static_cast<double>(ts->get_int64() - to.first_ts_));
   }
 };
 
@@ -183,22 +190,22 @@ void extent_reader::take(std::string_view line) {
 
 std::vector<limit_suggestion> suggest_limits(const std::vector<run_extent>& runs, double percentile, double margin) {
   std::vector<limit_suggestion> out;
+  if (runs.empty()) return out;
   std::vector<double> reached(runs.size());
-  for (std::size_t i = 0; i < guard_limit_count && !runs.empty(); ++i) {
-    std::transform(runs.begin(), runs.end(), reached.begin(), [i](const run_extent& run) { return run[i]; });
-    std::sort(reached.begin(), reached.end());
-    if (reached.back() <= 0) continue;
-    const auto rank = static_cast<std::size_t>(std::ceil(percentile / 100 * static_cast<double>(reached.size())));
-    double value = margin * reached[std::clamp<std::size_t>(rank, 1, reached.size()) - 1];
-    if (value <= 0) value = margin * reached.back();  // fewer runs than the percentile reported anything
-    const auto limit = static_cast<guard_limit>(i);
-    value = limit == guard_limit::max_cost ? rounded_up(value) : std::ceil(rounded_up(value));
-    if (limit == guard_limit::max_ms) value = std::max(value, shortest_max_ms);
-    out.push_back({.limit = limit,
-                   .value = value,
-                   .greatest = reached.back(),
-                   .stopped = static_cast<std::size_t>(
-                       std::count_if(reached.begin(), reached.end(), [value](double n) { return n > value; }))});
+  for (const rule* guard : guards()) {
+    for (const guard_option& limit : guard->options()) {
+      std::transform(runs.begin(), runs.end(), reached.begin(),
+                     [&limit](const run_extent& run) { return value_of(run, limit.name); });
+      std::sort(reached.begin(), reached.end());
+      if (reached.back() <= 0) continue;
+      const double value = suggested_value(limit, reached, percentile, margin);
+      out.push_back({.guard = guard->id,
+                     .limit = &limit,
+                     .value = value,
+                     .greatest = reached.back(),
+                     .stopped = static_cast<std::size_t>(
+                         std::count_if(reached.begin(), reached.end(), [value](double n) { return n > value; }))});
+    }
   }
   return out;
 }

@@ -5,35 +5,23 @@
 // what is beyond them is not measured. Failure: lines that are not JSON objects are ignored.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "model/rule_id.h"
+#include "rules/guard_option.h"
+
 namespace digd::stored {
 
-// A limit of a guard, named as in the configuration.
-enum class guard_limit : std::uint8_t {
-  max_tokens,
-  max_cost,
-  max_model_calls,
-  max_tool_calls,
-  max_activations,
-  max_ms,
-  max_depth,
-  max_outputs,
-  max_repeats,
-};
-inline constexpr std::size_t guard_limit_count = 9;
-std::string_view to_string(guard_limit);
-std::string_view guard_of(guard_limit);  // budget, fan_out, repetition
-
-// The greatest value that a run reached of each limit; 0: it reported nothing of the kind.
-using run_extent = std::array<double, guard_limit_count>;
+// The greatest value that a run reached of each limit, by the limit's name in the configuration. A limit of which the
+// run reported nothing is missing or 0.
+using run_extent = std::map<std::string_view, double>;
 
 // Reads one run as an exported trace.
 class extent_reader {
@@ -53,7 +41,7 @@ class extent_reader {
   };
   struct recorder;
 
-  void raise(guard_limit limit, double value);
+  void raise(std::string_view limit, double value);
 
   run_extent extent_{};
   bool has_first_ts_ = false;
@@ -65,7 +53,8 @@ class extent_reader {
 };
 
 struct limit_suggestion {
-  guard_limit limit = guard_limit::max_tokens;
+  rule_id guard{};
+  const guard_option* limit = nullptr;  // of the guard
   double value = 0;
   double greatest = 0;      // that a run reached
   std::size_t stopped = 0;  // runs that reached more than `value`
@@ -76,7 +65,7 @@ struct limit_suggestion {
 inline constexpr double shortest_max_ms = 60'000;
 
 // `margin` times the value that `percentile` percent of the runs stay at or below, rounded up to two digits. No limit
-// is suggested for what no run reached.
+// is suggested for what no run reached. In the order of the guards and of their options.
 std::vector<limit_suggestion> suggest_limits(const std::vector<run_extent>& runs, double percentile, double margin);
 
 }  // namespace digd::stored
