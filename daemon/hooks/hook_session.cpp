@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
+#include <span>
 #include <utility>
 
 #include "base/quote.h"
@@ -15,6 +16,8 @@
 #include "daemon/runs/registry.h"
 #include "daemon/runs/run_host.h"
 #include "model/rule_id.h"
+#include "rules/guard_option.h"
+#include "rules/rule.h"
 
 namespace digd::daemon {
 
@@ -49,6 +52,20 @@ std::vector<std::string> names_of(const json::object& from, std::string_view mem
 const json::object* object_of(const json::object& from, std::string_view member) {
   const json::value* value = from.if_contains(member);
   return value == nullptr ? nullptr : value->if_object();
+}
+
+// Whether one of a welcome's guards compares repeats, with a limit above 0.
+bool compares_repeats(const json::object& welcomed) {
+  for (const rule* guard : guards()) {
+    if (guard->traits.counts != guard_count_kind::repeats) continue;
+    const json::object* settings = object_of(welcomed, to_string(guard->id));
+    if (settings == nullptr) continue;
+    const std::span<const guard_option> options = guard->options();
+    return std::any_of(options.begin(), options.end(), [settings](const guard_option& option) {
+      return option.is_limit() && whole_number_of(*settings, option.name) > 0;
+    });
+  }
+  return false;
 }
 
 hooks::session_options options_of(const hook_request& first) {
@@ -306,9 +323,7 @@ void hook_session::on_joined(join_result&& result) {
   flow_state_ = {};
   const auto welcome = parsed(result.welcome);
   const json::object* guards = welcome ? object_of(*welcome, "guards") : nullptr;
-  const json::object* repetition = guards == nullptr ? nullptr : object_of(*guards, "repetition");
-  state_.joined(result.taken_seq, guards != nullptr,
-                repetition != nullptr && whole_number_of(*repetition, "max_repeats") > 0);
+  state_.joined(result.taken_seq, guards != nullptr, guards != nullptr && compares_repeats(*guards));
   pump();
 }
 

@@ -169,9 +169,9 @@ std::string session::begin_run(const call& of, std::string_view suffix) {
   return text;
 }
 
-void session::joined(std::uint64_t taken_seq, bool guards, bool repetition) {
+void session::joined(std::uint64_t taken_seq, bool guards, bool judges_tools) {
   takes_usage_ = guards;
-  judges_tools_ = repetition;
+  judges_tools_ = judges_tools;
   out_.continue_after(taken_seq);
   if (taken_seq > 0) out_.gap();
   // Usage from before the gap may have been counted already.

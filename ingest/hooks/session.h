@@ -70,8 +70,8 @@ class session {
   // Begins the run of this call. Returns its hello. `suffix`: appended to the run's id if a run with that id has ended.
   std::string begin_run(const call& of, std::string_view suffix = {});
   // The run has this many messages already: the session continues it after a gap. `guards`: the run takes usage;
-  // `repetition`: it judges the calls of all tools.
-  void joined(std::uint64_t taken_seq, bool guards, bool repetition);
+  // `judges_tools`: it judges the calls of all tools.
+  void joined(std::uint64_t taken_seq, bool guards, bool judges_tools);
   // The run is lost (refused, deleted): the session continues without one.
   void lose_run() { run_.clear(); }
 
