@@ -1,5 +1,5 @@
 // The options that a guard declares in its own file, besides `mode`, `except` and `action`. The policy of a run, the
-// hello and the welcome loop over them; they know kinds of options, and no guard's name.
+// hello, the welcome and the configuration loop over them; they know kinds of options, and no guard's name.
 #pragma once
 
 #include <cstddef>
@@ -68,6 +68,7 @@ struct count_option : member_option<std::uint64_t, std::uint64_t> {
 struct guard_option {
   std::string_view name;  // in a hello, the welcome and the configuration
   std::variant<total_limit, cost_limit, count_limit, time_limit, count_option, share_option, scope_option> kind;
+  std::string_view meaning;  // a sentence for the configuration
 
   constexpr bool is_limit() const {
     return std::visit([](const auto& held) { return std::remove_cvref_t<decltype(held)>::is_limit; }, kind);

@@ -147,7 +147,7 @@ class rule {
   virtual rule_settings defaults() const = 0;
 
   // ---- of guards
-  // The guard's own options, in the order in which the welcome lists them.
+  // The guard's own options, in the order in which the welcome and the configuration list them.
   virtual std::span<const guard_option> options() const { return {}; }
   // Whether these settings have one of the guard's limits.
   virtual bool is_on(const guard_settings&) const { return false; }

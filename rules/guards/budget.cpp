@@ -42,14 +42,16 @@ class budget final : public rule {
   };
 
   static constexpr std::array<guard_option, 8> own_options{{
-      {limit_name(total_kind::tokens), total_limit{total_kind::tokens}},
-      {limit_name(total_kind::cost), cost_limit{}},
-      {limit_name(total_kind::model_calls), total_limit{total_kind::model_calls}},
-      {limit_name(total_kind::tool_calls), total_limit{total_kind::tool_calls}},
-      {limit_name(total_kind::activations), total_limit{total_kind::activations}},
-      {limit_name(total_kind::ms), total_limit{total_kind::ms}},
-      {"per", scope_option{&guard_settings::per, &guards_request::per}},
-      {"warn_at", share_option{&guard_settings::warn_at, &guards_request::warn_at}},
+      {limit_name(total_kind::tokens), total_limit{total_kind::tokens}, "Input and output tokens."},
+      {limit_name(total_kind::cost), cost_limit{}, "The most that a run, or an agent, may cost, in your own currency."},
+      {limit_name(total_kind::model_calls), total_limit{total_kind::model_calls}, "Model calls."},
+      {limit_name(total_kind::tool_calls), total_limit{total_kind::tool_calls}, "Tool calls."},
+      {limit_name(total_kind::activations), total_limit{total_kind::activations}, "Activations started."},
+      {limit_name(total_kind::ms), total_limit{total_kind::ms},
+       "Time since the run's first message, or the agent's first activation. Milliseconds."},
+      {"per", scope_option{&guard_settings::per, &guards_request::per}, "Whose totals are limited."},
+      {"warn_at", share_option{&guard_settings::warn_at, &guards_request::warn_at},
+       "The share of a limit at which each sender is warned once."},
   }};
 
   constexpr budget()

@@ -24,9 +24,12 @@ class fan_out final : public rule {
   };
 
   static constexpr std::array<guard_option, 3> own_options{{
-      {"max_depth", count_limit{&guard_settings::max_depth, &guards_request::max_depth}},
-      {"max_outputs", count_limit{&guard_settings::max_outputs, &guards_request::max_outputs}},
-      {"max_live", count_limit{&guard_settings::max_live, &guards_request::max_live}},
+      {"max_depth", count_limit{&guard_settings::max_depth, &guards_request::max_depth},
+       "Generations that an event may descend from."},
+      {"max_outputs", count_limit{&guard_settings::max_outputs, &guards_request::max_outputs},
+       "Outputs that are work, of one activation."},
+      {"max_live", count_limit{&guard_settings::max_live, &guards_request::max_live},
+       "Pieces of work in flight in a run."},
   }};
 
   constexpr fan_out()

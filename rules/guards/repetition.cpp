@@ -24,8 +24,10 @@ class repetition final : public rule {
   };
 
   static constexpr std::array<guard_option, 2> own_options{{
-      {"max_repeats", count_limit{&guard_settings::max_repeats, &guards_request::max_repeats}},
-      {"window", count_option{{&guard_settings::window, &guards_request::window}, max_repetition_window}},
+      {"max_repeats", count_limit{&guard_settings::max_repeats, &guards_request::max_repeats},
+       "How often an agent may send the same content to the same recipients among its last outputs."},
+      {"window", count_option{{&guard_settings::window, &guards_request::window}, max_repetition_window},
+       "How many of its last outputs count."},
   }};
 
   constexpr repetition()

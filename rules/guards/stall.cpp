@@ -24,7 +24,8 @@ class stall final : public rule {
   };
 
   static constexpr std::array<guard_option, 1> own_options{{
-      {"after_ms", time_limit{&guard_settings::after_ms, &guards_request::after_ms}},
+      {"after_ms", time_limit{&guard_settings::after_ms, &guards_request::after_ms},
+       "How long an open activation may send no output and report no usage. Milliseconds."},
   }};
 
   constexpr stall()
