@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "archive/sqlite.h"
-#include "healing/callback_body.h"
+#include "model/callback.h"
 
 namespace digd::archive {
 

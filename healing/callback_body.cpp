@@ -148,11 +148,6 @@ alert alert_of_intervention(const json::object& intervention) {
 
 }  // namespace
 
-std::string_view to_string(callback_kind kind) {
-  constexpr std::string_view names[] = {"detection", "intervention", "run"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
 std::string callback_id(std::string_view archive_prefix, callback_kind kind, std::int64_t row) {
   std::string id(archive_prefix);
   return id.append("-").append(to_string(kind)).append("-").append(std::to_string(row));

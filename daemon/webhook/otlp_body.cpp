@@ -11,6 +11,7 @@
 #include "base/deep_json.h"
 #include "base/hex.h"
 #include "base/text.h"
+#include "healing/callback_body.h"
 #include "trace.pb.h"
 
 namespace digd::daemon {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "healing/callback_body.h"
+#include "model/callback.h"
 
 namespace digd::daemon {
 
