@@ -9,7 +9,6 @@
 
 #include "base/deep_json.h"
 #include "base/text.h"
-#include "net/client.h"
 
 namespace digd::mcp {
 

@@ -92,10 +92,10 @@ def test_a_cycle_is_reported_with_exit_code_1(check, language, files, cycle):
         (
             "cpp",
             {
-                "mcp/a.h": '#include "net/b.h"\n',
-                "net/b.h": "#include <mcp/a.h>\n",
+                "daemon/a.h": '#include "net/b.h"\n',
+                "net/b.h": "#include <daemon/a.h>\n",
                 "net/b.cpp": '#include "net/b.h"\n',
-                "tests/t.h": '#include "mcp/a.h"\n',
+                "tests/t.h": '#include "daemon/a.h"\n',
             },
         ),
         (
