@@ -9,8 +9,8 @@
 #include "cli/daemon_options.h"
 #include "cli/files.h"
 #include "cli/progress.h"
-#include "ingest/importers/trace_writer.h"
 #include "ingest/otlp/import.h"
+#include "ingest/trace/trace_writer.h"
 
 namespace digd::cli {
 

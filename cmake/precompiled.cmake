@@ -28,9 +28,10 @@ digd_precompile(core HEADERS ${standard} ${containers} LIBRARIES Boost::headers
   TARGETS digd_base digd_model digd_graph digd_rules digd_healing digd_engine digd_protocol digd_archive digd_causal
           digd_causal_text digd_recorded_run digd_simulation digd_embedded digd-simulate)
 digd_precompile(json HEADERS ${standard} ${containers} <boost/json.hpp> LIBRARIES Boost::headers Boost::json
-  TARGETS digd_callbacks digd_importers digd_hooks digd_otlp digd_picture digd_report digd_stored_runs digd_mcp
-          digctl digctl_passes digd_chief digd_chief_llm digd_whowhen digd_report_parts digd_oracle digd_test_support
-          digd-oracle-check digd_hook_player digd_bench_healing digd-bench-healing fuzz_corpus_engine)
+  TARGETS digd_callbacks digd_trace digd_importers digd_hooks digd_otlp digd_picture digd_report digd_stored_runs
+          digd_mcp digctl digctl_passes digd_chief digd_chief_llm digd_whowhen digd_report_parts digd_oracle
+          digd_test_support digd-oracle-check digd_hook_player digd_bench_healing digd-bench-healing
+          fuzz_corpus_engine)
 digd_precompile(net HEADERS ${standard} ${containers} <boost/json.hpp>
     <boost/asio/dispatch.hpp> <boost/asio/io_context.hpp>
     <boost/asio/ip/tcp.hpp> <boost/asio/local/stream_protocol.hpp> <boost/asio/post.hpp> <boost/asio/steady_timer.hpp>

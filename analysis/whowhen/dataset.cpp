@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iterator>
 
-#include "ingest/importers/json_reader.h"
 #include "ingest/importers/whowhen_text.h"
+#include "ingest/trace/json_reader.h"
 
 namespace digd::whowhen {
 

@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ingest/importers/import_result.h"
-#include "ingest/importers/json_reader.h"
-#include "ingest/importers/trace_writer.h"
 #include "ingest/importers/whowhen_text.h"
+#include "ingest/trace/import_result.h"
+#include "ingest/trace/json_reader.h"
+#include "ingest/trace/trace_writer.h"
 
 namespace digd::importers {
 

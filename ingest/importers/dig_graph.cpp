@@ -6,8 +6,8 @@
 #include "base/fnv_hash.h"
 #include "ingest/importers/dig_graph_reader.h"
 #include "ingest/importers/dig_replay.h"
-#include "ingest/importers/json_reader.h"
-#include "ingest/importers/trace_writer.h"
+#include "ingest/trace/json_reader.h"
+#include "ingest/trace/trace_writer.h"
 
 namespace digd::importers {
 namespace {

@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "ingest/importers/import_result.h"
-#include "ingest/importers/json_reader.h"
-#include "ingest/importers/trace_writer.h"
+#include "ingest/trace/import_result.h"
+#include "ingest/trace/json_reader.h"
+#include "ingest/trace/trace_writer.h"
 
 namespace digd::importers {
 

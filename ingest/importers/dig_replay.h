@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "ingest/importers/dig_graph_reader.h"
-#include "ingest/importers/trace_writer.h"
+#include "ingest/trace/trace_writer.h"
 
 namespace digd::importers {
 

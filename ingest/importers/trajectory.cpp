@@ -9,9 +9,9 @@
 #include "base/fnv_hash.h"
 #include "base/json_writer.h"
 #include "ingest/importers/conversation.h"
-#include "ingest/importers/json_reader.h"
-#include "ingest/importers/trace_writer.h"
 #include "ingest/importers/trajectory_readers.h"
+#include "ingest/trace/json_reader.h"
+#include "ingest/trace/trace_writer.h"
 
 namespace digd::importers {
 namespace json = boost::json;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "ingest/importers/framework.h"
-#include "ingest/importers/import_result.h"
+#include "ingest/trace/import_result.h"
 
 namespace digd::importers {
 

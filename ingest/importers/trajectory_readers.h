@@ -8,7 +8,7 @@
 
 #include "ingest/importers/conversation.h"
 #include "ingest/importers/framework.h"
-#include "ingest/importers/json_reader.h"
+#include "ingest/trace/json_reader.h"
 
 namespace digd::importers {
 

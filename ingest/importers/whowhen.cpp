@@ -14,9 +14,9 @@
 
 #include "base/fnv_hash.h"
 #include "ingest/importers/conversation.h"
-#include "ingest/importers/json_reader.h"
-#include "ingest/importers/trace_writer.h"
 #include "ingest/importers/whowhen_text.h"
+#include "ingest/trace/json_reader.h"
+#include "ingest/trace/trace_writer.h"
 
 namespace digd::importers {
 namespace json = boost::json;

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "ingest/importers/import_result.h"
+#include "ingest/trace/import_result.h"
 
 namespace digd::importers {
 

@@ -6,9 +6,9 @@
 #include <limits>
 #include <utility>
 
-#include "ingest/importers/json_reader.h"
 #include "ingest/otlp/decode.h"
 #include "ingest/otlp/span_builder.h"
+#include "ingest/trace/json_reader.h"
 
 namespace digd::otlp {
 

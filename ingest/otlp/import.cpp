@@ -5,11 +5,11 @@
 #include <iterator>
 #include <utility>
 
-#include "ingest/importers/trace_writer.h"
 #include "ingest/otlp/decode.h"
 #include "ingest/otlp/inflate.h"
 #include "ingest/otlp/mapping.h"
 #include "ingest/otlp/runs.h"
+#include "ingest/trace/trace_writer.h"
 
 namespace digd::otlp {
 

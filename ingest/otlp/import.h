@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ingest/importers/import_result.h"
 #include "ingest/otlp/span.h"
+#include "ingest/trace/import_result.h"
 
 namespace digd::otlp {
 

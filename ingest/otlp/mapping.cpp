@@ -8,10 +8,10 @@
 #include <tuple>
 #include <utility>
 
-#include "ingest/importers/trace_writer.h"
 #include "ingest/otlp/timeline.h"
 #include "ingest/otlp/turns.h"
 #include "ingest/otlp/usage.h"
+#include "ingest/trace/trace_writer.h"
 #include "model/rule_id.h"
 
 namespace digd::otlp {

@@ -1,8 +1,8 @@
 // Checks of every import: it fails with a reason, or gives a trace that the engine replays without a refusal.
 #pragma once
 
-#include "ingest/importers/import_result.h"
 #include "ingest/protocol/replay.h"
+#include "ingest/trace/import_result.h"
 #include "tests/fuzz/target.h"
 
 namespace digd::fuzz {

@@ -127,7 +127,7 @@ def test_type_only_imports_and_foreign_includes_form_no_cycle(check, language, f
             'cpp layers: model may not include rules\n  model/a.h:1: #include "rules/b.h"\n',
         ),
         (
-            {"ingest/otlp/a.h": '#include "ingest/importers/b.h"\n#include "net/c.h"\n', "net/c.h": ""},
+            {"ingest/otlp/a.h": '#include "ingest/trace/b.h"\n#include "net/c.h"\n', "net/c.h": ""},
             'cpp layers: ingest/otlp may not include net\n  ingest/otlp/a.h:2: #include "net/c.h"\n',
         ),
         ({"daemon/fleet/homes/a.h": '#include "net/c.h"\n', "net/c.h": ""}, "daemon/fleet/homes may not include net"),

@@ -1,4 +1,4 @@
-#include "ingest/importers/json_reader.h"
+#include "ingest/trace/json_reader.h"
 
 #include <boost/json/stream_parser.hpp>
 #include <cmath>

@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ingest/importers/import_result.h"
+#include "ingest/trace/import_result.h"
 
 namespace digd::importers {
 

@@ -1,4 +1,4 @@
-#include "ingest/importers/import_result.h"
+#include "ingest/trace/import_result.h"
 
 #include <boost/system/system_error.hpp>
 #include <utility>

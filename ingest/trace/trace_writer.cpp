@@ -1,4 +1,4 @@
-#include "ingest/importers/trace_writer.h"
+#include "ingest/trace/trace_writer.h"
 
 #include <algorithm>
 #include <boost/json/array.hpp>
