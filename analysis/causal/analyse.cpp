@@ -101,7 +101,7 @@ class work {
   }
 
   void find_twins() {
-    const embedding e = embed(data_, embedding_kind::rank_scores);
+    const embedding e = embed(data_);
     for (variable v : known_first()) {
       if (const double r2 = squared_correlation(e, v, target_); r2 >= options_.near_deterministic) {
         out_.restating.push_back(v);

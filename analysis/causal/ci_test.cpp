@@ -4,7 +4,6 @@
 #include <boost/math/special_functions/erf.hpp>
 #include <boost/math/special_functions/gamma.hpp>
 #include <cmath>
-#include <optional>
 
 #include "analysis/causal/embedding.h"
 
@@ -20,30 +19,9 @@ double normal_two_sided(double z) { return boost::math::erfc(std::abs(z) / std::
 
 namespace {
 
-class fisher_z final : public ci_test {
- public:
-  explicit fisher_z(const table& data) : scores_(embed(data, embedding_kind::raw)) {}
-  std::size_t size() const override { return scores_.groups.size(); }
-  std::string_view name() const override { return "fisher-z"; }
-
-  test_result test(variable x, variable y, const variables& z) override {
-    ++count_;
-    const double df = static_cast<double>(scores_.rows) - static_cast<double>(z.size()) - 3;
-    if (df <= 0) return {};
-    const std::optional<double> correlation = scores_.partial_correlation(x, y, z);
-    if (!correlation) return {};
-    const double r = std::clamp(*correlation, -1 + 1e-15, 1 - 1e-15);
-    const double value = std::sqrt(df) * std::atanh(r);
-    return {value, 0, normal_two_sided(value)};
-  }
-
- private:
-  embedding scores_;
-};
-
 class degenerate_gaussian final : public ci_test {
  public:
-  explicit degenerate_gaussian(const table& data) : columns_(embed(data, embedding_kind::rank_scores)) {}
+  explicit degenerate_gaussian(const table& data) : columns_(embed(data)) {}
   std::size_t size() const override { return columns_.groups.size(); }
   std::string_view name() const override { return "degenerate-gaussian"; }
 
@@ -82,7 +60,6 @@ class oracle final : public ci_test {
 
 }  // namespace
 
-std::unique_ptr<ci_test> make_fisher_z(const table& data) { return std::make_unique<fisher_z>(data); }
 std::unique_ptr<ci_test> make_degenerate_gaussian(const table& data) {
   return std::make_unique<degenerate_gaussian>(data);
 }

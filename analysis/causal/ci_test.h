@@ -2,8 +2,6 @@
 //
 //   G², χ²                discrete columns; degrees of freedom are corrected for empty margins: each stratum of z adds
 //                         (rows seen − 1)(columns seen − 1)
-//   Fisher z              continuous columns: √(n − |z| − 3) · atanh r against the standard normal, r the partial
-//                         correlation
 //   degenerate Gaussian   any mix: normal scores of ranks for continuous columns, indicators of all levels but one
 //                         for discrete ones, then the likelihood ratio of two groups of Gaussian columns given a
 //                         third, with Bartlett's factor (Andrews, Ramsey, Cooper 2019; Bartlett 1938)
@@ -23,7 +21,7 @@ namespace digd::causal {
 
 struct test_result {
   double statistic = 0;
-  double df = 0;  // 0 for Fisher z, whose reference is the normal
+  double df = 0;
   double p = 1;
 };
 
@@ -42,7 +40,6 @@ class ci_test {
 enum class discrete_statistic : std::uint8_t { g_squared, chi_squared };
 
 std::unique_ptr<ci_test> make_discrete_test(const table& data, discrete_statistic kind);
-std::unique_ptr<ci_test> make_fisher_z(const table& data);
 std::unique_ptr<ci_test> make_degenerate_gaussian(const table& data);
 // Answers from the true graph instead of data: p is 0 or 1 by d-separation.
 std::unique_ptr<ci_test> make_oracle(const pdag& dag);

@@ -61,13 +61,12 @@ std::vector<Eigen::Index> columns_of(const embedding& e, const variables& of) {
 
 }  // namespace
 
-embedding embed(const table& data, embedding_kind kind) {
+embedding embed(const table& data) {
   embedding out;
   out.rows = data.rows();
   Eigen::Index width = 0;
   for (const column& c : data.columns()) {
-    const auto own = static_cast<Eigen::Index>(
-        c.discrete && kind == embedding_kind::rank_scores ? std::max<std::size_t>(c.levels, 1) - 1 : 1);
+    const auto own = static_cast<Eigen::Index>(c.discrete ? std::max<std::size_t>(c.levels, 1) - 1 : 1);
     std::vector<Eigen::Index> group;
     for (Eigen::Index k = 0; k < own; ++k) group.push_back(width++);
     out.groups.push_back(std::move(group));
@@ -75,7 +74,7 @@ embedding embed(const table& data, embedding_kind kind) {
   out.columns.resize(static_cast<Eigen::Index>(data.rows()), width);
   for (variable v = 0; v < data.size(); ++v) {
     const column& c = data[v];
-    if (c.discrete && kind == embedding_kind::rank_scores) {
+    if (c.discrete) {
       const std::size_t left_out = commonest(c);
       std::size_t k = 0;
       for (std::size_t level = 0; level < c.levels; ++level) {
@@ -84,7 +83,7 @@ embedding embed(const table& data, embedding_kind kind) {
         for (std::size_t r = 0; r < data.rows(); ++r) x(static_cast<Eigen::Index>(r)) = c.codes[r] == level;
       }
     } else {
-      const std::vector<double> scores = kind == embedding_kind::raw ? c.values : normal_scores(c.values);
+      const std::vector<double> scores = normal_scores(c.values);
       out.columns.col(out.groups[v][0]) =
           Eigen::Map<const Eigen::VectorXd>(scores.data(), static_cast<Eigen::Index>(scores.size()));
     }
@@ -110,17 +109,6 @@ gaussian_fit embedding::residual(variable v, const variables& given) const {
     }
   }
   return out;
-}
-
-std::optional<double> embedding::partial_correlation(variable x, variable y, const variables& given) const {
-  std::vector<Eigen::Index> at = columns_of(*this, given);
-  const std::size_t x_at = at.size(), y_at = x_at + 1;
-  at.push_back(groups[x].front());
-  at.push_back(groups[y].front());
-  const cholesky& whole = factorise(covariance, at);
-  const double shared = whole.rows[y_at * at.size() + x_at], own = whole.pivots[y_at];
-  if (whole.pivots[x_at] == 0 || shared * shared + own <= tolerance) return {};
-  return shared / std::sqrt(shared * shared + own);
 }
 
 }  // namespace digd::causal

@@ -1,20 +1,16 @@
 // Columns of any kind as Gaussian columns, with their covariance: the input of the mixed-data test and score.
 //
-// A continuous column becomes one Gaussian column, either unchanged or as normal scores of its ranks. A discrete column
-// with k levels becomes k − 1 indicators (`rank_scores`; the most common level has none) or one column of codes
-// (`raw`). All columns are centred and scaled to variance 1.
+// A continuous column becomes one Gaussian column, the normal scores of its ranks. A discrete column with k levels
+// becomes k − 1 indicators; the most common level has none. All columns are centred and scaled to variance 1.
 #pragma once
 
 #include <Eigen/Core>
-#include <cstdint>
-#include <optional>
+#include <cstddef>
 #include <vector>
 
 #include "analysis/causal/factors/table.h"
 
 namespace digd::causal {
-
-enum class embedding_kind : std::uint8_t { raw, rank_scores };
 
 // A group of columns regressed on others. `log_det`: log determinant of the residual covariance.
 struct gaussian_fit {
@@ -29,12 +25,10 @@ struct embedding {
   Eigen::MatrixXd columns;                        // rows × columns
   Eigen::MatrixXd covariance;                     // columns × columns; divided by the number of rows
 
-  // A pivot below a tolerance counts as zero, here and in the next function.
+  // A pivot below a tolerance counts as zero.
   gaussian_fit residual(variable v, const variables& given) const;
-  // Of two variables with one column each. nullopt if the others determine one of them.
-  std::optional<double> partial_correlation(variable x, variable y, const variables& given) const;
 };
 
-embedding embed(const table& data, embedding_kind embedding_kind);
+embedding embed(const table& data);
 
 }  // namespace digd::causal

@@ -33,10 +33,7 @@ Eigen::MatrixXd orthonormal(const embedding& e, variable v) {
 class gate {
  public:
   gate(const table& data, variable target, const variables& factors, const gate_options& options)
-      : options_(options),
-        factors_(factors),
-        columns_(embed(data, embedding_kind::rank_scores)),
-        outcome_(orthonormal(columns_, target)) {
+      : options_(options), factors_(factors), columns_(embed(data)), outcome_(orthonormal(columns_, target)) {
     for (variable f : factors) bases_.push_back(orthonormal(columns_, f));
   }
 

@@ -92,7 +92,7 @@ class refiner {
       : data_(data),
         target_(target),
         options_(options),
-        columns_(embed(data, embedding_kind::rank_scores)),
+        columns_(embed(data)),
         fold_(fold_of_rows(data.rows(), options.folds, options.seed)) {}
 
   std::vector<double> loss(const variables& given) const {

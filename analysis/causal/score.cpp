@@ -143,8 +143,7 @@ class discrete_score final : public local_score {
 
 class gaussian_score final : public local_score {
  public:
-  gaussian_score(const table& data, const score_options& options)
-      : columns_(embed(data, embedding_kind::rank_scores)), options_(options) {}
+  gaussian_score(const table& data, const score_options& options) : columns_(embed(data)), options_(options) {}
   std::size_t size() const override { return columns_.groups.size(); }
 
   double operator()(variable child, const variables& parents) override {

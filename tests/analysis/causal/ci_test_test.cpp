@@ -2,7 +2,6 @@
 // makes from its seed (chi2_contingency by stratum, OLS residuals, Wilks' lambda; see docs/causal.md, "Where the
 // reference values come from").
 #include <catch2/catch.hpp>
-#include <cmath>
 
 #include "analysis/causal/ci_test.h"
 #include "analysis/causal/random.h"
@@ -64,28 +63,6 @@ TEST_CASE("an_empty_margin_removes_its_degrees_of_freedom") {
   data.add_discrete("v", {0, 1, 2, 0, 2, 1, 0, 1, 0, 1});
   data.add_discrete("s", {0, 0, 0, 0, 0, 0, 1, 1, 1, 1});
   CHECK(make_discrete_test(data, discrete_statistic::g_squared)->test(0, 1, {2}).df == 3);
-}
-
-TEST_CASE("fisher_z_agrees_with_statsmodels") {
-  const table data = sample();
-  const auto test = make_fisher_z(data);
-  same(test->test(a, c, {}), 0.9041913214700599, 0, 0.3658939612090111);
-  same(test->test(a, c, {b}), 0.7752683448425531, 0, 0.4381811103744484);
-  same(test->test(b, c, {a}), -0.024129020477585143, 0, 0.9807496950639114);
-}
-
-TEST_CASE("fisher_z_leaves_out_what_other_variables_determine") {
-  table data = sample();
-  std::vector<double> again;
-  for (const double value : data[a].values) again.push_back(2 * value + 1);
-  data.add_continuous("a again", again);
-  const variable copy = c + 1;
-  const auto test = make_fisher_z(data);
-  // The copy costs a degree of freedom and changes nothing else: 120 rows, less 3 and one for each given variable.
-  CHECK(test->test(b, c, {a, copy}).statistic / std::sqrt(115.0) ==
-        Approx(test->test(b, c, {a}).statistic / std::sqrt(116.0)).epsilon(1e-9));
-  CHECK(test->test(a, c, {copy}).p == 1);
-  CHECK(test->test(c, a, {copy}).p == 1);
 }
 
 TEST_CASE("the_degenerate_gaussian_test_agrees_with_wilks_lambda") {
