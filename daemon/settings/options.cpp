@@ -477,12 +477,6 @@ std::string_view section_meaning(std::string_view section) {
   return {};
 }
 
-std::vector<std::string> option_names() {
-  std::vector<std::string> names;
-  for (const option& option : options()) names.push_back(option.name);
-  return names;
-}
-
 const option* nearest_option(std::string_view name) {
   const auto name_of = [](const option& option) -> std::string_view { return option.name; };
   const option* const ours = nearest(name, options(), name_of);

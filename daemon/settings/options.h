@@ -5,7 +5,6 @@
 // Thread: any; the table is constant, and lives as long as the process.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,9 +14,6 @@ namespace digd::daemon {
 
 // In the order of config/digd.toml.
 const std::vector<option>& options();
-
-// Their names, dotted ("rules.deadlock.window_ms").
-std::vector<std::string> option_names();
 
 // The paragraph above a section in config/digd.toml; may be empty.
 std::string_view section_meaning(std::string_view section);
