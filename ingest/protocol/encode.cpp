@@ -441,16 +441,6 @@ void encode_detection(std::string& out, const detection& detection, bool with_wi
   fields.end();
 }
 
-void encode_outcome(std::string& out, const outcome_report& outcome_report) {
-  object fields(out);
-  fields.word("rule", to_string(outcome_report.rule));
-  fields.number("ts", outcome_report.ts);
-  fields.text_or_null("event", outcome_report.event);
-  fields.number("detected_ts", outcome_report.detected_ts);
-  fields.word("outcome", to_string(outcome_report.outcome));
-  fields.end();
-}
-
 void encode_guards(std::string& out, const run_settings& settings) { append_guards(out, settings); }
 
 void encode_trace_hello(std::string& out, const hello& original, const run_settings& settings) {

@@ -43,8 +43,6 @@ void encode_judging_resumed(std::string& out, milliseconds ts);
 void encode_unjudged(std::string& out, std::span<const std::string> events, milliseconds ts);
 // Without a type: it goes into `verdicts`, the feed's {"type":"detection",…,"detection":{…}} and the archive.
 void encode_detection(std::string& out, const detection& detection, bool with_witness);
-// Without a type, for the same reason: {"rule","ts","event","detected_ts","outcome"}.
-void encode_outcome(std::string& out, const outcome_report& outcome_report);
 // The guards that are on, and how holds end, as in `welcome`; `{}` if none is on.
 void encode_guards(std::string& out, const run_settings& settings);
 // The `hello` of an exported trace: effective mode, rules and limits, the trace clock.

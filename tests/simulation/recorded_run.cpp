@@ -34,9 +34,11 @@ std::uint64_t digest_of(const ingest::record& record) {
     d.mix(text);
   }
   for (const outcome_report& outcome : record.answer.outcomes) {
-    text.clear();
-    ingest::encode_outcome(text, outcome);
-    d.mix(text);
+    d.mix(to_string(outcome.rule));
+    d.mix(static_cast<std::uint64_t>(outcome.ts));
+    d.mix(outcome.event.value_or(""));
+    d.mix(static_cast<std::uint64_t>(outcome.detected_ts));
+    d.mix(to_string(outcome.outcome));
   }
   return d.value();
 }

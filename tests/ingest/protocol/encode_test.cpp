@@ -229,12 +229,6 @@ TEST_CASE("an_intervention_that_gives_back_names_its_event", "[encode]") {
       R"({"type":"intervention","id":"give:e2:1","action":"reroute","event":"e2","recipients":["planner"],"inject":"do"})");
 }
 
-TEST_CASE("an_outcome_names_its_detection", "[encode]") {
-  std::string out;
-  encode_outcome(out, {rule_id::deadlock, 20, "sys:1", 10, outcome_kind::recurred});
-  CHECK(out == R"({"rule":"deadlock","ts":20,"event":"sys:1","detected_ts":10,"outcome":"recurred"})");
-}
-
 TEST_CASE("a_welcome_has_the_settings_in_effect", "[encode]") {
   std::string out;
   encode_welcome(out, {"r1", "main", 41, 250, 1024}, default_settings());
