@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "archive/row_import.h"
-#include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/daemon_options.h"
 #include "cli/progress.h"

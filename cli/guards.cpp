@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/json_writer.h"
-#include "base/quote.h"
 #include "base/unix_time.h"
 #include "cli/commands.h"
 #include "cli/progress.h"

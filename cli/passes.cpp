@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "cli/interrupt.h"
-#include "cli/printable.h"
 #include "cli/progress.h"
 #include "cli/trace_input.h"
 

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "base/quote.h"
 #include "ingest/hooks/read_call.h"
 
 namespace digd::daemon {

@@ -1,6 +1,5 @@
 #include "daemon/settings/rule_text.h"
 
-#include "base/quote.h"
 #include "rules/text.h"
 
 namespace digd::daemon {

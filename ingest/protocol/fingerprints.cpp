@@ -6,7 +6,6 @@
 
 #include "base/hex.h"
 #include "base/json_tokens.h"
-#include "ingest/protocol/payloads.h"
 
 namespace digd::ingest {
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/json_writer.h"
-#include "base/quote.h"
 #include "report/picture/dot.h"
 #include "report/picture/selection.h"
 #include "report/picture/text.h"

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "base/quote.h"
 #include "report/picture/text.h"
 
 namespace digd::picture {
