@@ -1,6 +1,4 @@
-// The random numbers of this folder: splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators",
-// OOPSLA 2014). Most of the project uses base/random.h (docs/decisions/0014-two-seeded-generators.md). That generator
-// would change every figure that docs/causal.md prints and every answer of `digctl causal` for a given seed.
+// The random numbers of this folder, drawn from splitmix64 (analysis/splitmix64.h).
 //
 // Ownership: an object belongs to one thread. Memory: constant. Failure: none.
 #pragma once
@@ -10,15 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/splitmix64.h"
+
 namespace digd {
 
 // Each use of a seed names its stream, so that one more draw in one place changes nothing in another.
 class splitmix_stream {
  public:
   explicit splitmix_stream(std::uint64_t seed, std::uint64_t stream = 0)
-      : state_(mix(seed + 0x9e3779b97f4a7c15ULL) ^ mix(stream * 0xd1342543de82ef95ULL + 1)) {}
+      : source_(splitmix64::mix(seed + splitmix64::step) ^ splitmix64::mix(stream * 0xd1342543de82ef95ULL + 1)) {}
 
-  std::uint64_t next() { return mix(state_ += 0x9e3779b97f4a7c15ULL); }
+  std::uint64_t next() { return source_.next(); }
 
   // Uniform on [0, 1), 53 bits.
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
@@ -33,12 +33,7 @@ class splitmix_stream {
 
  private:
   __extension__ using wide = unsigned __int128;
-  static std::uint64_t mix(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    return z ^ (z >> 31);
-  }
-  std::uint64_t state_;
+  splitmix64 source_;
 };
 
 }  // namespace digd

@@ -1,4 +1,5 @@
-// SplitMix64 (Steele, Lea, Flood 2014): small, and equal on every machine.
+// The random choices of planted logs, drawn from splitmix64 (analysis/splitmix64.h). `below` has a bias that is below
+// n / 2^64.
 //
 // Thread: one at a time. Bounds: one number. Failure: none; `below` needs n > 0.
 #pragma once
@@ -6,22 +7,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "analysis/splitmix64.h"
+
 namespace digd::whowhen {
 
 class dice {
  public:
-  explicit dice(std::uint64_t seed) : state_(seed) {}
-  std::size_t below(std::size_t n) {
-    state_ += 0x9E3779B97F4A7C15u;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return static_cast<std::size_t>((z ^ (z >> 31)) % n);
-  }
+  explicit dice(std::uint64_t seed) : source_(seed) {}
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(source_.next() % n); }
   bool chance(std::size_t percent) { return below(100) < percent; }
 
  private:
-  std::uint64_t state_;
+  splitmix64 source_;
 };
 
 }  // namespace digd::whowhen
