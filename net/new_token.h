@@ -7,7 +7,7 @@
 namespace digd::net {
 
 struct new_token {
-  std::string secret;  // 64 hex digits, from the system's random numbers
+  std::string secret;  // 64 hex digits, from base/entropy.h
   std::string sha256;  // of the secret, in hex: for the tokens file
 };
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/entropy.h"
 #include "base/hex.h"
 #include "base/json_writer.h"
 #include "base/quote.h"
@@ -47,7 +47,7 @@ std::string read_key(int file, const std::string& path, std::string& key) {
 
 std::string make_key(const std::string& path, std::string& key) {
   std::array<unsigned char, key_bytes> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) return "the system has no random numbers";
+  if (!random_bytes(bytes)) return "the system has no random numbers";
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) return problem_of(path, errno);
   const bool written =
