@@ -20,7 +20,7 @@ namespace digd::archive {
 
 class parcel {
  public:
-  static constexpr std::size_t full_bytes = 8u << 10;        // of packed entries; the last one may exceed it
+  static constexpr std::size_t max_packed_bytes = 8u << 10;  // of packed entries; the last one may exceed it
   static constexpr std::size_t min_bytes = 1u << 10;         // of memory, at first
   static constexpr std::size_t max_spare_bytes = 16u << 10;  // `empty` frees more
 
@@ -30,7 +30,7 @@ class parcel {
   // Empties the parcel and returns its entry with rows; null if it has none.
   entry_ptr take_whole();
 
-  bool is_full() const { return whole_ != nullptr || size_ >= full_bytes; }
+  bool is_full() const { return whole_ != nullptr || size_ >= max_packed_bytes; }
   std::size_t entries() const { return entries_; }
   std::size_t bytes() const { return entry_bytes_; }               // the sum of `entry::bytes`
   std::size_t memory() const { return sizeof *this + capacity_; }  // without the entry with rows

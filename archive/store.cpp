@@ -299,7 +299,7 @@ store::removal store::remove_some() {
 }
 
 failure store::remove_rows(std::uint64_t run_number, bool& complete) {
-  const auto until = std::chrono::steady_clock::now() + rows_within;
+  const auto until = std::chrono::steady_clock::now() + max_removal_time;
   for (statement& from : remove_rows_) {
     do {
       if (std::chrono::steady_clock::now() >= until) return {};

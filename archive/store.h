@@ -35,8 +35,8 @@ class store {
   };
   static constexpr std::int64_t max_kept_pages = 256;  // free pages that the file keeps: 1 MiB
   static constexpr std::int64_t pages_a_step = 128;    // given back to the file system in one transaction
-  static constexpr std::chrono::microseconds rows_within{
-      2'000};  // for removals in one transaction; the last portion may exceed it
+  // For removals in one transaction; the last portion may exceed it.
+  static constexpr std::chrono::microseconds max_removal_time{2'000};
   static constexpr int rows_a_portion = 16;
 
   open_trouble open(const settings& settings);

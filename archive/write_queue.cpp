@@ -14,7 +14,7 @@ namespace digd::archive {
 
 namespace {
 
-constexpr std::size_t take_at_once = 16;  // parcels, between looks at the batch's size
+constexpr std::size_t max_taken_parcels = 16;  // parcels, between looks at the batch's size
 
 }  // namespace
 
@@ -81,7 +81,7 @@ bool write_queue::take(batch& into, std::size_t max_entries, std::size_t max_byt
   const auto before = into.size();
   std::size_t unpacked = 0;
   while (into.size() < max_entries && bytes < max_bytes) {
-    const std::size_t wanted = std::min(take_at_once, max_entries - into.size());
+    const std::size_t wanted = std::min(max_taken_parcels, max_entries - into.size());
     if (queue_.try_dequeue_bulk(consumer_, std::back_inserter(taken_), wanted) == 0) break;
     for (; unpacked < taken_.size(); ++unpacked) {
       bytes += taken_[unpacked]->bytes();

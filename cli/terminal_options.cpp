@@ -11,7 +11,7 @@ namespace digd::cli {
 
 namespace {
 
-constexpr std::size_t narrowest = 40, widest = 2000;
+constexpr std::size_t min_terminal_width = 40, max_terminal_width = 2000;
 
 std::string_view from_environment(const char* name) {
   const char* value = std::getenv(name);
@@ -23,10 +23,10 @@ std::string_view from_environment(const char* name) {
 bool terminal_options::on_terminal() const { return ::isatty(STDOUT_FILENO) == 1; }
 
 std::size_t terminal_options::columns() const {
-  if (width != 0) return std::clamp(width, narrowest, widest);
+  if (width != 0) return std::clamp(width, min_terminal_width, max_terminal_width);
   winsize size{};
   if (on_terminal() && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    return std::clamp<std::size_t>(size.ws_col, narrowest, widest);
+    return std::clamp<std::size_t>(size.ws_col, min_terminal_width, max_terminal_width);
   }
   return no_terminal_width;
 }

@@ -98,7 +98,7 @@ void tls_pipe::connect(const std::string& host, opened on_open) {
 }
 
 void tls_pipe::shake(ssl::stream_base::handshake_type as, opened on_open) {
-  close_after(handshake_within);
+  close_after(max_handshake_time);
   outside_.async_handshake(as, [self = shared_from_this(), on_open = std::move(on_open)](error_code ec) {
     if (!ec) return self->start(on_open);
     self->close();
@@ -142,7 +142,7 @@ void tls_pipe::read_inside() {
 void tls_pipe::end_outwards() {
   outwards_.at_end = true;
   with_.reset();  // the connection no longer counts: only TLS with the peer remains
-  close_after(close_within);
+  close_after(max_close_time);
   outside_.async_shutdown([self = shared_from_this()](error_code) {
     error_code ignored;
     self->outside_.next_layer().shutdown(asio::socket_base::shutdown_send, ignored);
@@ -170,7 +170,7 @@ void tls_pipe::end_inwards() {
   if (outwards_.at_end) return close();
   error_code ignored;
   inside_.shutdown(asio::socket_base::shutdown_send, ignored);
-  close_after(close_within);
+  close_after(max_close_time);
 }
 
 // Drops input after our end: closing with unread bytes would reset the connection and lose what was just sent.

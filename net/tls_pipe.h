@@ -4,8 +4,8 @@
 //   peer ══ TLS ══ tls_pipe ── socket pair ── a server's session, or a client
 //
 // Thread: that of its socket. Lifetime: its operations hold it, until both directions have ended. Bounds: 32 KiB each
-// way; `handshake_within`, `close_within`; while one side does not read, the pipe does not read the other. Failure: it
-// calls `on_open` with the error once if the handshake fails; later failures close both ends.
+// way; `max_handshake_time`, `max_close_time`; while one side does not read, the pipe does not read the other. Failure:
+// it calls `on_open` with the error once if the handshake fails; later failures close both ends.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ namespace digd::net {
 
 class tls_pipe final : public std::enable_shared_from_this<tls_pipe> {
  public:
-  static constexpr std::chrono::seconds handshake_within{10}, close_within{5};
+  static constexpr std::chrono::seconds max_handshake_time{10}, max_close_time{5};
   using socket = asio::basic_stream_socket<asio::ip::tcp, executor>;
   // `plain`: the file descriptor of the plain end, which the callee owns; -1 with an error.
   using opened = std::function<void(boost::system::error_code ec, int plain)>;

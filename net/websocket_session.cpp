@@ -15,7 +15,7 @@ namespace websocket = boost::beast::websocket;
 using boost::system::error_code;
 
 // The size at which the next batch begins. A client that does not read makes the server keep only this much of a batch.
-constexpr std::size_t batch_bytes = 64 * 1024;
+constexpr std::size_t max_batch_bytes = 64 * 1024;
 
 websocket::stream_base::timeout times_of(const websocket_session::options& options) {
   websocket::stream_base::timeout times;
@@ -195,7 +195,7 @@ bool websocket_session::has_room_for(std::size_t bytes) const {
 
 void websocket_session::append(websocket_opcode opcode, std::string_view payload) {
   const bool is_large = payload.size() > large_frame_bytes;
-  const bool begins_batch = out_.empty() || out_.back().bytes.size() >= batch_bytes || out_.back().is_large;
+  const bool begins_batch = out_.empty() || out_.back().bytes.size() >= max_batch_bytes || out_.back().is_large;
   if (begins_batch || (is_large && out_.back().frames > 0)) out_.emplace_back();
   out_.back().is_large = is_large;
   const std::size_t before = out_.back().bytes.size();
@@ -239,7 +239,7 @@ void websocket_session::flush() {
     if (written_ < first.bytes.size()) continue;
     out_frames_ -= first.frames;
     written_ = 0;
-    if (out_.size() == 1 && first.bytes.capacity() <= 2 * batch_bytes) {  // its memory is used again
+    if (out_.size() == 1 && first.bytes.capacity() <= 2 * max_batch_bytes) {  // its memory is used again
       out_.front().bytes.clear();
       out_.front().frames = 0;
       out_.front().is_large = false;

@@ -27,12 +27,12 @@ picture::selection drawn_part(const gathered& from, const graph_bounds& most) {
 }
 
 std::string path_in_words(const lit_path& path) {
-  constexpr std::size_t most = 24;
+  constexpr std::size_t max_stops = 24;
   std::string out;
   for (std::size_t i = 0; i < path.stops.size(); ++i) {
-    if (path.stops.size() > most && i == most / 2) {
+    if (path.stops.size() > max_stops && i == max_stops / 2) {
       out += " → …";
-      i = path.stops.size() - most / 2;
+      i = path.stops.size() - max_stops / 2;
     }
     const lit_path::stop& s = path.stops[i];
     if (!out.empty()) out += " → ";

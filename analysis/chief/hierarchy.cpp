@@ -11,8 +11,8 @@ namespace digd::chief {
 
 namespace {
 
-constexpr std::size_t excerpt = 200;
-constexpr std::size_t edges_a_step = 6;
+constexpr std::size_t max_excerpt_bytes = 200;
+constexpr std::size_t max_edges_a_step = 6;
 constexpr std::size_t max_named_values = 8;
 
 // The number in a heading such as "### Step 3: …" or "Step 3." at the start of a line.
@@ -89,7 +89,7 @@ class splitter {
 };
 
 void append(std::string& to, std::string_view text) {
-  if (to.empty()) to = one_line(text, excerpt);
+  if (to.empty()) to = one_line(text, max_excerpt_bytes);
 }
 
 void observe(const flat_log& log, subtask& sub) {
@@ -104,7 +104,7 @@ void observe(const flat_log& log, subtask& sub) {
     if (step.thought) append(entry.thought, step.text);
     else append(entry.action, step.text);
     const bool ran = i + 1 < log.steps.size() && log.steps[i + 1].form == step_form::execution;
-    entry.result = one_line(ran ? log.steps[i + 1].text : step.text, excerpt);
+    entry.result = one_line(ran ? log.steps[i + 1].text : step.text, max_excerpt_bytes);
   }
 }
 
@@ -146,7 +146,7 @@ void join_steps(const flat_log& log, hierarchy& graph) {
     std::vector<std::pair<std::size_t, std::vector<std::string>>> richest(from.begin(), from.end());
     std::stable_sort(richest.begin(), richest.end(),
                      [](auto& a, auto& b) { return a.second.size() > b.second.size(); });
-    if (richest.size() > edges_a_step) richest.resize(edges_a_step);
+    if (richest.size() > max_edges_a_step) richest.resize(max_edges_a_step);
     for (auto& [source, carried] : richest) {
       if (carried.size() > max_named_values) carried.resize(max_named_values);
       const std::string text = carried.empty() ? "what it gave" : carried.front();

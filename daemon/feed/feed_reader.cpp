@@ -13,7 +13,7 @@ using boost::system::error_code;
 
 constexpr std::size_t max_incoming_bytes = 4 * 1024;  // digd ignores what a reader sends
 constexpr std::size_t max_reason_bytes = 120;
-constexpr std::chrono::seconds closing_within{2};
+constexpr std::chrono::seconds max_closing_time{2};
 
 }  // namespace
 
@@ -81,14 +81,14 @@ boost::asio::const_buffer feed_reader::next_message() {
   writing_ = 1;
   if (!asked_.batch) return boost::asio::buffer(*out_.front());
   batch_.assign(1, '[').append(*out_.front());
-  for (; writing_ < out_.size() && batch_.size() < batch_bytes; ++writing_)
+  for (; writing_ < out_.size() && batch_.size() < max_batch_bytes; ++writing_)
     batch_.append(1, ',').append(*out_[writing_]);
   batch_ += ']';
   return boost::asio::buffer(batch_);
 }
 
 void feed_reader::write() {
-  watch(take_within);
+  watch(max_take_time);
   ws_.async_write(next_message(), [self = shared_from_this()](error_code ec, std::size_t) { self->on_written(ec); });
 }
 
@@ -122,14 +122,14 @@ void feed_reader::close(net::close_code code, std::string_view reason) {
   const std::string_view cut = reason.substr(0, max_reason_bytes);
   reason_.reason.assign(cut.data(), cut.size());
   out_.resize(std::min(out_.size(), writing_));
-  watch(closing_within);
+  watch(max_closing_time);
   if (open_ && writing_ == 0 && out_.empty()) start_closing();
 }
 
 void feed_reader::start_closing() {
   if (close_sent_ || finished_) return;
   close_sent_ = true;
-  watch(closing_within);
+  watch(max_closing_time);
   ws_.async_close(reason_, [self = shared_from_this()](error_code) { self->finish(); });
 }
 

@@ -2,7 +2,7 @@
 //
 // Thread: the feed's. Lifetime: held by its pending operations, and by the server's list until it is closed. Bounds:
 // `max_bytes` and one piece of the archive wait to be written. Failure: the server closes a reader that does not take a
-// frame within `take_within` with 4408; so it does if one falls behind the shared tail (feed_server.h).
+// frame within `max_take_time` with 4408; so it does if one falls behind the shared tail (feed_server.h).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -56,8 +56,8 @@ class feed_listener {
 class feed_reader final : public std::enable_shared_from_this<feed_reader> {
  public:
   static constexpr std::size_t max_bytes = 1u << 20;
-  static constexpr std::size_t batch_bytes = 1u << 16;  // a batch of this size takes no more frames
-  static constexpr std::chrono::seconds take_within{10};
+  static constexpr std::size_t max_batch_bytes = 1u << 16;  // a batch of this size takes no more frames
+  static constexpr std::chrono::seconds max_take_time{10};
 
   // On the feed's thread, with a socket of `context`. `feed` outlives the reader.
   feed_reader(feed_listener& feed, boost::asio::io_context& context, net::batched_stream stream, feed_request asked,

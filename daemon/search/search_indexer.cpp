@@ -104,11 +104,11 @@ std::string search_indexer::find_deleted() {
   std::vector<std::uint64_t> indexed, stored;
   if (failure fault = index_.runs(indexed)) return fault.words;
   for (std::uint64_t before = 0;;) {
-    constexpr std::uint64_t at_once = 1'000;
-    const auto page = reads_->runs(before, at_once);
+    constexpr std::uint64_t max_runs = 1'000;
+    const auto page = reads_->runs(before, max_runs);
     if (!page) return "the archive cannot be read: " + page.error().message();
     for (const archive::run_row& run : *page) stored.push_back(run.number);
-    if (page->size() < at_once) break;
+    if (page->size() < max_runs) break;
     before = page->back().number;
   }
   std::sort(stored.begin(), stored.end());

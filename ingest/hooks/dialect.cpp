@@ -58,8 +58,8 @@ bool is_true(const json::object& from, std::string_view member) {
 
 std::int64_t count_of(const json::object& from, std::string_view member) {
   const json::value* value = from.if_contains(member);
-  constexpr std::int64_t most = 10'000'000'000'000;  // milliseconds until 2286; no sum overflows
-  return value != nullptr && value->is_int64() ? std::clamp<std::int64_t>(value->get_int64(), 0, most) : 0;
+  constexpr std::int64_t max_count = 10'000'000'000'000;  // milliseconds until 2286; no sum overflows
+  return value != nullptr && value->is_int64() ? std::clamp<std::int64_t>(value->get_int64(), 0, max_count) : 0;
 }
 
 void read_additions(const json::object& hook, call& into) {

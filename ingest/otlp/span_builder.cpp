@@ -14,11 +14,11 @@ std::string unless_zero(std::string id) {
 }
 
 std::string_view fault_of(const span& span, raw_times when) {
-  constexpr std::uint64_t latest = std::uint64_t{1} << 62;  // the year 2116; leaves room for sums
+  constexpr std::uint64_t max_ns = std::uint64_t{1} << 62;  // the year 2116; leaves room for sums
   if (span.trace.empty()) return "traceId: expected 16 bytes, not all zero";
   if (span.id.empty()) return "spanId: expected 8 bytes, not all zero";
-  if (when.start_ns == 0 || when.start_ns > latest) return "startTimeUnixNano: expected nanoseconds since 1970";
-  if (when.end_ns > latest) return "endTimeUnixNano: expected nanoseconds since 1970";
+  if (when.start_ns == 0 || when.start_ns > max_ns) return "startTimeUnixNano: expected nanoseconds since 1970";
+  if (when.end_ns > max_ns) return "endTimeUnixNano: expected nanoseconds since 1970";
   return {};
 }
 

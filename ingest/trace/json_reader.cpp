@@ -138,7 +138,7 @@ std::optional<bool> json_reader::boolean(const json::object& from, std::string_v
 
 std::optional<std::int64_t> json_reader::seconds(const json::object& from, std::string_view key,
                                                  std::string_view where) {
-  constexpr double latest_seconds = 1e11;
+  constexpr double max_seconds = 1e11;
   const auto* found = find(from, key);
   if (!found) return std::nullopt;
   if (!found->is_number()) {
@@ -146,7 +146,7 @@ std::optional<std::int64_t> json_reader::seconds(const json::object& from, std::
     return std::nullopt;
   }
   const double value = found->to_number<double>();
-  if (!std::isfinite(value) || value < 0 || value > latest_seconds) {
+  if (!std::isfinite(value) || value < 0 || value > max_seconds) {
     fail(import_errc::wrong_value, place(where, key), "expected seconds between 0 and 1e11");
     return std::nullopt;
   }

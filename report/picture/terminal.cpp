@@ -12,7 +12,7 @@ namespace digd::picture {
 
 namespace {
 
-constexpr std::size_t narrowest_lane = 15, widest_lane = 36;
+constexpr std::size_t min_lane_width = 15, max_lane_width = 36;
 constexpr std::size_t max_reason_lines = 3;  // `digctl replay` prints all of it
 constexpr std::size_t lines_a_page = 60;     // then the heads of the lanes are repeated
 
@@ -58,14 +58,15 @@ class painter {
     outside_ = !from_outside ? 2 : look_.width >= 100 ? 20 : 15;
     const std::size_t before = border_ + outside_ + 1;
     const std::size_t room = look_.width > before ? look_.width - before : 1;
-    const std::size_t fitting = std::max<std::size_t>(1, room / narrowest_lane);
+    const std::size_t fitting = std::max<std::size_t>(1, room / min_lane_width);
     std::vector<index> lanes = busiest_lanes(m_, part_, fitting);
     if (const std::size_t total = busiest_lanes(m_, part_, m_.lanes.size()).size(); total > lanes.size()) {
       notes_.push_back("the " + std::to_string(lanes.size()) + " busiest of " + std::to_string(total) +
                        " agents fit; --agent NAME picks others, --width makes room");
     }
     place_.assign(m_.lanes.size(), none);
-    lane_width_ = lanes.empty() ? room : std::clamp(room / lanes.size(), std::min(narrowest_lane, room), widest_lane);
+    lane_width_ =
+        lanes.empty() ? room : std::clamp(room / lanes.size(), std::min(min_lane_width, room), max_lane_width);
     for (std::size_t i = 0; i < lanes.size(); ++i) place_[lanes[i]] = static_cast<index>(i);
     lanes_ = std::move(lanes);
     open_.assign(lanes_.size(), {});

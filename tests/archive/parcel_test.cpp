@@ -67,7 +67,7 @@ void check_has_full_content(const entry& e, const std::string& frame) {
 TEST_CASE("a_parcel_gives_the_entries_that_were_packed_in_their_order", "[archive]") {
   parcel packed;
   spare_entries spare;
-  const std::string long_frame(3 * parcel::full_bytes, 'x');
+  const std::string long_frame(3 * parcel::max_packed_bytes, 'x');
   packed.add({.run_number = 7, .seq = 1, .type = "event"});
   CHECK_FALSE(packed.is_full());
   packed.add(full_content("frame"));
@@ -109,7 +109,7 @@ TEST_CASE("a_parcel_of_small_entries_is_full_at_its_size", "[archive]") {
   parcel packed;
   while (!packed.is_full()) packed.add(full_content("frame"));
   CHECK(packed.entries() > 20);
-  CHECK(packed.memory() <= sizeof packed + 2 * parcel::full_bytes);
+  CHECK(packed.memory() <= sizeof packed + 2 * parcel::max_packed_bytes);
 }
 
 TEST_CASE("an_entry_comes_back_empty_with_the_memory_of_its_texts", "[archive]") {
