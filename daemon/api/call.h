@@ -1,4 +1,7 @@
 // A request on its way to its handler, and the functions that handlers share.
+//
+// Thread: that of the request's connection, an engine thread. Lifetime: a `call` ends when its handler returns; work
+// for another thread keeps no reference to it.
 #pragma once
 
 #include <cstddef>

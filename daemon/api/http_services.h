@@ -1,5 +1,8 @@
 // The parts of the daemon that HTTP requests use, a small set for each group of routes. Everything outlives the
 // connections.
+//
+// Thread: all engine threads share one object. Its pointers and references do not change while they serve requests;
+// each part has its own rule for threads.
 #pragma once
 
 #include <atomic>

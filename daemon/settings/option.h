@@ -1,4 +1,7 @@
 // One option of the configuration: name, meaning, range, and how its value is read and written.
+//
+// Thread: any; an option is constant once its table is made, and its functions keep no state. One thread at a time uses
+// the `config` that `set` changes.
 #pragma once
 
 #include <cstdint>

@@ -55,8 +55,8 @@ struct own_line {
   std::string by;                              // decision: who decided, as authenticated
 };
 
-// Ownership: the inbox's scratch, which uses its memory again. Lifetime: until the next call of an inbox with that
-// scratch; `session` and `frame` may point into the inbox and into the caller's frame.
+// Thread: that of the inbox. Ownership: the inbox's scratch, which uses its memory again. Lifetime: until the next call
+// of an inbox with that scratch; `session` and `frame` may point into the inbox and into the caller's frame.
 struct record {
   record() = default;
   record(const record&) = delete;  // its views point into it
