@@ -316,6 +316,7 @@ TEST_CASE("every_encoded_frame_is_JSON_with_the_values_it_was_given", "[encode]"
 
 TEST_CASE("only_plain_deliveries_are_encoded_as_ids", "[encode]") {
   answer a;
+  a.detections.push_back(a_detection());
   const auto ids_of = [&a] {
     std::string frame, ids;
     encode_verdicts(frame, ids, 5, a, false);
