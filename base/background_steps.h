@@ -1,9 +1,9 @@
-// Work in the background that lets other threads have its processor between two steps.
+// Lets background work yield its processor to other threads between two steps.
 //
-// A thread that wakes up does not always interrupt one of lower priority: the scheduler may let that one finish its
-// time slice first, and a kernel without preemption lets it finish its system call. So the background thread offers its
-// processor after every step of some 50 µs. On a processor that is always busy each offer costs a time slice, so the
-// thread stops offering after a given time. Thread: any; each has its own time. Failure: none.
+// A thread that wakes up does not always interrupt a thread of lower priority. The scheduler may let the running thread
+// finish its time slice, and a kernel without preemption lets it finish its system call. So the background thread
+// yields after every step of some 50 µs. On a processor that is always busy, each yield costs a time slice, so the
+// thread yields only for a given time. Thread: any; each thread has its own time. Failure: none.
 #pragma once
 
 #include <sched.h>
@@ -16,7 +16,7 @@ class background_steps {
  public:
   using clock = std::chrono::steady_clock;
 
-  // The calling thread offers its processor at each `step` of the next `duration`.
+  // Each `step` in the next `duration` yields the calling thread's processor.
   static void begin(clock::duration duration) { until() = clock::now() + duration; }
 
   // Between two steps. Does nothing on a thread that has not called `begin`.

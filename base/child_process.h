@@ -14,8 +14,8 @@ namespace digd {
 struct child_command {
   std::vector<std::string> words;                                   // the program, looked up in PATH, and its arguments
   std::vector<std::pair<std::string, std::string>> variables = {};  // added to the environment
-  bool inherits_digd_variables = true;  // false: without the DIGD_* variables of this process
-  std::string log = {};                 // a file for both outputs; empty: those of this process
+  bool inherits_digd_variables = true;  // false: DIGD_* variables of this process are removed
+  std::string log = {};                 // a file for standard output and error; empty: those of this process
   int input = -1;                       // a descriptor for standard input; -1: empty
   int output = -1;                      // a descriptor for standard output; -1: as `log` says
 };
@@ -34,10 +34,10 @@ class child_process {
   std::string start(const child_command& command);
   // The exit status once the process has ended; 128 and the signal's number after a signal.
   std::optional<int> ended();
-  // SIGTERM, and after `max_end_time` SIGKILL. Does nothing if the process has ended.
+  // Sends SIGTERM, and SIGKILL if the process still runs after `max_end_time`. Does nothing if it has ended.
   void end();
 
-  static constexpr std::chrono::seconds max_end_time{25};  // digd needs at most 20 s (systemd/digd.service)
+  static constexpr std::chrono::seconds max_end_time{25};  // digd stops within it (systemd/digd.service)
 
  private:
   pid_t pid_ = -1;

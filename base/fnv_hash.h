@@ -1,8 +1,8 @@
 // FNV-1a with 64 bits (Fowler, Noll and Vo): a short fingerprint of a text, the same on all machines and in all
 // versions.
 //
-// Pure functions; any thread. Someone who chooses the texts can construct collisions; keyed_hash.h is for names in
-// memory.
+// Pure functions; any thread. A client that chooses the texts can construct collisions. For tables of clients' names,
+// use keyed_hash.h.
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,9 @@ std::size_t skip_json_space(std::string_view json, std::size_t at) {
 std::size_t end_of_string(std::string_view json, std::size_t at) {
   const std::size_t first = at + 1;
   for (std::size_t quote = first; (quote = json.find('"', quote)) != std::string_view::npos; ++quote) {
-    std::size_t plain = quote;  // then come only backslashes until the quote
-    while (plain > first && json[plain - 1] == '\\') --plain;
-    if ((quote - plain) % 2 == 0) return quote + 1;
+    std::size_t backslashes = quote;  // where the backslashes directly before the quote begin
+    while (backslashes > first && json[backslashes - 1] == '\\') --backslashes;
+    if ((quote - backslashes) % 2 == 0) return quote + 1;
   }
   return json.size();
 }

@@ -1,5 +1,5 @@
-// Finds tokens in the text of valid JSON without decoding it. In other text the results are positions up to its end,
-// without meaning. Pure functions; any thread; no recursion.
+// Finds tokens in the text of valid JSON without decoding it. In other text, the returned positions mean nothing, but
+// they never pass its end. Pure functions; any thread; no recursion.
 #pragma once
 
 #include <cstddef>

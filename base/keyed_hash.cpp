@@ -24,8 +24,8 @@ std::uint64_t bytes_at(const char* at) {
   return word;
 }
 
-// At most eight bytes as a number. Different texts of one length give different numbers. For four bytes or more, the
-// two reads may overlap: a copy of variable length would be a call.
+// At most eight bytes as a number. Different texts of the same length give different numbers. Texts of four bytes or
+// more are read in two parts, which may overlap: copying a variable number of bytes would be a function call.
 std::uint64_t last_bytes(std::string_view text) {
   const std::size_t size = text.size();
   if (size >= 4) return bytes_at<std::uint32_t>(text.data()) | bytes_at<std::uint32_t>(text.data() + size - 4) << 32;

@@ -53,7 +53,7 @@ bool deceptive(std::uint32_t c) {
                      [c](const code_range& range) { return c >= range.first && c <= range.last; });
 }
 
-// As JSON writes it: beyond U+FFFF as a pair of surrogates.
+// Appends \uXXXX. JSON writes a character beyond U+FFFF as a pair of surrogates.
 void append_escape(std::string& out, std::uint32_t c) {
   char buffer[16];
   if (c > 0xFFFF) {
@@ -122,7 +122,7 @@ std::string quoted_briefly(std::string_view text) {
   if (quoted_size(out) - 2 <= max_brief_bytes) return out;
   constexpr std::string_view rest = "…\"";
   out = '"';
-  std::size_t written = 4 + rest.size() - 1;  // each quote with a backslash
+  std::size_t written = 4 + rest.size() - 1;  // both quotes, each escaped with a backslash
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = std::max<std::size_t>(read(text, at).length, 1);
     std::string piece;

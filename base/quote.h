@@ -17,12 +17,12 @@ std::string quoted(std::string_view text);
 // The bytes that `append_quoted` writes.
 std::size_t quoted_size(std::string_view text);
 
-// As `quoted`, for a sentence. A name is cut, and ends with "…", if it takes more than `max_brief_bytes` where the
-// sentence itself is quoted as JSON.
+// As `quoted`, for a name inside a sentence that is itself written as a JSON string. If the name would take more than
+// `max_brief_bytes` there, it is cut and ends with "…".
 inline constexpr std::size_t max_brief_bytes = 128;
 std::string quoted_briefly(std::string_view text);
 
-// A text of at most `max_bytes` where it is quoted as JSON. A longer one is cut and ends with "…".
+// Returns the text if it takes at most `max_bytes` inside a JSON string. Otherwise it is cut to that and ends with "…".
 std::string cut_to_quote(std::string text, std::size_t max_bytes);
 
 }  // namespace digd
