@@ -1,8 +1,8 @@
-// A socket that reads ahead. Beast, above it, asks for some 1.5 KB at a time; with a client that sends many frames at
-// once, one system call then reads 32 KB instead of a few frames.
+// A socket that reads ahead. Beast, which reads from it, asks for some 1.5 KB at a time. If a client sends many frames
+// at once, one system call reads 32 KB here instead of a few frames.
 //
-// Thread: that of its executor. Lifetime: as a socket's; pending operations must not outlive it (their handlers keep
-// its owner alive). Bounds: `read_ahead` bytes a connection.
+// Thread: that of its executor. Lifetime: as of a socket; pending operations must not outlive it, so their handlers
+// must keep its owner alive. Bounds: `read_ahead` bytes for each connection.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -34,13 +34,13 @@ class batched_stream {
   next_layer_type& next_layer() noexcept { return socket_; }
   const next_layer_type& next_layer() const noexcept { return socket_; }
 
-  // Moves the bytes that were read ahead and not requested yet to the caller.
+  // Returns and forgets the bytes that were read ahead and that no read has taken yet.
   std::string take_unread() {
     std::string rest(ahead_.get() + begin_, end_ - begin_);
     begin_ = end_ = 0;
     return rest;
   }
-  // Bytes for the next reads. Only while nothing is read ahead.
+  // Makes the next reads return `bytes`. Call it only while no bytes are read ahead.
   void put_back(std::string_view bytes) {
     if (bytes.size() > read_ahead) ahead_ = std::make_unique_for_overwrite<char[]>(bytes.size());
     std::memcpy(ahead_.get(), bytes.data(), bytes.size());
@@ -64,18 +64,19 @@ class batched_stream {
   struct read_some {
     batched_stream& from;
     Buffers into;
-    enum class stage : std::uint8_t { begun, direct, filled, there } at = stage::begun;
+    // `direct`: the read fills the caller's buffers. `refill`: it fills `ahead_` first. `buffered`: `ahead_` had bytes.
+    enum class stage : std::uint8_t { begun, direct, refill, buffered } at = stage::begun;
 
     template <class Self>
     void operator()(Self& self, boost::system::error_code ec = {}, std::size_t n = 0) {
       switch (at) {
         case stage::begun: return begin(self);
         case stage::direct: return self.complete(ec, n);
-        case stage::filled:
+        case stage::refill:
           from.begin_ = 0;
           from.end_ = n;
           return self.complete(ec, from.take(into));
-        case stage::there: return self.complete({}, from.take(into));
+        case stage::buffered: return self.complete({}, from.take(into));
       }
     }
 
@@ -84,14 +85,14 @@ class batched_stream {
       batched_stream& s = from;
       const std::size_t wanted = asio::buffer_size(into);
       if (s.begin_ != s.end_ || wanted == 0) {
-        at = stage::there;
+        at = stage::buffered;
         asio::post(s.get_executor(), std::move(self));
       } else if (wanted >= read_ahead) {
         at = stage::direct;
         const Buffers target = into;
         s.socket_.async_read_some(target, std::move(self));
       } else {
-        at = stage::filled;
+        at = stage::refill;
         s.socket_.async_read_some(asio::buffer(s.ahead_.get(), read_ahead), std::move(self));
       }
     }

@@ -1,10 +1,11 @@
 // A client's WebSocket connection to a daemon: for `digctl send` and `digctl tail`, and for clients/cpp.
 //
-// It writes queued frames and keeps received ones while the io_context runs; a caller that waits runs it up to a
-// deadline. Several clients may share one io_context.
+// It sends and receives only while the io_context runs; its calls that wait run the io_context up to a deadline.
+// Several clients may share one io_context.
 //
-// Thread: that which runs the io_context. Lifetime: shared; pending operations hold it. Bounds: frames of at most
-// `max_frame_bytes`. The caller bounds what it queues (`unwritten`) and takes what was received.
+// Thread: the one that runs the io_context. Lifetime: shared; pending operations hold it. Bounds: frames of at most
+// `max_frame_bytes`. It does not limit its queues: the caller limits what it sends (`unwritten`) and takes what
+// arrived.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -43,7 +44,7 @@ class websocket_client : public std::enable_shared_from_this<websocket_client> {
   // Why the connection is no longer open: the peer's close code (0: none received), and a text.
   virtual std::uint16_t close_code() const = 0;
   virtual const std::string& close_reason() const = 0;
-  // For the feed: the entry after which it begins, from the daemon's answer to the upgrade; empty: none.
+  // For a feed: the entry after which the feed begins, as the daemon's answer to the upgrade says; empty: none.
   virtual const std::string& feed_seq() const = 0;
   virtual void close() = 0;  // sends a close frame, without waiting for the answer
   virtual void abort() = 0;  // closes the socket at once

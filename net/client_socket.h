@@ -1,7 +1,7 @@
-// Connects a WebSocket client to a daemon, and waits. Also has the functions that it shares with the HTTP client: the
-// lookup of a host, and the sentences about failures.
+// Connects the WebSocket client to a daemon and waits for the result. The HTTP client shares the lookup of a host and
+// the error sentences.
 //
-// Thread: that which runs the io_context. Includes Asio: for .cpp files.
+// Thread: the one that runs the io_context. This header includes Asio, so only .cpp files include it.
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -18,7 +18,7 @@ namespace digd::net {
 
 using client_clock = std::chrono::steady_clock;
 
-// Runs the io_context until `ready` or the deadline.
+// Runs the io_context until `ready` is set or the deadline passes. Returns `ready`.
 bool run_until(asio::io_context& io, const bool& ready, client_clock::time_point until);
 
 // Connects to the first of the address's endpoints that accepts. Returns an empty string, or a sentence that says what
@@ -26,7 +26,7 @@ bool run_until(asio::io_context& io, const bool& ready, client_clock::time_point
 std::string connect_to(asio::io_context& io, stream_socket& socket, const server_address& to,
                        client_clock::time_point until, std::shared_ptr<void> owner);
 
-// Blocks. A Unix socket needs no look-up.
+// Both block until the host is looked up; a Unix socket needs no lookup.
 using generic_endpoint = asio::generic::stream_protocol::endpoint;
 std::vector<generic_endpoint> look_up(const std::string& host, const std::string& port, boost::system::error_code& ec);
 std::vector<generic_endpoint> look_up(const server_address& to, boost::system::error_code& ec);

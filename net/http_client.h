@@ -2,8 +2,8 @@
 //
 // It makes its requests with net/http_exchange.h and turns failures into sentences.
 //
-// Thread: one at a time, any. Bounds: `patience` for a connection and for each part of an answer; `max_body_bytes` for
-// a body that is kept; a body that is passed on is not kept. Failure: a sentence that says what to do.
+// Thread: any, one at a time. Bounds: `patience` limits the connecting and each part of an answer; `max_body_bytes`
+// limits a body, unless `download` passes it on. Failure: a sentence that says what to do.
 #pragma once
 
 #include <chrono>
@@ -28,10 +28,10 @@ class http_client {
 
   http_client(server_address to, std::string token, std::chrono::milliseconds patience);
 
-  // A shorter patience for the connection alone.
+  // Limits the connecting alone; `patience` still limits the parts of an answer.
   void connect_within(std::chrono::milliseconds patience) { connect_patience_ = patience; }
 
-  // Connects, without a request. Returns an empty string, or the reason why nobody accepts.
+  // Connects and sends no request. Returns an empty string, or why it cannot connect.
   std::string reach() const;
 
   // Returns an empty string if there is an answer, with any status; otherwise the reason why there is none.

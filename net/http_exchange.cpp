@@ -102,7 +102,7 @@ class exchange final : public http_exchange, public std::enable_shared_from_this
     });
   }
 
-  // After each operation: whether the exchange has ended, by this error or before.
+  // Called after each operation. Returns whether the exchange has ended, through this error or earlier.
   bool is_over(const error_code& ec) {
     if (on_done_ && ec) finish(ec);
     return !on_done_;

@@ -1,7 +1,7 @@
 // One HTTP request on a connection of its own: the HTTP client of digctl, of the webhooks and of `digctl attribute`.
 //
 // It connects, makes the TLS handshake, sends the request, reads the answer and closes. `perform` does the same and
-// blocks. The caller looks the host up, because webhooks may not block while they do.
+// blocks. Callers look up the host themselves, because webhooks must not block for that.
 //
 // Thread: that of the io_context. Lifetime: its pending operations hold it. Bounds: `http_bounds`, and 16 KiB of
 // header. Failure: `http_outcome` names the step that failed; the callback is called once, never after `cancel` and
@@ -45,7 +45,7 @@ struct http_request {
 // Zero: no limit.
 struct http_bounds {
   std::chrono::milliseconds connect{};  // until the request can be sent
-  std::chrono::milliseconds step{};     // then for sending it, for the header, and for each part of the body
+  std::chrono::milliseconds step{};     // for each step after that: sending, the header, each part of the body
   std::chrono::milliseconds total{};
   std::uint64_t max_body_bytes = std::numeric_limits<std::uint64_t>::max();  // of a body that is kept
 };
@@ -59,7 +59,7 @@ struct http_outcome {
   bool too_large = false;               // the body is over `max_body_bytes`; `ec` is set as well
   std::string certificate_error;        // why the peer's certificate is not valid
   unsigned proxy_status = 0;            // the proxy's answer, if it refused the tunnel
-  unsigned status = 0;                  // 0: no answer; it is kept if the body fails
+  unsigned status = 0;                  // 0: no answer. Set even if reading the body fails
   std::optional<std::int64_t> retry_after_s;
   std::string body;
   bool good() const { return status >= 200 && status < 300; }
@@ -68,7 +68,7 @@ struct http_outcome {
 class http_exchange {
  public:
   using finished = std::function<void(http_outcome)>;
-  // Gets the body of an answer with status 2xx in pieces, which are then not kept. False ends the exchange.
+  // Gets the body of a 2xx answer in pieces; `http_outcome::body` then stays empty. Returns false to end the exchange.
   using receiver = std::function<bool(std::string_view)>;
 
   static std::shared_ptr<http_exchange> start(boost::asio::io_context& io, http_peer to, http_request request,

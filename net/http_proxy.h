@@ -14,11 +14,11 @@ namespace digd::net {
 
 struct http_proxy {
   http_url where;
-  std::string authorization;  // of the user and password in its URL; empty: none
+  std::string authorization;  // the header's value for the user and password in its URL; empty: none
 };
 
-// Returns why the proxy that the environment names cannot be used, with the name of the variable; otherwise empty.
-// `into` is empty if the request goes to the host itself.
+// Finds the proxy for `url`; `into` is empty if the request goes directly to the host. Returns why the proxy cannot be
+// used, with the name of its variable; otherwise an empty string.
 std::string proxy_for(const http_url& url, std::optional<http_proxy>& into);
 
 }  // namespace digd::net

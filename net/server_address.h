@@ -33,7 +33,7 @@ struct server_address {
 // nullopt if the text has none of these four forms; `problem` then names the text and the forms.
 std::optional<server_address> parse_address(std::string_view text, std::string& problem);
 
-// Text of the other side for a message: short and escaped.
+// Shortens and escapes text that the other side or the user wrote, for an error message.
 std::string harmless(std::string_view text);
 
 }  // namespace digd::net

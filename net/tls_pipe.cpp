@@ -138,7 +138,7 @@ void tls_pipe::read_inside() {
   });
 }
 
-// The inside has ended: closes towards the peer, which has some time to send the rest.
+// The user of the plain end has closed it. Closes TLS towards the peer, which gets `max_close_time` to send the rest.
 void tls_pipe::end_outwards() {
   outwards_.at_end = true;
   with_.reset();  // the connection no longer counts: only TLS with the peer remains
@@ -156,7 +156,7 @@ void tls_pipe::read_outside() {
   outside_.async_read_some(asio::buffer(inwards_.bytes), [self = shared_from_this()](error_code ec, std::size_t n) {
     if (self->outwards_.at_end) return;  // it is being drained
     if (ec) return self->end_inwards();
-    if (self->inwards_.at_end) return self->read_outside();  // the inside has ended: drop it
+    if (self->inwards_.at_end) return self->read_outside();  // the plain end no longer reads: drop the bytes
     asio::async_write(self->inside_, asio::buffer(self->inwards_.bytes, n), [self](error_code failed, std::size_t) {
       if (failed) self->inwards_.at_end = true;
       self->read_outside();
@@ -164,7 +164,7 @@ void tls_pipe::read_outside() {
   });
 }
 
-// The peer has ended: closes towards the inside, which has some time to write the rest.
+// The peer has closed TLS. Closes towards the user of the plain end, who gets `max_close_time` to write the rest.
 void tls_pipe::end_inwards() {
   inwards_.at_end = true;
   if (outwards_.at_end) return close();

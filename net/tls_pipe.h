@@ -27,14 +27,14 @@ class tls_pipe final : public std::enable_shared_from_this<tls_pipe> {
  public:
   static constexpr std::chrono::seconds max_handshake_time{10}, max_close_time{5};
   using socket = asio::basic_stream_socket<asio::ip::tcp, executor>;
-  // `plain`: the file descriptor of the plain end, which the callee owns; -1 with an error.
+  // `plain`: the file descriptor of the plain end, which the callback then owns; -1 if `ec` is set.
   using opened = std::function<void(boost::system::error_code ec, int plain)>;
 
-  // `with` is kept as long as the connection.
+  // Holds `with` until the user of the plain end has closed it; closing TLS with the peer may take longer.
   tls_pipe(socket to, std::shared_ptr<asio::ssl::context> context, std::shared_ptr<void> with);
 
   void accept(opened on_open);
-  // Closes it at once. On its thread.
+  // Closes both ends at once. Call it on the pipe's thread.
   void give_up() { close(); }
   // As a client of `host`, which the certificate must name.
   void connect(const std::string& host, opened on_open);

@@ -17,7 +17,8 @@ namespace json = boost::json;
 
 namespace {
 
-// As in a replay, the times in the trace count, unless its hello names a clock.
+// Gives the hello the other name of the run, if there is one. Without a clock it gets the trace clock: the times in the
+// trace then count, as in a replay.
 std::string hello_as_sent(std::string_view text, const std::string& run, bool has_clock) {
   if (run.empty() && has_clock) return std::string(text);
   boost::system::error_code ec;
@@ -196,7 +197,7 @@ trace_player::step_result trace_player::step(const entry& e) {
   }
   if (e.misplaced) return wait(s, [&] { return s.misplaced > misplaced; });
   const step_result answer = wait(s, [&] { return s.answered >= e.seq || s.acked >= e.seq; });
-  if (answer == step_result::answered && s.printed < e.seq) ++counts_.lost_answers;
+  if (answer == step_result::answered && s.passed_on < e.seq) ++counts_.lost_answers;
   return answer;
 }
 
@@ -288,13 +289,13 @@ bool trace_player::recover() {
     }
   }
   ++counts_.reconnects;
-  std::deque<entry> again;  // without acked messages, and without sent ones that never use up their seq
+  std::deque<entry> again;  // to send again: neither acked messages, nor sent ones that use up no seq
   for (std::size_t i = 0; i < unacked_.size(); ++i) {
     entry& e = unacked_[i];
     const session_state& s = sessions_[e.session];
     if (e.seq == 0 ? i >= next_ : e.seq > s.acked) {
       again.push_back(std::move(e));
-    } else if (e.seq != 0 && e.expects && s.printed < e.seq) {
+    } else if (e.seq != 0 && e.expects && s.passed_on < e.seq) {
       ++counts_.lost_answers;
     }
   }
@@ -389,7 +390,7 @@ void trace_player::hear_welcome(session_state& s, const daemon_frame& welcome) {
   s.welcomed = true;
 }
 
-// Whether to pass on the answer: false for an answer that has arrived before.
+// Returns whether to pass on the answer: false if it has arrived before, or is fatal.
 bool trace_player::hear_answer(session_state& s, const daemon_frame& answer) {
   const bool is_error = answer.kind == daemon_frame_kind::error;
   if (answer.fatal) {
@@ -400,10 +401,10 @@ bool trace_player::hear_answer(session_state& s, const daemon_frame& answer) {
   if (is_error && answer.code == "bad_seq") {
     ++s.misplaced;
   } else {
-    const bool is_repeated = answer.seq != 0 && answer.seq <= s.printed;
+    const bool is_repeated = answer.seq != 0 && answer.seq <= s.passed_on;
     s.answered = std::max(s.answered, answer.seq);
     if (is_repeated) return false;
-    s.printed = std::max(s.printed, answer.seq);
+    s.passed_on = std::max(s.passed_on, answer.seq);
   }
   ++(is_error ? counts_.errors : counts_.verdicts);
   if (is_error) hear_refusal(s, answer);

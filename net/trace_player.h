@@ -1,9 +1,9 @@
 // Plays a trace to a daemon as its client would: one connection for each session, in the order of the trace.
 //
-// It sends a message only after the answer to the previous held message. So the answers and their order do not depend
+// Before each message, it waits for the answer to the latest held message. So the answers and their order do not depend
 // on timing; with one session they equal those of a replay. Before it changes to another session, it waits until the
-// daemon has answered or acked the messages of the previous session. At most `credits` messages are unacked. It
-// reconnects a few times after a lost connection and sends unacked messages again; it passes on no answer twice.
+// daemon has answered or acked the messages of the previous session. At most `credits` messages are unacked. After a
+// lost connection it reconnects a few times and sends unacked messages again; it passes on no answer twice.
 //
 // Thread: one; it blocks. Memory: the unacked messages, the state of their answers, the latest ids of interventions.
 #pragma once
@@ -32,7 +32,7 @@ struct play_options {
   std::string run;                             // another name for the run; empty: the trace's
   double speed = 0;                            // 1: the speed of the messages' ts; 0: as fast as possible
   std::chrono::milliseconds patience{30'000};  // for an answer, an ack, a connection
-  unsigned tries = 8;                          // to reconnect, from `backoff` on, each time twice as long up to 2 s
+  unsigned tries = 8;                          // to reconnect; the pause before each doubles from `backoff` to 2 s
   std::chrono::milliseconds backoff{100};
 };
 
@@ -57,7 +57,7 @@ class trace_player {
     // A message of the trace that the daemon refused. Not called for a line that records an earlier refusal.
     std::function<void(std::uint64_t line, const daemon_frame& error)> refused;
     std::function<void(std::string_view notice)> notice;  // for people
-    std::function<void()> idle;                           // before it waits for the time of the next message
+    std::function<void()> idle;  // called before and during the wait for the time of the next message
   };
 
   trace_player(play_options options, listener to);
@@ -83,12 +83,12 @@ class trace_player {
     bool welcomed = false;
     std::uint64_t message_bytes = 1 << 20;
     std::uint64_t credits = 1024;
-    std::uint64_t used = 0;  // the last seq that sent messages used up
+    std::uint64_t used = 0;  // the last seq that the played lines use up
     std::uint64_t acked = 0;
-    std::uint64_t answered = 0;             // on this connection
-    std::uint64_t printed = 0;              // ever
-    std::uint64_t misplaced = 0;            // answers bad_seq
-    std::unordered_set<std::string> heard;  // interventions
+    std::uint64_t answered = 0;             // the highest seq answered on this connection
+    std::uint64_t passed_on = 0;            // the highest seq whose answer went to the listener, on any connection
+    std::uint64_t misplaced = 0;            // answers with the code bad_seq
+    std::unordered_set<std::string> heard;  // the ids of the latest interventions that went to the listener
     std::deque<std::string> heard_order;
   };
   static constexpr std::size_t max_heard = 4096;
@@ -97,10 +97,10 @@ class trace_player {
   struct entry {
     std::size_t session = 0;
     std::uint64_t line = 0;  // in the trace
-    std::uint64_t seq = 0;   // that it uses up; 0: none
+    std::uint64_t seq = 0;   // the seq that it uses up; 0: none
     bool records_refusal = false;
-    bool misplaced = false;  // its own seq is too high: answered, never recorded
-    bool expects = false;    // an answer
+    bool misplaced = false;  // its own seq is too high: the daemon answers bad_seq and records nothing
+    bool expects = false;    // the daemon answers it
     std::optional<milliseconds> ts;
     std::string text;
   };

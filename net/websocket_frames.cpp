@@ -47,8 +47,8 @@ void unmask(char* at, std::size_t bytes, const std::array<char, 4>& mask, std::u
 
 bool is_control(websocket_opcode opcode) { return (static_cast<std::uint8_t>(opcode) & 8) != 0; }
 
-bool may_be_sent(
-    std::uint16_t code) {  // RFC 6455, 7.4; the registered ones, and what is left to libraries and applications
+// RFC 6455, 7.4: the registered codes, and the ranges for libraries (3000) and applications (4000).
+bool may_be_sent(std::uint16_t code) {
   return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006) ||
          (code >= 3000 && code <= 4999);
 }
@@ -81,7 +81,7 @@ websocket_reader::websocket_reader(std::size_t message_bytes)
 std::span<char> websocket_reader::room() {
   if (begin_ == end_) {
     begin_ = end_ = 0;
-  } else if (begin_ > 0) {  // the rest is shorter than a header or a control frame
+  } else if (begin_ > 0) {  // at most an incomplete header or control frame is left
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;

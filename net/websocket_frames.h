@@ -3,8 +3,9 @@
 // Beast could read the frames too, but it completes them one by one: each costs a turn of the event loop and a system
 // call. This reader handles all frames of one read at once (docs/performance.md).
 //
-// Thread: one at a time. Bounds: it keeps `message_bytes` of a message, and counts and drops the rest;
-// `too_large_factor` times that breaks the connection; 125 bytes of a control frame. Failure: `broken`, with the close
+// Thread: one at a time. Bounds: it keeps `message_bytes` of a message, and counts and drops the rest. A message over
+// `too_large_factor` times that is `broken`, and so is a control frame of over 125 bytes. Failure: `broken`, with the
+// close code that RFC 6455 asks for; it reads nothing after that.
 // code that RFC 6455 asks for; it reads nothing after that.
 #pragma once
 
@@ -37,10 +38,11 @@ struct websocket_event {
     close,
     broken
   } kind = frame_kind::none;
-  // Of a message, ping or pong; the reason of a close; why it is broken. Valid until the next call of the reader.
+  // The content of a message, ping or pong; the reason of a close; or why the frames are broken. Valid until the next
+  // call of the reader.
   std::string_view payload;
-  std::size_t bytes = 0;   // too_large: of the message
-  std::uint16_t code = 0;  // close: the client's, 1005 if it gave none; broken: the code to send
+  std::size_t bytes = 0;   // too_large: the size of the message
+  std::uint16_t code = 0;  // close: the client's code, 1005 if it gave none; broken: the code to send
 };
 
 class websocket_reader {

@@ -79,7 +79,7 @@ void websocket_session::on_accept(error_code ec) {
 
 void websocket_session::read() {
   if (finished_) return;
-  if (!parting_.empty()) reader_.drop();
+  if (!end_reason_.empty()) reader_.drop();
   const std::span<char> room = reader_.room();
   if (!ahead_.empty()) {
     const std::size_t bytes = ahead_.copy(room.data(), room.size());
@@ -92,8 +92,8 @@ void websocket_session::read() {
 
 void websocket_session::on_read(error_code ec, std::size_t bytes) {
   if (finished_) return;
-  if (ec) return finish(parting_.empty() ? ec.message() : parting_);
-  if (!parting_.empty()) return read();
+  if (ec) return finish(end_reason_.empty() ? ec.message() : end_reason_);
+  if (!end_reason_.empty()) return read();
   received_since_check_ = true;
   read_at_ = std::chrono::steady_clock::now();
   reader_.filled(bytes);
@@ -105,7 +105,7 @@ void websocket_session::take_frames() {
   if (finished_) return;
   in_turn_ = true;
   bool continues = true;
-  while (continues && !finished_ && parting_.empty()) {
+  while (continues && !finished_ && end_reason_.empty()) {
     const websocket_event event = reader_.next();
     if (event.kind == websocket_event::frame_kind::none) break;
     continues = take(event);
@@ -248,7 +248,7 @@ void websocket_session::flush() {
     out_.pop_front();
   }
   if (open_ && !closing_ && !finished_ && unwritten() == 0) listener_->on_drained();
-  if (!parting_.empty() && !waiting_ && !finished_) hang_up();
+  if (!end_reason_.empty() && !waiting_ && !finished_) hang_up();
 }
 
 // The server has sent everything. The client's close, or the timer, ends the connection.
@@ -266,14 +266,14 @@ void websocket_session::close(close_code code, std::string_view reason) {
   if (code == close_code::too_slow) drop_unwritten();
   close_within();
   if (open_) send_close();
-  if (too_many_pings_) ping_timer_.cancel();  // its handler resumes
+  if (too_many_pings_) ping_timer_.cancel();  // cancelling calls its handler, which resumes reading
   resume();
 }
 
 void websocket_session::close_and_drop(close_code code, std::string_view reason) {
   if (finished_) return;
   if (!open_) return abort();
-  // Nothing follows a close, so it is in the last batch.
+  // Nothing follows a close frame in the queue, so it is in the last batch.
   const bool drops_close = close_sent_ && unwritten() > 0 && has_unbegun_batches();
   drop_unwritten();
   if (drops_close) {
@@ -281,7 +281,7 @@ void websocket_session::close_and_drop(close_code code, std::string_view reason)
     send_close();
   }
   close(code, reason);
-  part(std::string(reason));
+  drop_input(std::string(reason));
   reader_.drop();
   report_memory();
 }
@@ -318,20 +318,20 @@ void websocket_session::on_peer_close(const websocket_event& event) {
   if (close_sent_) return finish(std::string_view(close_payload_).substr(2));
   close_payload_ = event.code == 1005 ? std::string() : close_payload(event.code, {});
   send_close();
-  part("closed by the client");
+  drop_input("closed by the client");
 }
 
 void websocket_session::on_broken(const websocket_event& event) {
   close_payload_ = close_payload(event.code, event.payload);
   send_close();
-  part(std::string(event.payload));
+  drop_input(std::string(event.payload));
 }
 
-// Sends and handles nothing more. Input is read and dropped until the client closes too: closing a socket with unread
+// Queues and handles nothing more. Reads and drops input until the client closes too: closing a socket with unread
 // bytes would discard what was just sent.
-void websocket_session::part(std::string reason) {
+void websocket_session::drop_input(std::string reason) {
   closing_ = true;
-  parting_ = std::move(reason);
+  end_reason_ = std::move(reason);
   close_within();
 }
 
@@ -343,7 +343,7 @@ void websocket_session::close_within() {
 }
 
 void websocket_session::abort() {
-  if (!parting_.empty()) return finish(std::string(parting_));
+  if (!end_reason_.empty()) return finish(std::string(end_reason_));
   if (!closing_) return finish("aborted");
   finish(close_payload_.substr(std::min<std::size_t>(2, close_payload_.size())) + "; it did not answer");
 }

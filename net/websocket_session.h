@@ -6,12 +6,15 @@
 // their answers written at once.
 //
 // Thread: that of its socket; every call but the constructor is made there. Lifetime: its pending operations hold it,
-// and it holds itself while it is paused; it owns its listener. Bounds: messages (over `message_bytes` it drops them,
-// over 16 times that it closes with 1009), the queue of frames to write, pongs included (it closes with 4408 if the
-// client does not read; frames over `large_frame_bytes` count on their own, up to `max_large_bytes`), pings a second
-// (over `max_pings_per_s` it stops reading until the second ends), time (handshake, idle, a client that reads nothing,
-// closing), `buffer_bytes` read before others on the thread get their turn. Failure: every way of ending calls
-// `on_closed` once.
+// and it holds itself while it is paused; it owns its listener. Failure: every way of ending calls `on_closed` once.
+//
+// Bounds:
+//   a message     over `message_bytes` the session drops it; over 16 times that, it closes with 1009
+//   frames to     `queue_frames` and `queue_bytes`, pongs included; beyond that it closes with 4408. Frames over
+//     write       `large_frame_bytes` count on their own, up to `max_large_bytes`
+//   pings         over `max_pings_per_s` it stops reading until the second ends
+//   time          for the handshake, without a frame, while the client reads nothing, and for closing
+//   a turn        at most `buffer_bytes` are read before others on the thread get their turn
 #pragma once
 
 #include <boost/system/error_code.hpp>
@@ -48,8 +51,9 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     std::size_t max_pings_per_s = 100;
   };
 
-  // Each `on_…` for a frame returns whether to continue reading; if not, `resume` does. `read_at`: when the frame was
-  // read from the socket; the same for all frames of one read.
+  // Each `on_…` that returns bool handles one frame and returns whether to continue reading. After false, the session
+  // reads again once `resume` is called. `read_at`: when the frame was read from the socket; the same for all frames of
+  // one read.
   class listener {
    public:
     using time_point = std::chrono::steady_clock::time_point;
@@ -60,8 +64,9 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
     virtual bool on_too_large(std::size_t bytes, time_point read_at) = 0;
     virtual void on_turn_end() {}  // after the frames of one read, unless the session has closed meanwhile
     virtual void on_drained() {}   // everything is written; may be called while handling a frame
-    // Bytes of a message that is not whole, and of frames that are not written; rounded to `memory_step`. Each change.
-    virtual void on_memory(std::size_t, std::size_t) {}
+    // Called when one of these changes, rounded down to `memory_step`: the bytes of an incomplete message, and of
+    // frames to write.
+    virtual void on_memory([[maybe_unused]] std::size_t partial, [[maybe_unused]] std::size_t unwritten) {}
     virtual void on_too_many_pings() = 0;                 // the session stops reading for up to a second; for counting
     virtual void on_closed(std::string_view reason) = 0;  // once, after everything else
   };
@@ -72,9 +77,9 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   void accept(const upgrade_request& request);
   void send(std::string_view frame);
   std::size_t unwritten() const { return out_bytes_ + large_bytes_; }
-  // Closes with a code and a reason after writing the queue; with too_slow, without.
+  // Writes the queue, then closes with a code and a reason. With too_slow, it drops the queue.
   void close(close_code code, std::string_view reason);
-  // The same, and drops the incomplete message at once.
+  // Drops the queue and the incomplete message at once, then closes with a code and a reason.
   void close_and_drop(close_code code, std::string_view reason);
   void resume();
   void abort();  // closes the socket at once
@@ -99,7 +104,7 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   bool has_room_for(std::size_t bytes) const;
   void on_peer_close(const websocket_event& event);
   void on_broken(const websocket_event& event);
-  void part(std::string reason);
+  void drop_input(std::string reason);
   void append(websocket_opcode opcode, std::string_view payload);
   void flush_soon();
   void flush();
@@ -115,8 +120,8 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   const options options_;
   std::shared_ptr<listener> listener_;
   steady_timer closing_timer_, idle_timer_, ping_timer_;
-  std::unique_ptr<handshake> handshake_;  // until it is made
-  std::optional<stream_socket> socket_;   // from then on
+  std::unique_ptr<handshake> handshake_;  // until the handshake is done
+  std::optional<stream_socket> socket_;   // after the handshake
   std::string ahead_;                     // bytes that came with the handshake
 
   websocket_reader reader_;
@@ -127,21 +132,21 @@ class websocket_session : public std::enable_shared_from_this<websocket_session>
   std::string close_payload_;  // the payload of our close frame
 
   std::shared_ptr<websocket_session> paused_;  // itself, while no read is pending
-  // Why the connection ends; set when the client has closed, its frames are broken, or `close_and_drop` was called.
-  // Input is then dropped.
-  std::string parting_;
+  // Why the connection ends. Set when the client has closed, its frames are broken, or `close_and_drop` was called;
+  // from then on input is dropped.
+  std::string end_reason_;
   bool open_ = false;
   bool in_turn_ = false;  // while the frames of one read are handled: their answers are written together
   bool flush_posted_ = false;
   bool waiting_ = false;  // for room to write
   listener::time_point read_at_{};
-  listener::time_point ping_second_{};                              // when the second began in which pings are counted
+  listener::time_point ping_second_{};                              // when the second began for which `pings_` counts
   std::size_t pings_ = 0;                                           // in that second
   bool too_many_pings_ = false;                                     // reading is paused until that second ends
   bool received_since_check_ = false, pinged_since_check_ = false;  // since the idle timer's last check
   bool wrote_ = false, stuck_ = false;                              // likewise
   bool closing_ = false;     // by either side: frames are neither sent nor handled
-  bool close_sent_ = false;  // it is in the queue
+  bool close_sent_ = false;  // our close frame is in the queue, or written
   bool finished_ = false;
 };
 
