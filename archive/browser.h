@@ -65,7 +65,7 @@ struct piloted_run {
   std::int64_t opened_ms = 0;
   std::string ended;  // empty while it is open
   std::optional<std::int64_t> ended_ms;
-  std::string mode, canary;  // as opened; empty: unknown, or in no group
+  std::string mode, canary;  // when the run was opened; empty: unknown, or in no group
   std::uint64_t activations = 0;
   std::string metrics;  // JSON from run_ended; empty: none
 };
@@ -75,7 +75,7 @@ struct piloted_healing {
   std::uint64_t run_number = 0;
   std::string rule;
   std::optional<std::string> subject, place;
-  std::uint64_t would = 0, did = 0;  // detections
+  std::uint64_t would = 0, did = 0;  // detections: not healed because of the mode, and healed
   std::int64_t latest = 0;           // detections.id
 };
 
@@ -98,7 +98,7 @@ struct watched_entry {
   std::int64_t id = 0;  // the feed's SEQ: ascending in the order of writing, never used again
   std::uint64_t run_number = 0;
   std::string run, session, type, frame;
-  std::string verdicts;  // the `verdicts` frame or, of a refused message, the `error` frame, as sent; may be empty
+  std::string verdicts;  // the answer as sent: a `verdicts` frame, or `error` if refused; may be empty
   entry_kind kind = entry_kind::message;
   std::uint64_t seq = 0;
   std::int64_t ts = 0;
@@ -109,8 +109,8 @@ struct watched_entry {
   std::size_t bytes() const;
 };
 
-// Replaces the `verdicts` of the entry, as stored, by the frame as sent. A frame stays as it is stored if it refers to
-// a detection that the entry lacks. Entries of a browser have the frame already.
+// Replaces the stored form of the entry's `verdicts` by the frame as sent. If the entry lacks a detection to which the
+// stored form refers, nothing changes. Entries that a `browser` returns already have the frame.
 void expand_verdicts(watched_entry& entry);
 
 class browser {
@@ -124,9 +124,9 @@ class browser {
 
   // Newest first; only numbers below `before` (0: all).
   boost::system::result<std::vector<run_row>> runs(std::uint64_t before, std::uint64_t limit);
-  // For retention: the runs that ended first, of those behind `after`; and the open runs without a message since
-  // `before_ms`.
+  // For retention: the runs that ended first, after the run `after` in this order.
   boost::system::result<std::vector<run_row>> oldest_ended(std::uint64_t limit, const ended_run& after = {});
+  // For retention: the open runs without a message since `before_ms`.
   boost::system::result<std::vector<run_row>> quiet_since(std::int64_t before_ms, std::uint64_t limit);
   // Bytes of the file's pages that are in use.
   boost::system::result<std::uint64_t> used_bytes();
@@ -140,7 +140,8 @@ class browser {
 
   // The frame of a message as stored; nullopt: the entry is not a message of the run, or is deleted.
   boost::system::result<std::optional<std::string>> frame_of_entry(std::uint64_t run_number, std::int64_t entry);
-  // The frame of the message whose event is held by `hold`, as in hold:1; nullopt: not stored, or deleted.
+  // The stored frame of the message whose event the hold keeps back; `hold` is a text such as hold:1. nullopt: not
+  // stored, or deleted.
   boost::system::result<std::optional<std::string>> frame_of_hold(std::uint64_t run_number, std::string_view hold);
 
   boost::system::result<std::int64_t> last_seq();
@@ -164,7 +165,7 @@ class browser {
 
  private:
   struct counted {
-    std::int64_t upto = 0;  // entries.id
+    std::int64_t upto = 0;  // entries.id: the last entry in `sum`
     std::int64_t detections_upto = 0;
     run_tally sum;
   };

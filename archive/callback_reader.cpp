@@ -143,7 +143,7 @@ boost::system::result<callback_piece> callback_reader::after(const callback_posi
   if (!failed) failed = read(interventions_, callback_kind::intervention, from.intervention, made, more_made);
   if (db_.in_transaction()) static_cast<void>(db_.execute("COMMIT"));
   if (failed) return make_error_code(failed.error());
-  // At least one of the two is not cut, so the reader always advances.
+  // At most one of the lists gets shorter, and the other one has rows: so the reader always advances.
   const std::int64_t last_found = found.empty() ? 0 : found.back().entry,
                      last_made = made.empty() ? 0 : made.back().entry;
   if (more_found) cut(made, last_found, false);

@@ -30,7 +30,7 @@ struct callback_row {
   std::uint64_t run_number = 0;
   std::int64_t entry = 0;        // entries.id: the entry that it belongs to
   std::int64_t archived_ms = 0;  // Unix milliseconds
-  std::string agent;             // of the detection, or of an intervention's first one; may be empty
+  std::string agent;             // of the detection, or of the intervention's first detection; may be empty
   bool has_hold = false;         // the detection began a hold
   std::string symptoms;          // rule and severity, "deadlock failure"; an intervention may have several, with commas
 };
@@ -38,8 +38,9 @@ struct callback_row {
 // A position in both tables: the last rows that were handled.
 struct callback_position {
   std::int64_t detection = 0, intervention = 0;
-  // The highest runs.number that [otlp_export] has looked at (daemon/webhook/ended_runs.h); -1: none yet. Below -1:
-  // none yet, but an older digd exported all ends up to the time -1 - run (Unix milliseconds).
+  // From 0: the highest runs.number that [otlp_export] has looked at (daemon/webhook/ended_runs.h). -1: it has looked
+  // at none. Below -1: it has looked at none, but an older digd exported all ends up to the time -1 - run (Unix
+  // milliseconds).
   std::int64_t run = -1;
   bool operator==(const callback_position&) const = default;
 };
@@ -72,9 +73,9 @@ class callback_reader {
   static boost::system::result<std::unique_ptr<callback_reader>> open(const std::string& path,
                                                                       std::string* problem = nullptr);
 
-  // The last rows.
+  // The position behind the last rows that are stored.
   boost::system::result<callback_position> end();
-  // The highest row numbers ever given out, also to deleted runs.
+  // The highest row numbers ever used, including those of runs that are deleted now.
   boost::system::result<callback_position> highest_ever();
   boost::system::result<callback_piece> after(const callback_position& from);
   // The runs with higher numbers, in order; at most `max_rows`.

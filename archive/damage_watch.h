@@ -1,10 +1,10 @@
-// Looks for damage in the archive file while it is in use. Each look reads the newest rows, some random rows and some
-// rows in turn, bypassing SQLite's cache. The next look finds a file that was overwritten or truncated. A single
-// damaged page is found when a look reaches its rows.
+// Looks for damage in the archive file while it is in use. At fixed intervals it reads the newest rows, some random
+// rows and the next rows in turn, bypassing SQLite's cache. So it notices an overwritten or truncated file at the next
+// look, and a single damaged page when a look reaches its rows.
 //
-// Threads: one of its own, at low priority; `words` any. Lifetime: ends before the file is closed. Bounds: at most
-// `max_rows_a_look` rows and `max_bytes_a_look` bytes at a time. Failure: a look that fails for another reason than
-// damage reports nothing.
+// Threads: one of its own, at low priority; any thread may call `words`. Lifetime: ends before the file is closed.
+// Bounds: each look reads at most `max_rows_a_look` rows and `max_bytes_a_look` bytes. Failure: a look that fails for
+// another reason than damage reports nothing.
 #pragma once
 
 #include <chrono>
@@ -38,7 +38,7 @@ class damage_watch {
   void work();
   failure look();
   failure read(std::string_view table, std::string_view text, std::int64_t from, std::size_t rows, std::int64_t* last);
-  bool wait(std::chrono::milliseconds within);  // false: it ends
+  bool wait(std::chrono::milliseconds within);  // false: the watch is stopping
 
   const std::string path_, vfs_;
   const std::chrono::milliseconds every_;

@@ -186,7 +186,7 @@ bool match_rows(const detection_list& list, std::span<const detection_row> rows,
   return true;
 }
 
-// The detections without witnesses. `to_the_rule`: keeps only rule and severity.
+// Returns the JSON with its detections shortened: without witnesses or, with `to_the_rule`, to rule and severity.
 std::string shorter_detections(std::string_view json, bool to_the_rule) {
   const std::optional<detection_list> list = find_detections(json, 0);
   if (!list) return std::string(json);

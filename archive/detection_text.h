@@ -1,12 +1,13 @@
 // How the archive stores detections, verdicts and interventions in bounded space, and gives verdicts back byte for
 // byte.
 //
-// Verdicts refer to the detections that are stored with them, by `detections.id`. JSON writes some characters with six
-// bytes. Evidence that is too long as JSON keeps its first ids there; the others are stored in a column of their own,
-// unescaped. Pure functions; the texts come from ingest/protocol/encode.h, and any other text is stored unchanged.
+// Verdicts refer by `detections.id` to the detections that are stored with them. An id in JSON may take six bytes for
+// one character. So if a detection's evidence is too long as JSON, only its first ids stay in the JSON; a column of its
+// own keeps the others unescaped.
 //
-// These functions search text because text is all that a stored row or a row of another archive has. An entry on its
-// way to the writer takes the same path, so one text form serves both. What cannot be restored exactly is not split.
+// These functions take JSON as text: a stored row, or a row of another archive, has nothing else. An entry on its way
+// to the writer takes the same path. The texts come from ingest/protocol/encode.h; a text that could not be restored
+// exactly is stored unchanged. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -25,18 +26,19 @@ inline constexpr std::size_t max_evidence_json = 4'400;      // in `detections.j
 inline constexpr std::size_t max_intervention_json = 4'096;  // beyond it the intervention is cut
 inline constexpr std::size_t max_kept_names_json = 1'024;    // of a list that is split or cut
 
-// A detection as stored: its JSON, and the ids that its evidence lacks there; empty: none.
+// A detection as stored: its JSON, and the ids of its evidence that the JSON leaves out (empty: none).
 struct stored_detection {
   std::string json, more_evidence;
 };
 
-// The evidence of the result has its first ids, and `evidence_total` counts all.
+// If the evidence is too long, the result's JSON has only its first ids, and `evidence_total` with the number of all.
 stored_detection split_detection(const std::string& json);
 // The complete detection again, byte for byte.
 std::string join_detection(std::string_view json, std::string_view more_evidence);
 
-// Shortens an intervention that is too long. It loses the witnesses first. Then it keeps only rule and severity of each
-// detection, and its first recipients or activations; `recipients_total` or `activations_total` count all.
+// Shortens an intervention that is too long. It drops the witnesses first. If that is not enough, it keeps only rule
+// and severity of each detection; then only the first recipients and activations, with the numbers of all in
+// `recipients_total` and `activations_total`.
 std::string cut_intervention(const std::string& json);
 
 // Replaces each detection of a `verdicts` frame by its id: the first of `rows` has `first_id`. The name of the list

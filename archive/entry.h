@@ -15,14 +15,14 @@
 namespace digd::archive {
 
 enum class entry_kind : std::uint8_t {
-  run_opened,      // `frame` is the hello of an exported trace: the effective rules, mode and limits
+  run_opened,      // `frame`: the first hello with the effective rules, mode and limits, as a trace begins
   session_joined,  // `frame` is the session's hello as received
   message,         // an accepted message; `frame` as received
-  refused,         // a refused message that used up its seq; `frame` is what a replay takes in its place
+  refused,         // a refused message that used up its seq; a replay takes `frame` instead of the message
   firing,          // windows that fired because time passed, without a message
   operator_mode,   // digd's own line: the operator's switch; `frame` says to which mode
   limit,           // digd's own line: what a limit did
-  semantics,       // digd's own line: the version of the rules from here on
+  semantics,       // digd's own line: the version of the rules that judges the later entries
   decision,        // digd's own line: a person's decision on a hold
   run_deleted,     // not stored: deletes everything of the run
   judgement,       // not stored as an entry: a person's opinion on a stored detection
@@ -102,7 +102,7 @@ struct entry {
   // Each verdict is a plain `deliver`: `verdicts` is the JSON array of the events' ids, which is enough
   // (verdict_text.h).
   bool only_deliveries = false;
-  std::optional<std::string> answered;  // of a delivery report: its intervention, or its event
+  std::optional<std::string> answered;  // of a delivery report: the intervention, or else the event, that it is about
   std::string ended;                    // of run_ended: its outcome ("success", …, "unknown"); else empty
   std::vector<detection_row> detections;
   std::vector<intervention_row> interventions;

@@ -27,7 +27,7 @@ struct streamed_entry {
   std::int64_t run_number = 0;
   std::uint64_t n = 0;  // its position in the run
   std::string run;
-  std::string session;  // of a client's message, accepted or refused; else empty, with `seq` 0
+  std::string session;  // of a client's message, accepted or refused; otherwise empty, and `seq` is 0
   std::uint64_t seq = 0;
   std::string json;
 };

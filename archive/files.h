@@ -12,7 +12,7 @@ namespace digd::archive {
 // with the old name.
 std::error_code rename_archive_file(const std::string& path, const std::string& to);
 
-// Also if it does not exist. Errors are ignored.
+// Removes the file with its log. Parts that do not exist are skipped; errors are ignored.
 void remove_archive_file(const std::string& path);
 
 // Creates a missing file that only its owner may read and write, whatever the umask. SQLite gives the parts that it
@@ -22,7 +22,7 @@ void create_private_file(const std::string& path);
 // are.
 void make_private(const std::string& path);
 
-// Return when the content, or the folder's list of names, is on the disk.
+// `sync_file` returns when the file's content is on the disk, `sync_folder_of` when the names in its folder are.
 std::error_code sync_file(const std::string& path);
 std::error_code sync_folder_of(const std::string& path);
 

@@ -1,6 +1,7 @@
-// SQLite's file layer for the connection that writes: it writes the log of a transaction in few large pieces. SQLite
-// itself makes two system calls for each page. Between the pieces, and between the pages of a checkpoint, other threads
-// get the processor (base/background_steps.h). All other files go to the layer below it.
+// SQLite's file layer (VFS) for the connection that writes. SQLite makes two system calls for each page of the log;
+// this layer gathers the writes of a transaction into few large ones. Between these, and between the pages of a
+// checkpoint, it yields the processor to other threads (base/background_steps.h). It passes all other files to the
+// layer below.
 //
 // It gathers only if the layer below claims SQLITE_IOCAP_POWERSAFE_OVERWRITE, as SQLite's own does on Unix.
 //
@@ -16,8 +17,8 @@ namespace digd::archive {
 
 constexpr std::size_t max_gathered_bytes = 64u << 10;
 
-// The name of the layer over `below`, which it registers at the first call; empty: over SQLite's default. Any thread.
-// If there is no such layer, returns `below`, so that opening with it fails with SQLite's words.
+// Returns the name of the layer over `below` (empty: SQLite's default), and registers it at the first call. If there is
+// no layer `below`, it returns `below`: opening a file with that name then fails with SQLite's error. Any thread.
 std::string log_vfs(const std::string& below);
 
 }  // namespace digd::archive

@@ -24,20 +24,20 @@ struct durable {
 struct options {
   std::string path;                           // the database file; created if missing, but not its folder
   std::size_t max_queued_entries = 65'536;    // accepted and not yet durable, of all producers; at most 1,000,000
-  std::size_t max_queued_bytes = 256u << 20;  // likewise; a larger entry waits until the queue is empty
-  std::size_t max_producers = 16;             // at the same time; each costs max_queued_entries * 8 bytes
-  std::size_t max_batch_entries = 4'096;      // at most in one transaction
-  std::size_t max_batch_bytes = 16u << 20;    // about, in one transaction; the last entry may exceed it
+  std::size_t max_queued_bytes = 256u << 20;  // of these entries; a larger entry waits until the queue is empty
+  std::size_t max_producers = 16;             // at the same time; each costs 8 bytes for each of max_queued_entries
+  std::size_t max_batch_entries = 4'096;      // in one transaction
+  std::size_t max_batch_bytes = 16u << 20;    // approximately, in one transaction; the last entry may exceed it
   unsigned poll_us = 200;                     // how often an idle writer looks for work, at first
   unsigned max_poll_us = 1'000;               // each look without work doubles that, up to this
   unsigned gather_us = 10'000;                // the least time between two commits: one sync for many entries
-  std::size_t gather_entries = 256;           // as many waiting entries end that time
+  std::size_t gather_entries = 256;           // that many waiting entries end that time early
   unsigned yield_us = 20'000;                 // how long a batch offers its processor to other threads
   unsigned retry_ms = 50;                     // after a failed write; doubles with each failure
   unsigned max_retry_ms = 5'000;
   unsigned max_disk_ms = 4'000;         // how long entries may wait for the disk before `health` reports it
   unsigned stop_ms = 10'000;            // how long `stop` retries while writes fail
-  int max_value_bytes = 128 << 20;      // of a row at most; a larger entry is shrunk (docs/archive.md)
+  int max_value_bytes = 128 << 20;      // the largest row; a larger entry is shrunk (docs/archive.md)
   int checkpoint_pages = 512;           // the log is checkpointed at this length (2 MB); longer syncs delay others
   std::int64_t check_bytes = 64 << 20;  // `open` runs SQLite's quick check on files up to this size
   unsigned look_for_damage_ms = 0;      // how often to read a part of the file, for damage; 0: never

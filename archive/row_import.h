@@ -1,6 +1,6 @@
-// Writes an archive from the rows of a fleet, so that every reader of archives can read them: the opposite of
-// entry_stream.h. The result serves reading alone: no daemon may continue it. Either all rows come before `finish`, or
-// `publish` shows readers what came so far, and more may follow.
+// Writes an archive from the rows of a fleet, so that every reader of archives can read them. It is the opposite of
+// entry_stream.h. The archive is for reading only: no daemon may continue it. Readers see the rows after `finish`,
+// which ends the import, or after `publish`, which more rows may follow.
 //
 // Thread: one. Failure: a `failure`; nothing throws, and the file is then incomplete. Bounds: one row is in memory.
 #pragma once
@@ -20,7 +20,7 @@ namespace digd::archive {
 
 class row_import {
  public:
-  // What the accepted message with that frame reports to have used.
+  // Returns the usage that an accepted message reports; `frame` is the message.
   using usage_reader = std::function<std::optional<usage_amounts>(std::string_view frame)>;
 
   // `path` must not exist.

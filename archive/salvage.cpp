@@ -92,8 +92,8 @@ class run_source {
   statement next_;
 };
 
-// Reads the highest number that a row of the table ever had, as far as the file shows. False: there may be a higher
-// one, because SQLite cannot read its own record of it or the end of the table.
+// Sets `number` to the highest number that the file shows for a row of the table. False: there may be a higher one,
+// because SQLite cannot read its own record of it, or the end of the table.
 bool highest_of(connection& db, const run_table& of, std::int64_t& number) {
   std::int64_t noted = 0, there = 0;
   const std::string name = of.name;
@@ -122,8 +122,8 @@ bool read_from(connection& db, const run_table& of, bool is_backward, std::int64
   return !unreadable;
 }
 
-// For each table, the highest number, and the keys between which SQLite cannot read it. The search of the pages raises
-// a number if it finds a higher one.
+// What SQLite can tell about each table: the highest number used, and the keys between which it cannot read the table.
+// The search of the pages later raises a number if it finds a higher one.
 struct known_tables {
   unreadable_tables unreadable;
   std::array<std::int64_t, run_tables.size()> highest{};
@@ -418,7 +418,7 @@ class salvage {
   connection& new_;
   salvaged& tally_;
   std::map<std::int64_t, kept_run> kept_;
-  std::set<std::int64_t> lost_;  // may also name runs that were kept from a later source
+  std::set<std::int64_t> lost_;  // may name runs that a later source restored, until `count`
   std::array<statement, run_tables.size()> write_, remove_;
   std::array<statement, 6> drop_;
   statement first_gap_, last_before_, last_entry_, first_entry_within_;

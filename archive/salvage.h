@@ -1,7 +1,7 @@
 // Moves a damaged archive aside and begins a new one with its readable runs.
 //
-// Of each run it keeps the beginning, up to the last entry of which all rows can be read: entries 1, 2, 3 … without a
-// gap. That is the run as it was at that entry; digd would judge what follows a gap wrongly. Ids stay the same and are
+// It keeps the beginning of each run: entries 1, 2, 3 … without a gap, up to the last one of which all rows can be
+// read. That is the run as it was at that entry; digd would judge wrongly what follows a gap. Ids stay the same and are
 // never reused. The damaged file is kept for other tools.
 //
 // Thread: any, while nothing has the archive open. Cost: reads the whole file and writes about as much.
@@ -18,8 +18,8 @@ namespace digd::archive {
 struct salvaged {
   std::string aside;  // the damaged file's new path
   std::uint64_t runs_kept = 0, entries_kept = 0;
-  std::uint64_t runs_cut = 0;   // of runs_kept: without their end
-  std::uint64_t runs_lost = 0;  // found, but without a beginning
+  std::uint64_t runs_cut = 0;   // those of runs_kept that lost their end
+  std::uint64_t runs_lost = 0;  // runs of which the file shows a trace, but no beginning
   bool was_readable = false;    // false: the file could not be searched for runs
 };
 

@@ -27,8 +27,8 @@ struct open_trouble {
   explicit operator bool() const { return error != archive_error::none; }
 };
 
-// Refuses files that are not an archive or are newer than this program, and changes nothing. Sets `is_new` if the file
-// is empty.
+// Refuses a file that is not an archive, or that a newer digd wrote. Sets `is_new` if the file is empty. Changes
+// nothing in the file.
 open_trouble recognise(connection& db, bool& is_new);
 
 // Opens a file for reading only. Also refuses an empty file and one of an older version, which only digd migrates.

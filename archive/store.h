@@ -35,7 +35,7 @@ class store {
   };
   static constexpr std::int64_t max_kept_pages = 256;  // free pages that the file keeps: 1 MiB
   static constexpr std::int64_t pages_a_step = 128;    // given back to the file system in one transaction
-  // For removals in one transaction; the last portion may exceed it.
+  // How long one transaction may remove rows; its last portion may exceed it.
   static constexpr std::chrono::microseconds max_removal_time{2'000};
   static constexpr int rows_a_portion = 16;
 
@@ -55,7 +55,7 @@ class store {
     std::uint64_t gone = 0;  // the run whose last row was removed; 0: none
   };
   removal remove_some();
-  // More pages are free than the file keeps.
+  // Whether the file has more free pages than it keeps.
   bool has_pages_to_give_back() const { return free_pages_ > max_kept_pages; }
   failure give_back_some();
 

@@ -28,8 +28,8 @@ struct stored_entry {
   std::int64_t ts = 0;
 };
 
-// The answers to a session's messages with a seq above `after`, up to `upto`. `archive::answers` advances it with each
-// part.
+// The answers to a session's messages with a seq above `after`, up to `upto`. Each call of `archive::answers` reads a
+// part and moves the range behind it.
 struct answer_range {
   std::uint64_t run_number = 0;
   std::string session;

@@ -1,6 +1,6 @@
 // Reads a stored run as a trace, piece by piece: for an answer over HTTP and for a file.
 //
-// It has the entries that exist when it is opened; later ones are left out. Between two pieces no transaction is open,
+// It reads the entries that exist when it is opened, and no later ones. Between two pieces no transaction is open,
 // so the writer is not disturbed. Thread: one at a time. Bounds: a piece has about `piece_bytes`, and at most what
 // `reader` reads at once. Failure: an error code. `run_deleted` means that the run was deleted meanwhile, and the
 // pieces read so far are not the run.

@@ -12,7 +12,7 @@ namespace digd::archive {
 // Sums are capped here: even twice this number fits an SQLite integer.
 inline constexpr std::uint64_t max_usage_sum = std::uint64_t{1} << 61;
 
-// Runs a statement whose parameters are the run, the five amounts and the largest sum.
+// Runs `add`, whose parameters are the run, the five amounts and the largest sum.
 inline failure store_usage(statement& add, std::int64_t run_number, const usage_amounts& used) {
   add.bind(1, run_number);
   int at = 1;

@@ -12,8 +12,8 @@ namespace digd::archive {
 
 namespace {
 
-// The characters that the stored text has as themselves although the frame escapes them: U+007F to U+009F, U+200E,
-// U+200F, U+2028 to U+202E, U+2066 to U+2069. Part of the format, so it never changes; base/quote.h may escape more.
+// The characters that a frame escapes and the stored text does not: U+007F to U+009F, U+200E, U+200F, U+2028 to U+202E,
+// U+2066 to U+2069. They are part of the format, so they never change; base/quote.h may escape more.
 bool is_bare(std::uint32_t c) {
   return (c >= 0x7F && c <= 0x9F) || c == 0x200E || c == 0x200F || (c >= 0x2028 && c <= 0x202E) ||
          (c >= 0x2066 && c <= 0x2069);

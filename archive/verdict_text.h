@@ -17,7 +17,7 @@ namespace digd::archive {
 // `{"type":"verdicts","seq":5,"verdicts":[{"event":"e3","action":"deliver"}]}` is stored as `["e3"]`. The seq is in the
 // row, so nothing is lost. In both forms, characters escaped only for visibility are stored unescaped.
 void compact_deliveries(std::string_view event_ids, std::string& out);
-// In any other frame an id replaces each detection; the first of `rows` has `first_id`.
+// For any other frame: replaces each detection by an id. The first of `rows` has the id `first_id`.
 void compact_verdicts(std::string_view frame, std::span<const detection_row> rows, std::int64_t first_id,
                       std::string& out);
 

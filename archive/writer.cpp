@@ -31,7 +31,7 @@ bool is_caused_by_entry(const failure& failed) {
          failed.primary() == SQLITE_MISMATCH;
 }
 
-// Entries about stored rows: they apply even if the run is no longer archived.
+// Whether the entry is about stored rows and becomes none itself. It applies even to a run that was set aside.
 bool is_about_stored(const entry& entry) {
   return entry.kind == entry_kind::run_deleted || entry.kind == entry_kind::judgement ||
          entry.kind == entry_kind::barrier;
@@ -254,7 +254,7 @@ void writer::keep_log_short() {
   checkpoint_at_ = all_moved ? options_.checkpoint_pages : store_.log_pages() + options_.checkpoint_pages / 4;
 }
 
-// One step of deletion, given back pages or the log. Each step is short, because acks wait for it.
+// Removes some rows, gives back some pages, or empties the log. Each step is short, because acks wait for it.
 bool writer::tidy() {
   if (clock::now() < tidy_next_) return false;
   failure failed;
@@ -331,12 +331,12 @@ std::string writer::health() const {
     std::lock_guard guard(mutex_);
     text = health_locked();
   }
-  const std::string hanging = hang();
+  const std::string hanging = hang_problem();
   if (!text.empty() && !hanging.empty()) text += "; ";
   return text + hanging;
 }
 
-std::string writer::hang() const {
+std::string writer::hang_problem() const {
   const clock::rep since = disk_work_since_;
   const std::size_t waiting = queue_.held();
   if (since == 0 || waiting == 0) return {};

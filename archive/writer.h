@@ -1,11 +1,11 @@
 // The writer thread: takes entries from the queue, commits in groups, reports durable entries, checkpoints the log.
 //
-// Threads: one of its own, from construction until `stop`, which also makes the callbacks; `stop` any other, `health`
-// and `spare_bytes` any. Lifetime: all references outlive it; `stop` returns when its thread has ended. Bounds: a batch
-// of `max_batch_entries` and about `max_batch_bytes`, and a number for each run that was set aside, until the run is
-// deleted. Failure: it retries a failed batch with backoff, counts it and reports it in `health`; after `stop` it gives
-// up after `stop_ms`. If the entry itself is at fault, it shrinks it or sets its run aside. A disk that hangs holds up
-// `stop` too.
+// Threads: its own thread runs from construction until `stop`, and makes the callbacks. Any other thread may call
+// `stop`; any thread may call `health` and `spare_bytes`. Lifetime: all references outlive it; `stop` returns when its
+// thread has ended. Bounds: a batch of `max_batch_entries` and about `max_batch_bytes`; and, until a run is deleted,
+// its number if it was set aside. Failure: the writer retries a failed batch with backoff, counts it and reports it in
+// `health`; after `stop` it gives up after `stop_ms`. If an entry itself causes the failure, it shrinks the entry or
+// sets the run aside. A disk that hangs holds up `stop` too.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,7 @@ class writer {
   bool pause(std::chrono::microseconds duration);  // true: `stop` was called
   void set_trouble(std::string& trouble, std::string words);
   std::string health_locked() const;
-  std::string hang() const;  // the disk does not answer; empty: it does, or nothing waits for it
+  std::string hang_problem() const;  // empty: the disk answers, or no entry waits for it
 
   const options& options_;
   counters& counted_;
@@ -72,12 +72,12 @@ class writer {
   spare_entries spare_;
   batch batch_;                                  // taken from the queue, not yet durable
   std::unordered_set<std::uint64_t> set_aside_;  // runs that contradict what is stored
-  unsigned failures_ = 0;                        // of the current batch
-  int checkpoint_at_ = 0;                        // at this number of pages in the log
+  unsigned failures_ = 0;                        // of the current batch, in a row
+  int checkpoint_at_ = 0;                        // the number of pages in the log at which to checkpoint
   bool to_scrub_ = false;                        // the log may still contain deleted rows
   clock::time_point scrub_next_{}, tidy_next_{};
 
-  std::atomic<clock::rep> disk_work_since_{0};  // of the clock; 0: the writer is not at the disk
+  std::atomic<clock::rep> disk_work_since_{0};  // ticks of `clock` when its work on the disk began; 0: no such work
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -10,8 +10,8 @@
 //
 // Bounds:
 //   a message     over `message_bytes` the session drops it; over 16 times that, it closes with 1009
-//   frames to     `queue_frames` and `queue_bytes`, pongs included; beyond that it closes with 4408. Frames over
-//     write       `large_frame_bytes` count on their own, up to `max_large_bytes`
+//   the queue     `queue_frames` and `queue_bytes` of frames to write, pongs included; beyond that it closes with 4408.
+//                 Frames over `large_frame_bytes` count on their own, up to `max_large_bytes`
 //   pings         over `max_pings_per_s` it stops reading until the second ends
 //   time          for the handshake, without a frame, while the client reads nothing, and for closing
 //   a turn        at most `buffer_bytes` are read before others on the thread get their turn
