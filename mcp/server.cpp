@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-// Of JSON-RPC, and of the protocol.
+// Error codes: the first four are those of JSON-RPC, the last that of the Model Context Protocol.
 constexpr int parse_error = -32700, invalid_request = -32600, unknown_method = -32601, invalid_parameters = -32602;
 constexpr int no_such_resource = -32002;
 

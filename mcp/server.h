@@ -1,12 +1,12 @@
 // A server of the Model Context Protocol: answers one JSON-RPC message, with digd's HTTP API behind the tools. It keeps
 // no state between messages, so that any process or thread can answer the next.
 //
-// The caller reaches the API as the user of the tools: it adds the token, and the API checks the rights. Texts that
-// agents wrote are quoted in JSON, and each tool says that its result is data.
+// The caller sends the API requests in the name of the tools' user: it adds the user's token, and the API checks the
+// rights. Texts that agents wrote are quoted in JSON, and each good result says that they are data.
 //
-// Thread: any; `api` decides on which thread the answer comes. Bounds: `max_message_bytes`, and in tools.h
-// `max_result_bytes` a result (a longer report has pages, and a longer list fewer elements). Failure: a JSON-RPC error,
-// or a result with `isError`.
+// Thread: any; `api` decides on which thread the answer comes. Bounds: a message has at most `max_message_bytes`, a
+// result about `max_result_bytes` (tools.h): a longer report has pages, and a longer list fewer elements. Failure: a
+// JSON-RPC error, or a result with `isError`.
 #pragma once
 
 #include <cstddef>

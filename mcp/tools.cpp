@@ -37,7 +37,7 @@ class argument_reader {
     return read;
   }
 
-  // From 1 to `highest`.
+  // The whole number `name`, from 1 to `highest`; `usual` if it is not given.
   std::int64_t number(std::string_view name, std::int64_t usual, std::int64_t highest) {
     const json::value* value = from_.if_contains(name);
     if (value == nullptr || value->is_null()) return usual;
@@ -47,7 +47,7 @@ class argument_reader {
     return read;
   }
 
-  // A whole number, as the text that `next_cursor` is, or as a number.
+  // A cursor: a whole number, either as a string like `next_cursor` or as a number.
   std::string cursor(std::string_view name) {
     const json::value* value = from_.if_contains(name);
     if (value == nullptr || value->is_null()) return {};
@@ -154,7 +154,7 @@ std::size_t fit(json::object& result, std::string_view list) {
     sizes.push_back(json::serialize(each).size() + 1);  // with its comma
     others -= std::min(others, sizes.back());
   }
-  constexpr std::size_t spare = 64;  // for a count of what is left out
+  constexpr std::size_t spare = 64;  // for the member that counts the elements left out
   const std::size_t room = max_result_bytes - std::min(max_result_bytes, others + spare);
   for (std::size_t bytes = 0; kept < elements.size() && (bytes += sizes[kept]) <= room;) ++kept;
   if (kept == 0 && !elements.empty()) {
@@ -180,7 +180,8 @@ paged_list read_page(argument_reader& from, paged_list list) {
   return list;
 }
 
-// If the rows do not fit into a result, asks for fewer: only the API knows the cursor behind a row.
+// If the rows do not fit into a result, asks the API again for fewer: only the API knows the cursor that follows a
+// given row.
 void list_page(const api_call& api, const paged_list& list, const finish& done) {
   std::string query = "?limit=" + std::to_string(list.limit);
   if (!list.cursor.empty()) query += "&cursor=" + list.cursor;

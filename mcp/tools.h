@@ -24,16 +24,16 @@ struct tool_result {
   bool is_error = false;
 };
 
-// Of `tools/list`.
+// The tools as `tools/list` answers them.
 boost::json::array describe_tools();
 
-// Calls `done` once. False: there is no such tool.
+// Calls `done` once with the tool's result. Returns false, without a call, if there is no such tool.
 bool call_tool(std::string_view name, const boost::json::object& arguments, const api_call& api,
                std::function<void(tool_result&&)> done);
 
-// "/v1/runs/RUN" and the rest of the path.
+// The path of a run in the API, "/v1/runs/RUN", and `rest` behind it. Percent-encodes `run`.
 std::string run_target(std::string_view run, std::string_view rest = {});
-// Page `number` (from 1) of a text, with a line that says how many there are.
+// Page `number` (from 1) of a long text, with a line that says how many pages there are.
 std::string page_of(const std::string& text, std::size_t number);
 
 }  // namespace digd::mcp
