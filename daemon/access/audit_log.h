@@ -33,7 +33,7 @@ class audit_log {
   static constexpr std::size_t max_waiting = 1'024, max_text_bytes = 512;
   static constexpr std::size_t max_refusal_bytes = 64 << 10;  // in an hour
 
-  // `folder`: empty: nothing is written.
+  // `folder`: where `audit.jsonl` is. If it is empty, the log writes nothing.
   explicit audit_log(const std::string& folder);
   // Waits up to a second until all lines are written.
   ~audit_log();
@@ -41,8 +41,8 @@ class audit_log {
   audit_log& operator=(const audit_log&) = delete;
 
   void write(const audited_request& request, unsigned status);
-  // For a request without the right that it needs. Beyond `max_refusal_bytes` an hour it writes no line; the next line
-  // about a refusal has the number of those left out.
+  // For a request without the right that it needs. Beyond `max_refusal_bytes` an hour it writes nothing; the next line
+  // about a refusal then says how many were left out.
   void write_refusal(audited_request request, unsigned status);
   std::uint64_t dropped() const;
 

@@ -29,8 +29,8 @@ class authorizer {
   bool may_connect(int unix_socket) const;
 
   struct decision {
-    grant_ptr grant;                     // null where no tokens are configured, and for an unknown token
-    std::optional<std::string> refused;  // why
+    grant_ptr grant;                     // null if no tokens are configured, or the token is unknown
+    std::optional<std::string> refused;  // the reason of a refusal; none: the request is allowed
   };
   // `run`: the run that the path or the query names; empty: none.
   decision check(const net::upgrade_request& request, right needed, std::string_view run) const;

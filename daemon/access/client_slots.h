@@ -1,5 +1,5 @@
-// A fixed number of places that clients share; no client gets more than its part. A client is a token or, without
-// tokens, a peer.
+// A fixed number of places that clients share. No client gets more than its part of them. A client is a token or,
+// without tokens, a peer.
 //
 // Threads: any. Lifetime: outlives its tickets. Bounds: `max` places; clients without one are forgotten. Failure: null.
 #pragma once

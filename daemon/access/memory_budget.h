@@ -4,10 +4,11 @@
 // Each connection has a charge. Its bytes count for the charge, for its token, for its run, and for all:
 //
 //   all connections                                      `limit`
-//   what is not allowed yet, in all: no request or       an eighth
-//   hello of the connection was accepted
-//   the connections of a token                           a half
-//   the connections of a run; a connection               a quarter
+//   all connections that are not allowed yet: digd       an eighth
+//   has accepted no request or hello of them
+//   the connections of one token                         a half
+//   the connections of one run                           a quarter
+//   one connection                                       a quarter
 //
 // If a share is exceeded, digd closes the connection that holds most among those that the share counts. For connections
 // that are not allowed yet it first selects the peer that holds most. For `limit` it first selects the token that holds
@@ -53,7 +54,7 @@ class memory_charge {
 
   void add(std::uint64_t bytes);
   void remove(std::uint64_t bytes);
-  // The same for whole frames that wait for their run's thread or are held there.
+  // As `add` and `remove`, for whole frames that are on their way to their run's thread, or that the run holds.
   void add_waiting(std::uint64_t bytes) {
     waiting_.fetch_add(bytes, std::memory_order_relaxed);
     add(bytes);
@@ -94,7 +95,7 @@ class memory_charge {
   std::list<memory_charge*>::iterator place_;
 };
 
-// Bytes that a frame adds to a charge on its way to another thread.
+// The charge for a frame on its way to another thread: adds the frame's bytes, and removes them when it is destroyed.
 class charged_frame {
  public:
   charged_frame(std::shared_ptr<memory_charge> charge, std::uint64_t bytes)
@@ -122,8 +123,8 @@ class memory_budget {
 
   // ---- for the overload manager
   struct holder {
-    std::string token;              // empty: none was needed, or no request was allowed yet
-    std::uint64_t bytes, can_free;  // with answers; can_free: without its own buffers
+    std::string token;              // empty: no token was needed, or no request was accepted yet
+    std::uint64_t bytes, can_free;  // with its answers; `can_free` leaves out its own buffers
   };
   std::vector<holder> holders() const;
   // Closes the connections of the token that can free at least `least` bytes. Returns how many.

@@ -1,8 +1,9 @@
 // The peers that connections come from, and the number of connections that each has open.
 //
-// A peer is an IP address (of IPv6 the first 64 bits, because one host has all of them), or a user of a Unix socket.
-// Threads: any. Bounds: a peer without a connection is forgotten, unless it currently exceeds the limit of refused
-// tokens. The table has at most 64 entries more than twice the number of peers of both kinds. Failure: none.
+// A peer is a user of a Unix socket, or an IP address: of an IPv6 address the first 64 bits, because one host may use
+// all addresses that share them. Threads: any. Bounds: a peer without a connection is forgotten, unless it currently
+// exceeds the limit of refused tokens. The peers to forget are removed when the table has 64 entries, or twice as many
+// as it kept the last time. Failure: none.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,8 @@
 
 namespace digd::daemon {
 
-// Counts a connection among all, and among those of its peer, for as long as it exists; and charges its memory.
+// While this ticket exists, its connection counts among all connections and among those of its peer, and its memory is
+// charged.
 class peer_ticket final : public counted_ticket {
  public:
   // `budget`: null for operators' connections, whose number is small. `fixed`: bytes of the connection's own buffers.

@@ -36,9 +36,10 @@ class tls_terminator {
   // Fails like the constructor; then the old files stay in use.
   void change(const net::tls_files& files);
   boost::asio::io_context& context() { return context_; }
-  // The daemon stops: ends the handshakes, and refuses new ones. The other sessions end with their plain sockets.
+  // Called when the daemon stops: ends the handshakes in progress and refuses new ones. Each TLS session ends with its
+  // plain socket.
   void give_up_handshakes();
-  // On its thread.
+  // Begins a handshake on `socket`. Call it on the terminator's thread.
   void admit(net::tls_pipe::socket socket, connection_ticket ticket, on_plain_socket on_plain);
 
  private:

@@ -1,5 +1,5 @@
-// Answers requests that the token does not allow. Writes the audit log's lines about these requests and about requests
-// that change something. Thread: the connection's.
+// Refuses requests that their token does not allow. Logs these, and requests that change something, in the audit log.
+// Thread: the connection's.
 #pragma once
 
 #include <string>
@@ -10,12 +10,14 @@
 
 namespace digd::daemon {
 
-// 403 for a known token (`in.grant`); otherwise 401, or 429 for a peer that sends too many unknown ones. Logs it.
+// 403 if the token is known (`in.grant`). Otherwise 401, or 429 for a peer that sends too many unknown tokens. Logs the
+// refusal.
 http_response refuse_access(const call& in, const std::string& problem);
 
-// Returns the same result, which also writes the request into the audit log once its answer is known.
+// Returns `result`, changed so that the audit log gets a line about the request once its answer is known.
 routed audited(const call& in, routed&& result);
-// The same for a decision by a signed link. It needs no right, so the audit log limits failed decisions as refusals.
+// As `audited`, for a decision by a signed link. Such a request needs no token, so failed ones count against the audit
+// log's limit of refusals.
 routed audited_decision(const call& in, routed&& result);
 
 }  // namespace digd::daemon

@@ -34,7 +34,7 @@ struct call {
   grant_ptr grant;  // null where no tokens are configured
 };
 
-// Runs `work` on the read pool; 503 where it is full or the archive is off.
+// Runs `work` on the read pool. Answers 503 if the pool is full or the archive is off.
 routed read_archive(call& in, read_pool::work work);
 
 // The name of the caller's token; empty where no tokens are configured.
@@ -43,18 +43,19 @@ std::string caller_of(const call& in);
 std::string client_of(const call& in);
 client_reads reads_of(const call& in);
 
-// Reads the parameters `limit` and `cursor`; the error answer if one is not valid.
+// Reads the parameters `limit` and `cursor` into `page`. Returns the error answer if one is not valid.
 std::optional<http_response> take_page(const call& in, page_request& page);
-// Reads the parameter `run`; the error answer if it is not valid.
+// Reads the parameter `run` into `run`. Returns the error answer if it is not valid.
 std::optional<http_response> take_run_parameter(const call& in, std::optional<std::string>& run);
 
 // ---- a viewer of a fleet
 
-// Passes the question on, with the parameters of the request.
+// Asks Python's digd.fleet `question`, with the parameters of the request.
 routed ask_fleet(call& in, std::string_view question);
-// Opens the run of the request before the answer is made.
+// Returns `answer`, changed so that the viewer first opens the run of the request.
 routed once_opened(call& in, routed&& answer);
-// Lets a viewer open the run of a feed. The error answer if the token does not cover the run.
+// If this daemon is a viewer, begins to open the run of a feed. Returns the error answer if the token does not cover
+// the run.
 std::optional<http_response> open_for_feed(const call& in, const std::optional<std::string>& run);
 std::string view_metrics(const fleet_view& view);
 
@@ -77,7 +78,7 @@ routed get_search(call& in);
 routed post_judgement(call& in);
 
 routed post_traces(call& in);
-// `token`: pays for the body; null where no tokens are configured.
+// `token`: the account that pays for the body; null where no tokens are configured.
 std::variant<body_limit, http_response> limit_spans(const call& in, account_ptr token);
 
 routed get_holds(call& in);

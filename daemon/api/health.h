@@ -45,9 +45,9 @@ struct readiness_sources {
 
 struct connection_counts {
   std::atomic<std::uint64_t> open{0};
-  std::atomic<std::uint64_t> refused{0};           // there were too many
-  std::atomic<std::uint64_t> refused_of_peer{0};   // of one peer
-  std::atomic<std::uint64_t> refused_of_token{0};  // of one token
+  std::atomic<std::uint64_t> refused{0};           // too many were open
+  std::atomic<std::uint64_t> refused_of_peer{0};   // too many of one peer were open
+  std::atomic<std::uint64_t> refused_of_token{0};  // too many of one token were open
   std::atomic<std::uint64_t> tokens_refused{0};    // requests without a known token
   std::atomic<std::uint64_t> peers_refused{0};     // at a Unix socket: the user may not connect
   std::atomic<std::uint64_t> tls_refused{0};       // handshakes that failed
@@ -73,7 +73,8 @@ struct metrics_sources {
 };
 
 struct reason {
-  std::string code;  // archive, archive_queue, congested, overload_archive, overload_memory, recovering, stopping
+  // archive, archive_queue, congested, overload_archive, overload_memory, recovering, starting, stopping
+  std::string code;
   std::string message;
 };
 

@@ -1,7 +1,7 @@
 // `GET /v1/runs/ID/holds` and `GET /v1/holds`: the events that wait for a person (docs/guards.md).
 //
-// The engine threads list their holds; then the read pool looks up the payloads in the archive. Threads:
-// any; `done` is called on any. Bounds: `max_limit` holds in an answer, `max_payload_bytes` of each payload.
+// The engine threads list their holds; then the read pool looks up the payloads in the archive. Threads: any; `done` is
+// called on any. Bounds: `max_listed_holds` in an answer, `max_payload_bytes` of each payload.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,18 @@ struct client_reads;
 inline constexpr std::size_t max_listed_holds = 1'000, usual_listed_holds = 100;
 inline constexpr std::size_t max_payload_bytes = 16 * 1024;
 
-// `payloads`: null without an archive. A run that only the archive has holds nothing; 404 if there is no such run.
+// Lists the holds of one run. `payloads`: its pool is null without an archive. The list is empty if only the archive
+// has the run; 404 if there is no such run.
 void list_holds(const run_control& runs, const client_reads& payloads, const std::string& run,
                 std::function<void(http_response&&)> done);
 
-// The JSON of one open hold, as in the lists; empty: it has ended, or the run is not open. `run_number`: the run must
-// have it.
+// Passes the JSON of one open hold to `done`, as in the lists; an empty text if the hold has ended or the run is not
+// open. `run_number`: the number that the run must have.
 void show_hold(const run_control& runs, const client_reads& payloads, const std::string& run, std::uint64_t run_number,
                std::uint64_t hold, std::function<void(std::string json)> done);
 
-// Lists the open holds of the runs that `shows` accepts, which is called on engine threads. In the order of the runs'
-// names, the oldest of a run first; a list has the first `limit` of these.
+// Lists the open holds of the runs that `shows` accepts; engine threads call it. The list is sorted by the runs' names,
+// then by age, the oldest hold first. It has the first `limit` of these.
 void list_all_holds(const run_control& runs, const client_reads& payloads, std::size_t limit,
                     std::function<bool(std::string_view run)> shows, const std::function<void(http_response&&)>& done);
 

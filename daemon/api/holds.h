@@ -17,17 +17,17 @@ namespace digd::daemon {
 
 struct run_control;
 
-// {"decision":"release","text":"…","by":"ann"}. `authenticated`: the name of the caller's token; it takes precedence
-// over `by`.
+// Reads {"decision":"release","text":"…","by":"ann"}. `authenticated`: the name of the caller's token, which takes
+// precedence over `by`.
 std::variant<ingest::own_line, http_response> read_decision(std::string_view hold, std::string_view body,
                                                             std::string_view authenticated);
 
-// A body with a text and a name of greatest length, in which JSON escapes each byte with six characters.
+// Fits the longest text and name if JSON escapes each of their bytes with six characters.
 inline constexpr std::size_t max_decision_bytes = 128 * 1024;
 inline constexpr std::size_t max_decision_text_bytes = 16 * 1024;
 
-// 200 once the run has applied it; 409 hold_closed if the hold has ended; 404 if there is no such open run.
-// `run_number`: 0, or the number that the run must have, since a deleted run's id can be used again.
+// Answers 200 once the run has applied the decision, 409 hold_closed if the hold has ended, and 404 if there is no such
+// open run. `run_number`: the number that the run must have, since the id of a deleted run can be used again; 0: any.
 void decide_hold(const run_control& runs, const std::string& run, std::uint64_t run_number, ingest::own_line decision,
                  std::function<void(http_response&&)> done);
 

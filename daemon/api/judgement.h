@@ -27,11 +27,11 @@ struct judgement_request {
   std::string judged_by;
 };
 
-// {"judgement":"right","by":"ann"}; null withdraws. Without `by`, or if it is empty: `default_by`.
+// Reads {"judgement":"right","by":"ann"}. null withdraws the judgement. `default_by`: used if `by` is missing or empty.
 std::variant<judgement_request, http_response> read_judgement(std::string_view run, std::string_view detection,
                                                               std::string_view body, std::string_view default_by);
 
-// 200 with what is stored then; 404 if there is no such detection; 503 if too many requests wait.
+// Answers 200 with the judgement as stored, 404 if there is no such detection, or 503 if too many requests wait.
 void judge(const client_reads& reads, const run_control& runs, judgement_request request,
            const std::function<void(http_response&&)>& answer);
 

@@ -17,10 +17,11 @@ namespace digd::daemon {
 struct run_control;
 
 // From now until the daemon stops, no rule of any run goes further than `strongest`. `done` gets the number of runs
-// that changed, once all have. `by`: the name of the caller's token, for the log; empty without tokens.
+// that changed, once every engine thread has switched. `by`: the name of the caller's token, for the log; empty without
+// tokens.
 void switch_all(const run_control& runs, mode strongest, std::string_view by, std::function<void(std::size_t)> done);
 
-// 204 once nothing of the run is stored; 404 if there is no such run; 503 while it is being read back.
+// Answers 204 once nothing of the run is stored, 404 if there is no such run, and 503 while it is being read back.
 void delete_run(const run_control& runs, const std::string& run, const std::string& by,
                 std::function<void(http_response&&)> done);
 

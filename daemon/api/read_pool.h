@@ -37,12 +37,13 @@ class read_pool {
   explicit read_pool(std::string archive_path);
   ~read_pool() { stop(); }
 
-  // `client`: whose request it is. `more`: how many requests may wait beyond the limits. False: too many wait already.
-  // `then` is called on a thread of the pool.
+  // `client`: the client that sent the request. `more`: how many requests may wait beyond the limits. False: too many
+  // wait already. `then` is called on a thread of the pool.
   bool submit(const std::string& client, work work, done then, std::size_t more = 0);
   void stop();
   std::size_t waiting() const;
-  std::uint64_t refused() const { return refused_.load(); }  // requests, since the start: too many waited
+  // Requests refused since the start, because too many waited.
+  std::uint64_t refused() const { return refused_.load(); }
 
  private:
   struct task {

@@ -29,7 +29,7 @@ class report_response {
   report_response(std::string archive_path, std::string run, report_format format, std::weak_ptr<counted_ticket> place)
       : path_(std::move(archive_path)), run_(std::move(run)), format_(format), place_(std::move(place)) {}
 
-  // The next step. Only what the last step returns is the response (`is_done`).
+  // Makes the next step. Once `is_done`, the response is what the last step returned; earlier results are empty.
   http_response step(archive::browser& from);
   bool is_done() const { return done_; }
 
@@ -42,7 +42,7 @@ class report_response {
   std::optional<std::uint64_t> number_;
   std::unique_ptr<archive::trace_source> source_;
   report::gatherer gathers_;
-  bool done_ = true;  // even if a step throws
+  bool done_ = true;  // a step that throws leaves it true
 };
 
 }  // namespace digd::daemon

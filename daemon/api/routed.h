@@ -15,7 +15,7 @@ namespace digd::daemon {
 
 // The connection becomes a client's WebSocket.
 struct to_ingest {
-  std::optional<std::string> run;  // if the request named it
+  std::optional<std::string> run;  // none: the request named no run
   grant_ptr grant;                 // null where no tokens are configured
   ticket_ptr counted;              // counts the connection for its token
 };

@@ -265,11 +265,11 @@ routed get_metrics(call& in) {
 
 // ---- the table. New paths go here.
 
-// Routes with a larger body. The POST of all but `decision` needs only the right `needs`: it takes what systems report,
-// calls other routes, or checks a signed link.
+// Routes with a larger body. A POST of `decision` needs the right `operate`, like any other change. A POST of the
+// others needs only the route's `needs`: they take what systems report, call other routes, or check a signed link.
 enum class intake : std::uint8_t { none, spans, hooks, mcp, decision, signed_decision };
 
-// What a viewer of a fleet does with a request. It changes nothing but its own state.
+// How a viewer of a fleet treats a route. A viewer changes nothing but its own state.
 enum class viewing : std::uint8_t { refused, as_usual, opened_run };
 
 struct route_entry {
@@ -340,7 +340,7 @@ bool needs_operate(const route_entry& entry, http::verb method) {
          (entry.takes == intake::none || entry.takes == intake::decision);
 }
 
-// An attribution changes nothing in the fleet.
+// A viewer answers nothing that needs `operate`, except an attribution, which changes nothing in the fleet.
 bool is_viewable(const route_entry& entry, http::verb method) {
   if (entry.in_view == viewing::refused) return false;
   return !needs_operate(entry, method) || entry.serve == get_or_start_attribution;

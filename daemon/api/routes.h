@@ -16,8 +16,9 @@ namespace digd::daemon {
 std::variant<body_limit, http_response> limit_body(const net::upgrade_request& head, const peer_ptr& from,
                                                    http_services& services);
 
-// `body`: whole, within its limit. `memory`: the charge of the request's connection; null: none. An accepted request
-// makes it allowed, unless the request needs no right or is an upgrade.
+// Answers a request. `body`: the whole body, within its limit. `memory`: the charge of the request's connection; null:
+// none. If the request is accepted, its token pays for the connection from then on, unless the request needs no right
+// or is an upgrade.
 routed route(const net::upgrade_request& request, std::string_view body, const peer_ptr& from, http_services& services,
              memory_charge* memory = nullptr);
 

@@ -25,7 +25,7 @@ class home_keeper;
 // Lists only runs that `shows` accepts: a page may be short without being the last.
 http_response list_runs(archive::browser& from, const page_request& page,
                         const std::function<bool(std::string_view run)>& shows);
-// `homes`: adds the run's home in the fleet; null: runs have none.
+// `homes`: to add the run's home in the fleet; null: runs have no homes.
 http_response show_run(archive::browser& from, const std::string& run, const home_keeper* homes);
 http_response list_detections(archive::browser& from, std::string_view run, const page_request& page);
 http_response show_graph(archive::browser& from, const std::string& archive_path, std::string_view run,

@@ -26,7 +26,7 @@ struct attribution_state {
   enum class stage : std::uint8_t { reading, ranking, done, failed };
   std::uint64_t run_number = 0;
   stage now = stage::reading;
-  std::uint64_t read_messages = 0, messages = 0;  // of the run as stored when the attribution began
+  std::uint64_t read_messages = 0, messages = 0;  // read so far; in the run when the attribution began
   std::chrono::steady_clock::time_point begun, ended;
   std::string answer;   // of `done`: the JSON of digctl
   std::string problem;  // of `failed`
@@ -49,7 +49,7 @@ class attribution_worker {
 
   // False: an attribution runs already, or digd stops. `messages`: of the run, for progress.
   bool start(std::uint64_t run_number, std::uint64_t messages);
-  std::optional<attribution_state> state(std::uint64_t run_number) const;  // nothing: none was asked for
+  std::optional<attribution_state> state(std::uint64_t run_number) const;  // none: nobody asked for the run
   void forget(std::uint64_t run_number);  // the run was deleted: ends its attribution and drops its answer
   void stop();
   const attribution_counts& counted() const { return counts_; }
@@ -62,7 +62,7 @@ class attribution_worker {
   const std::string archive_path_, program_;
   mutable std::mutex mutex_;
   std::deque<attribution_state> states_;  // oldest first
-  std::uint64_t running_ = 0;             // its run; 0: none
+  std::uint64_t running_ = 0;             // the number of the run whose attribution is running; 0: none
   bool stopped_ = false;
   std::atomic<bool> stopping_{false};  // the process must end
   attribution_counts counts_;

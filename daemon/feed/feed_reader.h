@@ -1,8 +1,8 @@
 // One reader of the feed: a WebSocket that digd writes to. It ignores what the reader sends.
 //
 // Thread: the feed's. Lifetime: held by its pending operations, and by the server's list until it is closed. Bounds:
-// `max_bytes` and one piece of the archive wait to be written. Failure: the server closes a reader that does not take a
-// frame within `max_take_time` with 4408; so it does if one falls behind the shared tail (feed_server.h).
+// `max_bytes` and one piece of the archive wait to be written. Failure: the server closes a reader with 4408 if it does
+// not take a frame within `max_take_time`, or falls behind the shared tail (feed_server.h).
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -92,8 +92,8 @@ class feed_reader final : public std::enable_shared_from_this<feed_reader> {
   feed_request asked_;
   connection_ticket ticket_;
   boost::beast::flat_buffer in_;
-  std::deque<std::shared_ptr<const std::string>> out_;  // the first `writing_` are being written
-  std::string batch_;                                   // those frames as one message
+  std::deque<std::shared_ptr<const std::string>> out_;  // the first `writing_` frames are being written
+  std::string batch_;                                   // the frames being written, as one message
   std::size_t out_bytes_ = 0;
   net::steady_timer deadline_;
   boost::beast::websocket::close_reason reason_;

@@ -157,7 +157,7 @@ bool feed_server::read_tail() {
     bytes_ += added.bytes;
     added.entry = std::move(entry);
   }
-  const bool more = !piece->empty();  // a piece ends at a number of entries or of bytes
+  const bool more = !piece->empty();  // a piece has a maximum size, so more entries may follow
   // Readers with room get their entries before the oldest ones are dropped.
   for (const auto& reader : std::vector(readers_)) {
     if (reader->is_open() && is_shared(reader->at)) serve_shared(*reader);

@@ -1,11 +1,12 @@
 // Serves /v1/feed: reads each commit of the archive once for all readers, and writes it to their sockets.
 //
-// It has a thread of its own for all of that: no engine thread waits for a reader or works for one. Each commit wakes
-// it. Readers behind the shared tail read the archive in pieces of their own, in turn.
-// Threads: `admit` and what readers report on its own thread; everything else public on any. Lifetime: stopped before
-// the archive closes. Bounds: `max_readers`, and of one client
-// `max_readers_of_client`; `max_shared_entries` and `max_shared_bytes` of decoded tail; each reader's own.
-// Failure: if it cannot read the archive, it logs that and closes its readers with 1001.
+// All this happens on a thread of its own, so no engine thread waits for a reader or works for one. Each commit wakes
+// the thread. Readers behind the shared tail read the archive in pieces of their own, in turn.
+//
+// Threads: `admit` and the calls of readers on its own thread; all other public calls on any. Lifetime: stopped before
+// the archive closes. Bounds: `max_readers`, and `max_readers_of_client` of one client; `max_shared_entries` and
+// `max_shared_bytes` of the decoded tail; each reader has its own. Failure: if it cannot read the archive, it logs that
+// and closes its readers with 1001.
 #pragma once
 
 #include <atomic>
@@ -43,7 +44,7 @@ class feed_server final : public feed_listener {
   void stop();
 
   boost::asio::io_context& context() { return context_; }
-  // A place for a reader of that client; null: there are as many readers as may be, of all or of this client.
+  // A place for a reader of that client; null: all readers together, or those of the client, have reached their limit.
   ticket_ptr take_place(const std::string& client);
   // On the feed's thread, with a socket of its io_context.
   void admit(net::batched_stream stream, const net::upgrade_request& request, feed_request asked,
@@ -80,7 +81,7 @@ class feed_server final : public feed_listener {
   void close_all(const boost::system::error_code& ec);
 
   const std::string path_;
-  counters counted_;  // a handler that is destroyed with the loop still counts
+  counters counted_;  // before the loop: a handler that the loop destroys still counts
   client_slots places_{max_readers, max_readers_of_client};
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
@@ -89,7 +90,7 @@ class feed_server final : public feed_listener {
   std::deque<tail_entry> shared_;
   std::size_t bytes_ = 0;
   std::int64_t shared_from_ = 0;  // the shared tail begins after this entry
-  std::int64_t tail_ = 0;         // and ends with this entry
+  std::int64_t tail_ = 0;         // the shared tail ends with this entry
   bool tail_known_ = false;
   std::atomic<bool> pump_posted_{false};
   bool stopping_ = false;

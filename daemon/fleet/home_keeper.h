@@ -39,8 +39,8 @@ namespace digd::daemon {
 
 struct home_answer {
   home_decision::kind is = home_decision::kind::unavailable;
-  std::uint64_t number = 0;      // of this daemon's copy, unless it is elsewhere
-  std::uint64_t generation = 0;  // of the lease that makes the home valid
+  std::uint64_t number = 0;      // of this daemon's copy of the run; no meaning if the home is elsewhere
+  std::uint64_t generation = 0;  // of the lease on which the home rests
   bool pinned = false;
   std::string url, problem;
 };
@@ -66,23 +66,25 @@ class home_keeper {
   explicit home_keeper(const fleet_settings& settings) : settings_(settings) {}
   ~home_keeper() { stop(); }
 
-  // A problem in words, or nothing. `into` outlives this.
+  // Returns a problem in words, or an empty string. `into`, the archive to which runs are restored, outlives this
+  // object.
   std::string open(const std::string& store_path, const std::string& archive_name, archive::archive& into,
                    std::int64_t published);
-  // `on_change`: the lease was lost, or is held again; called on a thread of this.
+  // `on_change` is called when the lease is lost or held again, on a thread of this object.
   void start(std::function<void()> on_change);
   void stop();
 
-  // Finds or takes the home of the run. `number`: of this daemon's copy; 0: it has none. `answer` is called once, on a
-  // thread of this or at once.
+  // Finds the home of the run, or takes it. `number`: of this daemon's copy; 0: it has none. `answer` is called once,
+  // either within this call or later on a thread of this object.
   void ask(const std::string& run, std::uint64_t number, answer_handler answer);
-  // What the fleet knows about the run's home. Waits for NATS: not for engine threads. Nothing: no home, or no answer.
+  // What the fleet knows about the run's home. nullopt: there is no home, or NATS does not answer. It waits for NATS,
+  // so engine threads must not call it.
   std::optional<home_place> look_up(const std::string& run) const;
-  // The run was deleted here: gives up its home.
+  // Gives up the home of a run that was deleted here.
   void forget(const std::string& run, std::uint64_t number);
   // Calls `on_change` after the next renewal.
   void check_again() { check_again_ = true; }
-  // The local copy is no longer the run: its home is elsewhere.
+  // Notes that the run's home is elsewhere, so the local copy no longer counts as the run.
   void note_moved(std::uint64_t number);
 
   // ---- without waiting
@@ -94,19 +96,21 @@ class home_keeper {
   const std::string& url() const { return settings_.url; }
   // Acks wait for the stream, unless runs are pinned.
   bool acks_from_stream() const { return !settings_.pins_runs(); }
-  // The archive's copy does not count as the run: the run's home is elsewhere, or the copy is incomplete.
+  // Whether the archive's copy does not count as the run, because the run's home is elsewhere or the copy is
+  // incomplete.
   bool is_left_out(std::uint64_t number) const { return store_.has_moved(number) || store_.is_incomplete(number); }
-  // The stream has stored the entries up to this one.
+  // Notes that the stream has stored the entries up to this one.
   void note_published(std::int64_t entry) { published_ = entry; }
   std::int64_t published() const { return published_.load(); }
   home_store& store() { return store_; }
   const home_store& store() const { return store_; }
-  // Every entry before the barrier is durable (archive::entry_kind::barrier). Called on the archive's writer thread.
+  // Notes that every entry before the barrier is durable (archive::entry_kind::barrier). Called on the archive's writer
+  // thread.
   void on_barrier(std::uint64_t ticket);
 
   // From now on this daemon takes no more homes.
   void begin_drain();
-  // Gives up the lease. False: not within `max_wait`; then it lapses.
+  // Gives up the lease. False: that took longer than `max_wait`. The lease then lapses by itself.
   bool drain(std::chrono::milliseconds max_wait);
 
   const home_counts& counted() const { return counts_; }
@@ -158,7 +162,7 @@ class home_keeper {
   const fleet_settings settings_;
   std::string archive_name_;
   archive::archive* into_ = nullptr;
-  std::unique_ptr<archive::producer> producer_;  // of the restoring thread, once that runs
+  std::unique_ptr<archive::producer> producer_;  // only the restoring thread uses it once it runs
   home_store store_;
   std::function<void()> on_change_;
   home_counts counts_;
@@ -167,8 +171,8 @@ class home_keeper {
   std::atomic<std::int64_t> published_{0};
   std::atomic<std::uint64_t> stream_end_{0};  // a lower bound of the stream's last sequence number
   std::atomic<bool> stopping_{false}, draining_{false}, check_again_{false};
-  int failed_requests_ = 0;  // in a row; of the lease's thread
-  int failed_reads_ = 0;     // in a row; of the restoring thread
+  int failed_requests_ = 0;  // in a row; only the lease's thread uses it
+  int failed_reads_ = 0;     // in a row; only the restoring thread uses it
 
   mutable std::mutex mutex_;  // guards the rest of this block
   std::condition_variable wake_;

@@ -1,9 +1,9 @@
 // homes.db keeps what a daemon must know about homes after a restart. This is the incarnation of its lease; the runs
 // that it took over, whose earlier entries it must not publish again; and its copies of runs whose home is elsewhere.
 //
-// Thread: any. Calls that write wait for the disk; the others wait for no disk. Bounds: a row for each such run that
-// the archive has. Failure: every call that can fail returns a `failure`, and has changed nothing then, neither in the
-// file nor in memory.
+// Thread: any. Calls that write wait for the disk; the others do not. Bounds: a row for each such run that the archive
+// has. Failure: every call that can fail returns a `failure`; a failed call has changed neither the file nor the
+// memory.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -23,7 +23,7 @@ struct adopted_run {
   std::uint64_t number = 0, epoch = 0;
   std::string origin_archive;
   std::uint64_t origin_number = 0;
-  std::uint64_t kept = 0;  // entries of earlier homes; all, while it is not complete
+  std::uint64_t kept = 0;  // how many entries earlier homes published; until `is_complete`, the largest number
   bool is_complete = false;
 };
 
@@ -42,11 +42,12 @@ class home_store {
   archive::failure begin_adoption(const std::vector<adopted_run>& runs);
   archive::failure complete_adoption(std::uint64_t number, std::uint64_t kept);
   std::optional<adopted_run> adopted(std::uint64_t number) const;
-  // The adoption began and is not complete: the archive may have a part of the run.
+  // Whether the adoption began and is not complete. The archive then has only a part of the run.
   bool is_incomplete(std::uint64_t number) const;
   std::vector<std::uint64_t> incomplete() const;
 
-  // The copy is not the run any more. In memory only, for engine threads; `save_moved` stores it.
+  // Notes that the archive's copy no longer counts as the run. It changes only memory, so engine threads may call it;
+  // `save_moved` writes to the disk.
   void note_moved(std::uint64_t number);
   bool has_moved(std::uint64_t number) const;
   archive::failure save_moved();

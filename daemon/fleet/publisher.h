@@ -68,7 +68,7 @@ class publisher {
   // The number of times that the publisher reached the end of the archive and found no entry to publish.
   std::uint64_t empty_rounds() const { return empty_rounds_.load(); }
 
-  // Before `start`: how many runs are open, for the records of this host.
+  // Call before `start`. `open_runs` returns how many runs are open, for the records about this host.
   void count_runs(std::function<std::uint64_t()> open_runs) { open_runs_ = std::move(open_runs); }
   // After `prepare`.
   const std::string& archive_name() const { return store_.archive_name(); }

@@ -123,7 +123,8 @@ bool restorer::push(archive::entry_ptr entry) {
 
 void restorer::complete(stream& to, std::deque<part>& parts) {
   stream_bounds has;
-  const std::string problem = to.read_bounds(has);  // after the scan: what it had then, it had during the scan
+  // Read after the scan: what the stream has now, it also had during the scan.
+  const std::string problem = to.read_bounds(has);
   for (part& at : parts) {
     if (at.done.problem.empty()) at.done.problem = problem;
     at.done.entries = at.parts.is_deleted() ? 0 : at.parts.entries();
@@ -131,7 +132,7 @@ void restorer::complete(stream& to, std::deque<part>& parts) {
   }
 }
 
-// Where the stream has forgotten messages since the run began, 0 entries say nothing: the files may have some.
+// If the stream has dropped messages since the run began, 0 entries prove nothing: the Parquet files may have some.
 void restorer::complete(stream& to, part& at, const stream_bounds& has) {
   const bool had_none = !at.parts.is_deleted() && has.first <= at.home.start + 1;
   if (at.done.entries == 0 && !had_none) return;

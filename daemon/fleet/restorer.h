@@ -1,11 +1,12 @@
 // Restores runs of other homes from the stream into this daemon's archive, several with one scan. For each run:
 //
-//   1. It publishes a `run_moved`. What the old home still publishes comes later, and is void.
-//   2. It takes the entries before it that count (homes/run_parts.h), and archives them with their original texts.
-//   3. It publishes how many it kept (`run_restored`).
+//   1. It publishes a `run_moved`. Whatever the old home publishes after that is void.
+//   2. It reads the entries before the `run_moved` that count (homes/run_parts.h), and archives them with their
+//      original texts.
+//   3. It publishes how many entries it kept (`run_restored`).
 //
-// The archive then has the run as if it had been there from the beginning. If there are no entries, the run begins
-// again. A home that could not publish a piece of its archive at once publishes it again, so entries may come in
+// The archive then has the run as if it had been there from the beginning. If the stream has no entries of the run, the
+// run begins again. A home publishes a piece of its archive again if publishing it failed, so entries may come in
 // another order.
 //
 // Thread: one at a time; it waits for the stream and for the archive. Bounds: `max_runs` in one scan; the entries go

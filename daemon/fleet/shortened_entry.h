@@ -1,8 +1,8 @@
-// Shortens an entry that exceeds the largest message of the stream, so that it does not stop those that follow. It
-// removes only what it must, in this order: the texts; the ends of lists, with their lengths before as
-// `detections_total` and so on; and everything but what identifies the entry. `cut` marks the entry.
+// Shortens an entry that exceeds the largest message of the stream; otherwise it would stop the entries after it. It
+// removes first the texts; then the ends of lists, whose original lengths it keeps as `detections_total` and so on; and
+// last everything that does not identify the entry. The member `cut` marks a shortened entry.
 //
-// Thread: any. Bounds: memory in proportion to the entry. Failure: `too_large`; `json` is then of no use.
+// Thread: any. Bounds: memory in proportion to the entry. Failure: `too_large`; do not use `json` after that.
 #pragma once
 
 #include <cstddef>

@@ -39,14 +39,14 @@ class stream {
   // Publishes one message. `sequence`: its number in the stream, also if the stream had it already.
   virtual std::string publish_marker(const stream_message& message, std::uint64_t& sequence) = 0;
   virtual std::string read_bounds(stream_bounds& bounds) = 0;
-  // Reads the tenant's messages in the order of the stream, from one sequence number to another, which must be a
-  // message of the tenant. `each` gets the id and the body of each; it returns false to stop.
+  // Reads the tenant's messages from sequence number `from` to `upto`, in order. `upto` must be the number of a message
+  // of the tenant. `each` gets the id and the body of each message, and returns false to stop.
   using scan_handler = std::function<bool(std::string_view id, std::string_view body)>;
   virtual std::string scan(std::uint64_t from, std::uint64_t upto, const scan_handler& each) = 0;
-  // Of the body of a message.
+  // The largest body of a message.
   virtual std::size_t max_message_bytes() const = 0;
-  // Publishes what this daemon says about itself, without waiting for an answer: nobody may keep it. `flushes`: waits a
-  // moment until it is sent.
+  // Publishes a record about this daemon. It does not wait for an answer, and the record may be lost. `flushes`: waits
+  // a moment until the record is sent.
   virtual void announce(std::string_view body, bool flushes) = 0;
 };
 
@@ -55,7 +55,7 @@ std::unique_ptr<stream> connect_stream(const fleet_settings& settings, std::stri
 
 // The subject of a host's messages: digd.archive.TENANT.HOST.
 std::string subject_of(const fleet_settings& settings);
-// That of its records: digd.host.TENANT.HOST.
+// The subject of a host's records about itself: digd.host.TENANT.HOST.
 std::string host_subject_of(const fleet_settings& settings);
 
 }  // namespace digd::daemon

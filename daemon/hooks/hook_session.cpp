@@ -130,7 +130,7 @@ void hook_session::set_timer(const waiting_ptr& hook, std::chrono::steady_clock:
   const auto latest = hook->arrived + max_wait;
   hook->timer.expires_at(hook->waits_for_reading ? latest : std::min(latest, deadline_begins + hook->deadline));
   hook->timer.async_wait([self = shared_from_this(), hook](boost::system::error_code ec) {
-    if (!ec) self->be_late(hook);
+    if (!ec) self->answer_late(hook);
   });
 }
 
@@ -159,7 +159,7 @@ void hook_session::forbid(const response_callback& answer) {
   answer(respond_error(boost::beast::http::status::forbidden, "forbidden", "the session belongs to another token"));
 }
 
-// The calls behind this one wait too, at most until its `max_wait`.
+// The later calls wait too, at most until `max_wait` after this call arrived.
 void hook_session::read_transcript(const waiting_ptr& hook) {
   hook->is_reading = parts_.transcripts.read(hook->call, [self = shared_from_this(),
                                                           hook](std::optional<hooks::transcript_facts>&& facts) {
@@ -188,7 +188,7 @@ void hook_session::add_late_usage(hooks::call& to) {
   const auto found = late_usage_.find(to.agent);
   if (found == late_usage_.end()) return;
   if (to.usage && *to.usage != found->second) {
-    late_usage_.erase(found);  // it is older
+    late_usage_.erase(found);  // older than the usage of this call
   } else {
     to.usage = found->second;
   }
@@ -242,7 +242,7 @@ void hook_session::pump() {
   if (has_ended()) on_end_();
 }
 
-void hook_session::be_late(const waiting_ptr& hook) {
+void hook_session::answer_late(const waiting_ptr& hook) {
   if (!hook->answer) return;
   counts_.late.fetch_add(1);
   if (hook->judged_seq != 0 && judged_.erase(hook->judged_seq) > 0) {

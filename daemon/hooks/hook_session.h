@@ -68,9 +68,9 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   ~hook_session();
 
   void take(hook_request&& request, std::chrono::milliseconds verdict_deadline);
-  // Its run stays open; the next call of the session continues it.
+  // Closes the session. Its run stays open; the next call of the session continues it.
   void close();
-  // Ends its run. False: it has none.
+  // Ends the session's run. False: it has no run.
   bool end();
   bool has_ended() const { return ended_ && queue_.empty(); }
   // No call waits for anything.
@@ -111,8 +111,9 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
     net::steady_timer timer;
     std::uint64_t judged_seq = 0;
     bool began_run = false;
-    bool is_reading = false;         // its transcript
-    bool waits_for_reading = false;  // of its transcript, or of one before it; its deadline has not begun
+    bool is_reading = false;  // its transcript is being read
+    // Its transcript or that of an earlier call is being read, so its deadline has not begun.
+    bool waits_for_reading = false;
   };
   using waiting_ptr = std::shared_ptr<waiting_hook>;
 
@@ -133,7 +134,7 @@ class hook_session final : public std::enable_shared_from_this<hook_session> {
   void send_lines();
   void leave_run();
   void lose_run();
-  void be_late(const waiting_ptr& hook);
+  void answer_late(const waiting_ptr& hook);
   void respond(waiting_hook& hook, const hooks::reply& reply);
   void forbid(waiting_hook& hook);
   void forbid(const response_callback& answer);

@@ -35,7 +35,7 @@ struct chunked_response {
   std::function<void(response_callback)> next;
 };
 
-// A connection that stops speaking HTTP, with all that belongs to it.
+// A connection that leaves HTTP for another protocol, with all that belongs to it.
 struct released_connection {
   net::batched_stream stream;  // still on its connection's thread
   std::string unread;          // bytes that the client sent after the request
@@ -56,7 +56,7 @@ inline constexpr std::size_t max_body_bytes = 4 * 1024;
 struct body_limit {
   std::size_t max_bytes = max_body_bytes;
   ticket_ptr ticket;                             // held until the request is answered; null for small bodies
-  bool is_allowed = false;                       // the request was checked
+  bool is_allowed = false;                       // the request was accepted; its token pays for the connection
   account_ptr token;                             // pays for the body; null where no tokens are configured
   std::function<http_response()> refuse_larger;  // makes the response to a larger body; empty: the usual 413
 };

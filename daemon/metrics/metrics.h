@@ -17,7 +17,6 @@ namespace digd::daemon {
 struct hook_counts;
 struct otlp_counts;
 struct home_counts;
-struct home_counts;
 struct publisher_counts;
 struct webhook_counts;
 

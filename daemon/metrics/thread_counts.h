@@ -1,9 +1,10 @@
 // The counters of one engine thread, for /metrics.
 //
-// Threads: its engine thread writes them, any thread reads them. To count is a relaxed load, an addition and a relaxed
-// store: no locked instruction, and no cache line that another thread writes. Counting a message costs a few
-// nanoseconds. A scrape sums over the threads. One counter never falls between scrapes, but two counters may be from
-// slightly different moments. Bounds: the counters are fixed; none is by run or agent.
+// Threads: its engine thread writes the counters, any thread reads them. Counting is a relaxed load, an addition and a
+// relaxed store: no locked instruction, and no cache line that another thread writes. So counting a message costs a few
+// nanoseconds. A scrape sums over the threads. A counter never falls from one scrape to the next, but two counters of a
+// scrape may be from slightly different moments. Bounds: the number of counters is fixed; there is none for each run or
+// agent.
 #pragma once
 
 #include <array>
@@ -29,7 +30,8 @@ class counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-// Durations in fixed buckets, three a decade from 10 µs to 10 s.
+// Durations in fixed buckets: three for each factor of ten from 10 µs to 10 s, and one more that ends at 250 ms, the
+// default verdict deadline.
 class latency_histogram {
  public:
   static constexpr std::array<std::uint32_t, 20> upper_us{
@@ -74,7 +76,7 @@ struct alignas(64) thread_counts {
   counters_by<refusal, refusal::hold_closed> refusals;
   counter firings;  // of windows, without a message
   counters_by<action, action::cancel> verdicts;
-  latency_histogram verdict_latency;  // from the frame read to its verdicts queued for the socket
+  latency_histogram verdict_latency;  // from reading the frame to queueing its verdicts for the socket
   std::array<std::array<counter, 2>, rule_count> detections;  // [rule][healed]
   counters_by<cause, cause::ended> causes;                    // why a detection was not healed
   counters_by<action, action::cancel> interventions;
@@ -84,7 +86,7 @@ struct alignas(64) thread_counts {
   counter credits_paused;                    // times digd paused reading a connection without credits
   counter rate_paused;                       // times digd paused reading a connection over its token's rate
   counter quiet_sessions, idle_connections;  // closed: no message for too long; nothing at all, not even a pong
-  counters_by<limit_id, limit_id::fleet_lease> limits;  // limits of runs that were hit
+  counters_by<limit_id, limit_id::fleet_lease> limits;  // times that a limit was hit, by limit
   counter slow_clients;                                 // closed: they read too slowly
   counter runs_loaded, runs_unloaded;                   // the difference is those in memory
   counter runs_opened, runs_ended, runs_deleted, runs_refused, runs_of_token_refused;

@@ -103,7 +103,8 @@ gathered_run& gathering::adopt(const std::string& run, const std::string& trace,
   return into;
 }
 
-// Makes the trace a part of the run, with its own run if it has one. False: the run would have too many traces.
+// Makes the trace a part of the run. If the trace belongs to another run, merges the two. False: the run would have too
+// many traces.
 bool gathering::tie(gathered_run& first, const std::string& other) {
   const auto known = by_trace_.find(other);
   if (known == by_trace_.end()) {
@@ -123,7 +124,7 @@ bool gathering::tie(gathered_run& first, const std::string& other) {
     ++unmergeable_;
     return true;
   }
-  // The smaller one moves, so that a run of many traces does not move with each of them.
+  // Merges the smaller run into the larger one, so that a run of many traces is not moved with each of them.
   const auto size_of = [](const gathered_run& run) { return run.spans.size() + run.traces.size(); };
   if (second_sent || (!first_sent && size_of(second) > size_of(first))) {
     merge(second, first);

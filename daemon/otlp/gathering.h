@@ -1,11 +1,12 @@
 // Collects the spans of each run until the server can send messages made from them.
 //
-// A table without I/O or clock: the caller passes the time (milliseconds of a clock that is never set) and asks which
+// A table without I/O or clock. The caller passes the time (milliseconds of a clock that is never set), and asks which
 // run is due.
-// Thread: the spans'. Ownership: the table owns its runs; pointers to them hold until `add` or `remove`. Bounds:
-// `spans` and `held_bytes` over all runs, `run_spans`, `max_run_traces` and `max_run_links` for each run, and
-// `max_past` ended traces. Failure: it counts the spans that it does not accept: duplicates, spans of ended runs, and
-// spans over `run_spans`; and the links that it drops.
+//
+// Thread: the spans'. Ownership: the table owns its runs; a pointer to one is valid until the next `add` or `remove`.
+// Bounds: `spans` and `held_bytes` over all runs; `run_spans`, `max_run_traces` and `max_run_links` for each run;
+// `max_past` ended traces. Failure: it counts the spans that it does not accept, which are duplicates, spans of ended
+// runs and spans over `run_spans`; and the links that it drops.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -28,14 +29,14 @@ namespace digd::daemon {
 
 struct gathered_run {
   std::uint64_t number = 0;         // rises with each new run
-  std::int64_t due_ms = 0;          // kept by the table
+  std::int64_t due_ms = 0;          // the table sets it
   std::string id;                   // fixed once a message was sent
   std::vector<std::string> traces;  // each once, in no order
   std::vector<otlp::span> spans;
   std::size_t links = 0;                         // of the spans
   boost::unordered_flat_set<std::string> known;  // trace id and span id of each span
   std::vector<std::int64_t> batches;             // sorted
-  std::int64_t first_ms = 0;                     // arrival of the first span not sent yet
+  std::int64_t first_ms = 0;                     // arrival of the first span whose messages are not sent yet
   std::int64_t last_ms = 0;                      // arrival of the last span
   bool is_examined = false;                      // the server examined it since the last span
   bool unsent = true;                            // spans arrived since the last messages were sent
@@ -61,7 +62,7 @@ class gathering {
   };
   // Whether a batch of this size fits. If not, the caller first ends the `oldest` run.
   bool has_room(std::size_t bytes) const { return spans_ < settings_.spans && bytes_ + bytes <= settings_.held_bytes; }
-  // Null also while the oldest run is ending: it makes room soon.
+  // The run that the table has had longest. Null: there is none, or it is ending and soon makes room.
   gathered_run* oldest();
   taken add(std::vector<otlp::span>&& spans, std::int64_t batch, std::size_t bytes, std::int64_t now_ms);
   // As `add`, for a batch that was accepted before a restart: `run_spans` may have been larger then.
@@ -83,8 +84,8 @@ class gathering {
   std::size_t runs() const { return runs_.size(); }
   std::size_t spans() const { return spans_; }
   std::uint64_t bytes() const { return bytes_; }
-  // Pairs of runs that turned out to be one run too late: messages of both had been sent, or one was ending. Or they
-  // would have too many spans together.
+  // How often two runs turned out to be parts of one run and could not be merged: messages of both had been sent, one
+  // of them was ending, or together they would have too many spans.
   std::uint64_t unmergeable() const { return unmergeable_; }
 
  private:

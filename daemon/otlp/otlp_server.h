@@ -1,10 +1,13 @@
 // Serves POST /v1/traces: takes spans and makes runs of them. docs/otlp.md lists the promises to a sender.
 //
-// Its own thread unpacks, decodes, writes to otlp.db, collects and maps. Engine threads only receive the messages, as
-// from any client. It answers a request once its spans are synced (if there is an archive).
-// Threads: `submit`, `count_refused` and `counted` any; `start` and `stop` one, in turn; everything else its own.
-// Lifetime: stopped before the engine threads end. Bounds: `max_waiting` requests; those of the table (gathering.h).
-// Failure: an error answer to the sender; what otlp.db cannot take is logged and tried again.
+// Its own thread unpacks and decodes the spans, writes them to otlp.db, collects them and makes messages of them.
+// Engine threads only receive these messages, as from any client. With an archive, it answers a request once the spans
+// are synced.
+//
+// Threads: any thread may call `submit`, `count_refused` and `counted`; one thread calls `start` and then `stop`;
+// everything else runs on its own. Lifetime: stopped before the engine threads end. Bounds: `max_waiting` requests, and
+// the bounds of the table (gathering.h). Failure: an error answer to the sender; if otlp.db cannot be written, that is
+// logged and tried again.
 #pragma once
 
 #include <atomic>

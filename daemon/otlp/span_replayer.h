@@ -26,7 +26,7 @@ class span_replayer final : public run_client, public std::enable_shared_from_th
     std::function<void(std::uint64_t seq)> durable;  // the archive has all messages up to this one
     std::function<void(std::string problem)> gone;   // the run takes no more messages; called once
   };
-  static constexpr std::size_t max_batch = 64;  // messages, then other work on the thread gets its turn
+  static constexpr std::size_t max_batch = 64;  // messages in a row, before other work on the thread gets its turn
   static constexpr int max_tries = 600;         // attempts to join, one a second, while the daemon has too many runs
 
   span_replayer(engine_thread& owner, listener to);

@@ -1,8 +1,8 @@
 // otlp.db: the spans of runs that have not ended, and the messages sent to these runs. It makes a 200 durable.
 //
 // The server writes and syncs a request before it answers, and writes a message before it sends it to the run. After a
-// restart it reads both back. It sends the messages that the archive lacks again under the same seq, as a client does
-// with its unacknowledged ones (docs/protocol.md). It deletes a run's rows once the run has ended and is archived.
+// restart it reads both back. It sends the messages that the archive lacks again, under the same seq, as a client does
+// with its unacknowledged messages (docs/protocol.md). It deletes a run's rows once the run has ended and is archived.
 //
 // Thread: the spans'. Bounds: those of the table of runs (gathering.h). Failure: every call returns a `failure` and
 // throws nothing; a failed call stores nothing.

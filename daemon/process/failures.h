@@ -1,4 +1,4 @@
-// Errors in the addresses and folders that the daemon got at start.
+// The error for an address or a folder that the daemon was given at start.
 #pragma once
 
 #include <stdexcept>

@@ -3,8 +3,7 @@
 //
 // Thread: any may log; only the main one opens and closes the log. A thread of its own writes the lines, so that no
 // caller waits for the reader of standard error. Bounds: `max_log_lines` wait; beyond that the oldest is dropped and
-// counted
-// (`digd_log_dropped_total`).
+// counted (`digd_log_dropped_total`).
 #pragma once
 
 #include <chrono>

@@ -3,9 +3,9 @@
 //   open_archive → make_threads → recover → listen or adopt → start (and recovery continues)
 //   stop_listening → close_connections → stop_threads → close_archive → ~server
 //
-// Thread: main's. Failure: the steps throw `cannot_use` if what the daemon was given is at fault, otherwise
-// std::runtime_error; the message is for people. Destruction, even after a failed step: the readers of the archive, its
-// writer thread, the handlers that are still queued, the event loops.
+// Thread: main's. Failure: the steps throw `cannot_use` if the address or the folder is at fault, otherwise
+// std::runtime_error; the message is for people. Destruction works even after a failed step, in this order: the readers
+// of the archive, its writer thread, the handlers that are still queued, the event loops.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ class server {
 
   // ---- start
   void open_archive(const std::string& data_dir);
-  // In place of `open_archive`: the daemon shows a fleet, judges nothing and archives nothing.
+  // Instead of `open_archive`, for a daemon that only shows a fleet: it judges and archives nothing.
   void open_view(const std::string& data_dir);
   void make_threads();
   void recover();
@@ -53,7 +53,7 @@ class server {
 
   // ---- stop
   void stop_listening();
-  // Closes all connections and waits for that. False: some did not end in time and were aborted.
+  // Closes all connections and waits until they have ended. False: some did not end in time, and it aborted them.
   bool close_connections(std::chrono::milliseconds max_wait);
   // Ends the engine threads, once their entries are in the archive's queue or `max_wait` is over.
   void stop_threads(std::chrono::milliseconds max_wait);
@@ -87,7 +87,7 @@ class server {
   void open_homes(const std::string& data_dir);
   void start_homes();
   void on_published(std::span<const archive::streamed_entry> entries);
-  // Logs once when entries wait and nothing becomes durable, and when that ends. On one thread.
+  // Logs once when entries wait and nothing becomes durable, and once when that ends. Only one thread calls it.
   void log_stalled_archive();
   bool wait_for_connections(std::chrono::milliseconds max_wait) const;
 

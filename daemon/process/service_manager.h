@@ -19,9 +19,9 @@ class service_manager {
   // Reads the environment and takes the sockets. Removes the variables, so that no child process uses them.
   service_manager();
 
-  // The interval within which it expects `alive`; zero: never.
+  // The service manager expects `alive` within each such interval; zero: never.
   std::chrono::microseconds watchdog() const { return watchdog_; }
-  // Listening sockets that it opened.
+  // The listening sockets that the service manager opened.
   const std::vector<int>& sockets() const { return sockets_; }
 
   void ready(std::string_view status);

@@ -18,14 +18,14 @@
 
 namespace digd::daemon {
 
-// Checks that event loops respond. Lifetime: the handlers that it posted may outlive it.
+// Checks that event loops respond. Lifetime: handlers that it posted may run after it is destroyed.
 class heartbeat {
  public:
   explicit heartbeat(std::vector<boost::asio::io_context*> loops);
 
   // Posts a handler to every loop.
   void ask();
-  // Whether every loop has run the last one; true before the first.
+  // Whether every loop has run the handler of the last `ask`; true before the first `ask`.
   bool all_answered() const;
 
  private:

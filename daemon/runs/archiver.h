@@ -1,5 +1,6 @@
-// Passes an engine thread's entries to the archive, and never waits: those of a batch in few parcels, others one by
-// one. If the archive's queue is full, it keeps them in a backlog and tries again on a timer, in order.
+// Passes an engine thread's entries to the archive, and never waits. Entries of a batch share a few parcels; other
+// entries go one by one. If the archive's queue is full, it keeps them in a backlog and tries again on a timer, in
+// order.
 //
 // Thread: its engine thread. Bounds: the backlog is bounded by how far sessions may be ahead of what is durable
 // (`credits`). Beyond `max_backlog_bytes` the thread is congested: digd does not read its sessions until the backlog is

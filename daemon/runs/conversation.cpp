@@ -71,7 +71,7 @@ void conversation::on_memory(std::size_t partial, std::size_t unwritten) {
   if (ticket_->memory()) ticket_->memory()->set_unwritten(unwritten);
 }
 
-// The client sends again what is not acknowledged.
+// Loses no message: the client sends its unacknowledged messages again.
 void conversation::close_for_memory() {
   if (host_) run_host::drop_held(host_, slot_);
   withdraw_hello();
@@ -86,7 +86,7 @@ void conversation::withdraw_hello() {
   });
 }
 
-// To the run, on its thread.
+// Posts the frame to the run, on the run's thread.
 void conversation::post(std::string&& frame, time_point read_at) {
   std::optional<charged_frame> charged;
   if (ticket_->memory()) charged.emplace(ticket_->memory(), frame.size());

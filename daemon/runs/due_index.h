@@ -1,8 +1,8 @@
 // When the runs of an engine thread next need `advance_time`: an ordered index with one timer.
 //
 // Thread: its engine thread. A run is in it at most once; a message costs at most one removal and one insertion.
-// Lifetime: the event loop and the clock outlive it; while the loop runs, a run is taken out (`watch` with nullopt)
-// before it is destroyed. Failure: none.
+// Lifetime: the event loop and the clock outlive it. While the loop runs, the caller removes a run (`watch` with
+// nullopt) before destroying it. Failure: none.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -34,11 +34,11 @@ class engine_loop {
   std::size_t index() const { return index_; }
   void start();
   void join_thread();
-  // Ends the thread as soon as it can, with work left. Nothing if it does not run.
+  // Ends the thread as soon as possible and leaves its work undone. Does nothing if the thread does not run.
   void abandon();
 
   archiver& records() { return records_; }
-  const archiver& records() const { return records_; }  // any thread, for what archiver.h says any may call
+  const archiver& records() const { return records_; }  // any thread, for the calls that archiver.h allows to any
   thread_counts& counts() { return counts_; }
   const thread_counts& counts() const { return counts_; }  // any thread
   connection_set& connections() { return connections_; }
@@ -47,7 +47,7 @@ class engine_loop {
 
   // Whether to log an error of a client or a run now; `suppressed` as in base/log_rate_limit.h.
   bool may_log(std::uint64_t& suppressed) { return log_limit_.allows(suppressed); }
-  // The same for detections: refused messages do not use up their share.
+  // As `may_log`, for detections. Their own limit: refused messages must not suppress them.
   bool may_log_detection(std::uint64_t& suppressed) { return detection_log_limit_.allows(suppressed); }
 
   // For runs with the wall clock.

@@ -87,7 +87,7 @@ archive::plain_entry plain_entry_of(const ingest::record& record) {
                          .answered = record.answered,
                          .used = record.used};
   if (record.answer.refused) e.code = to_string(record.answer.refused.code);
-  // The error as sent. A line that stands for the message has the same words.
+  // Keeps the error frame as sent. A refusal line has the same text, so it needs no copy.
   if (record.kind == ingest::record_kind::refused && !record.is_refusal_line) e.verdicts = record.response;
   if (record.ended) e.ended = *record.ended == run_outcome::none ? "unknown" : to_string(*record.ended);
   return e;

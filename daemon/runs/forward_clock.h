@@ -19,8 +19,8 @@ class forward_clock {
   // Logs a step back. Reads the wall clock at most once a millisecond, because every message asks for the time.
   milliseconds now();
 
-  // `wall` and `steady`: the system's clocks at the same instant. `set_back_ms`: by how much the wall clock was set
-  // back since the last call; 0: not noticeably.
+  // `wall` and `steady`: the system's clocks at the same instant. Sets `set_back_ms` to how far the wall clock was set
+  // back since the last call; 0 if it is less than `min_logged_ms`.
   milliseconds at(milliseconds wall, milliseconds steady, milliseconds& set_back_ms) {
     const milliseconds difference = wall - steady;
     const bool is_back = has_read_ && difference <= last_ - min_logged_ms;
@@ -35,7 +35,7 @@ class forward_clock {
  private:
   bool has_read_at(milliseconds steady) const { return has_read_ && read_at_ == steady; }
 
-  milliseconds last_ = 0, highest_ = 0;  // of the wall clock, before the steady one
+  milliseconds last_ = 0, highest_ = 0;  // how far the wall clock is ahead of the steady one: last, and at most
   milliseconds read_at_ = 0;             // the steady clock at the last reading of the wall clock
   bool has_read_ = false;
 };

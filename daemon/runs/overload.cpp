@@ -315,8 +315,8 @@ void overload::decide(const token_weights& weights) {
   if (to_shed != nullptr && state_.is_on(overload_action::observe)) shed(to_shed->first, to_shed->second);
 }
 
-// Runs and connections of at least half of the weight of the token's heaviest one, so that nothing small goes while
-// something large stays.
+// Closes the token's connections, or degrades its runs, that weigh at least half as much as its heaviest one. So
+// nothing small goes while something large stays.
 void overload::shed(const std::string& token, const token_weight& weight) {
   if (weight.largest_connection > weight.largest_run) {
     const std::size_t closed = budget_.close_heavy(token, weight.largest_connection / 2);
@@ -329,7 +329,7 @@ void overload::shed(const std::string& token, const token_weight& weight) {
   }
 }
 
-// One of each thread at a time: the next check shows whether memory still suffices.
+// Resumes one run of each thread at a time; the next check shows whether memory still suffices.
 void overload::resume_runs() {
   for (const auto& thread : threads_) {
     boost::asio::post(thread->context(), [&runs = thread->runs()] { runs.resume_one(); });

@@ -61,7 +61,7 @@ class authorizer;
 class engine_threads;
 class memory_budget;
 
-// The actions that one resource requests at a share of its limit. Not thread-safe.
+// The actions that a resource requests at its present use. Not thread-safe.
 class overload_steps {
  public:
   static constexpr std::uint64_t hysteresis = 5;  // percentage points
@@ -148,7 +148,7 @@ class overload {
 };
 
 std::uint64_t resident_bytes();
-// Of malloc. `free` is what it keeps for later, which resident memory may count.
+// The memory of malloc. `free`: freed memory that malloc keeps for later; resident memory may include it.
 struct heap_use {
   std::uint64_t allocated = 0, free = 0;
 };

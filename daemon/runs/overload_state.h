@@ -33,7 +33,7 @@ class overload_state {
   };
 
   bool is_on(overload_action action) const { return on_[index(action)].load(std::memory_order_relaxed); }
-  // Whether the action is on, for what this token does. Empty: what no token does.
+  // Whether the action is on for what clients with this token do. An empty name stands for all clients without a token.
   bool is_on_for(overload_action action, const std::string& token) const {
     if (!is_on(action)) return false;
     const std::size_t cause = causes_[index(action)].load(std::memory_order_relaxed);
@@ -44,7 +44,7 @@ class overload_state {
     const std::lock_guard lock(full_guard_);
     return full_.contains(token);
   }
-  // How often `is_full` has changed for some token: its answer holds until this number changes.
+  // Rises each time `is_full` changes for some token. Until it rises, earlier answers of `is_full` hold.
   std::uint64_t full_changes() const { return full_changes_.load(std::memory_order_acquire); }
   // The resource that an action is on for; nothing if it is off.
   std::optional<overload_resource> cause_of(overload_action action) const {

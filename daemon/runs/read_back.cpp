@@ -38,7 +38,7 @@ run_policy grants_all() {
   return p;
 }
 
-// Its settings were decided when it was accepted.
+// Removes the settings of a hello: they were decided when it was first accepted.
 hello without_settings(hello greeting) {
   greeting.clock.reset();
   greeting.mode.reset();

@@ -19,8 +19,8 @@ class run_host;
 
 struct recovered_run {
   std::shared_ptr<run_host> host;  // null: the run cannot be read
-  std::string problem;             // then the reason
-  // In a fleet whose acks wait for the stream: messages that it did not have when the run was read.
+  std::string problem;             // the reason, if `host` is null
+  // In a fleet whose acks wait for the stream: the messages that the stream did not have yet when the run was read.
   struct unpublished {
     std::int64_t entry = 0;
     std::string session;

@@ -42,7 +42,8 @@ class registry final : public run_holder {
   ~registry();
 
   void join(join_request&& request);
-  // The client has left, or digd closes it to free memory. Drops its hello if the hello waits for the run.
+  // Drops the client's hello if it waits for the run. Called when the client has left, or when digd closes it to free
+  // memory.
   void withdraw(const std::string& run, const std::weak_ptr<run_client>& client);
   std::shared_ptr<run_host> find(std::uint64_t number) const;
   std::shared_ptr<run_host> find(const std::string& name) const;  // in memory; null: none
@@ -52,9 +53,10 @@ class registry final : public run_holder {
   }
 
   // ---- recovery. The first two before the thread starts.
-  // `numbers`: of the runs with one name, latest first. Returns the current run's; 0: all were deleted or moved away.
+  // `numbers`: the numbers of all runs with the same name, latest first. Returns the number of the one that counts; 0:
+  // all were deleted, or moved away.
   std::uint64_t latest_of(const std::vector<std::uint64_t>& numbers) const;
-  // An open run, to be read back.
+  // Announces an open run that must be read back.
   void expect(archive::stored_run run);
   // Begins to read the next expected run back; the others follow one after another.
   void recover_next();
@@ -75,16 +77,16 @@ class registry final : public run_holder {
   };
   // `done` is called on this thread, before or after the call returns.
   void remove(const std::string& name, std::function<void(removal)> done);
-  // Nothing of a run that was removed is stored any longer.
+  // Notes that nothing of a removed run is stored any longer.
   void erased(std::uint64_t number);
   // As `remove`, for retention; `busy` if the run is in use. A run is in use while it has a client. A run that has not
   // ended is also in use if it received something since `quiet_since` (Unix milliseconds). `number`: of the stored run;
   // a number that is unknown here is `removed`.
   removal::result remove_unused(const std::string& name, std::uint64_t number, std::optional<milliseconds> quiet_since);
-  // Memory runs out: stops judging the token's heaviest runs and frees their graphs, until that frees `wanted` bytes.
-  // Runs of less than `least` bytes stay.
+  // Called when memory runs out: stops judging the token's heaviest runs and frees their graphs, until that frees
+  // `wanted` bytes. Runs of less than `least` bytes stay as they are.
   void degrade_heaviest(const std::string& token, std::uint64_t least, std::uint64_t wanted);
-  // Memory suffices again: resumes judging of one run that overload had stopped.
+  // Called when memory suffices again: resumes judging of one run that an overload had stopped.
   void resume_one();
   // Adds what the runs hold to the weights of the tokens that opened them.
   void weigh(std::map<std::string, token_weight>& weights) const;
@@ -95,7 +97,7 @@ class registry final : public run_holder {
   home_keeper* homes() const;
   void forget(run_host& host);
   void drop(run_host& host);
-  // `home`: of a run whose home was searched; its number is new.
+  // `home`: the answer about the run's home, with the new run's number; null: runs have no homes.
   void open(join_request&& request, const home_answer* home = nullptr);
   bool refuse_at_limit(const join_request& request, const config& settings);
   std::shared_ptr<run_host> make_run(const hello& first, run_settings granted, const config& settings,
@@ -105,7 +107,7 @@ class registry final : public run_holder {
   struct pending_run {
     archive::stored_run run;
     bool is_expected = false;  // by recovery
-    bool is_reading = false;   // or the archive is searched for it
+    bool is_reading = false;   // it is read back, or the archive is searched for it
     bool is_wanted = false;    // a client has asked for it: recovery reads it back before the others
     std::vector<join_request> requests;
     // ---- in a fleet with homes
@@ -114,7 +116,8 @@ class registry final : public run_holder {
   };
   void wait_for(pending_run& pending, join_request&& request);
   // ---- search of the archive
-  using search_result = boost::system::result<std::uint64_t>;  // number of the run; 0: none; an error: unknown
+  // The number of the run; 0: there is none; an error: the archive cannot be read.
+  using search_result = boost::system::result<std::uint64_t>;
   bool can_search() const { return searches_begun_ - searches_done_ < max_searches; }
   void search(const std::string& name, std::function<void(search_result)> then);
   void search_for(join_request&& request);
@@ -141,12 +144,13 @@ class registry final : public run_holder {
   boost::unordered_flat_map<std::string, std::shared_ptr<run_host>> by_name_;
   boost::unordered_flat_map<std::uint64_t, std::shared_ptr<run_host>> by_number_;
   boost::unordered_flat_map<std::string, pending_run> rebuilding_;
-  std::size_t expected_left_ = 0;              // in rebuilding_
-  std::size_t searched_ = 0;                   // in rebuilding_: names that the archive is searched for
-  std::deque<std::string> expected_, wanted_;  // runs to recover; wanted: a client waits. May name runs already read
+  std::size_t expected_left_ = 0;  // in rebuilding_
+  std::size_t searched_ = 0;       // in rebuilding_: names that the archive is searched for
+  // Names of runs to recover; clients wait for those in `wanted_`. Some may be read already.
+  std::deque<std::string> expected_, wanted_;
   std::uint64_t searches_begun_ = 0, searches_done_ = 0;  // they end in the order in which they began
-  // Removed runs of which the archive may still have rows, or a search may still find them. The second ends when all
-  // searches are done that had begun when the last row was gone.
+  // Removed runs that must not be found: the archive may still have rows of them, or a search may have seen such rows.
+  // A run leaves these sets after `erased`, once all searches are done that had begun by then.
   struct erased_run {
     std::uint64_t number, searches_begun;
   };

@@ -140,7 +140,7 @@ void registry::on_confirmed(const std::string& name, std::uint64_t number, home_
   if (answer.is == home_decision::kind::elsewhere) {
     host->close_moved(answer.url);
   } else {
-    host->close_moved(homes()->url());  // here, but another copy
+    host->close_moved(homes()->url());  // the home is this daemon, but with another copy
   }
   drop(*host);
   if (answer.is != home_decision::kind::taken) return;

@@ -118,7 +118,7 @@ bool retention::delete_for_size(std::uint64_t limit) {
   return false;
 }
 
-// A client that stays connected to many ended runs does not keep the others from being deleted.
+// Continues past runs that are in use, so that a client with many ended runs does not keep others from being deleted.
 bool retention::delete_oldest_ended(reason cause, std::optional<milliseconds> ended_before) {
   archive::ended_run after;
   for (;;) {
@@ -140,7 +140,7 @@ bool retention::delete_first_unused(const std::vector<archive::run_row>& candida
   return false;
 }
 
-// The run's engine thread forgets the run if it is still unused. Waits until nothing of it is stored.
+// Asks the run's engine thread to forget the run, and waits until nothing of it is stored. False: the run is in use.
 bool retention::delete_run(const archive::run_row& run, reason cause, std::optional<milliseconds> quiet_since) {
   const auto trying = std::make_shared<attempt>();
   engine_thread& owner = threads_.owner_of(run.run);

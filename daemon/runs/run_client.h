@@ -22,7 +22,7 @@ class engine_loop;
 class run_host;
 class run_client;
 
-// How many of a client's frames the run has handled. From this, the client decides whether to read on.
+// From this, a client's connection decides whether to read further frames.
 struct flow_state {
   std::uint64_t handled = 0;      // frames that the run has received
   std::uint64_t outstanding = 0;  // messages accepted or held that are not durable
@@ -53,8 +53,8 @@ struct join_request {
 };
 
 struct join_result {
-  refusal_note refused;  // if set, nothing else is but `moved_to`
-  std::string moved_to;  // the run's home; `refused` has the code moved
+  refusal_note refused;  // if set, only `moved_to` may be set too
+  std::string moved_to;  // where the run's home is, if `refused` has the code moved
   std::shared_ptr<run_host> host;
   session_slot slot;
   std::string welcome;

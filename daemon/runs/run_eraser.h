@@ -1,8 +1,8 @@
 // Removes a run from the archive after its registry has forgotten it.
 //
 // Thread: `erase` on the run's engine thread. Failure: if the daemon stops first, `on_erased` is never called; the
-// archive continues the removal after the next start. Lifetime: it and the run's engine thread exist until the
-// archive's writer thread has ended.
+// archive continues the removal after the next start. Lifetime: it and the run's engine thread outlive the
+// archive's writer thread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ class engine_thread;
 
 class run_eraser {
  public:
-  // `forget_run`: for the readers of the archive; called on its writer thread once nothing of the run is stored.
+  // `forget_run` makes the archive's readers forget the run. It is called on the archive's writer thread once nothing
+  // of the run is stored.
   run_eraser(pending_writes& deletions, std::function<void(std::uint64_t run_number)> forget_run)
       : deletions_(deletions), forget_run_(std::move(forget_run)) {}
 

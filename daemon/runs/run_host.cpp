@@ -332,8 +332,9 @@ void run_host::send_flow_state() {
 
 // ---- durability
 
-// A client that reconnected first repeats what was not acknowledged, and gets its answers again. Until then digd does
-// not acknowledge these messages, even if they are durable: a client could take them for done, and never repeat them.
+// After it reconnects, a client first repeats its unacknowledged messages and gets their answers again. digd
+// acknowledges such a message only once the client has repeated it, even if it is durable. Otherwise the client might
+// consider it done, never repeat it, and miss its answer.
 void run_host::acknowledge(ingest::session_index s) {
   ack_.clear();
   const ingest::session& session = inbox_.sessions()[s];

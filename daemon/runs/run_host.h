@@ -42,7 +42,7 @@ class run_holder {
 // Passes the result to the request's client, on its thread. If the client has gone, releases its slot.
 void answer(const join_request& request, join_result&& result);
 
-// Why a hello is refused that names too many agents.
+// The reason for refusing a hello that names too many agents.
 std::string too_many_agents(std::uint64_t limit);
 
 class run_host final : public due_run {
@@ -78,7 +78,7 @@ class run_host final : public due_run {
   static void drop_held(const std::shared_ptr<run_host>& host, session_slot slot);
   const account_ptr& memory() const { return memory_; }  // of the run's connections
 
-  // Ends the run as its first session, whose client will not come back. Nothing while a client is connected.
+  // Ends the run in the name of its first session, because no client will. Does nothing while a client is connected.
   void end_abandoned();
 
   void advance_time() override;
@@ -105,25 +105,26 @@ class run_host final : public due_run {
   // The home is elsewhere: sends the clients there, and ignores their later frames.
   void close_moved(const std::string& to);
 
-  // To every client, when the thread is no longer congested.
+  // Sends every client its flow state: the thread is no longer congested.
   void send_flow_state();
 
-  // A run that was archived under older semantics continues under the current ones.
+  // Continues a run that was archived under older semantics under the current ones.
   void adopt_semantics() { carry_out(inbox_.adopt_semantics(now())); }
 
-  // The run was opened with this token, which counts it until it ends. Before `go_live`.
+  // Notes the token that opened the run. `counted` counts the run for that token until it ends. Call it before
+  // `go_live`.
   void opened_by(std::string token, ticket_ptr counted) {
     opener_ = std::move(token);
     open_run_ = std::move(counted);
   }
   const std::string& opener() const { return opener_; }
-  // The session belongs to the token of its first hello. While the run is read back.
+  // Notes the token of a session's first hello; the session belongs to it. Called while the run is read back.
   void note_owner(const std::string& session, const std::string& token);
 
   // ---- memory runs out
   bool can_degrade() const;
   std::size_t graph_size() const;  // events, open activations and agents in memory
-  // Of the graph, of answers that clients may need again, and of held frames; approximately.
+  // The approximate memory of the graph, of answers that clients may need again, and of held frames.
   std::size_t memory_bytes() const;
   void degrade();
   // Memory suffices again: whether judging can resume, and the call that resumes it.
@@ -152,7 +153,7 @@ class run_host final : public due_run {
     std::uint64_t generation = 0;
     std::uint64_t handled = 0;
     std::uint64_t reported_handled = 0;
-    std::uint64_t unreported_bytes = 0;  // of frames handled since then
+    std::uint64_t unreported_bytes = 0;  // of the frames handled since `reported_handled`
     bool reported_congested = false;
     bool touched = false;                   // in touched_
     std::shared_ptr<memory_charge> memory;  // of the latest connection, which pays for the held frames
@@ -208,7 +209,7 @@ class run_host final : public due_run {
   bool has_streamed_ = false;  // some slot's `streamed_seq` may be ahead of what was acknowledged
   const std::uint64_t number_;
   const canary_group group_;
-  const std::shared_ptr<const config> granted_;  // the settings when the run began here
+  const std::shared_ptr<const config> granted_;  // the settings in effect when this object was made
   std::shared_ptr<const payload_policy> payloads_;
   std::string priced_;  // the latest message to which digd added a cost
   ingest::inbox inbox_;
@@ -234,7 +235,7 @@ class run_host final : public due_run {
     ingest::session_index session;
     std::chrono::steady_clock::time_point at;
   };
-  std::optional<frame_read> read_at_;  // of the current frame, until its verdicts are sent; none: it is not measured
+  std::optional<frame_read> read_at_;  // when the current frame was read; none: its latency is not recorded
 };
 
 }  // namespace digd::daemon

@@ -26,7 +26,8 @@ void run_host::note_degradation(const ingest::record& record) {
                digd::quoted(inbox_.name()), number_, to_string(*record.limit), suppressed);
 }
 
-// The token that opened the run is over its max_bytes. For each message, so it asks again only after a change.
+// Whether the token that opened the run is over its max_bytes. Called for each message, so it takes the mutex of
+// `is_full` only after a change.
 bool run_host::is_opener_full() {
   const overload_state& overload = owner_.services().conditions.overload;
   const std::uint64_t changes = overload.full_changes();

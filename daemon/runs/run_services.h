@@ -29,7 +29,7 @@ inline std::string words_of(const recovery_progress& progress) {
 }
 
 struct run_counts {
-  std::atomic<std::uint64_t> open{0};        // with those that are still being recovered
+  std::atomic<std::uint64_t> open{0};        // includes those that are still being recovered
   std::atomic<std::uint64_t> unarchived{0};  // run numbers given out without an archive
   recovery_progress recovery;
 };

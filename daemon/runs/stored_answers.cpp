@@ -11,8 +11,8 @@ namespace digd::daemon {
 
 namespace {
 
-// The error of a refused message. A line that stands for the message has its text. Archives from before errors were
-// kept have only the code.
+// Makes the `error` frame of a refused message from its refusal line. An archive of an older version may have no such
+// line, only the code.
 std::string error_frame(ingest::decoder& decoder, const archive::stored_answer& answer) {
   std::optional<ingest::refused_line> line = decoder.refused_line_of(answer.line);
   if (!line || line->seq != answer.seq) {

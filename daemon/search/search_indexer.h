@@ -1,11 +1,12 @@
 // Keeps search.db up to date with the archive: adds what agents wrote, and removes runs that are deleted.
 //
 // It has a thread and database connections of its own, so neither an engine thread nor the archive's writer waits for
-// it. It is off unless `payloads.search_bytes` is more than 0; then `start` deletes what an earlier start indexed.
-// Threads: `start` and `stop` one, in turn; `wake`, `forget`, `counted` any. Lifetime: stopped before the archive
-// closes. Bounds: one piece of the archive at a time; the index has at most about `max_bytes`, beyond which the oldest
-// runs leave it until a tenth is free; a deleted run leaves at once, or after a restart where digd ends first. Failure:
-// logged once, counted, and tried again after `pause`.
+// it. If `payloads.search_bytes` is 0, it is off, and `start` deletes the index of an earlier start.
+//
+// Threads: one thread calls `start` and then `stop`; any thread may call `wake`, `forget` and `counted`. Lifetime:
+// stopped before the archive closes. Bounds: one piece of the archive at a time. The index has at most about
+// `max_bytes`; beyond that, the oldest runs leave it until a tenth is free. A deleted run leaves it at once or, if digd
+// ends first, after the restart. Failure: logged once, counted, and tried again after `pause`.
 #pragma once
 
 #include <atomic>
@@ -33,7 +34,8 @@ struct search_counts {
 class search_indexer {
  public:
   static constexpr std::chrono::seconds pause{2};
-  static constexpr std::size_t max_deletions = 10'000;  // that wait; beyond, it looks for deleted runs in the archive
+  // Deletions that wait. Beyond that, it compares the runs of the index with those of the archive.
+  static constexpr std::size_t max_deletions = 10'000;
 
   search_indexer(std::string archive_path, std::string index_path, std::uint64_t max_bytes)
       : archive_path_(std::move(archive_path)), index_path_(std::move(index_path)), max_bytes_(max_bytes) {}

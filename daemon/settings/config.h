@@ -23,12 +23,12 @@ struct log_settings {
 
 struct connection_settings {
   std::uint64_t max = 4'096;            // open at once
-  std::uint64_t max_per_peer = 0;       // of these, of one peer; 0: see daemon/access/peers.h
+  std::uint64_t max_per_peer = 0;       // open at once from one peer; 0: see daemon/access/peers.h
   milliseconds idle_ms = 300'000;       // without a frame or an answer to a ping
   std::uint64_t queue_frames = 16'384;  // waiting to be written to one client
   std::uint64_t queue_bytes = 16 << 20;
   milliseconds quiet_ms = 24LL * 3600 * 1000;  // without a message; 0: no limit
-  std::uint64_t memory_bytes = 0;              // of input that waits, over all; 0: see daemon/runs/overload.h
+  std::uint64_t memory_bytes = 0;  // of unhandled input, over all connections; 0: see daemon/runs/overload.h
   bool operator==(const connection_settings&) const = default;
 };
 

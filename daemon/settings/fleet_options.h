@@ -18,7 +18,8 @@ void add_fleet_options(std::vector<option>& table);
 // Whether this program contains the client of NATS (CMake: DIGD_FLEET).
 bool has_stream_client();
 
-// What is wrong with the section, in words; empty: nothing. Without `can_publish` no fleet is right.
+// Returns what is wrong with the section, in words; otherwise an empty string. Without `can_publish`, every fleet is
+// wrong.
 std::string check_fleet(const config& c, bool can_publish = has_stream_client());
 
 }  // namespace digd::daemon

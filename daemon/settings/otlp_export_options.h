@@ -20,10 +20,11 @@ inline constexpr std::string_view otlp_export_name = "otlp_export";
 
 void add_otlp_export_options(std::vector<option>& table);
 
-// What is wrong with the section, in words; empty: nothing.
+// Returns what is wrong with the section, in words; otherwise an empty string.
 std::string check_otlp_export(const config& c);
 
-// The webhooks of the configuration and, if it is on, the export, which shares their queue, retries and counters.
+// The webhooks of the configuration and, if the export is on, the export as one more webhook: it uses the same queues,
+// retries and counters.
 std::vector<webhook_settings> receivers_of(const config& c);
 
 }  // namespace digd::daemon

@@ -7,7 +7,7 @@
 
 namespace digd::daemon {
 
-// The problem of `pattern` as the text of the rule; empty if there is none.
+// Returns what is wrong with `pattern` as the text of the rule; otherwise an empty string.
 std::string wrong_with_text(const rule& which, const std::string& pattern);
 
 }  // namespace digd::daemon

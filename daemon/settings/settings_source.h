@@ -15,8 +15,7 @@ struct settings_source {
 };
 
 // Reads all sources, and decides the data directory. Returns the problems, a line each, with their place if they have
-// one
-// ("file:line:column: sentence"); empty if there is none.
+// one ("file:line:column: sentence"); otherwise an empty string.
 std::string read_settings(const settings_source& from, config& into);
 
 // The effect of a reload. `next` is the new configuration; options that need a restart keep their values.

@@ -20,9 +20,10 @@ class alert_limits {
   static constexpr std::size_t max_groups = 1'000;
   static constexpr std::chrono::minutes span{1};
 
-  // Whether an alert of this group, archived at `at_ms`, joins the group's period, which began less than `group_ms`
-  // before or after it. After, because engine threads archive out of order and the wall clock may be set back. If not,
-  // the alert begins a new period, and `joined` gets the number of alerts that the last period joined.
+  // Whether an alert of this group, archived at `at_ms`, joins the group's period: the period must begin less than
+  // `group_ms` before or after the alert. It may begin after, because engine threads archive out of order and the wall
+  // clock may be set back. If the alert does not join, it begins a new period, and `joined` gets the number of alerts
+  // that the last period joined.
   bool joins(const std::string& group, std::int64_t at_ms, std::int64_t group_ms, std::uint64_t& joined) {
     joined = 0;
     if (group_ms == 0) return false;

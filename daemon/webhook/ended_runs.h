@@ -1,9 +1,9 @@
 // Finds each end of a run in the archive once, for [otlp_export].
 //
-// It goes by the numbers of runs and not by time, because the wall clock may be set back. Engine threads give the
-// numbers out and write the runs later, so a run may appear after one with a higher number. It therefore keeps the
-// highest number that it has seen, and the lower numbers without an end: open runs, and numbers that the archive lacks.
-// webhooks.db keeps both, so that a restart neither misses nor repeats an end.
+// It finds them by the numbers of runs and not by time, because the wall clock may be set back. An engine thread takes
+// a run's number before the run is written, so a run may appear in the archive after one with a higher number. It
+// therefore keeps the highest number that it has seen, and the lower numbers without an end: open runs, and numbers
+// that the archive lacks. webhooks.db keeps both, so that a restart neither misses nor repeats an end.
 //
 // Thread: the webhooks'. Bounds: the open runs of the archive, and `max_disorder` numbers that it lacks. Failure: an
 // error code, and then nothing has changed.
@@ -22,7 +22,7 @@ namespace digd::daemon {
 
 class ended_runs {
  public:
-  // A run appears before this many runs with higher numbers do, or never.
+  // If a run has not appeared in the archive when this many runs with higher numbers have, it never will.
   static constexpr std::uint64_t max_disorder = 1'000;
 
   struct changes {
@@ -35,7 +35,8 @@ class ended_runs {
     }
   };
 
-  // Begins at the end of the archive: runs that have ended are left out, unless they ended after `known_ms` (Unix).
+  // Begins at the end of the archive and leaves out the runs that have ended. `known_ms` (Unix): runs that ended after
+  // this time are not left out.
   static boost::system::result<changes> begin(archive::callback_reader& reads,
                                               std::optional<std::int64_t> known_ms = std::nullopt);
   // Continues after a restart with what webhooks.db has. Numbers that the archive lacks are settled, because digd does

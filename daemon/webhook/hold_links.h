@@ -1,10 +1,11 @@
 // Signed links to held events, for people whom a webhook notifies of a hold (docs/webhooks.md).
 //
 // A link grants the right to decide about one hold, once. It names the archive, the run, the hold, the event, the
-// webhook and its expiry time, and ends with the HMAC-SHA256 of these. The key is a file of the data directory that
-// only its owner can read; removing the file ends all links. A link is valid only while its webhook sends links.
-// Threads: `open` one at a time; everything else any. Failure: a sentence from `open`; nothing throws.
-// Bounds: `max_link_bytes` of a link that is read; the names of the webhooks.
+// webhook and its expiry time, and ends with the HMAC-SHA256 of these. The key is a file in the data directory that
+// only its owner can read; removing the file invalidates all links. A link is valid only while its webhook sends links.
+//
+// Threads: one thread at a time calls `open`; any thread may call the rest. Failure: `open` returns a sentence; nothing
+// throws. Bounds: `read` takes links of at most `max_link_bytes`.
 #pragma once
 
 #include <cstdint>

@@ -76,7 +76,7 @@ bool webhook::is_for_people() const {
   return target_->settings.format == "slack" || target_->settings.format == "pagerduty";
 }
 
-// Whether no post may begin yet; then a timer continues. Each post that has to wait is counted once.
+// Whether the rate allows no post yet. If so, a timer calls `send` again. Counts each post that has to wait once.
 bool webhook::waits_for_rate() {
   const clock::time_point now = clock::now();
   const clock::time_point next = is_for_people() ? alerts_.next_post(now, target_->settings.rate) : now;

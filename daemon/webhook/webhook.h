@@ -73,8 +73,8 @@ class webhook final : public std::enable_shared_from_this<webhook> {
 
   // Reads the next piece of the archive, whose last rows are at `end`. Returns whether there is more, and room for it.
   bool read_archive(const archive::callback_position& end);
-  // For [otlp_export]: queues the runs that ended since. Returns whether it must be called again, because it looks only
-  // once a second.
+  // For [otlp_export]: queues the runs that have ended since the last call. It looks at most once a second. Returns
+  // whether it must be called again.
   bool read_ended_runs();
   void send();
   void remove_run(std::uint64_t run_number);  // the run was deleted
@@ -141,10 +141,10 @@ class webhook final : public std::enable_shared_from_this<webhook> {
   const std::shared_ptr<host_lookup> lookup_;
   const std::function<void()> wants_more_;  // called when there is room again and the archive has more
   boost::unordered_flat_map<std::uint64_t, std::unique_ptr<run_queue>> queues_;  // by run; none is empty
-  std::set<std::pair<clock::time_point, std::uint64_t>> due_;                    // queues without a post in progress
+  std::set<std::pair<clock::time_point, std::uint64_t>> due_;  // when to serve the queues that have no post in progress
   std::size_t waiting_ = 0, in_progress_ = 0;
   bool is_full_ = false;                 // from `max_waiting` callbacks until half of them are done
-  bool waits_for_rate_ = false;          // the next post
+  bool waits_for_rate_ = false;          // the next post waits for `rate`
   clock::time_point pause_until_{};      // after a failed write
   std::vector<std::int64_t> undeleted_;  // delivered callbacks that webhooks.db still has
   net::steady_timer timer_;

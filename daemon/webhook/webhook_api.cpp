@@ -60,8 +60,8 @@ http_response webhooks_unreadable(const std::string& words) {
                        "cannot read webhooks.db or the archive: " + words);
 }
 
-// A webhook for all runs belongs to no token for some runs. One for runs that begin with `prod-eu-` belongs to a token
-// for `prod-` too.
+// A token sees a webhook only if it covers all of the webhook's runs. A token for `prod-` sees a webhook for
+// `prod-eu-`, but not one for all runs.
 bool may_see(const grant_ptr& viewer, const std::vector<std::string>& runs) {
   if (!viewer || viewer->covers_all_runs()) return true;
   return !runs.empty() &&

@@ -1,11 +1,13 @@
 // Webhooks: posts the archive's detections and interventions to the receivers that the configuration names.
 // docs/webhooks.md lists the promises to a receiver.
 //
-// It has a thread of its own, also for sockets and webhooks.db: neither an engine thread nor the archive's writer waits
-// for a receiver. Each commit wakes it, so it posts nothing before that is on disk and synced.
-// Threads: `start`, `change` and `stop` one thread, in turn; `wake`, `forget`, `run` and `counted` any; everything else
-// its own. Lifetime: stopped before the archive closes. Bounds: `max_webhooks`, and those of each webhook (webhook.h).
-// Failure: `start` and `change` return a sentence; later errors are logged and tried again.
+// It has a thread of its own, for sockets and webhooks.db too: neither an engine thread nor the archive's writer waits
+// for a receiver. Each commit wakes the thread, so it posts nothing that is not on disk and synced.
+//
+// Threads: one thread calls `start`, `change` and `stop`, in turn; any thread may call `wake`, `forget`, `run`,
+// `counted` and `read_link`; everything else runs on its own. Lifetime: stopped before the archive closes. Bounds:
+// `max_webhooks`, and those of each webhook (webhook.h). Failure: `start` and `change` return a sentence; later errors
+// are logged and tried again.
 #pragma once
 
 #include <atomic>

@@ -33,7 +33,7 @@ struct stored_callback {
   std::chrono::steady_clock::time_point steady_since{};  // `since_ms` by a clock that nobody sets; not stored
 };
 
-// Changes of the set of runs whose end [otlp_export] has not found (daemon/webhook/ended_runs.h).
+// Changes of the set of runs whose ends [otlp_export] still awaits (daemon/webhook/ended_runs.h).
 struct run_changes {
   std::vector<std::uint64_t> awaited, settled;  // join the set, leave it
 };

@@ -1,16 +1,17 @@
 // Finds the home of one run, and takes it if it is free. It has no I/O: the caller carries out its requests.
 //
-//   read the run's key ─ none ──────────────────────────────▶ create it                              opened
-//          │           ─ names this daemon and its copy ────▶ (renew the incarnation)                kept
-//          │           ─ names an earlier copy of this one ─▶ replace it, epoch + 1                  taken
-//          └ another daemon: read its lease ─ ended ────────▶ replace the run's key, epoch + 1       taken
-//                                          ─ a later one ───▶ prove that, then as above              taken
-//                                          ─ lapsed ────────▶ end it by compare-and-set, as above    taken
-//                                          ─ live ──────────▶                                        elsewhere
+//   read the run's key ─ missing ───────────────────────────▶ create it                              opened
+//          │           ─ names this daemon and its copy ────▶ update its lease, if it changed        kept
+//          │           ─ names another copy of this daemon ─▶ replace it, epoch + 1                  taken
+//          └ names another daemon: read its lease
+//                      ─ the lease has ended ───────────────▶ replace the run's key, epoch + 1       taken
+//                      ─ the daemon has another lease ──────▶ prove that, then as above              taken
+//                      ─ nobody renews the lease ───────────▶ end it by compare-and-set, as above    taken
+//                      ─ the lease is live ─────────────────▶                                        elsewhere
 //
 // A replica of the server may answer reads, so they may be stale. The end of a lease is permanent, so even a stale read
-// proves it. A record with another lease may be older than the lease of the run's home. So the search writes the record
-// back unchanged, which succeeds only if it is the current one.
+// proves it. But a record with another lease may be older than the lease that the run's home names. So the search
+// writes that record back unchanged; this succeeds only if the record is the current one.
 //
 // A client that was sent elsewhere and asks again could not reach that daemon. Then the search waits until the lease is
 // renewed or has lapsed.
@@ -31,7 +32,7 @@ namespace digd::daemon {
 struct home_question {
   std::string run;
   std::uint64_t number = 0;      // of this daemon's copy of the run; 0: it has none
-  std::uint64_t new_number = 0;  // for a copy that it begins
+  std::uint64_t new_number = 0;  // for a copy that it begins with this question
   std::uint64_t start = 0;       // for a new run: the next message of the stream comes after this sequence number
   bool was_elsewhere = false;    // this daemon sent a client of the run elsewhere a short time ago
 };
@@ -40,7 +41,7 @@ struct home_question {
 struct home_taker {
   std::string tenant, host, url;
   std::string archive, incarnation;
-  bool pins = false;     // takes runs so that no other daemon takes them over
+  bool pins = false;     // pins the runs that it takes: no other daemon takes them over
   bool may_take = true;  // false: it drains
 };
 
@@ -100,7 +101,7 @@ class home_search {
   const home_question asked_;
   host_watch& hosts_;
   phase phase_ = phase::reading_run;
-  run_record run_;  // as found
+  run_record run_;  // the record that was read
   std::uint64_t run_revision_ = 0;
   home_time sent_at_{0};
   run_record written_;

@@ -73,7 +73,7 @@ void host_lease::on_reply(const bucket_reply& reply, home_time now) {
   phase_ = phase::writing;
   problem_.clear();
   if (draining_) {
-    drained_ = drain_sent_;  // else a renewal was on its way
+    drained_ = drain_sent_;  // false: the reply is to a renewal that was sent before the drain
     next_at_ = now;
     return;
   }
@@ -101,7 +101,7 @@ void host_lease::take_record(const host_record& found, home_time now) {
   if (is_live && found.process == process_) return;  // the write whose reply was lost
   // An earlier process of this archive is dead, as the archive's lock shows. Its lease continues, with all its homes.
   if (is_live && !is_known_ && found.archive == self_.archive && found.incarnation == incarnation_) return;
-  if (draining_) {  // the lease ended before
+  if (draining_) {  // the lease ended before the drain was written
     drained_ = true;
     return;
   }

@@ -3,11 +3,12 @@
 //
 //   read → write (new, or renewed) → every third of the length: write
 //
-// The lease counts from before the request was sent, so that no clock is compared with another. It stops a tenth of its
-// length before its end. A write whose reply is lost is followed by a read.
+// The time of a lease begins when its request is sent, so no clock is compared with another. The daemon stops using the
+// lease a tenth of its length before its end. If the reply to a write is lost, the next request is a read.
 //
-// The lease ends permanently when another daemon ended it, or this one drained. Then the daemon takes a new one, with a
-// new incarnation. Runs whose homes name the old one must be confirmed (home_search.h).
+// The lease ends permanently when another daemon ends it, its key is removed, or this daemon drains. Unless it drained,
+// this daemon then takes a new lease with a new incarnation. Runs whose homes name the old lease must be confirmed
+// (home_search.h).
 //
 // Thread: one at a time. Bounds: one request at a time. Failure: `problem`, in words; requests are tried again.
 #pragma once
@@ -36,8 +37,8 @@ class host_lease {
   void on_reply(const bucket_reply& reply, home_time now);
   home_time next_at() const { return next_at_; }
 
-  // The lease with which this daemon takes homes. It may judge before `judge_until`. `generation` grows with each new
-  // incarnation; 0: there was no lease yet.
+  // The lease that this daemon names when it takes homes. It may judge until `judge_until`. `generation` grows with
+  // each new incarnation; 0: there was no lease yet.
   const std::string& incarnation() const { return incarnation_; }
   std::uint64_t generation() const { return generation_; }
   home_time judge_until() const { return judge_until_; }

@@ -1,11 +1,12 @@
 // Whether the lease of another daemon has lapsed, as far as this daemon can tell by its own clock.
 //
 // A lease has lapsed when two reads, far enough apart, find the same renewal. The time between them counts from the
-// reply to the first until the second is sent, so delays of the network only make it longer. It is a tenth longer than
-// the lease, and the holder stops a tenth earlier (host_lease.h): so clocks may differ in speed by a fifth of the
-// lease, and their readings by anything. A daemon ends a lapsed lease by compare-and-set on the revision of the second
-// read, so a renewal in between wins. The revision itself shows no renewal: a daemon that proves a record writes it
-// back unchanged (home_search.h).
+// arrival of the first reply to the sending of the second read, so a slow network only makes it longer. That time must
+// be a tenth longer than the lease, and the holder stops a tenth earlier (host_lease.h). So the clocks may differ in
+// speed by a fifth of the lease, and their readings do not matter.
+//
+// A daemon ends a lapsed lease by compare-and-set on the revision of the second read, so a renewal in between wins. A
+// new revision alone is no renewal: a daemon that proves a record writes it back unchanged (home_search.h).
 //
 // Thread: one at a time. Bounds: `max_hosts`; beyond it, the host that was read longest ago is forgotten, and its wait
 // begins again. `max_ended` leases; beyond it, all are forgotten, and a search proves again that a lease has ended.

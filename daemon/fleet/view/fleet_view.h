@@ -1,6 +1,6 @@
-// A viewer's access to a fleet (docs/fleet.md): Python's digd.fleet reads the Parquet files and the stream, in a
-// process of its own, and answers questions about all runs. The rows of a run that somebody opens go into a temporary
-// archive, which the daemon's other parts read as any; later rows follow.
+// A viewer's access to a fleet (docs/fleet.md). Python's digd.fleet, in a process of its own, reads the Parquet files
+// and the stream, and answers questions about all runs. When somebody opens a run, its rows go into a temporary
+// archive, and later rows follow. The daemon's other parts read that archive like any other.
 //
 // Threads: `ask`, `open`, `problem` and `counted` any; callbacks come on any. A thread of its own starts the process,
 // reads its output and writes the archive. Lifetime: stopped before the readers of the archive. Bounds:
@@ -54,7 +54,7 @@ class fleet_view {
 
   using parameters = std::vector<std::pair<std::string, std::string>>;
   using answered = std::function<void(http_response&&)>;
-  // Nothing: the archive has the run. Otherwise the response for the client.
+  // Gets nullopt once the archive has the run; otherwise the response for the client.
   using opened = std::function<void(std::optional<http_response>)>;
   // Called on the thread of this object.
   struct listeners {
@@ -126,7 +126,7 @@ class fleet_view {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  bool reads_nothing_ = false;  // the process: a question did not fit into its input
+  bool reads_nothing_ = false;  // the process does not read: a question did not fit into its input
   std::chrono::steady_clock::time_point stopped_at_, last_row_;
   int to_ = -1;  // the process reads from it; -1: there is none
   std::uint64_t last_question_ = 0, last_use_ = 0;
