@@ -37,7 +37,7 @@ class child_process {
   // Sends SIGTERM, and SIGKILL if the process still runs after `max_end_time`. Does nothing if it has ended.
   void end();
 
-  static constexpr std::chrono::seconds max_end_time{25};  // digd stops within it (systemd/digd.service)
+  static constexpr std::chrono::seconds max_end_time{30};  // digd stops within 25 s (systemd/digd.service)
 
  private:
   pid_t pid_ = -1;

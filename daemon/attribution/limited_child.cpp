@@ -22,10 +22,12 @@ namespace digd::daemon {
 
 namespace {
 
-bool set_limit(int resource, std::uint64_t value) {
-  const ::rlimit limit{value, value};
+bool set_limits(int resource, std::uint64_t soft, std::uint64_t hard) {
+  const ::rlimit limit{soft, hard};
   return ::setrlimit(static_cast<decltype(RLIMIT_AS)>(resource), &limit) == 0;
 }
+
+bool set_limit(int resource, std::uint64_t value) { return set_limits(resource, value, value); }
 
 // Forbids sockets, so that the program can send nothing of what it reads. The system call numbers are those of the
 // architecture that digd is compiled for; the program is digd's own digctl, compiled for the same one.
@@ -51,11 +53,13 @@ constexpr bool limits_memory = false, limits_files = false;
 constexpr bool limits_memory = true, limits_files = true;
 #endif
 
+// At its CPU time the program gets SIGXCPU, a second later SIGKILL. So SIGKILL alone has another cause, such as memory
+// that ran out.
 bool limit_rights(child_limits limits) {
   const auto seconds = static_cast<std::uint64_t>(limits.max_time.count());
-  return (!limits_memory || set_limit(RLIMIT_AS, limits.max_memory_bytes)) && set_limit(RLIMIT_CPU, seconds) &&
-         (!limits_files || set_limit(RLIMIT_FSIZE, 0)) && set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_NOFILE, 64) &&
-         forbid_sockets();
+  return (!limits_memory || set_limit(RLIMIT_AS, limits.max_memory_bytes)) &&
+         set_limits(RLIMIT_CPU, seconds, seconds + 1) && (!limits_files || set_limit(RLIMIT_FSIZE, 0)) &&
+         set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_NOFILE, 64) && forbid_sockets();
 }
 
 // In the child, after fork: only system calls. Its exit status is `cannot_start` if the program cannot be started.
@@ -177,7 +181,7 @@ std::string limited_child::finish() {
 
 std::string limited_child::problem_of(int status) const {
   if (WIFSIGNALED(status)) {
-    if (WTERMSIG(status) == SIGXCPU || WTERMSIG(status) == SIGKILL) {
+    if (WTERMSIG(status) == SIGXCPU) {
       return "it takes more than " + std::to_string(limits_.max_time.count()) + " s of CPU time";
     }
     return "it ended by signal " + std::to_string(WTERMSIG(status)) + "; it may use " +
