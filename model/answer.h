@@ -94,8 +94,8 @@ struct intervention {
   std::string inject;
   std::vector<std::uint32_t> detections;
   std::vector<std::string> activations;  // of cancel: sorted bytewise
-  // The sessions that get it, by speaker::index: the one that holds the event, or those of the activations to cancel.
-  // Empty: the sessions that named one of the recipients.
+  // The sessions that get it, by speaker::index. End of a hold: the session that announced the event. Cancel: the
+  // session of each entry of `activations`, in the same order. Empty: the sessions that named one of the recipients.
   std::vector<std::uint32_t> sessions;
   std::uint64_t hold = 0;  // the number of the hold that it ends; 0: it ends none
 };

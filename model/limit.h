@@ -12,8 +12,8 @@
 namespace digd {
 
 // The engine enforces the limits up to `judging_work`, so a replay hits them at the same message. The daemon enforces
-// `run_bytes`, `bytes_of_token`, `overload` and `fleet_lease`. The record has a `limit` line for each policy other than
-// refuse that took effect, which a replay applies.
+// `run_bytes`, `bytes_of_token`, `overload` and `fleet_lease`. When a policy other than `refuse` takes effect, the
+// record gets a `limit` line, which a replay applies.
 enum class limit_id : std::uint8_t {
   message_bytes,
   agents,
