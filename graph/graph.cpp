@@ -405,7 +405,7 @@ void graph::fix_used_inputs(activation_index v) {
 
 void graph::fix_generators(activation_index source, std::span<const event_index> outputs) {
   activation_node& from = activations_[source];
-  // The activation starts a lineage; a generating activation stays one.
+  // A generating activation without inherited generators starts a lineage. It stays generating: outputs only grow.
   if (!from.inherited && !from.reducing()) {
     from.inherited =
         single_generator(new generator(from.ordinal, from.id, agents_[from.agent].name), limits_.generators);

@@ -71,8 +71,8 @@ class graph {
   bool has_pending() const;                                          // of any event
   const delivery* find_delivery(event_index e, agent_index a) const;
   bool is_pending(event_index e, agent_index a) const;
-  // The work that the outputs of `v` are derived from and that other reducing activations have consumed. Those have
-  // ended and did not fail. Computed once for all outputs of a message. A view, valid until the graph changes.
+  // The work that the outputs of `v` are derived from and that other reducing activations, which ended and did not
+  // fail, have consumed. Computed once for all outputs of a message. A view, valid until the graph changes.
   std::span<const event_index> reduced_by_others(activation_index v) const;
   // The event; null if the run has forgotten it and no open activation has it as an input.
   const event_node* resolve(event_ref ref) const;
@@ -82,7 +82,7 @@ class graph {
   bool is_marked(event_index e) const { return events_[e].marked_in == epoch_; }
   const graph_counters& counters() const { return counters_; }
   void count_visited(std::size_t elements) const { counters_.visited += elements; }
-  // Starts to count the work of judging one message; it is used up after `max_elements` visits (`count_visited`).
+  // Begins a new allowance of `max_elements` visits (`count_visited`) for judging one message.
   void begin_work(std::uint64_t max_elements) { work_ends_ = counters_.visited + max_elements; }
   bool work_is_used_up() const { return counters_.visited >= work_ends_; }
   // All remembered events and activations, in the order recorded. For tests.
@@ -119,9 +119,9 @@ class graph {
 
   // ---- healing
   void give_up_submit(event_index e);  // turns an answer into work; withdraws its pending deliveries
-  // `undo_give_back` withdraws the delivery, unless the agent was a recipient anyway.
+  // Delivers the event to `to`. `undo_give_back` withdraws this delivery unless `was_recipient`.
   void give_back(event_index e, agent_index to, bool was_recipient = false);
-  void undo_give_back(event_index e);  // withdraws that delivery if it is still pending
+  void undo_give_back(event_index e);  // withdraws the delivery of `give_back` if it is still pending
   // A guard withdraws the pending deliveries to these agents. `undo_interception` gives the event to them again.
   void intercept(event_index e, std::span<const agent_index> from);
   void undo_interception(event_index e);

@@ -36,7 +36,8 @@ void graph::undo_give_back(event_index e) {
 void graph::intercept(event_index e, std::span<const agent_index> from) {
   event_node& node = events_[e];
   for (delivery& d : node.deliveries) {
-    if (d.state == delivery_state::intercepted) d.state = delivery_state::withdrawn;  // of an earlier message
+    // Intercepted at an earlier message.
+    if (d.state == delivery_state::intercepted) d.state = delivery_state::withdrawn;
   }
   for (const agent_index a : from) take(e, a, delivery_state::intercepted);
 }

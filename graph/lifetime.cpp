@@ -9,7 +9,7 @@ namespace digd::graph {
 
 namespace {
 
-// Makes a node empty in place. The assignment of an empty one takes longer.
+// Constructs an empty node in place of the old one, which is faster than assigning an empty node.
 template <class Node>
 void reset(Node& node) {
   static_assert(std::is_nothrow_default_constructible_v<Node>);

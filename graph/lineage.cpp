@@ -50,7 +50,7 @@ std::size_t merge(generator_sets& parts, std::size_t limit) {
     const auto is_known = [&](const generators& part) { return !known.insert(part.get()).second; };
     parts.erase(std::remove_if(parts.begin(), parts.end(), is_known), parts.end());
   }
-  // In pairs. One by one, each part would be compared with all members of the parts before it.
+  // Merges in pairs. A union that grows part by part would visit the members of the first parts again for each part.
   std::size_t visited = 0;
   while (parts.size() > 1) {
     std::size_t merged = 0;

@@ -47,8 +47,8 @@ generators single_generator(generator_ptr, std::size_t limit);
 // The union. Returns one of the operands if it is the result.
 generators union_of(const generators& a, const generators& b, std::size_t limit);
 using generator_sets = boost::container::small_vector<generators, 2>;
-// Replaces the sets in `parts` by one, their union; no sets stay none. None of them may be null. Returns the number of
-// pairs and members visited. For n distinct sets, a member is visited at most log2(n) times, rounded up.
+// Replaces the sets in `parts` by their union. Empty `parts` stay empty; no set in it may be null. Returns the number
+// of pairs and members visited. For n distinct sets, a member is visited at most log2(n) times, rounded up.
 std::size_t merge(generator_sets& parts, std::size_t limit);
 // The number of members that `union_of` and `disjoint` visit.
 inline std::size_t cost_of_union(const generators& a, const generators& b) {

@@ -109,15 +109,15 @@ struct activation_node {
   bool failed : 1 = false;
   bool active : 1 = false;           // open and not stalled
   bool has_output : 1 = false;       // its first output is recorded: the used inputs are fixed
-  bool used_all_inputs : 1 = false;  // it was open then: it uses all its inputs
-  // Some work that it uses was consumed by another activation that had ended and not failed, or it uses repeated work
-  // alone. Fixed when its first output is recorded or when it ends, whichever comes first.
+  bool used_all_inputs : 1 = false;  // it was open at its first output: it uses all its inputs
+  // True if another activation, which ended and did not fail, has consumed some of the work that this one uses, or if
+  // all work that it uses is repeated. Fixed when its first output is recorded or when it ends, whichever comes first.
   bool repeats : 1 = false;
   milliseconds heard_ms = 0;  // when it started or its last output was recorded
   agent_index agent = nobody;
   std::uint32_t output_count = 0;  // without `fyi` outputs
   std::uint32_t work_outputs = 0;
-  std::uint32_t output_depth = 0;  // of its outputs; valid from has_output
+  std::uint32_t output_depth = 0;  // the depth of its outputs; valid once has_output is set
   std::uint32_t session = 0;       // the index of the session that started it
   std::uint32_t remembered = 0;    // inputs and outputs that the run still remembers
   std::uint32_t remembered_outputs = 0;
@@ -129,8 +129,10 @@ struct activation_node {
 
   short_list<activation_input> inputs;
   short_list<event_ref> outputs;  // in order; forgotten ones may be missing
-  graph::generators inherited;    // by its outputs: those of its inputs, or itself; valid from has_output until it ends
-  graph::ancestry ancestry;       // likewise
+  // What its outputs inherit: the generators of the inputs that it uses, or itself if there are none and it is
+  // generating; and their unsettled ancestors. Valid once has_output is set, until the message of its end is handled.
+  graph::generators inherited;
+  graph::ancestry ancestry;
 
   bool reducing() const { return output_count <= inputs.size(); }
   bool uses(const activation_input& input) const { return used_all_inputs || input.reaction == reaction::consume; }
