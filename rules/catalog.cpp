@@ -9,8 +9,8 @@ namespace digd {
 
 namespace {
 
-// What both rules have, although only one may: the graph keeps one window and one number of attempts for an event, and
-// the run one count of each kind. Empty: nothing.
+// The trait that both rules have, although only one rule of a catalog may have it; empty: none. The graph keeps one
+// window and one number of attempts for an event, and the run keeps one count of each kind.
 std::string_view shared_trait(const rule_traits& a, const rule_traits& b) {
   if (a.window == scope::event && b.window == scope::event) return "windows of events";
   if (a.attempts == scope::event && b.attempts == scope::event) return "attempts for each event";

@@ -139,7 +139,7 @@ class cross_lineage_aggregation final : public rule {
  private:
   static constexpr std::size_t max_younger_scanned = 1024;
 
-  // The origins of the events that clash; of each event, if they differ.
+  // The origins of the clashing events if they share one lineage; otherwise each event with its origins.
   static std::string other_origins(const graph::graph& g, const finding& f) {
     if (f.events.empty()) return {};
     return f.events.has_one_lineage() ? text::origins(g, f.events.front()) : text::events_with_origins(g, f.events);

@@ -113,7 +113,7 @@ class early_termination final : public rule {
  private:
   static constexpr std::size_t max_deliveries_visited = 4096;  // deliveries, however much is unresolved
 
-  // The agent that holds most of the unresolved work; of several, the one that the run met first.
+  // The agent that holds most of the unresolved work. If several hold equally much, the one that the run named first.
   static graph::agent_index holder_of_most(const graph::graph& g, const finding& f) {
     std::map<graph::agent_index, std::size_t> held;
     std::size_t visited = 0;

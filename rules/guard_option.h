@@ -13,9 +13,9 @@
 
 namespace digd {
 
-// Each kind finds its member: `of(guard_settings)` is the value in effect, `of(guards_request)` the one that a hello
-// asks for. `is_limit`: it turns its guard on, and a hello can lower it. A hello can set any other option only while
-// the configuration leaves the guard off.
+// The kinds of options. `of(guard_settings)` is the value in effect, `of(guards_request)` the value that a hello asks
+// for. An option with `is_limit` turns its guard on, and a hello can lower it. A hello can set any other option only
+// while the configuration leaves the guard off.
 
 // A limit on what a run or an agent spends, except the cost.
 struct total_limit {

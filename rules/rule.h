@@ -95,10 +95,10 @@ enum class scope : std::uint8_t { none, run, event };
 
 // Which later finding of the same rule shows that an earlier healing did not help.
 enum class recurrence : std::uint8_t {
-  anywhere,         // any in the run
-  same_place,       // one of the same event and agent; any, where findings have no event
-  shared_evidence,  // one whose evidence has an event in common
-  same_agent,       // one of the same agent
+  anywhere,         // any later finding in the run
+  same_place,       // a later finding of the same event and agent; any later finding if it has no event
+  shared_evidence,  // a later finding whose evidence has an event in common
+  same_agent,       // a later finding of the same agent
 };
 
 // Where a detection takes place, for reports that group detections: between the source of its event and these agents.
@@ -149,7 +149,7 @@ class rule {
   // ---- of guards
   // The guard's own options, in the order in which the welcome and the configuration list them.
   virtual std::span<const guard_option> options() const { return {}; }
-  // Whether these settings have one of the guard's limits.
+  // Whether these settings set one of the guard's limits.
   virtual bool is_on(const guard_settings&) const { return false; }
   // Whether the guard's option `action` may name this action.
   constexpr bool allows(guard_action a) const {
