@@ -60,7 +60,8 @@ const json::array* array_member(const json::object& object, std::string_view nam
   return found == nullptr ? nullptr : found->if_array();
 }
 
-// A rule or an action. digd's own words need no escapes; escaping them too keeps every path safe.
+// The name of a rule, an action or a cause, or `?`. The names are digd's own, but they are read from stored JSON, so
+// they are escaped like any other text.
 std::string word_or_mark(std::string_view word) { return word.empty() ? "?" : on_one_line(word); }
 
 std::string healing_text(const json::object& detection) {

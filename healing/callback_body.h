@@ -20,8 +20,9 @@ std::string callback_id(std::string_view archive_prefix, callback_kind kind, std
 // {"id":…,"run":…,"intervention":{…}}, or with "detection"; of a hold also "hold" and "link".
 std::string generic_body(std::string_view id, callback_kind kind, const callback_text& callback);
 
-// {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: none. Slack splits texts of
-// more than 4,000 characters, which could end a span. There are at most `max_slack_text_bytes` bytes before the links.
+// {"text":…}. `dashboard`: where people open the dashboard, for a link to the run; empty: no link. Slack splits a text
+// of more than 4,000 characters, and the split could end a code span. So the text before the links has at most
+// `max_slack_text_bytes` bytes.
 inline constexpr std::size_t max_slack_text_bytes = 3'200;
 std::string slack_body(callback_kind kind, const callback_text& callback, std::string_view dashboard = {});
 

@@ -97,8 +97,8 @@ remedy healer::decide_guard(const rule& guard, finding& found, const guard_case&
     decided.targets.push_back(sender);
   decided.healing = healing_of(found.action);
   decided.cause = guard_obstacle(guard, found, about, decided);
-  // After a sender has used up its returns, a guard that `drops_after_returns` gives the event to nobody. So it still
-  // limits a sender that ignores its texts.
+  // Once a sender has used up its returns, a guard that `drops_after_returns` drops the event: nobody gets it. So the
+  // guard still limits a sender that ignores its texts.
   if (!decided.targets.empty() && returns_used_up(decided.targets.front())) decided.targets.clear();
   if (decided.cause != cause::none || allowed < mode::shadow) decided.healing = action::none;
   if (allowed != mode::enforce) decided.cause = cause::mode;

@@ -42,11 +42,11 @@ class healer {
   // Opens a case. `as_is`: the message was delivered before it could be judged. `able`: what the client can do.
   void open_case(bool as_is, const capabilities& able);
   remedy decide(const rule& rule, const finding& found);
-  // Counts a firing of a guard and sets `action` to the next one of its list for the sender. A warning is not a firing:
-  // it injects. Without an event, the guard cancels or observes.
+  // Counts a firing of a guard and sets `found.action` to the sender's next action in the guard's list. A warning does
+  // not count as a firing and always injects. A finding without an event can only cancel or observe.
   void choose_action(finding& found);
-  // A guard's finding: its `action` says what to do. A `reroute` without targets means that nobody gets the event. Sets
-  // `to_nobody`, which the text depends on.
+  // Decides on a guard's finding, whose `action` says what to do. If the remedy is a `reroute` without targets, nobody
+  // gets the event. Sets `found.to_nobody`, on which the text depends.
   remedy decide_guard(const rule& guard, finding& found, const guard_case& about);
   void close_case();
   // The open activations that a cancel asks to end, sorted by id.

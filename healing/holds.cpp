@@ -15,7 +15,7 @@ void holds::open(open_hold hold, std::string_view event_id) {
   forget_ended();
 }
 
-// Many holds can end at once, and each of them lowers the bound.
+// The bound is not constant: it rises with each open hold and falls when a hold ends.
 void holds::forget_ended() {
   while (events_.size() > max_remembered + open_.size()) events_.pop_front();
 }

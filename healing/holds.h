@@ -68,10 +68,10 @@ class holds {
   std::uint64_t reserved_ = 0;
 };
 
-// Carries out the end of a hold that was closed, and returns the intervention that tells the client. Released, the
-// event keeps its deliveries. Returned, it goes to its sender; without one in the roster, to nobody. Another hold on
-// the event stays open: a person still decides on the deliveries that it has. `text`: for the sender of a returned
-// event, if not the default.
+// Carries out the end of a hold that was closed, and returns the intervention that tells the client. A released event
+// keeps its deliveries. A returned event goes back to its sender, or to nobody if the sender is not in the roster; of
+// an `fyi` event, only the text goes back. Another hold on the event stays open: a person still decides on its
+// deliveries. `text` goes with the event; a returned event without one gets a default text.
 intervention carry_out_hold_end(graph::graph& g, std::uint64_t number, const open_hold& hold, hold_end decision,
                                 std::string text);
 
