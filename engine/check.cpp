@@ -32,7 +32,8 @@ class checker {
       case message_type::time:
       case message_type::run_ended: break;
     }
-    // A recorded hello may name more agents than the limit (daemon/runs refuses it): only further ones count.
+    // Only a message with new names can hit this limit: a recorded hello may have named more agents than the limit,
+    // which daemon/runs would refuse.
     if (!new_names_.empty() && graph_.agent_count() + new_names_.size() > limits_.agents)
       hit(limit_id::agents, "agent", over("agents", limits_.agents));
     if (added_ > 0 && graph_.live_events() + added_ > limits_.live_events) {

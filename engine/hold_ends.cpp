@@ -29,8 +29,8 @@ void run::end_hold(std::uint64_t number, hold_end decision, std::string text, an
   out.interventions.push_back(carry_out_hold_end(graph_, number, hold, decision, std::move(text)));
 }
 
-// Releases the holds that the recorded message ended: an activation of a held recipient names the event, no held
-// delivery is pending any more, or the client delivered it as is.
+// Releases the holds that the recorded message ended: an activation of a held recipient has the event as an input, none
+// of its held deliveries is pending any more, or the client delivered it as is.
 void run::end_taken_holds(const message* m, answer& out) {
   std::vector<std::uint64_t> ended = std::exchange(released_holds_, {});
   const bool starts = m != nullptr && m->type == message_type::activation_started;

@@ -66,7 +66,7 @@ void run::apply(const message& m, const speaker& from, milliseconds stamp, answe
   finish(out);
   if (!ended_) return;
   outcomes_.end(clock_, out);
-  while (!holds_.empty()) holds_.close(holds_.by_number().begin()->first);  // later decisions still find their numbers
+  while (!holds_.empty()) holds_.close(holds_.by_number().begin()->first);  // later reports still find their numbers
 }
 
 // The end of a message, of a decision, or of forgetting what is pending: starts and clears windows, settles events,
@@ -270,8 +270,8 @@ void run::apply_due(const due_item& due, answer& out) {
   update_windows();
 }
 
-// Reports the windows that are still running: a run that ends without an answer is reported even if nobody waited for
-// them. In a terminal run no window is running.
+// Reports the running windows that have not fired: a run that ends without an answer is reported even if its windows
+// had no time to pass. In a terminal run no window is running.
 void run::report_at_end(answer& out) {
   outcomes_.next_occasion();
   witness_visits_left_ = graph::max_message_visits;

@@ -33,7 +33,7 @@ inline constexpr std::string_view run_closed_words = "the run has ended; begin a
 struct speaker {
   std::string_view session = "main";
   capabilities able;
-  std::uint32_t index = 0;  // of the session, for interventions that are for one session
+  std::uint32_t index = 0;  // the session's index, by which interventions name it
 };
 
 // A person's decision on a hold.
@@ -56,12 +56,12 @@ class run {
 
   // A session's hello, the first one's too: its agents join.
   void join(const hello& session);
-  // The capabilities that at least one session has. They decide whether a window can be healed.
+  // The capabilities that at least one session has. They decide what digd can do when a window or a silence fires.
   void set_able(const capabilities& any) { window_able_ = any; }
 
-  // Applies one message. `stamp` is its time with the wall clock; with the trace clock its own `ts` counts.
-  // A refused message changes nothing itself; with the wall clock, what was due before it is applied. `out` is cleared
-  // first.
+  // Applies one message. Its time is `stamp` with the wall clock, and its own `ts` with the trace clock. A refused
+  // message changes nothing. But with the wall clock, and in a stamped trace, what was due before the message is
+  // applied before the message is checked. `out` is cleared first.
   void apply(const message& m, const speaker& from, milliseconds stamp, answer& out);
 
   // Time passes without a message: applies what is due by `now`. `out` is cleared first.
@@ -204,7 +204,7 @@ class run {
   repeats repeats_;
   silences silences_;
   holds holds_;
-  bool were_silences_off_ = false;  // no activation counted as silent, because judging had stopped
+  bool were_silences_off_ = false;  // the last `update_silences` found the guard off or judging stopped
   guard_view view_;
   std::vector<std::uint64_t> released_holds_;  // the holds that the message's delivery report releases
 

@@ -23,9 +23,9 @@ class silences {
   // The activation started, sent an output or reported usage at `now`.
   void hear(graph::activation_index v, milliseconds now);
   void forget(graph::activation_index v);
-  // Silences no longer count: the run is terminal or has ended, or the guard is off.
+  // Silences no longer count: the run is terminal or has ended, the guard is off, or judging has stopped.
   void clear();
-  // All open activations have been silent since `now`: the guard was off before.
+  // Counts the silence of all open activations from `now` on, because the guard was off before.
   void restart(milliseconds now);
 
   struct due_silence {
@@ -35,7 +35,7 @@ class silences {
   };
   // The silence that is due first; of several the one with the least activation id.
   std::optional<due_silence> next() const;
-  // The first silence has fired. Schedules its next step, if one of its `steps` is left.
+  // Call after the silence of `next` has fired. Schedules its next step, or removes it after the last of `steps`.
   void advance(std::size_t steps);
 
  private:
