@@ -53,9 +53,9 @@ struct call {
   std::string prompt_id;
   std::string agent;  // id of the subagent that acts; empty: the main agent
   std::string agent_type;
-  bool is_internal = false;  // of an agent without a type: the program's own, unless its start was reported
+  bool is_internal = false;  // the acting agent has no type: the program's own agent, unless its start was reported
   std::string folder, branch, model;
-  std::string mode;       // that the call asks for; empty: it does not say
+  std::string mode;       // the mode that the call asks for; empty: none
   bool is_alone = false;  // no other call belongs to its session
 
   tool_kind tool = tool_kind::other;
@@ -64,10 +64,10 @@ struct call {
   std::string target;         // of a spawn: the type. Of a message: who it is for. Of a model call: the model
   std::string given_name;     // of a spawn
   std::string bound_agent;    // the agent that a spawn started, or that a message or a notification is about
-  bool has_result = false;    // a spawn that is done brought the agent's result with it
-  bool is_whole = false;      // a spawn whose agent lives as long as the call, and has no hooks of its own
-  bool no_target = false;     // a spawn failed because there is no such type
-  bool is_teammate = false;   // a spawn whose agent lives on, and whose results come without a notification
+  bool has_result = false;    // of a spawn that is done: it brought the agent's result with it
+  bool is_whole = false;      // of a spawn: the agent lives as long as the call, and has no hooks of its own
+  bool no_target = false;     // of a failed spawn: there is no such type
+  bool is_teammate = false;   // of a spawn: the agent lives on, and its results come without a notification
   bool is_elsewhere = false;  // a teammate in a process of its own: its hooks name another session
   bool takes_text = true;     // of a model call: a text can be added to what the model reads
   bool was_not_done = false;  // the program did not send the message, or did not change the task
@@ -79,12 +79,12 @@ struct call {
 
   std::string text;                  // prompt, last message or error
   std::string prompt;                // of a turn that has ended: what the user asked
-  bool was_blocked = false;          // a stop after an earlier stop was answered with `block`
+  bool was_blocked = false;          // of a stop: digd answered an earlier stop with `block`
   bool lists_running = false;        // `running` is known
   std::vector<std::string> running;  // agents that still run in the background, other than teammates
   bool has_teammates = false;        // with `lists_running`: teammates still live
-  std::string transcript;      // the file that has the totals of the agent that acts; empty: no need to read it now
-  bool may_read_long = false;  // of `transcript`: the agent waits rarely enough for a long one
+  std::string transcript;            // the file with the totals of the acting agent; empty: no need to read it now
+  bool may_read_long = false;  // whether to read even a long transcript: this hook is rare enough for the agent to wait
   std::optional<usage_totals> usage;
   std::optional<usage_totals> spent;  // since the agent's last call
   std::optional<std::int64_t> ts;     // of a session log, Unix milliseconds

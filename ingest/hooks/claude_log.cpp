@@ -30,8 +30,8 @@ std::string text_in(const json::object& result) {
 
 // Reads one log: its lines become hook calls.
 //
-// Three things that a log has and the hooks have not: commands that the program runs itself ("/compact"), the replies
-// without a text that it asks for again, and results of subagents whose caller is a subagent, without their status.
+// Three things are in a log but reach no hook: commands that the program runs itself ("/compact"); replies without a
+// text, which the program asks for again; and, without their status, results of subagents that a subagent called.
 class log_reader {
  public:
   log_reader(const std::string& session, const log_file& file, imported_session& counts)

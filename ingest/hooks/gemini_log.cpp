@@ -180,7 +180,7 @@ void chat_reader::read_reply(const json::object& reply, bool is_last) {
     return;
   }
   std::vector<std::pair<std::int64_t, const json::object*>> ended;
-  // Subagents last: until a subagent has an id, a call without one counts as its own.
+  // Reads spawns last: a call without an agent's id would count as that of a subagent that has no id yet.
   for (const bool is_spawn : {false, true}) {
     for (const json::value& tool : *tools) {
       const json::object* fields = tool.if_object();

@@ -28,7 +28,7 @@ constexpr std::int64_t max_quiet_ms = 30LL * 60 * 1000;
 std::string session_of(const json::object& body, bool has_trace) {
   std::string id = text_of(body, has_trace ? "litellm_trace_id" : "litellm_call_id");
   if (id.empty()) return {};
-  // Two long ids stay different.
+  // A hash instead of a cut, so that two long ids stay different.
   if (session_prefix.size() + id.size() > call::max_session_bytes) id = fingerprint_of({}, json::object{{"id", id}});
   return std::string(session_prefix) + id;
 }

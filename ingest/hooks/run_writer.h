@@ -30,7 +30,8 @@ class run_writer {
   // The next message gets the seq after this one.
   void continue_after(std::uint64_t seq) { seq_ = seq; }
   void set_time(std::optional<std::int64_t> ts) { ts_ = ts; }
-  // The activations that begin or end from now on are marked: their log does not state it (docs/importers.md).
+  // Marks the activations that begin or end from now on as inferred: the log does not state these steps
+  // (docs/importers.md).
   void set_inferred(bool is_inferred) { is_inferred_ = is_inferred; }
   std::uint64_t seq() const { return seq_; }
   std::vector<std::string> take_lines() { return std::exchange(lines_, {}); }
@@ -48,7 +49,8 @@ class run_writer {
   void delivery(std::string_view event, std::string_view applied, std::string_view reason);
   // An intervention was carried out.
   void carried_out(std::string_view intervention, std::string_view applied);
-  // Adds to the usage of an activation, with the next message that is about it, at the latest with `flush_usage`.
+  // Adds to the usage of an activation. The next message about the activation reports it, or `flush_usage` at the
+  // latest.
   void add_usage(const std::string& activation, const usage_totals& since, std::int64_t tool_calls);
   void flush_usage();
   void gap();

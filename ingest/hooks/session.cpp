@@ -21,7 +21,7 @@ std::string last_part(std::string_view path) {
   return std::string(path.substr(path.rfind('/') + 1));
 }
 
-// A call that has no run is counted, unless it says nothing about a run.
+// Whether the call concerns a run. If it does and there is no run, the call is counted as ignored.
 bool is_of_run(call_kind kind) {
   switch (kind) {
     case call_kind::other:
@@ -43,7 +43,7 @@ bool is_from_prompt(const call& of) {
   }
 }
 
-// What the run's rules are: those that this kind of program needs otherwise than by default.
+// Writes the rules whose settings differ from the defaults for this kind of program.
 void write_rules(json_writer& hello, bool reports_messages) {
   hello.key("rules").open_object();
   if (!reports_messages) {
@@ -160,7 +160,7 @@ std::string session::begin_run(const call& of, std::string_view suffix) {
   hello.close_object();
   hello.key("labels").open_object().key("session").text(id_).key("program").text(options_.program);
   if (!of.folder.empty()) hello.key("project").text(last_part(of.folder));
-  // A transcript names the branch and the model of the last reply; the model may have changed since.
+  // The model of a session's start comes first: a call has the model of the last reply, and it may have changed since.
   const std::string& branch = of.branch.empty() ? branch_ : of.branch;
   const std::string& model = model_.empty() ? of.model : model_;
   if (!branch.empty()) hello.key("branch").text(branch);

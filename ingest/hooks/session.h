@@ -1,15 +1,15 @@
 // A coding agent's session: its hook calls, in order, into the messages of its runs, and verdicts into replies.
 //
 // A run is one prompt of the user, `SESSION/PROMPT_ID`; a prompt that arrives while subagents still act belongs to
-// their run. The caller does the rest: for each call `needs_run` (and then `end_run`, `hello`, `joined`), `take`, and,
-// if the call waits for a verdict, `answer` or `give_up`. After each it sends `lines`.
+// their run. For each call, the caller asks `needs_run` (if true: `end_run`, `begin_run`, `joined`) and then calls
+// `take`. If the call waits for a verdict, `answer` or `give_up` follows. After each of these it sends `lines`.
 //
 //   main agent    one activation a turn. The prompt waits until the turn that answers; results are consumed when read.
 //   spawn         an event to an agent of its own (`general-purpose#2`), so that children of one type differ
 //   subagent      an activation; its last message is an event to the agent that spawned or messaged it
-//   model call    an activation of its own of the caller, and an event to the model, which reads it at once
-//   shared task   an event to nobody that is `fyi`; given to another agent, an event to it; an input of the agent that
-//                 takes it
+//   model call    a separate activation of the caller, with an event to the model, which consumes it at once
+//   shared task   an `fyi` event to nobody; when the task is assigned to an agent, also an event to that agent. An
+//                 agent that takes the task has the `fyi` event as an input
 //
 // Thread: its owner's. No I/O, no clock. Bounds: `max_agents` agents a run (beyond that calls are ignored and counted),
 // `max_waiting` calls that wait for verdicts. Failure: none; inconsistent calls are ignored and counted.
@@ -65,12 +65,13 @@ class session {
 
   // Whether a run has to begin before `take`.
   bool needs_run(const call& of) const;
-  // Ends the run there is, if any; its lines come first.
+  // Ends the current run, if there is one. Take its `lines` before `begin_run`, which drops them.
   void end_run();
   // Begins the run of this call. Returns its hello. `suffix`: appended to the run's id if a run with that id has ended.
   std::string begin_run(const call& of, std::string_view suffix = {});
-  // The run has this many messages already: the session continues it after a gap. `guards`: the run takes usage;
-  // `judges_tools`: it judges the calls of all tools.
+  // The session has joined its run. `taken_seq`: the messages that the run already has; if there are any, the session
+  // continues the run after a gap. `guards`: a guard is on, so the session reports usage. `judges_tools`: the run
+  // judges all tool calls.
   void joined(std::uint64_t taken_seq, bool guards, bool judges_tools);
   // The run is lost (refused, deleted): the session continues without one.
   void lose_run() { run_.clear(); }

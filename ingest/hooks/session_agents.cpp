@@ -71,7 +71,8 @@ session::agent* session::nameless_agent_at_work() {
   return only != nullptr ? only : &main_agent();
 }
 
-// The agent that a call ran. Its input may be a longer one than that of the spawn: then the first of the type.
+// The agent that a call ran. Some programs identify a call by its input only, which is longer if digd added a text to
+// it. If no agent has the call, it is the first agent of the type.
 session::agent* session::whole_agent_of(const call& of) {
   agent* first = nullptr;
   for (const auto& a : agents_) {
@@ -82,8 +83,8 @@ session::agent* session::whole_agent_of(const call& of) {
   return first;
 }
 
-// A tool call belongs to one agent. If two agents of a type were confused, they swap places. If one of them has ended,
-// its actions are recorded under its name; then the two calls swap places instead.
+// Gives the agent of a tool call its id. digd may have confused two agents of one type. Then they swap their ids. If
+// one of them has already ended, its actions stay recorded under its name, and they swap their tool calls instead.
 session::agent& session::bind(agent& slot, const std::string& id) {
   if (id.empty() || slot.id == id) return slot;
   for (const auto& other : agents_) {
@@ -140,8 +141,8 @@ void session::close_failed(agent& a, std::string_view problem) {
   a.failed = true;
 }
 
-// Agents that act for digd, and not for the program: they were stopped without a hook. The program lists only the
-// background agents of the main agent; what these wait for ends with them.
+// Ends the agents that digd counts as acting although they no longer run: they were stopped without a hook. The program
+// lists only the background agents of the main agent; the agents that a lost agent asked end with it.
 void session::close_lost_agents(const call& of) {
   if (!of.lists_running) return;
   std::set<const agent*> lost;

@@ -59,7 +59,7 @@ void session::want_spawn(const call& of, agent& caller, taken& into) {
     ++ignored_;
     return;
   }
-  // A type that the program does not know is nobody: the event is an orphan, and the caller gets it back.
+  // If the program has no such agent type, nobody joins, so the event is orphaned, and the caller gets it back.
   const bool is_missing = missing_types_.contains(of.target);
   agent& child = add_agent(is_missing ? of.target : free_name(of.given_name, of.target));
   child.type = of.target;

@@ -20,8 +20,8 @@ struct transcript_facts {
   std::string model;   // of the last reply that names one
 };
 
-// The bounds of a transcript that is read while the agent waits. Each tool call waits for its hook. Where a transcript
-// is longer, its usage counts at the agent's next stop.
+// The longest transcripts that are read while an agent waits for its hook. The bound is lower before a tool call,
+// because each tool call waits. The usage of a longer transcript counts at the agent's next stop.
 constexpr std::size_t max_transcript_bytes = 64u << 20;
 constexpr std::size_t max_transcript_bytes_per_tool = 4u << 20;
 

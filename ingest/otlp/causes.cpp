@@ -166,8 +166,8 @@ class cause_finder {
     }
   }
 
-  // A turn reads from those that ended before it began, with no turn between them. (The transitive reduction of the
-  // interval order: from u to v, unless some w begins after u and ends before v.)
+  // A turn reads from each turn that ended before it began, unless a whole third turn lies between them. (The
+  // transitive reduction of the interval order: from u to v, unless some w begins after u and ends before v.)
   void follow_times() {
     const std::vector<interval> when = intervals();
     std::vector<std::size_t> by_end, by_start;

@@ -67,7 +67,8 @@ struct dialect {
   std::string_view handed_to;               // of a `handoff`: the agent's name
   std::array<condition, 3> lost_if{};       // of a `route`: it gave its message to nobody by mistake, if all hold
   std::array<condition, 3> passes_on_if{};  // a failed span that meets one of these passed control on and did not fail
-  std::string_view step;            // turns with one parent and one value here ran at once, whatever their times
+  // Attribute: turns with the same parent and the same value of it ran at once, whatever their times.
+  std::string_view step;
   std::string_view conversation;    // an id that becomes a label
   bool linked = false;              // its links state who received a message: times are not consulted
   bool calls_within_tools = false;  // an agent called by a tool lies within the tool's time, not beneath its span

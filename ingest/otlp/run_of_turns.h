@@ -12,12 +12,12 @@
 
 namespace digd::otlp {
 
-inline constexpr std::int64_t ns_a_ms = 1'000'000;    // spans have nanoseconds, messages milliseconds
-inline constexpr std::size_t max_call_depth = 64;     // levels of calls; a deeper agent is part of its caller
-inline constexpr std::size_t max_steps_back = 1'000;  // spans visited to find the cause of a turn
-inline constexpr std::size_t max_links_back = 1'000;  // links and parents looked up for that
-inline constexpr std::size_t max_causes = 100;        // most turns that one turn counts as having read from: the latest
-inline constexpr std::size_t max_linked_causes = 200'000;  // most causes that links state, in a run
+inline constexpr std::int64_t ns_a_ms = 1'000'000;         // spans have nanoseconds, messages milliseconds
+inline constexpr std::size_t max_call_depth = 64;          // levels of calls; a deeper agent is part of its caller
+inline constexpr std::size_t max_steps_back = 1'000;       // spans visited to find the cause of a turn
+inline constexpr std::size_t max_links_back = 1'000;       // links and parents looked up for that
+inline constexpr std::size_t max_causes = 100;             // turns that one turn counts as having read from: the latest
+inline constexpr std::size_t max_linked_causes = 200'000;  // causes that links state, in one run
 
 struct turn {
   const span* of = nullptr;

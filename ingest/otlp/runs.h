@@ -23,8 +23,8 @@ struct run_of_spans {
 };
 std::vector<run_of_spans> split_runs(std::vector<span>&& spans);
 
-// "otlp-" and the smallest of its trace ids. Traces without spans do not count: a trace that spans only link to may
-// belong to a run that has ended.
+// The id of a run: "otlp-" and the smallest of its trace ids. Traces without spans do not count: a trace that spans
+// only link to may belong to a run that has ended.
 std::string run_id_of(std::string_view least_trace);
 std::string trace_of_run(std::string_view run_id);  // the inverse; empty if the id is not of this form
 

@@ -1,7 +1,8 @@
 // The messages of a run that were already sent. Later spans add messages and never change sent ones.
 //
-// An event of an activation that has ended meanwhile is sent as an event from outside. An activation that was sent with
-// fewer inputs keeps these. Both are marked and counted. One object a run; not thread-safe; grows with the run.
+// An event of an activation that has ended meanwhile is sent as an event from outside. An activation that was sent
+// without an input that is now known keeps the inputs that it was sent with. Both are marked and counted. One object a
+// run; not thread-safe; grows with the run.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

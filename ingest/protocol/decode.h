@@ -46,11 +46,11 @@ class decoder {
   decoder(decoder&&) noexcept;
   decoder& operator=(decoder&&) noexcept;
 
-  // Decodes any message but `hello` into `out`, whose views live until the next call. `frame` need not be padded.
-  // Bounds: nesting at most 64 levels above the payload's own 1,000; deeper is bad_json. Of several bad fields it names
-  // the first in the frame, then missing ones. JSON that is not an object is bad_message without a field. bad_json
-  // anywhere in the frame comes before other errors, and the frame then has no seq. `digests`: whether to compute the
-  // fingerprints of events (ingest/protocol/fingerprints.h).
+  // Decodes any message but `hello` into `out`, whose views live until the next call. `frame` need not be padded. A
+  // frame may nest 64 levels around a payload of 1,000 levels; deeper nesting is bad_json. If several fields are bad,
+  // the refusal names the first in the frame; missing fields come last. JSON that is not an object is bad_message
+  // without a field. bad_json anywhere in the frame comes before other errors, and the frame then has no seq.
+  // `digests`: whether to compute the fingerprints of events (ingest/protocol/fingerprints.h).
   decoded decode(std::string_view frame, message& out, bool digests = false);
 
   // Decodes a hello; `out` owns its strings. Refuses with unsupported_protocol if nothing else is wrong.

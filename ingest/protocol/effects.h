@@ -44,13 +44,13 @@ class effects {
 
   // ---- for the inbox
   void clear();
-  // The next item, cleared; it counts once it is given to `keep`.
+  // Returns the next item, cleared. It becomes an effect only when it is passed to `keep`.
   record& draft();
   void keep(record& drafted);
   // `frame` must live as long as the effects.
   void send(session_index to, frame_type type, std::string_view frame, refusal code = refusal::none);
   void acknowledge(session_index session);
-  // A text that lives as long as the effects.
+  // Keeps a text as long as the effects live.
   std::string& own(std::string&& text) { return texts_.emplace_back(std::move(text)); }
 
  private:

@@ -231,7 +231,7 @@ void append_detections(object& fields, std::span<const std::uint32_t> which, con
   append_list(out, which, [&](std::uint32_t i) { encode_detection(out, from.detections[i], with_witness); });
 }
 
-// Most verdicts are.
+// Whether the verdict only delivers the event. Most verdicts do.
 bool is_plain_delivery(const verdict& verdict) {
   return verdict.action == action::deliver && verdict.inject.empty() && verdict.detections.empty();
 }

@@ -234,7 +234,7 @@ bool frame_reader::open(std::string_view frame, refusal_note& note) {
   return problem.empty() || broken(problem);
 }
 
-// Most clients write this field first.
+// A shortcut of `peek` for frames that begin with this field, as most clients write them.
 bool frame_reader::is_first(std::string_view name, std::optional<std::string_view>& found) const {
   const std::string_view text = tokens_.text();
   constexpr std::string_view before = "{\"", after = "\":\"";

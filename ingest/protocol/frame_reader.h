@@ -53,8 +53,8 @@ struct item {
   place at = {};
 };
 
-// A field that `Owner` reads; `Owner::fields` is the array of them. `only`: bits of the contexts (message types, rules)
-// that know it. `required`: of those that need it.
+// A field that `Owner` reads; `Owner::fields` is the array of them. A context is a bit for a message type or a rule.
+// `only`: the contexts that have the field. `required`: the contexts that require it.
 template <class Owner>
 struct known_field {
   std::string_view name;
@@ -77,12 +77,14 @@ class frame_reader {
   // the root again. `found` is valid until the root is read or another field is looked for.
   bool peek(std::string_view name, std::optional<std::string_view>& found);
 
-  // The root as an item, to be read once. Sets `is_object`; a root that is not an object has been checked to the end.
+  // Gives the root as an item, which must be read once. Sets `is_object`. A root that is not an object has already been
+  // checked, and so has the end of the frame.
   bool root(item& out, bool& is_object);
   // After the root was read: whether nothing follows it.
   bool end();
 
-  // f(key, child) or f(child): false ends the walk. f may change `child.at.kind`; it must read or skip the child.
+  // Calls f(key, child), or f(child) for a list; if it returns false, the walk ends. f may change `child.at.kind`; it
+  // must read or skip the child.
   template <class F>
   bool each_field(item& object, F&& f);
   template <class F>

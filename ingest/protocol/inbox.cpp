@@ -221,8 +221,9 @@ void inbox::send_bad_seq(session_index s, std::uint64_t seq) {
   out.send(s, frame_type::error, out.own(std::move(frame)), note.code);
 }
 
-// `as_received`: what the record keeps; empty: a line that stands for the frame. `passes`: the time that passes with
-// the frame, if the wall clock counts. In a record that is read back, only lines that replace a frame contain it.
+// `as_received`: the frame to record; if empty, the record gets a line that replaces the frame. `passes`: the time to
+// which the run advances before the refusal. With the trace clock it counts only in a stamped trace, and there only for
+// a line that replaces a frame, because other refused frames have no such time.
 void inbox::refuse(session_index s, std::uint64_t seq, const refusal_note& note, std::string_view as_received,
                    std::optional<milliseconds> passes) {
   record& item = work().effects.draft();
@@ -280,7 +281,8 @@ void inbox::forget_replies(session& of) {
 
 // ---- own lines
 
-// Whether `refused` hit a limit whose policy is not to refuse. The run then degrades, and can take the message.
+// If `refused` hit a limit whose policy is not `refuse`: degrades the run, so that it can take the message, and returns
+// true.
 bool inbox::degrade_for(record& refused, milliseconds stamp) {
   if (!refused.answer.refused.limit) return false;
   const limit_id hit = *refused.answer.refused.limit;
@@ -328,7 +330,7 @@ const effects& inbox::switch_mode(mode strongest, milliseconds stamp) {
   return out;
 }
 
-// Items that are due earlier are recorded first, even if the hold has ended.
+// Records first what was due before the decision, even if the decision is then refused.
 inbox::decided inbox::decide(const own_line& line, milliseconds stamp) {
   effects& out = begin();
   const bool is_wall = run_.settings().clock == clock_kind::wall || run_.settings().stamped;

@@ -32,16 +32,18 @@ namespace digd::ingest {
 struct session {
   std::string name;
   hello greeting;
-  std::uint64_t taken_seq = 0;    // the last seq used up
-  std::uint64_t place = 0;        // the connection's last seq: behind taken_seq while it sends again what it kept
+  std::uint64_t taken_seq = 0;  // the last seq used up
+  // The last seq that the connection sent; below taken_seq while the client repeats old frames.
+  std::uint64_t place = 0;
   std::uint64_t durable_seq = 0;  // the last seq that is durable
-  reply_log unacked;              // for a client that reconnects before it got them
+  reply_log unacked;              // answers that the client may ask for again after a reconnect
   struct held_frame {
     std::string frame;
     milliseconds release_at;
     std::size_t too_large = 0;  // bytes of a frame too large to be kept; then `frame` is empty
-    std::string awaited = {};   // the unseen id, so that the frame is not decoded again before; empty: not known
-    bool awaits_event = false;  // or an activation
+    // The unseen id that it waits for: until it is seen, the frame is not decoded again; empty: unknown.
+    std::string awaited = {};
+    bool awaits_event = false;  // whether `awaited` is an event, not an activation
   };
   boost::container::deque<held_frame> held;  // waits for ids from other sessions
   std::size_t held_bytes = 0;
@@ -60,14 +62,14 @@ class inbox {
   struct options {
     bool hold = false;          // wait for ids that other sessions have not sent yet (live only)
     bool keep_replies = false;  // for clients that reconnect (live only)
-    // Without an archive: keeps the latest answers although their messages count as durable.
+    // Keeps the latest answers even after their messages are durable. Set without an archive.
     bool keep_durable_replies = false;
     std::size_t window = 1024;  // the credits of a session
   };
   static constexpr std::size_t max_outstanding = 1000;
   // A message may release many held frames. One call handles at most `max_released` of them, and stops earlier if their
-  // bytes and the ids visited for them exceed `max_released_work`. `next_due` is then due at once, so that other runs
-  // of the thread get their turns.
+  // bytes and the ids visited for them exceed `max_released_work`. If frames remain, `next_due` is due at once: the
+  // next call handles them after other runs of the thread had their turns.
   static constexpr std::size_t max_released = 256;
   static constexpr std::uint64_t max_released_work = 1u << 20;
   static constexpr std::size_t max_durable_reply_bytes = 1u << 20;  // of a session
@@ -97,8 +99,8 @@ class inbox {
   // ---- own lines; each is put into the record
   // The operator's switch.
   const effects& switch_mode(mode strongest, milliseconds stamp);
-  // A person's decision on a hold, of which `line` has hold, decision, text and by. Refused with hold_closed if the
-  // hold has ended; then the record has no line of it.
+  // Applies a person's decision on a hold: the hold, decision, text and by of `line`. If the hold has ended, it refuses
+  // the decision with hold_closed, and the record gets no line.
   struct decided {
     refusal_note refused;
     const ingest::effects& effects;
@@ -184,8 +186,9 @@ class inbox {
   std::vector<session> sessions_;
   boost::container::deque<outstanding> outstanding_;
   std::optional<refusal_note> refusal_;
-  std::size_t held_count_ = 0;                      // over all sessions
-  std::optional<milliseconds> unfinished_release_;  // since when frames wait that need not
+  std::size_t held_count_ = 0;  // over all sessions
+  // When `release_held` stopped although it could have released more frames; none: it did not.
+  std::optional<milliseconds> unfinished_release_;
   std::shared_ptr<scratch> work_;
 };
 

@@ -33,7 +33,7 @@ bool json_tokens::reserve(std::size_t size) {
   if (size <= capacity_) return true;
   const std::size_t wanted = std::bit_ceil(size);
   std::unique_ptr<simdjson::internal::dom_parser_implementation> finder;
-  constexpr std::size_t depth = 1;  // for a stage that is not used
+  constexpr std::size_t depth = 1;  // only simdjson's second stage reads it, and digd does not run that stage
   if (simdjson::get_active_implementation()->create_dom_parser_implementation(wanted, depth, finder) !=
       simdjson::SUCCESS)
     return false;

@@ -47,7 +47,7 @@ class json_tokens {
   std::size_t capacity_ = 0;
   std::size_t size_ = 0;
   std::unique_ptr<simdjson::internal::dom_parser_implementation> finder_;
-  const std::uint32_t* begin_ = nullptr;  // of the tokens' offsets; behind them are two of the text's end
+  const std::uint32_t* begin_ = nullptr;  // the offsets of the tokens, followed by two offsets of the text's end
   const std::uint32_t* next_ = nullptr;
   const std::uint32_t* end_ = nullptr;
 };

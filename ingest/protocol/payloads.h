@@ -11,8 +11,9 @@
 
 namespace digd::ingest {
 
-// The JSON text `object` where `with` replaces the value of each member of these names, at any depth and however its
-// name is escaped. If `with` returns nothing, the member is removed. Replaced values are not searched.
+// Returns the JSON text `object` with the values of all members of these names replaced by the results of `with`: at
+// any depth, and however a name is escaped. If `with` returns nothing, the member is removed. Replaced values are not
+// searched.
 using replace_member = std::function<std::optional<std::string>(std::string_view name, std::string_view value)>;
 std::string rewrite_members(std::string_view object, std::initializer_list<std::string_view> names,
                             const replace_member& with);

@@ -28,7 +28,7 @@ const model_price* price_of(std::string_view model, const std::vector<model_pric
   return any == prices.end() ? nullptr : &*any;
 }
 
-// The tokens of an object's two counts. What is missing or no count is zero: the decoder refuses it later.
+// The two token counts of an object. A missing or invalid count is 0 here; the decoder refuses an invalid one later.
 struct token_counts {
   std::uint64_t input = 0, output = 0;
 
@@ -101,7 +101,7 @@ bool read_usage(ondemand::object from, const std::vector<model_price>& prices, r
   return true;
 }
 
-// Tokens that no model is named for have the price of "*".
+// Tokens that the usage assigns to no model have the price of "*".
 std::optional<double> cost_of(const reported_usage& used, const std::vector<model_price>& prices) {
   const token_counts rest{.input = used.total.input - std::min(used.total.input, used.of_models.input),
                           .output = used.total.output - std::min(used.total.output, used.of_models.output)};

@@ -22,8 +22,8 @@ struct model_price {
 inline constexpr std::size_t max_prices = 1'000;
 inline constexpr std::size_t max_added_bytes = 48;  // by `add_cost`
 
-// Puts `"cost":…` into the message's `usage` and returns true. False: `priced` is unset, since the message has no
-// `usage`, or its usage has a cost, or no tokens with a price, or it is malformed.
+// Copies the message to `priced`, with `"cost":…` in its `usage`, and returns true. False, and `priced` stays as it is:
+// the message has no `usage`, or its usage already has a cost, has no tokens with a price, or is malformed.
 bool add_cost(std::string_view message, const std::vector<model_price>& prices, std::string& priced);
 
 }  // namespace digd::ingest

@@ -83,7 +83,7 @@ struct record {
   std::optional<usage_amounts> used;       // what an accepted message reports
 
   std::string response;    // what the session is sent: verdicts or error; empty if nothing
-  std::string kept_frame;  // behind `frame`, if the caller does not have it
+  std::string kept_frame;  // the text that `frame` views, if the caller does not own it
 
   void clear();  // keeps the memory
 };

@@ -98,7 +98,7 @@ bool replay::greet(std::string_view text) {
   return true;
 }
 
-// A line without a session is of the first one.
+// A line without a session has the default name `main`. If no session has this name, the line belongs to the first one.
 std::optional<session_index> replay::find_session(std::string_view name) const {
   const std::optional<session_index> known = inbox_->find_session(name);
   return known || name != "main" ? known : 0;

@@ -18,10 +18,10 @@ namespace digd::ingest {
 class replay {
  public:
   struct listener {
-    // A frame that a client would be sent. With several sessions it begins with the session it goes to.
+    // A frame that a daemon would send to a client. If the trace has several sessions, its first member is the session.
     std::function<void(std::string_view frame)> frame;
-    // An item of the record, before the frames that it causes. A line that hits a limit makes two; both come when
-    // the line has been applied.
+    // An item of the record, before the frames that it causes. A line that hits a limit makes two items; both come
+    // after the whole line has been applied.
     std::function<void(const ingest::record& item)> record;
     // A client's message that was refused, with its line in the trace. Not a line that records an earlier refusal.
     std::function<void(std::uint64_t line, const ingest::record& item)> refused;

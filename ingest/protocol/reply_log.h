@@ -24,8 +24,9 @@ class reply_log {
     std::string_view frame;  // empty: the message had no answer. Valid until the next change of the log
     refusal code = refusal::none;
   };
-  static constexpr std::size_t max_spare_bytes = 256;      // of the text when there are no answers
-  static constexpr std::size_t max_removed_bytes = 4'096;  // at the front of the text, unless most of it is kept
+  static constexpr std::size_t max_spare_bytes = 256;  // the most memory that the text keeps when there are no answers
+  // Removed bytes that may stay at the front of the text. More may stay while they are less than half of the text.
+  static constexpr std::size_t max_removed_bytes = 4'096;
 
   bool empty() const { return replies_.empty(); }
   std::size_t size() const { return replies_.size(); }
