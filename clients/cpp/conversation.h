@@ -5,7 +5,7 @@
 //   - After a connection the client resumes from `acked_seq` + 1.
 //   - After the deadline, and without a connection, events are delivered unchanged. A message that was not sent yet is
 //     marked `as_is`; for one that was sent, a `delivery` follows.
-// - A second verdict on an event is ignored. The handler gets each intervention once.
+//   - A second verdict on an event is ignored. The handler gets each intervention once.
 //
 // No I/O, no clock, no thread: the caller passes the time in and holds a lock. Bounds: `credits` messages and
 // `max_bytes` bytes wait for an ack; `max_interventions` wait for the handler; `max_known` ids of interventions.
@@ -32,7 +32,7 @@ namespace digd::client {
 using time_point = std::chrono::steady_clock::time_point;
 using milliseconds = std::chrono::milliseconds;
 
-// A message that blocks events. Settled once it has a verdict for each of them, from the daemon or as is.
+// A message that blocks events. It is settled once each event has a verdict, from the daemon or as is.
 struct ticket {
   std::vector<blocked_event> blocked;
   time_point deadline;
@@ -41,7 +41,8 @@ struct ticket {
   std::optional<std::vector<verdict>> verdicts;
 };
 
-// `connecting`: the first attempt is in progress, and events wait for it until their deadline. `closed`: permanently.
+// `connecting`: the first attempt is in progress, and events wait for it until their deadline. `closed`: the client
+// will not reconnect.
 enum class connection_state : std::uint8_t { connecting, up, down, closed };
 
 // How long events may wait.

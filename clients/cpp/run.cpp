@@ -101,7 +101,7 @@ class run::connection {
  private:
   void stop();
   void ignore_healings(const ticket& waiting, std::vector<verdict>& verdicts);
-  void wake_socket();  // with the lock
+  void wake_socket();  // call with the lock held
   void run_socket();
   std::string hello();
   void drive(net::websocket_client& socket);
@@ -122,14 +122,14 @@ class run::connection {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   conversation conversation_;
-  bool is_unheld_ = false;  // logged
+  bool is_unheld_ = false;  // whether it has logged that messages are no longer held
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> wake_posted_ = false;
 
-  // Of the socket's thread.
+  // Only the socket's thread uses these.
   boost::asio::io_context io_;
-  bool is_missing_ = false;  // logged
-  unsigned attempts_ = 0;    // without success
+  bool is_missing_ = false;  // whether it has logged that the daemon is missing
+  unsigned attempts_ = 0;    // to connect, since the last success
   random_stream jitter_{random_seed(), random_purpose::jitter, 0};
   std::set<std::string> logged_errors_;
 
@@ -197,7 +197,7 @@ std::vector<verdict> run::connection::send(report message, bool wait) {
   return verdicts;
 }
 
-// With the lock.
+// Call with the lock held.
 void run::connection::ignore_healings(const ticket& waiting, std::vector<verdict>& verdicts) {
   for (std::size_t i = 0; i < verdicts.size(); ++i) {
     if (!verdicts[i].as_is.empty() || verdicts[i].action == action::deliver) continue;
@@ -327,9 +327,9 @@ void run::connection::hear(net::websocket_client& socket) {
   }
 }
 
-// Whether the run has moved. If so, the next attempt connects to the daemon that has it. That daemon gets the token, so
-// the client never falls back from TLS to plain text. If it cannot be reached, the following attempt uses the first
-// address again.
+// Returns whether the run has moved. If so, the next attempt connects to the daemon that has it. That daemon gets the
+// token too, so the client follows no move from TLS to plain text. If the daemon cannot be reached, the following
+// attempt uses the first address again.
 bool run::connection::follow_move() {
   std::string problem;
   {
