@@ -228,7 +228,8 @@ bool is_daemon_there(const attach_options& options) {
   net::http_answer answer;
   std::string problem = daemon->get("/healthz", answer);
   if (problem.empty() && !answer.good()) problem = complaint_of(*daemon, answer);
-  // Needs the right that the hooks need. What has it is refused for something else: this is no WebSocket.
+  // This path needs the same right as the hooks. With that right, digd still refuses the request, but for another
+  // reason: it opens no WebSocket.
   if (problem.empty()) problem = daemon->get("/v1/ingest", answer);
   if (problem.empty() && (answer.status == 401 || answer.status == 403)) problem = complaint_of(*daemon, answer);
   std::cerr << (problem.empty() ? "digd answers at " + daemon->to().shown() + ".\n" : problem + '\n');
@@ -323,7 +324,8 @@ int attach(const attach_options& options) {
   std::error_code ec;
   fs::create_directories(path.parent_path(), ec);
   const fs::path backup = path.string() + ".before-digd";
-  const bool has_original = removed > 0 && fs::exists(backup, ec);  // from before the hooks that are replaced now
+  // A backup from before the hooks that are replaced now stays: it has the user's original settings.
+  const bool has_original = removed > 0 && fs::exists(backup, ec);
   if (has_own && !has_original) {
     fs::copy_file(path, backup, fs::copy_options::overwrite_existing, ec);
     if (ec) return complain("attach", "no backup " + shown(backup) + ": " + ec.message() + ". Nothing was changed");

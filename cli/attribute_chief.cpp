@@ -78,7 +78,7 @@ json::value graph_of(const attribute_options& options, const chief::flat_log& lo
 constexpr std::string_view weakest =
     "CHIEF assumes a run that failed: the list below shows where this run was weakest.\n";
 
-// A model names somebody in whatever run it is given. `success`: the conclusion about a run that did not fail.
+// `success`: the conclusion about a run that succeeded, printed because a model names somebody in any run.
 void print(const attribute_options& options, const chief::flat_log& log, const chief::llm::ruling& r,
            const chief::attribution& graph, const std::optional<report::conclusion>& success) {
   if (options.format == "json") {

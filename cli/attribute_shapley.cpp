@@ -68,7 +68,7 @@ struct opened {
   std::string problem;
   std::unique_ptr<digd::shapley::game> game;
   std::string weights;
-  std::string trace;  // empty if the game is none of a recorded run
+  std::string trace;  // empty if the game is not about a recorded run
 };
 
 opened open_trace(std::string_view text, const structure_options& options) {

@@ -39,7 +39,7 @@ struct checked_run {
 
 constexpr std::string_view none = "none";
 
-// When it came, on the clock of the report: the time since the first message.
+// The first detection of a rule as a sentence, with its time as a report writes it: since the first message.
 std::string in_words(const detection& d, const checked_run& of) {
   const picture::time_scale time = picture::time_scale::of(of.first_ts.value_or(0), of.last_ts);
   const std::string place = d.at ? " (seq " + std::to_string(*d.at) + ")" : "";

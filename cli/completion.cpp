@@ -1,5 +1,6 @@
-// digctl completion bash|zsh|fish|man: what completes the command line, and the commands' part of the manual page. Both
-// come from the commands themselves, so that neither can lack one. Not shown by --help: packages call it.
+// digctl completion bash|zsh|fish|man: prints a shell's completion script, or the commands' part of the manual page.
+// Both are made from the commands themselves, so that neither lacks a command. --help does not show it: packages call
+// it.
 #include <fmt/format.h>
 
 #include <iostream>
@@ -41,7 +42,7 @@ names flags_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-// What may follow, of "TEXT:{table,jsonl}"; nothing if it can be anything.
+// The values that an option allows, read from its type, such as "TEXT:{table,jsonl}"; empty: any value.
 names choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const std::size_t begin = type.find('{'), end = type.find('}');

@@ -43,7 +43,7 @@ std::string number_of_run(daemon_client& daemon, const std::string& run, std::st
   const json::value* found = !ec && whole.is_object() ? whole.get_object().if_contains("number") : nullptr;
   if (found == nullptr || !found->is_int64()) return "the answer has no number of the run; is that digd?";
   number = std::to_string(found->get_int64());
-  // Another daemon's deletion would remove only its own copy.
+  // Only the run's home can delete it everywhere: another daemon would delete only its own copy.
   const json::value* home = whole.get_object().if_contains("home");
   const json::value* here = home != nullptr && home->is_object() ? home->get_object().if_contains("here") : nullptr;
   if (here == nullptr || !here->is_bool() || here->get_bool()) return {};
@@ -53,7 +53,8 @@ std::string number_of_run(daemon_client& daemon, const std::string& run, std::st
          (is_known ? ": --to " + digd::quoted(url->get_string()) : std::string());
 }
 
-// TENANT/ARCHIVE/NUMBER of the run: of each archive that has a run of that id and number.
+// Finds TENANT/ARCHIVE/NUMBER of each archive in the fleet that has a run of that id and number. Returns an error
+// sentence unless there is exactly one.
 std::string find_in_fleet(const fleet_options& fleet, daemon_client& daemon, const std::string& run,
                           std::vector<std::string>& keys) {
   std::string number;

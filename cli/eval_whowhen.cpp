@@ -96,8 +96,8 @@ std::string validate(trial& t, const eval_options& options, whowhen::results& r)
              : print_reliability(options, scored, last, "Reliability of CHIEF, questions left out");
 }
 
-// `ranked`: the default method's answer, whose first five steps a shortlist has; null: as `attribute chief` ranks them.
-// `stop_reason` is the reason to stop asking; empty: go on.
+// `ranked`: the default method's answer; a shortlist gets its first five steps. Null: a shortlist gets those of
+// `attribute chief`. Sets `stop_reason` if asking about further logs would be useless; empty: go on.
 whowhen::answer judge(const labelled_log& l, const std::string& method, chief::llm::endpoint& model,
                       const eval_options& options, const whowhen::answer* ranked, progress& progress,
                       std::string& stop_reason) {
@@ -152,7 +152,8 @@ std::string judge_all(const trial& t, const std::string& method, chief::llm::end
   return {};
 }
 
-// The first method is CHIEF: a shortlist has its suspects, and it is weighed with every judge.
+// Measures CHIEF before the judges. With --cv they use its answers: a shortlist gets its suspects, and each judge is
+// weighed together with it.
 std::string measure(trial& t, const eval_options& options, chief::llm::endpoint* model, whowhen::results& r) {
   std::vector<std::string> methods = options.methods;
   std::stable_partition(methods.begin(), methods.end(), [](const std::string& m) { return m == "chief"; });

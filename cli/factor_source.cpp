@@ -35,7 +35,7 @@ std::string name_fleet(const factor_source& from, std::vector<std::string>& path
 
 bool is_csv(const std::string& path) { return path == "-" || std::filesystem::path(path).extension() == ".csv"; }
 
-// Usually one run was left out, and its note says why.
+// The error if no run has ended. A single note says why the only run was left out, so the error includes it.
 std::string nothing_ended(const std::vector<std::string>& notes) {
   return notes.size() == 1 ? "no run has ended; " + notes.front() : "no run has ended";
 }

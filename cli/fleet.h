@@ -54,7 +54,7 @@ class fleet_lines {
 // The options of the fleet as Python takes them.
 std::vector<std::string> fleet_words(const std::string& command, const fleet_options& options);
 
-// A folder with the file digd.sqlite, removed with this and on SIGINT, SIGTERM and SIGHUP.
+// A folder with the file digd.sqlite. The destructor removes it, and so do SIGINT, SIGTERM and SIGHUP.
 class fleet_archive {
  public:
   // Null, with `problem` set.
@@ -82,7 +82,7 @@ void add_pass_options(CLI::App& app, pass_options& options);
 std::vector<std::string> given_words(const CLI::App& app);
 // The path of this digctl, which Python calls for each task.
 std::string digctl_path();
-// Replaces this process by a pass over the runs that `--where` selects; over one, if `run` is not empty.
+// Replaces this process by a pass over the runs that `--where` selects; if `run` is not empty, over that run only.
 int exec_pass(const std::string& command, const CLI::App& app, const fleet_options& fleet, const pass_options& options,
               const std::string& run = {}, const std::vector<std::string>& more_words = {});
 

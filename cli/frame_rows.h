@@ -27,9 +27,9 @@ class frame_printer {
   frame_printer(std::string_view format, const table::look& look, pace rows_come)
       : records_(format), table_(frame_table(look, rows_come)) {}
   void frame(std::string_view text);
-  void flush();    // what waits; a table without rows has no header yet
-  void finish();   // the end of the output; a table without rows is a header
-  void abandon();  // the end after an error; a table without rows is nothing
+  void flush();    // prints the waiting rows; without any, not even the header
+  void finish();   // ends the output; a table without rows is printed as its header
+  void abandon();  // ends the output after an error; a table without rows prints nothing
 
  private:
   static constexpr std::size_t rows_at_once = 4'096;

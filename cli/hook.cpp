@@ -116,7 +116,7 @@ int pass_on(const hook_options& options) {
   auto daemon = http_to("hook", options.daemon);
   if (!daemon) return done;
   daemon->connect_within(max_connect_time);
-  // Reading a long transcript takes time, which the agent need not wait without a daemon.
+  // Checks that there is a daemon before it reads a transcript: without one, the agent need not wait for that.
   if (problem = daemon->reach(); !problem.empty()) return fail_open(problem);
   if (json::object added = additions_to(call.get_object(), options.program); !added.empty())
     call.get_object()["digd"] = std::move(added);

@@ -31,7 +31,7 @@ chief::llm::judge_options judging(const llm_options&, const std::string& right_a
 
 inline const std::vector<std::string> llm_methods{"chief-llm",     "all-at-once", "step-by-step",
                                                   "binary-search", "hybrid",      "shortlist"};
-// `graph`: of chief-llm, with the model's subtasks.
+// `graph`: receives the graph of chief-llm, with the model's subtasks. Other methods do not set it.
 chief::llm::ruling rule_by(const std::string& method, chief::llm::endpoint&, const chief::flat_log&,
                            const chief::llm::judge_options&, chief::attribution* graph = nullptr);
 

@@ -1,6 +1,6 @@
-// What digctl has of the offline passes (analysis/): their commands and their parts of a report. passes.cpp defines
-// both in a digctl with the passes, no_passes.cpp in one without. No other file of digctl depends on which it is, so
-// none compiles again when the passes join it (scripts/run).
+// The offline passes (analysis/) in digctl: their commands, and their parts of a report. A digctl with the passes
+// compiles passes.cpp, one without them no_passes.cpp. No other file differs between the two, so adding the passes
+// recompiles no other file (scripts/run).
 //
 // Thread: one; `attributed` blocks, and computes Shapley values on threads of its own.
 #pragma once

@@ -252,7 +252,7 @@ class pilot_printer {
 
 // ---- `--fine`: what the user silences
 
-// By rule: the agents to silence it for; none: for all agents.
+// For each rule, the agents for which it is silenced; an empty list: all agents.
 using fine_rules = std::map<std::string, std::vector<std::string>, std::less<>>;
 
 std::optional<fine_rules> read_fine(const std::vector<std::string>& texts) {
@@ -312,7 +312,7 @@ std::string as_json(const fine_rules& fine) {
   return out;
 }
 
-// By member of a hello.
+// The settings as JSON, for each member of a hello that has some: `rules`, `guards`.
 std::map<std::string, std::string> hello_members(const fine_rules& fine) {
   std::map<std::string, fine_rules> by_table;
   for (const auto& [rule, agents] : fine) by_table[table_of(rule)].emplace(rule, agents);

@@ -48,7 +48,8 @@ class private_daemon {
     std::string config = {};                                          // a file; empty: none
     std::vector<std::pair<std::string, std::string>> variables = {};  // added to the environment
   };
-  // Returns when the daemon listens, or a signal arrived. Nothing: it listens.
+  // Returns when the daemon listens, after a problem, or after a signal. Returns an error sentence; empty: the daemon
+  // listens. After a signal the sentence means nothing.
   std::string start(const settings& with, stop_signals& signals);
   // Why the daemon has ended; empty: it runs.
   std::string problem();
@@ -65,7 +66,7 @@ class private_daemon {
   std::string program_, address_;
 };
 
-// A desktop opens the page. Without one, a line asks the reader to do that.
+// Opens the page with the desktop's browser. Without a desktop, asks the reader on standard error to open it.
 void open_page(const std::string& url);
 
 }  // namespace digd::cli

@@ -44,7 +44,7 @@ void report(const net::play_counts& c) {
   std::cerr << '\n';
 }
 
-// Reads the run back. What a daemon answers has no detection that led to no verdict, such as a deadlock in mode
+// Reads the run back, because a daemon's answers lack detections that led to no verdict, such as a deadlock in mode
 // observe.
 int look_for_detections(const std::string& run, const send_options& options) {
   const auto recorded = trace_input::open_run("send", run, options.daemon);

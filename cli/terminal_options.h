@@ -17,7 +17,7 @@ struct terminal_options {
 
   bool on_terminal() const;  // standard output is one
   std::size_t columns() const;
-  // auto: on a terminal that can, unless NO_COLOR is set (https://no-color.org).
+  // With `auto`: on a terminal, unless NO_COLOR is set (https://no-color.org) or TERM is `dumb`.
   bool colored() const;
 };
 
