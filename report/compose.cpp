@@ -114,7 +114,8 @@ section failure_section(const gathered& from, const conclusion& concluded, const
   return out;
 }
 
-// The candidates of the method that names the suspect, or of those that name nobody; the named one is first.
+// The candidates of one method, the answer first. Section Who has this table for the method that names the suspect or,
+// if none does, for each method.
 table suspect_table(const part& of) {
   constexpr std::size_t max_suspects = 5;
   const bool probability = of.scale == score_scale::probability;

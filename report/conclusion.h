@@ -22,8 +22,9 @@
 
 namespace digd::report {
 
-// The facts about the run that decide whether there is anything to blame. `digctl attribute chief` reads a log, where
-// nothing was detected and the outcome may be unknown: who asks about it says that it failed.
+// The facts about the run that decide whether there is anything to blame. Unless the run is known to have succeeded,
+// `digctl attribute chief` uses the defaults: it detects nothing itself, and the user who asks says that the run
+// failed.
 struct run_facts {
   run_outcome ended = run_outcome::none;
   bool went_wrong = true;      // it failed, or has a detection that has not cleared

@@ -36,7 +36,7 @@ struct block {
   report::figure figure;
   report::table table;
   std::vector<block> inside;  // details
-  bool ranks = false;         // says who is suspect; left out where section Who says it
+  bool ranks = false;         // ranks suspects: left out where section Who ranks them
   std::string badge;          // of details: a rule's code; empty: none
   bool grave = false;         // the badge of a failure, else of a warning
 
@@ -92,8 +92,8 @@ struct suspicion {
   std::string remedy;             // what to try: a clause; may be empty
   double score = 0;               // a calibrated probability or φ (`part::scale`)
   double error = 0;               // half the width of the score's 95% interval; 0: exact
-  double agent_score = 0;         // the same of the agent as a whole; 0: the method compares no agents
-  double next_agent_score = 0;    // of the agent after it
+  double agent_score = 0;         // the score of the agent as a whole; 0: the method compares no agents
+  double next_agent_score = 0;    // the score of the next agent in the ranking
   bool proven = false;            // a contradiction in the log itself; no score is needed
 };
 

@@ -22,9 +22,9 @@ struct lit_path {
   const blamed* by = nullptr;     // the responsible place on it; null: none
 };
 
-// The path through the first suspect from which a detection descends, to the first such detection. Without such a
-// suspect, the path to the first detection. `found` begins with the leading detection. Empty: the model has no node of
-// it.
+// The path through the first suspect from which a detection descends; it ends at the first such detection. If no
+// detection descends from a suspect, the path leads to the first detection that has one. `found` begins with the
+// leading detection. Empty: no path in the model leads to a detection.
 lit_path light(const picture::model& graph, const std::vector<const detection*>& found,
                const std::vector<blamed>& suspects);
 

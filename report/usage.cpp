@@ -99,7 +99,8 @@ void usage_observer::announce(std::string_view event, const graph::graph& g, std
   if (g.event(e).source != graph::nobody) count_outputs(g.activation(g.event(e).source), g, depth);
 }
 
-// Outputs only grow. An activation of the list at the end was among the first at its last output too.
+// Keeps the activations with the most outputs. Counts only grow, so an activation of the final list enters it at its
+// last output at the latest.
 void usage_observer::count_outputs(const graph::activation_node& of, const graph::graph& g, std::uint64_t depth) {
   std::vector<fanned_out>& list = facts_.widest;
   const auto known = std::find_if(list.begin(), list.end(), [&](const fanned_out& f) { return f.activation == of.id; });

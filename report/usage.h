@@ -62,7 +62,8 @@ struct usage_facts {
 
 class usage_observer {
  public:
-  // `accepted`: the decoded message, of a record of that kind; else null. `time` is wide enough for the record.
+  // `accepted`: the decoded message if the record is an accepted message, otherwise null. The bins of `time` must
+  // already cover the record's time.
   void hear(const ingest::record& of, const message* accepted, const run& run, const time_bins& time);
   // The bins become wider by that many doublings.
   void halve(int times);

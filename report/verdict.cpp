@@ -74,7 +74,7 @@ rule_id rule_fired_most(const observed& seen) {
   return static_cast<rule_id>(commonest);
 }
 
-// The reason of a detection as an answer has it. Its list of events is cut: section Why has all of it.
+// The reason of a detection, shortened for an answer: a long list of events is cut. Section Why has the whole reason.
 std::string brief_reason(const std::string& reason) {
   constexpr std::size_t max_bytes = 160;
   if (reason.size() <= max_bytes) return reason;

@@ -35,12 +35,13 @@ struct selection {
 // A filter that names what is not in the run gives an empty selection and a note.
 selection select(const model& from, const filter& filter);
 
-// At most so many agents of these rows that can receive or acted: those with the most to show, in order.
+// The lanes of at most `most` agents that acted or can receive: those with the most to show in these rows. In the order
+// of the model.
 std::vector<index> busiest_lanes(const model& from, const selection& part, std::size_t most);
 // The shortest pause between two of these rows that gets a label: far longer than usual.
 milliseconds notable_pause(const model& from, const selection& part);
-// Where the activation's bar ends: at the last output of its end, else at the end; at its start if nothing came
-// between; none while it is open.
+// The row where the activation's bar ends: the last shown output or reroute of its end; without one, the end itself, or
+// the start if no shown row lies between. `none` while it is open.
 index closing_row(const model& from, const selection& part, const activation& a);
 
 }  // namespace digd::picture

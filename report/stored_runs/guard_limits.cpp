@@ -49,8 +49,8 @@ std::vector<std::string> texts_in(const json::object& from, std::string_view nam
   return out;
 }
 
-// Of the recipients as a set and the fingerprint; 0: the guard is silent, as there is neither a fingerprint nor a
-// payload.
+// A hash of the set of recipients and of the fingerprint or payload. 0: there is neither, so the guard does not judge
+// the event.
 std::size_t repetition_hash(const json::object& event) {
   std::string text = text_in(event, "fingerprint");
   const json::value* payload = event.if_contains("payload");
@@ -78,7 +78,7 @@ double suggested_value(const guard_option& limit, const std::vector<double>& rea
                        double margin) {
   const auto rank = static_cast<std::size_t>(std::ceil(percentile / 100 * static_cast<double>(reached.size())));
   double value = margin * reached[std::clamp<std::size_t>(rank, 1, reached.size()) - 1];
-  if (value <= 0) value = margin * reached.back();  // fewer runs than the percentile reported anything
+  if (value <= 0) value = margin * reached.back();  // most runs reported nothing: takes the greatest value instead
   value = rounded_up(value);
   if (!std::holds_alternative<cost_limit>(limit.kind)) value = std::ceil(value);
   return limit.name == limit_name(total_kind::ms) ? std::max(value, shortest_max_ms) : value;

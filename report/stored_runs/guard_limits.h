@@ -1,5 +1,5 @@
-// What past runs reached of what guards limit, and limits that would have let nearly all of them through
-// (`digctl guards suggest`, docs/guards.md).
+// How much past runs reached of the quantities that guards limit, and limits that would have let nearly all of these
+// runs through (`digctl guards suggest`, docs/guards.md).
 //
 // Ownership: an `extent_reader` belongs to one run and one thread. Bounds: `max_names` events and activations of a run;
 // what is beyond them is not measured. Failure: lines that are not JSON objects are ignored.
@@ -19,8 +19,8 @@
 
 namespace digd::stored {
 
-// The greatest value that a run reached of each limit, by the limit's name in the configuration. A limit of which the
-// run reported nothing is missing or 0.
+// For each limit, by its name in the configuration: the greatest value that a run reached. If the run reported nothing
+// about a limit, its value is missing or 0.
 using run_extent = std::map<std::string_view, double>;
 
 // Reads one run as an exported trace.
