@@ -63,7 +63,7 @@ double squared_correlation(const embedding& e, variable a, variable b) {
   if (e.groups[a].empty() || e.groups[b].empty()) return 0;
   const double whole_a = e.residual(a, {}).log_det, whole_b = e.residual(b, {}).log_det;
   const gaussian_fit ab = e.residual(a, {b}), ba = e.residual(b, {a});
-  // The share of variance that each explains of the other; the smaller of both directions counts.
+  // The share of a column's variance that the other column explains. The smaller share of the two directions counts.
   const auto share = [](double whole, const gaussian_fit& left, std::size_t width) {
     if (left.rank == 0) return 1.0;
     return left.rank < width ? 0.999 : 1 - std::exp((left.log_det - whole) / static_cast<double>(width));
@@ -288,7 +288,8 @@ class work {
   }
 
   // Candidates are the members that are not downstream, then their ancestors. Each must itself pass the gate, alone or,
-  // for a member, given the rest of the boundary. The latter test ignores clusters, so it does not count with them.
+  // for a member, given the rest of the boundary. The second test ignores clusters, so it does not count if there are
+  // any.
   void rank_levers() {
     const std::vector<double> near = walk_from(target_, walk_weights(), data_.size());
     const auto consider = [&](const member& m, bool in_boundary) {

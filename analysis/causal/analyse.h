@@ -78,7 +78,7 @@ struct analysis {
 
 analysis analyse(const table& data, variable target, const analysis_options& options);
 
-// How far the analysis may go with this number of runs. Appends the reason to `remarks` if not to the end.
+// How far the analysis may go with this number of runs. If that is not the last stage, appends the reason to `remarks`.
 stage stage_for(const table& data, variable target, std::vector<std::string>& remarks);
 
 // One sentence on the effect: the outcome's mean, or the share of its last level, in the lowest and the highest third

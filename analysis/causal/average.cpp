@@ -84,7 +84,7 @@ graph_average average_graphs(const table& data, const structure_options& options
 
 namespace {
 
-// PC's graph may have no DAG when its tests contradict each other; `extend` then gives the nearest.
+// PC's graph may have no DAG when its tests contradict each other; `extend` then gives a DAG near it.
 pdag one_graph(const table& data, const structure_options& options) {
   pdag dag;
   if (options.kind == structure_kind::pc) {

@@ -1,9 +1,9 @@
-// Structure by averaging: tabu search for a first graph, then graphs drawn around it (order_sampler.h); what most of
-// them agree on is the answer, how many agree is its support.
+// Learns the structure by averaging: tabu search finds a first graph, and a sampler draws graphs around it
+// (order_sampler.h). The result is what most of these graphs agree on; its support is the share that agrees.
 //
-// One default for every kind of data; nothing in it is tuned to a data set. Rows: up to 65,535. Instead of averaging,
-// one graph by tabu search or PC-stable can be asked for, and many of them on resampled rows. Thread: one at a time for
-// an estimate, which keeps no state; a `graph_average` is constant: any. Lifetime: the result keeps no reference to the
+// One default serves every kind of data; nothing in it is tuned to a data set. Tables have up to 65,535 rows. On
+// request, one graph by tabu search or PC-stable replaces the average, or many such graphs on resampled rows. Thread:
+// any; the functions keep no state, and a `graph_average` is constant. Lifetime: the result keeps no reference to the
 // table. Bounds: a matrix of size² for each draw.
 #pragma once
 
@@ -70,7 +70,7 @@ class graph_average {
 
 // Samples graphs (order_sampler.h), whatever `options.kind` says.
 graph_average average_graphs(const table& data, const structure_options& options);
-// By the method that `options.kind` names. A single graph has support 1 where it has an edge.
+// Uses the method that `options.kind` names. If it gives a single graph, the edges of that graph have support 1.
 graph_average learn_graph(const table& data, const structure_options& options);
 // One graph for each of `bootstrap` resamples of the rows, by PC-stable if that is the kind, else by tabu search.
 graph_average bootstrap_graphs(const table& data, const structure_options& options, std::size_t bootstrap,

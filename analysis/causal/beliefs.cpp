@@ -39,7 +39,7 @@ void set_tiers(const table& data, const beliefs& beliefs, const worldview* view,
 
 using edges = std::vector<std::pair<variable, variable>>;
 
-// Adds a required edge, or a note if it would close a cycle with those before it.
+// Adds a required edge, or a note if an end is not a column or if the edge would close a cycle with those in `into`.
 void require(const table& data, const std::string& from, const std::string& to, edges& into,
              std::vector<std::string>& notes) {
   const auto a = data.find(from), b = data.find(to);

@@ -30,7 +30,7 @@ struct boundary_options {
 variables iamb(ci_test& test, variable target, const boundary_options& options);
 variables hiton_mb(ci_test& test, variable target, const boundary_options& options);
 
-// `uncertainty`: held-out uncertainty in nats a row, before the first step and after each.
+// `uncertainty`: the held-out uncertainty of the target in nats a row: before the first step, and after each step.
 struct refinement {
   variables members;
   std::vector<double> uncertainty;

@@ -59,7 +59,7 @@ struct data_set {
   std::vector<slice> slices;
 };
 
-// NAME_ROWS_SLICE of a file, where NAME is one with a true graph.
+// Splits the stem NAME_ROWS_SLICE of a file's name. False if it has another form.
 bool split_name(const std::string& stem, std::string& name, slice& s) {
   const std::size_t b = stem.rfind('_');
   const std::size_t a = b == std::string::npos || b == 0 ? std::string::npos : stem.rfind('_', b - 1);
@@ -221,7 +221,7 @@ class evaluator {
          mean_f1(truth, [&](variable v) { return markov_boundary(found.best(), v); }));
     const structure_options ours;
     const double averaged = mean_f1(truth, [&](variable v) { return found.boundary(v, ours.membership); });
-    // What the prior's shares of rare values change.
+    // Measures the effect of the prior's observed shares of rare values: the same without them.
     structure_options equal;
     equal.sampler.seed = options_.seed;
     equal.score.rare_share = 0;

@@ -15,7 +15,7 @@ struct eval_options {
   std::uint64_t seed = 1;
   bool compare = false;            // also measure the other learners
   std::size_t permuted = 10;       // permuted outcomes for each slice of at most 1,000 rows
-  std::size_t timing_repeats = 5;  // of PC on the alarm network; the median counts
+  std::size_t timing_repeats = 5;  // runs of PC on the alarm network; their median counts
 };
 
 // One line of the table: a measured value and, if there is one, its target.
@@ -28,7 +28,7 @@ struct figure {
   bool is_aim = false;   // an aim: missing it is not a failure
   bool has_aim = true;   // false: no target, for comparison only
   std::size_t slices = 0;
-  // Of a difference between two learners on the same slices: its 95% interval (normal, over slices).
+  // For a difference between two learners on the same slices: its 95% interval (normal, over slices).
   bool has_interval = false;
   double low = 0, high = 0;
 

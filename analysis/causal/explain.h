@@ -30,7 +30,7 @@ struct walk_options {
 };
 
 // Shares of the walk's visits, n numbers that sum to 1. `weights` is n × n: weights[i * n + j] belongs to the edge
-// i → j, which the walk takes from j to i. At a node without a way on, the walk restarts at the target.
+// i → j, which the walk takes from j to i. At a node that no edge leads to, the walk restarts at the target.
 std::vector<double> walk_from(variable target, const std::vector<double>& weights, std::size_t n,
                               const walk_options& options = {});
 

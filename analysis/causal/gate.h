@@ -1,6 +1,6 @@
-// The permutation gate: is the outcome associated with any factor more strongly than chance makes the best of so many
-// factors look? Every analysis passes it first, because the learners alone name a factor in half of the tables in which
-// nothing causes the outcome.
+// The permutation gate: is any factor associated with the outcome? The strongest association must exceed what chance
+// alone gives the strongest of so many factors. Every analysis must pass the gate first, because the learners alone
+// name a factor in half of the tables in which nothing causes the outcome.
 //
 // Each permutation shuffles the outcome (within clusters, if given) and yields the smallest p over all factors. A
 // factor's adjusted p is the share of permutations whose smallest p is as small as its own (Westfall and Young 1993,

@@ -59,7 +59,8 @@ void orient_by_knowledge(pdag& g, const knowledge& known);
 
 // The equivalence class of a DAG (CPDAG): an edge is directed where all members of the class agree.
 pdag completed(const pdag& dag);
-// A DAG of the class (Dor and Tarsi 1992). False if there is none; `dag` then deviates as little as the search found.
+// Finds a DAG of the class (Dor and Tarsi 1992). False if the class has none; `dag` is then a DAG for which a greedy
+// search reversed few edges.
 bool extend(const pdag& from, pdag& dag);
 bool is_acyclic(const pdag& dag);  // considers directed edges only
 variables topological_order(const pdag& dag);

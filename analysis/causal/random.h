@@ -12,7 +12,7 @@
 
 namespace digd {
 
-// Each use of a seed names its stream, so that one more draw in one place changes nothing in another.
+// Each use of a seed has a stream of its own, so that an additional draw in one place changes no draw in another.
 class splitmix_stream {
  public:
   explicit splitmix_stream(std::uint64_t seed, std::uint64_t stream = 0)

@@ -20,7 +20,7 @@ struct edge_opinion {
   bool known = true;    // whether both are columns
 };
 struct worldview_status {
-  std::string name, refuted;  // `refuted`: why an experiment rules it out; empty: it stands
+  std::string name, refuted;  // `refuted`: why an experiment rules it out; empty: no experiment does
   bool chosen = false;
   std::vector<edge_opinion> edges;
 };

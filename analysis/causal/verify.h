@@ -8,7 +8,7 @@
 //   confirmed      the factor moved, and so did the outcome (Wilcoxon; sign test for two values; p ≤ level)
 //   contradicted   the factor moved, and the outcome stayed within ±margin of its standard deviation (two one-sided
 //                  tests at the level): shown to have no effect, not merely not shown to have one
-//   open           neither; also if the factor did not move, since then nothing was tried
+//   open           neither of these; also if the factor did not move, because then nothing was tested
 #pragma once
 
 #include <string>

@@ -3,8 +3,8 @@
 //
 // A hypothesis never enters the statistics by itself. `required` and `forbidden` edges and tiers are constraints
 // because their author marks them so; all other edges are only compared with the data. An edge that an experiment
-// confirmed is a constraint from then on. The next worldview replaces one with an edge that an experiment
-// contradicted.
+// confirmed is a constraint from then on. If an experiment contradicts an edge of a worldview, the next worldview
+// in order is used instead.
 //
 // Failure: `problem` names the line and the field, and everything else is empty.
 #pragma once

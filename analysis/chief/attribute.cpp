@@ -51,8 +51,8 @@ std::map<std::string, double> by_agent(const flat_log& log, const scored& s) {
   return sums;
 }
 
-// Probabilities of the steps. All steps compete, except in Magentic-One: there first the agents do, then the steps of
-// each agent.
+// The probabilities of the steps. All steps compete with each other, except in Magentic-One: there the agents compete
+// first, and then the steps of each agent.
 scored score(const flat_log& log, const attribution& a, const ranker_set& rankers,
              std::map<std::string, double>& agents) {
   scored s;
@@ -91,7 +91,8 @@ scored score(const flat_log& log, const attribution& a, const ranker_set& ranker
   return s;
 }
 
-// The links between steps and backtracking decide something only as evaluators with a weight (generic_features.inc).
+// The parts of the JSON that decide nothing in this log. Links between steps, and backtracking, decide only through
+// evaluators with a weight (generic_features.inc).
 std::vector<std::string_view> diagnostic_parts(const flat_log& log, const ranker_set& rankers) {
   const auto decides = [&](std::string_view evaluator) {
     const auto& features = generic_features();

@@ -3,9 +3,10 @@
 //
 //   graph → oracles → backtracking (subtask → agent → step) → screening → ranking
 //
-// A contradiction that screening proves and that no later step excuses decides. The earliest one leads, since the root
-// cause is the earliest decisive error (CHIEF, eq. 1). If nothing is proven, the trained rankers weigh the evaluators.
-// Each entry names its deciding stage, the one with the most evidence, and the chain of evidence.
+// If screening proves contradictions that no later step excuses, the earliest of them decides, since the root cause is
+// the earliest decisive error (CHIEF, eq. 1). If nothing is proven, the trained rankers weigh the evaluators. Each
+// entry of the ranking has the chain of evidence and the stage that decided: the stage of the proof, otherwise the one
+// with the most evidence.
 //
 // Deterministic pure functions; indices are steps of the log. Bounds: those of the log (`max_steps`).
 #pragma once
@@ -45,8 +46,9 @@ struct attribution {
   std::vector<finding> findings;
   bool calibrated = false;       // the probabilities are those of docs/chief.md, Calibration
   std::vector<suspect> ranking;  // every step that can be blamed: proven ones, then by probability
-  std::size_t lead = 0;          // in `ranking`, the answer: known framework: the most suspect agent's
-                                 // most suspect step; else the most suspect step
+  // The answer, as an index into `ranking`. In a known framework: the most suspect step of the most suspect agent.
+  // Otherwise: the most suspect step.
+  std::size_t lead = 0;
   std::vector<std::pair<std::string, double>> agents;  // most suspect first
   // Parts of the JSON that decide nothing in this log: printed for people.
   std::vector<std::string_view> diagnostic;

@@ -26,8 +26,8 @@ enum class step_form {
   ending,       // the runner says why it stopped
 };
 
-// The frameworks whose logs trained evaluators of their own. A log of any other is judged by evaluators that every
-// framework's log shows.
+// The frameworks that have trained evaluators of their own. The logs of all other frameworks are judged by evaluators
+// that need only what every framework's log shows.
 enum class known_framework { none, captain_agent, magentic_one };
 std::string_view to_string(known_framework);
 

@@ -27,8 +27,8 @@ struct subtask {
   std::vector<otar> agents;
 };
 
-// A counterfactual pattern: `bias` at the upstream end leads to `anomaly` at the downstream end; without it there is
-// none.
+// A counterfactual pattern: `bias` at the upstream end leads to `anomaly` at the downstream end; without the bias there
+// would be no anomaly.
 struct counterfactual {
   std::string bias, anomaly;
 };

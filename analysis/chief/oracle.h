@@ -1,6 +1,6 @@
 // Virtual oracles (CHIEF, section 4.2): what a subtask should have achieved, derived from the question, the instruction
-// and earlier subtasks, and judged by what the log shows. No language model: the judgement is by words, values and
-// executions, cheap, and errs on the side of suspicion.
+// and earlier subtasks, and judged by what the log shows. No language model judges: words, values and executions do.
+// That is cheap, and it errs on the side of suspicion.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ struct choice {
 enum class leaning { either, accuses, excuses };
 
 // One weight a feature. Weights with the wrong sign are fixed at zero and the others fitted again until all signs are
-// right, so that no weight contradicts the meaning of its feature. Zeros without usable cases. Deterministic.
+// right, so that no weight contradicts the meaning of its feature. Without usable cases all are zero. Deterministic.
 std::vector<double> fit(const std::vector<choice>& cases, const std::vector<leaning>& features, double lambda);
 
 // One probability a row; they sum to 1.

@@ -19,8 +19,8 @@ struct ranker_set {
   bool calibrated = false;
 };
 
-// The ridge penalties, and the temperatures: fitted weights are divided by theirs, so that probabilities agree with
-// frequencies (Guo et al. 2017, section 4.2). 1: not calibrated.
+// The ridge penalty and the temperature of each ranker. Fitted weights are divided by the temperature, so that
+// probabilities agree with frequencies (Guo et al. 2017, section 4.2). Temperature 1: not calibrated.
 struct training {
   double chat = 3.0, orchestrated = 1.0, agents = 1.0, generic = 3.0;
   double chat_temperature = 1.0, orchestrated_temperature = 1.0, agents_temperature = 1.0, generic_temperature = 1.0;

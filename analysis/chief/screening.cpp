@@ -181,7 +181,7 @@ std::vector<std::size_t> next_complete_instructions(const flat_log& log, const w
   return next;
 }
 
-// A planner that asks for a term that the question does not quote instead of one that it quotes.
+// Finds instructions in which a planner replaces a term that the question quotes by one that no text before has quoted.
 void screen_instructions(const flat_log& log, std::vector<finding>& out) {
   const word_set asked = quoted_terms(log.question);
   if (asked.size() < 2) return;

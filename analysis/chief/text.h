@@ -33,7 +33,7 @@ std::size_t shared(const word_set&, const word_set&);
 double share_of(const word_set& part, const word_set& whole);
 double jaccard(const word_set&, const word_set&);
 
-// The words of many texts. Adding those of a step costs what the step has, not what all steps before it have.
+// The words of many texts. The cost of adding a step's words depends on that step alone, not on the steps before it.
 class vocabulary {
  public:
   vocabulary() = default;

@@ -12,12 +12,13 @@ namespace digd::chief {
 
 inline constexpr std::size_t max_trace_bytes = std::size_t{256} << 20;
 
-// Returns false and sets `problem` if the first line is not a hello, if there is no event, or beyond `max_steps` or
-// `max_trace_bytes`. Other lines that digd would refuse are left out and counted (`flat_log::left_out`).
+// Returns false and sets `problem` if the first line is not a hello, if there is no event, or if the trace exceeds
+// `max_steps` or `max_trace_bytes`. Other lines that digd would refuse are left out and counted (`flat_log::left_out`).
 //
 // A step's text is its payload's `text` or `content`, the payload itself if it is a string, else its JSON. A failed
-// activation is a step too. `inputs` are the used ones. As in the engine, an activation with more outputs than inputs
-// is problem-generating: each of its outputs begins a branch, to which its descendants belong until the next branch.
+// activation is a step too. `inputs` has only the inputs that the activation used. As in the engine, an activation with
+// more outputs than inputs is problem-generating: each of its outputs begins a branch, to which its descendants belong
+// until the next branch.
 bool read_trace(std::string_view lines, flat_log& into, std::string& problem);
 
 }  // namespace digd::chief

@@ -11,10 +11,10 @@
 
 namespace digd::chief {
 
-// By step: such numbers, in the order in which the step states them, at most `max_unsourced`. A number has two digits
-// in a row: single ones mostly count items of a list or name a version. Empty for steps that cannot be blamed, that
-// contain code, or that follow or precede what code printed, and for Magentic-One, whose executors put what they read
-// into their own turns.
+// By step: such numbers, in the order in which the step states them, at most `max_unsourced`. Only numbers with two
+// digits in a row count: single digits mostly count the items of a list or name a version. Empty for steps that cannot
+// be blamed, that contain code, or that are next to a terminal's output. Empty for all steps of Magentic-One, whose
+// executors repeat in their own turns what they read.
 inline constexpr std::size_t max_unsourced = 3;
 std::vector<std::vector<std::string>> unsourced_numbers(const flat_log&);
 

@@ -20,7 +20,7 @@ struct part_options {
   double budget_seconds = 20;  // for Shapley values; 0: run no method
   unsigned threads = 1;
   std::uint64_t seed = 1;
-  std::size_t max_steps = 4'000;                                      // of CHIEF's flat log; a longer run gets no part
+  std::size_t max_steps = 4'000;                                      // a run with more events gets no CHIEF part
   const std::atomic<bool>* stop = nullptr;                            // set by Ctrl-C; finished work is kept
   std::function<void(std::size_t done, std::size_t total)> progress;  // of Shapley values
 };

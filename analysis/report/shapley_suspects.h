@@ -10,10 +10,10 @@
 
 namespace digd::report {
 
-// Sets `scale`, `suspects` (at most 5, the highest φ first) and `candidates`. An activation with φ > 0 has evidence,
-// and `remedy` says what to try. `trace` gives the quotes, and `seen` the detections: an activation is quoted with an
-// output that a detection is about, failures first, if there is one. An empty trace: no quotes. There are no suspects
-// if the actions added no risk.
+// Sets `scale`, `suspects` (at most 5, the highest φ first) and `candidates`. An activation with φ > 0 gets evidence,
+// `remedy` (what to try) and a quote. The quote is the text of one of its outputs in `trace`: one that a failure in
+// `seen` is about, otherwise one that a warning is about, otherwise any. An empty trace gives no quotes. There are no
+// suspects if the actions added no risk.
 void add_suspects(part& into, const shapley::report& r, std::string_view trace, const observed& seen,
                   const std::string& remedy);
 

@@ -8,7 +8,7 @@ namespace digd::shapley {
 namespace {
 
 constexpr std::uint32_t none = recorded_run::none;
-// Events that one search for an answer visits; then the answer counts as missing.
+// The most events that one search for an answer visits. If it finds none among them, the answer counts as missing.
 constexpr std::size_t max_visits = 10'000;
 
 class finder {

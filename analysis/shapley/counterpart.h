@@ -11,17 +11,17 @@ namespace digd::shapley {
 
 struct counterpart {
   std::vector<reaction> reactions;  // by input of the start
-  bool changed = false;             // it reacts otherwise than the activation did, or does not fail
-  bool last = false;                // the agent's last activation of the run
-  bool excused = false;             // the agent still waits for an answer to a request of its own
-  bool owes_answer = false;         // an agent that asked for its input never got an answer
-  bool last_to_end = false;         // of all activations of the run
+  bool changed = false;  // its reactions differ from those of the activation, or the activation failed or never ended
+  bool last = false;     // the agent's last activation of the run
+  bool excused = false;  // the agent still waits for an answer to a request of its own
+  bool owes_answer = false;  // last, and an agent whose request is an input of it never got an answer
+  bool last_to_end = false;  // the activation that ended last in the run
 
   // Whether the counterpart stays until the run comes to rest, and then finishes the remaining work.
   bool stays() const { return last && !excused; }
 };
 
-// The recorded facts that the counterparts, and the replay with them, need.
+// Facts about the recorded run. The counterparts are derived from them, and the replay reads both.
 struct recorded_facts {
   struct taker {
     std::uint32_t activation;

@@ -31,7 +31,7 @@ class part_writer {
   std::string text_;
 };
 
-// Reads them back into numbers and arrays that have their sizes already.
+// Reads the numbers back, in the same order. The arrays must already have their sizes.
 class part_reader {
  public:
   explicit part_reader(std::string_view text) : text_(text) {}
@@ -63,7 +63,7 @@ class part_output {
   void begin(std::size_t chunks) { chunks_ = chunks; }
   std::size_t first() const { return chunks_ * share_ / shares_; }
   std::size_t end() const { return chunks_ * (share_ + 1) / shares_; }
-  // False if there is no room for it.
+  // False if the part does not fit into `max_output_bytes`.
   bool add(std::size_t chunk, std::string_view part);
   std::string file() const;
 
@@ -82,7 +82,7 @@ class part_input {
   std::string add_file(std::string text);
   // An error sentence unless the files have every chunk of this number.
   std::string check(std::size_t chunks) const;
-  // Empty if no file has it.
+  // Empty if no file has this chunk.
   std::string_view part(std::size_t chunk) const;
 
  private:

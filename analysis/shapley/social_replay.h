@@ -21,7 +21,7 @@ struct social_graph {
     std::uint32_t author;  // cell
   };
   struct link {           // a view, seen from one of its ends
-    std::uint32_t other;  // the cell at the other end: of `views` the author's, of `readers` the reader's
+    std::uint32_t other;  // the cell at the other end: in `views` the author's, in `readers` the reader's
     std::uint32_t move;   // index into `moves`, or none
     std::int8_t net;      // +1 like, -1 dislike, 0
   };

@@ -2,9 +2,10 @@
 //
 // v(S): the run is replayed through the engine, and healthy counterparts replace the activations outside S
 // (counterpart.h, docs/shapley.md). An activation, kept or not, takes place if it had no inputs or at least one input
-// still exists. Missing inputs are dropped; an id that was an input before it was announced exists. Other messages that
-// the engine refuses in such a replay are left out; a refused end becomes that of the counterpart without outputs.
-// Risk = Σ weight × detections + weight × unresolved work at the end. What a submitted answer builds on is resolved.
+// still exists. Missing inputs are dropped; an id that was an input before it was announced always exists. If the
+// engine refuses an end in such a replay, the activation ends as its counterpart would, without outputs; any other
+// refused message is left out. Risk = Σ weight × detections + weight × unresolved work at the end. Work is resolved if
+// a submitted answer builds on it.
 #pragma once
 
 #include <cstddef>

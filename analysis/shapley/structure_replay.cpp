@@ -37,7 +37,8 @@ class partial_replay {
   }
 
  private:
-  // `own`: false for a message of a counterpart, whose own failures do not count: it would not have sent that event.
+  // `own`: false for a message of a counterpart. Detections on it do not count, because the counterpart would not have
+  // sent that event; detections of windows do.
   void count(bool own) {
     for (const detection& d : answer_.detections) {
       if (d.at && !own) continue;
@@ -248,7 +249,7 @@ class partial_replay {
     holder_ = start_of_own(rec_.agents[rec_.activations[s.activation].agent], {}, s);
   }
 
-  // The agent consumes the work that is pending for it. The number of events.
+  // Lets the agent consume the work that is pending for it. Returns the number of events.
   std::size_t take_up(std::uint32_t agent, const recorded_step& s) {
     const graph::graph& g = run_.graph();
     const graph::agent_index graph_agent = g.find_agent(rec_.agents[agent]);
@@ -265,8 +266,8 @@ class partial_replay {
     return ids.size();
   }
 
-  // The answer goes to the asking agent, and from there to the agent that asked this one. Each consumes its waiting
-  // events.
+  // Passes the answer on to the agent that asked, from there to the agent that asked that one, and so on. Each consumes
+  // the work that waits for it. Returns the number of events consumed.
   std::size_t answer_upwards(std::uint32_t activation, const recorded_step& s) {
     std::vector<std::uint32_t> open{activation};
     std::unordered_set<std::uint32_t> seen{activation};

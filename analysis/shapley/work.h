@@ -25,8 +25,9 @@ struct run_control {
   unsigned threads = 1;
   const std::atomic<bool>* stop = nullptr;                            // set from outside, say by Ctrl-C
   std::function<void(std::size_t done, std::size_t total)> progress;  // called while merging, one thread at a time
-  part_output* output = nullptr;      // compute only its share of the chunks, and give them to it: there is no result
-  const part_input* input = nullptr;  // take the parts from it, and compute none
+  // Not null: compute only its share of the chunks and give it the parts; nothing is merged.
+  part_output* output = nullptr;
+  const part_input* input = nullptr;  // not null: read the parts from it and compute none
 
   bool stopped() const { return stop != nullptr && stop->load(std::memory_order_relaxed); }
 };

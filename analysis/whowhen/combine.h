@@ -10,7 +10,7 @@ namespace digd::whowhen {
 
 struct combined {
   std::vector<answer> answers;  // one a log, in the same order
-  std::vector<double> weights;  // by log: what the other questions chose; 0: the judge is ignored
+  std::vector<double> weights;  // by log: the weight chosen on the other questions; 0: the judge is ignored
 };
 
 // `ranked` (with probabilities) and `judged` have one entry a log. For each question, the other questions choose the

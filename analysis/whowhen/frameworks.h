@@ -16,7 +16,7 @@ struct difference {
 // The 95% interval of the difference of two paired proportions (Agresti and Min 2005: adjusted Wald).
 difference paired_difference(const std::vector<double>& ours, const std::vector<double>& theirs);
 
-// One question (agent or step) asked of one framework that was left out.
+// How well one question (agent or step) is answered in one framework that was left out.
 struct left_out_figure {
   double hits = 0;            // of the generic ranker, as a share
   std::string best_constant;  // the constant with the most hits in this framework, chosen afterwards
@@ -72,7 +72,7 @@ struct reliability_bin {
   double from = 0, to = 0, predicted = 0;  // the mean of the probabilities in it
   std::size_t steps = 0, decisive = 0;
 };
-// Only logs where nothing is proven; 10 bins, the narrower the lower.
+// Uses only logs in which nothing is proven. 10 bins; the lower a bin, the narrower.
 std::vector<reliability_bin> reliability(const std::vector<labelled_log>&, const std::vector<answer>&);
 std::string reliability_table(const std::vector<reliability_bin>&);
 std::string reliability_svg(const std::vector<reliability_bin>&, const std::string& title);

@@ -23,7 +23,7 @@ double likelihood(const std::vector<double>& weights, const chief::choice& c) {
   return std::log(chief::probabilities(weights, c.rows)[static_cast<std::size_t>(c.truth)] + 1e-12);
 }
 
-// The penalty of one of the three rankers that gives held-out truths the highest likelihood.
+// The penalty of the ranker of `field` that gives held-out truths the highest likelihood.
 double best_penalty(const std::vector<const lesson*>& lessons, const std::vector<std::size_t>& fold,
                     double training::*field, unsigned kinds,
                     const std::function<double(const chief::ranker_set&, const lesson&)>& judge) {

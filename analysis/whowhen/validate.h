@@ -11,11 +11,11 @@ namespace digd::whowhen {
 
 std::vector<chief::lesson> lessons_of(const std::vector<labelled_log>&);
 
-// Penalties (with `nested`, otherwise the usual ones) and temperatures of the rankers for known frameworks, by
-// five-fold cross-validation; `fold` by lesson, below 5.
+// Chooses the temperatures of the rankers for known frameworks by five-fold cross-validation, and with `nested` also
+// the penalties, which otherwise are the usual ones. `fold`: the fold of each lesson, below 5.
 chief::training calibrate(const std::vector<const chief::lesson*>&, const std::vector<std::size_t>& fold, bool nested);
-// The same of the generic ranker. `framework`: a number below 5 for the framework of each lesson, which is a fold: the
-// penalty and the temperature are those that serve a framework that was not trained on.
+// Chooses the penalty and the temperature of the generic ranker in the same way. `framework`: the framework of each
+// lesson, as a number below 5. Each framework is a fold, so the choice serves frameworks that were not trained on.
 chief::training calibrate_generic(const std::vector<const chief::lesson*>&, const std::vector<std::size_t>& framework);
 
 answer answer_of(const labelled_log&, const chief::ranker_set&);

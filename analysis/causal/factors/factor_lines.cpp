@@ -19,7 +19,7 @@ void write(json_writer& to, std::string_view name, const std::vector<double>& nu
   to.close_array();
 }
 
-// JSON has no number for what a factor cannot compute; json_writer writes null.
+// json_writer writes a value that is not finite as null; it reads back as NaN.
 bool read(const element& from, double& x) {
   if (!from.is_null()) return from.get(x) == SUCCESS;
   x = std::numeric_limits<double>::quiet_NaN();

@@ -1,5 +1,5 @@
-// What a factor table needs of a run, and its text form: one JSON object in a line. So several machines can read the
-// runs of one table (docs/fleet.md, "Passes over many runs").
+// The part of a run that a factor table needs, and its text form: one JSON object in a line. With these lines, several
+// machines can read the runs of one table (docs/fleet.md, "Passes over many runs").
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ struct run_factors {
   std::vector<double> builtin, user;  // in the order of builtin_factors() and of factor_request::user
   std::map<std::string, std::string> labels;
   std::map<std::string, double> metrics;
-  std::string note;  // not empty: there is no run, but a note why
+  std::string note;  // not empty: this is no run, but a note about runs that were left out
 };
 
 // With the line end. Every number reads back as the same number.

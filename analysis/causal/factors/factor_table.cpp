@@ -366,7 +366,8 @@ factor_rows factor_table_of_lines(std::string_view lines, const factor_request& 
 
 namespace {
 
-// The function of a run that a name in a table's header stands for. Sets `problem` and returns none if there is none.
+// The function that computes the column of this name from a run. Sets `problem` and returns none if there is no such
+// column.
 std::function<std::optional<double>(const run_facts&)> value_named(const std::string& name,
                                                                    const factor_request& request,
                                                                    std::string& problem) {

@@ -40,13 +40,14 @@ std::string each_run(const std::string& path, const run_window& window, std::vec
 
 factor_rows factor_table_of(const std::vector<std::string>& paths, const factor_request& request);
 
-// The same in two steps, of which other machines may do the first: lines of what a table needs of each run
-// (factor_lines.h), and the table of all lines. Returns an empty text, or the reason why it stopped.
+// The same in two steps, so that other machines can do the first: the lines with what a table needs of each run
+// (factor_lines.h), and then the table of all lines. `factor_lines_of` returns an empty text, or the reason why it
+// stopped.
 std::string factor_lines_of(const std::vector<std::string>& paths, const factor_request& request, std::string& lines);
 factor_rows factor_table_of_lines(std::string_view lines, const factor_request& request);
 
-// One side of an experiment: factor and outcome of each run; constant ones too. The outcome is `success` (1 or 0),
-// `metric.X`, a built-in or a user factor; the factor is one of these or a label with numbers.
+// One side of an experiment: the factor and the outcome of each run, even if all runs have the same. The outcome is
+// `success` (1 or 0), `metric.X`, a built-in or a user factor; the factor is one of these or a label with numbers.
 struct paired_runs {
   std::string problem;
   std::vector<std::string> notes;  // about runs left out

@@ -59,7 +59,7 @@ struct run_facts {
   const run_facts& in_full() const { return whole ? *whole : *this; }
 };
 
-// The beginning of each run that counts, so that long and short runs compare. 0: no limit.
+// The beginning of each run from which factors are computed, so that long and short runs are comparable. 0: no limit.
 struct run_window {
   milliseconds first_ms = 0;
   std::uint64_t first_messages = 0;

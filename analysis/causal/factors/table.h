@@ -43,8 +43,8 @@ class table {
   bool all_discrete() const;
 
   void add_continuous(std::string name, std::vector<double> values);
-  // `codes` are any small integers; levels that do not occur are dropped. labels[code] names a level, else its code
-  // does.
+  // `codes` are any integers, with at most `max_levels` different ones; codes that do not occur are dropped. A level is
+  // named labels[code] or, if there is no such label, by its code.
   void add_discrete(std::string name, const std::vector<int>& codes, std::vector<std::string> labels = {});
   void add(column c) { columns_.push_back(std::move(c)); }
 

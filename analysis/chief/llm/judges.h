@@ -15,7 +15,7 @@ struct ruling {
   std::string agent;               // empty: none found
   std::vector<std::size_t> steps;  // most suspect first; empty: none found
   std::string reason;
-  std::vector<std::string> notes;   // decisions of stages, and failures with their substitutes
+  std::vector<std::string> notes;   // what the stages decided, and which stages the deterministic method replaced
   bool is_deterministic = false;    // the model gave no ruling; this is the deterministic method's
   boost::system::error_code error;  // why there is no ruling
   std::string detail;
