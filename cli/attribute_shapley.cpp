@@ -284,7 +284,7 @@ void add_common(CLI::App& app, const options& o) {
   app.add_option("--warning-weight", o->structure.warning_weight, "weight of a warning's firing")
       ->capture_default_str();
   app.add_option("--unresolved-weight", o->structure.unresolved_weight,
-                 "weight of an event of reachable work at the end")
+                 "weight of an event that is still reachable work at the end")
       ->capture_default_str();
 }
 
@@ -293,10 +293,11 @@ void add_study(CLI::App& app, const options& o, int& status, const char* name, c
   CLI::App* sub = app.add_subcommand(name, text);
   add_common(*sub, o);
   sub->add_option("FILE", o->traces, "traces or trajectories, instead of the scenarios");
-  sub->add_option("--runs", o->study.runs, "seeds of trajectory and sampling")
+  sub->add_option("--runs", o->study.runs,
+                  "the number of runs; each has its own seed for the trajectory and the sampling")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  sub->add_option("-M,--samples", o->options.samples, "permutations, for tables with one number of them")
+  sub->add_option("-M,--samples", o->options.samples, "the number of permutations, for the tables that use only one")
       ->check(CLI::Range(1, 10'000'000));
   sub->add_option("--reference", o->study.reference_samples,
                   "permutations for the reference values, if there are too many players for exact ones")
@@ -398,7 +399,8 @@ void add_generate(CLI::App& app, const options& o, int& status) {
       ->check(CLI::IsMember({"econagent", "twinmarket", "socialnetwork"}));
   CLI::Option* agents =
       make->add_option("--agents", o->scenario.agents, "default: the paper's number")->check(CLI::Range(2, 1'000'000));
-  CLI::Option* steps = make->add_option("--steps", o->scenario.steps, "likewise")->check(CLI::Range(4, 100'000));
+  CLI::Option* steps =
+      make->add_option("--steps", o->scenario.steps, "default: the paper's number")->check(CLI::Range(4, 100'000));
   make->add_option("--views", o->scenario.views, "the maximum number of posts that an agent sees in a step")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();

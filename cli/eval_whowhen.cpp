@@ -357,7 +357,7 @@ void add_frameworks(CLI::App& eval, const std::shared_ptr<eval_options>& options
 
 void add_planted(CLI::App& eval, const std::shared_ptr<eval_options>& options, int& status) {
   CLI::App* planted = eval.add_subcommand(
-      "planted", "Measures on simulated runs with one planted fault each: chief at a desk, the structure game");
+      "planted", "Measures chief and the structure game on simulated runs with one planted fault each");
   planted->add_option("--runs", options->runs, "the number of simulated runs")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

@@ -120,7 +120,8 @@ int exec_fleet_program(const std::string& command, std::vector<std::string> word
 // ---- passes over many runs
 
 void add_pass_options(CLI::App& app, pass_options& options) {
-  app.add_flag("--on-workers", options.on_workers, "with --fleet: let `digctl work` do it, on any number of hosts")
+  app.add_flag("--on-workers", options.on_workers,
+               "with --fleet: let `digctl work` process the runs, on any number of hosts")
       ->group("A fleet");
   app.add_flag("--again", options.again, "with --on-workers: try tasks again that failed before")->group("A fleet");
 }

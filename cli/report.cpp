@@ -92,7 +92,7 @@ void add_report(CLI::App& app, int& status) {
                   "threads for attribution; the result does not depend on it. 0: one for each core")
       ->check(CLI::Range(0, 256));
   sub->add_option("--seed", options->attribution.seed, "seed of the sampling")->capture_default_str();
-  sub->add_flag("-q,--quiet", options->quiet, "no progress");
+  sub->add_flag("-q,--quiet", options->quiet, "show no progress");
   add_daemon_options(*sub, options->daemon);
   add_data_dir_option(*sub, options->daemon);
   sub->callback([options, &status] { status = write(*options); });

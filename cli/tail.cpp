@@ -319,7 +319,7 @@ void add_tail(CLI::App& app, int& status) {
   sub->add_option("--since", options->since,
                   "begin after this seq of the feed; 0: at the beginning of the archive; default: now")
       ->check(CLI::NonNegativeNumber);
-  sub->add_flag("--payloads", options->payloads, "with payloads");
+  sub->add_flag("--payloads", options->payloads, "show the payloads of events");
   sub->add_option("--tries", options->tries, "attempts to reconnect before digctl gives up; pauses grow to 5 s")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
