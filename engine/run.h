@@ -184,7 +184,7 @@ class run {
   healer healer_;
   interventions interventions_;
   outcome_watch outcomes_;
-  capabilities window_able_{false, false, false};
+  capabilities window_able_ = capabilities::none();
   milliseconds clock_ = 0;
   bool terminal_ = false;  // an answer was delivered
   bool ended_ = false;

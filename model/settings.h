@@ -86,6 +86,16 @@ struct capabilities {
   bool hold = false;
   bool cancel = false;
   bool operator==(const capabilities&) const = default;
+
+  static constexpr capabilities none() { return {false, false, false, false, false}; }
+  // What this client or the other can do.
+  constexpr void add(const capabilities& other) {
+    inject |= other.inject;
+    reroute |= other.reroute;
+    create |= other.create;
+    hold |= other.hold;
+    cancel |= other.cancel;
+  }
 };
 
 // The settings of a rule that a `hello` contains.

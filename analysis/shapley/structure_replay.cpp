@@ -24,7 +24,7 @@ class partial_replay {
         happens_(rec_.activations.size(), 0),
         open_(rec_.activations.size(), 0),
         withholds_(rec_.activations.size(), 0),
-        able_(rec_.sessions.size()) {}
+        able_(rec_.sessions.size(), capabilities::none()) {}
 
   double risk() {
     for (std::size_t i = 0; i < rec_.steps.size(); ++i) {
@@ -96,12 +96,8 @@ class partial_replay {
     const hello& h = rec_.hellos[s.hello];
     run_.join(h);
     able_[s.session] = h.able;
-    capabilities any{false, false, false};
-    for (const capabilities& a : able_) {
-      any.inject |= a.inject;
-      any.reroute |= a.reroute;
-      any.create |= a.create;
-    }
+    capabilities any = capabilities::none();
+    for (const capabilities& able : able_) any.add(able);
     run_.set_able(any);
   }
 

@@ -79,14 +79,8 @@ inbox::joined inbox::join(const hello& greeting, const run_policy& policy) {
 }
 
 void inbox::update_able() {
-  capabilities any{false, false, false};
-  for (const session& s : sessions_) {
-    any.inject |= s.greeting.able.inject;
-    any.reroute |= s.greeting.able.reroute;
-    any.create |= s.greeting.able.create;
-    any.hold |= s.greeting.able.hold;
-    any.cancel |= s.greeting.able.cancel;
-  }
+  capabilities any = capabilities::none();
+  for (const session& s : sessions_) any.add(s.greeting.able);
   run_.set_able(any);
 }
 

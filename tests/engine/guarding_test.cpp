@@ -25,6 +25,15 @@ strings intervention_summaries(const scenario& s) {
 
 }  // namespace
 
+TEST_CASE("clients_can_do_together_what_one_of_them_can") {
+  CHECK_FALSE(capabilities::none() == capabilities{});
+  capabilities able = capabilities::none();
+  able.add({.inject = true, .reroute = false, .create = true, .hold = false, .cancel = true});
+  CHECK(able == capabilities{.inject = true, .reroute = false, .create = true, .hold = false, .cancel = true});
+  able.add({.inject = false, .reroute = true, .create = false, .hold = true, .cancel = false});
+  CHECK(able == capabilities{.inject = true, .reroute = true, .create = true, .hold = true, .cancel = true});
+}
+
 TEST_CASE("a_person_still_decides_on_the_other_hold_of_an_event_that_is_returned") {
   scenario s(R"(
 {"type":"hello","agents":["ada","bob","cy","dan"],"capabilities":{"hold":true},)"
