@@ -13,7 +13,7 @@ export interface OutputOptions {
   fyi?: boolean;
   /** The final answer. */
   submit?: boolean;
-  /** Events with the same one count as repetitions; without one the payload decides. */
+  /** Events with the same fingerprint count as repetitions. Without a fingerprint, the payload decides. */
   fingerprint?: string;
 }
 
@@ -76,7 +76,7 @@ export class Activation {
   /** Announces an output while the activation continues, and waits for its verdict. */
   async emit(recipients: readonly string[], options: OutputOptions = {}): Promise<Verdict> {
     this.mustBeOpen("emit");
-    // With an event that `budget` does not judge, the guard could only cancel: then the usage waits.
+    // If `budget` does not judge this event, it could only cancel. So the usage waits for a later message.
     const isJudged = !options.fyi && !options.submit;
     return this.run.announce(this.event(recipients, options), isJudged ? this : undefined);
   }

@@ -32,7 +32,7 @@ export interface NodeExecution {
 export interface EndedBranch {
   event: string;
   node: string;
-  position: string; // step and path of the task; sorts in the order of ending
+  position: string; // step and path of the task; branches sorted by it are in the order in which they ended
   payload: unknown;
 }
 
@@ -57,7 +57,7 @@ export class Mailbox {
     else listOf(this.byChannel, write[0]).push(posted);
   }
 
-  /** Takes the mail of a task. A task that LangGraph started for a reason unknown here gets the event of `announce`. */
+  /** Takes the mail of a task. If there is none, its start has an unknown reason; `announce` then gives an event. */
   take(task: Task, announce: () => string): MailItem[] {
     let mail =
       this.taken.get(task.id) ??

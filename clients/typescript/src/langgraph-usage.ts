@@ -3,8 +3,8 @@ import { AIMessage } from "@langchain/core/messages";
 import { Command } from "@langchain/langgraph";
 import type { Usage } from "./wire.js";
 
-const maxMessages = 10_000; // that one value is searched for
-const maxCount = 1e9; // of one report; the daemon refuses more
+const maxMessages = 10_000; // the most messages that are read in one value
+const maxCount = 1e9; // the most that the daemon accepts in one report
 
 /** What the models used for the messages in `value` that are not in `before`, the node's input. */
 export function usageOf(value: unknown, before: unknown): Usage {

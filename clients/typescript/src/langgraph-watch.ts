@@ -44,8 +44,8 @@ export class Watch {
   private readonly executions = new Map<string, NodeExecution>();
   private readonly executedTasks = new Set<string>(); // of this step
   private readonly readsTexts = new Map<string, boolean>(); // by node; unknown until it has run
-  private endedBranches: string[] = []; // the latest events; an answer names these
-  private latestBranch: EndedBranch | null = null; // of the nodes in `submits`
+  private endedBranches: string[] = []; // the events of the branches that ended last; an answer names these
+  private latestBranch: EndedBranch | null = null; // the last branch that a node in `submits` ended
   private restIsFinal = false; // the graph has come to rest permanently
 
   constructor(

@@ -25,7 +25,7 @@ export function background(timer: Timer): Timer {
 
 export class Link {
   private socket: Socket | null = null;
-  private address: string; // of the next attempt: the target's, or where the run has moved to
+  private address: string; // where the next attempt connects: the target, or the daemon to which the run moved
   private generation = 0; // increases with each socket; events of older sockets are ignored
   private failures = 0; // connections in a row that failed or did not last
   private welcomedAt: number | null = null; // the time of this connection's welcome

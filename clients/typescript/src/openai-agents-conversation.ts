@@ -112,13 +112,13 @@ interface SdkUsage {
 export class Conversation {
   activation: Activation;
   inputs: readonly InputEvent[] = [];
-  texts: string[] = []; // of the monitor, for the current agent
+  texts: string[] = []; // the monitor's texts for the current agent
   textsShown = false; // a model was given the texts
   modelCallsBefore = -1; // model calls of the run when this turn began; -1: unknown
   requestCount = 0; // requests to other agents in this activation
   failedRequests: Activation[] = []; // runs of other agents that threw; the current agent has not reacted yet
   responses: InputEvent[] = [];
-  runContext: any; // of the SDK; undefined: no model was called yet
+  runContext: any; // the SDK's context; undefined: no model was called yet
   isAbandoned = false; // it continues in the background; no agent waits for it
   private countedUsage: SdkUsage = { requests: 0, inputTokens: 0, outputTokens: 0 };
   private readonly unresolved: Activation[] = [];
@@ -163,7 +163,7 @@ export class Conversation {
     });
   }
 
-  /** Settles the requests whose runs threw. `unresolved`: the agent ignored the error; else it has handled it. */
+  /** Settles the requests whose runs threw. `unresolved`: whether the agent ignored the error, or handled it. */
   settleFailed(unresolved: boolean): void {
     for (const { agent, inputs } of this.unresolved.splice(0)) this.discard(this.watched.run.begin(agent, inputs));
     for (const activation of this.failedRequests.splice(0)) {
@@ -175,7 +175,7 @@ export class Conversation {
     }
   }
 
-  /** Whether it continues after the answer. Then nothing of it is reported or changed. */
+  /** Whether this run continues after the answer. The adapter then reports and changes nothing of it. */
   get isUnwatched(): boolean {
     return this.isAbandoned || this.watched.isOver;
   }
@@ -196,7 +196,7 @@ export class Conversation {
     for (let round = 0; round < maxFinishRounds; ++round) {
       this.watched.abandonRequests();
       await this.takeResponses();
-      if (this.responses.length === 0 && this.watched.openRequests.size === 0) return; // none came meanwhile
+      if (this.responses.length === 0 && this.watched.openRequests.size === 0) return; // nothing new came
     }
   }
 

@@ -8,7 +8,8 @@ import type { Applied, Capabilities, Hello, Intervention, Json, Mode, RuleName, 
 export type Redact = (value: unknown, where: "payload" | "error" | "reason") => unknown;
 
 /**
- * The result of a handler. Undefined or true: done; false: unsupported; else a value of the protocol. Throwing: failed.
+ * The result of a handler. Undefined or true: it carried the intervention out; false: it cannot (`unsupported`). Any
+ * other value goes to the daemon as `applied`. If the handler throws, the client reports `failed`.
  */
 export type Handled = void | boolean | Applied;
 
@@ -58,7 +59,7 @@ export interface RunOptions {
   onCancel?: InterventionHandler;
   /** The verdict deadline in milliseconds, until the daemon sends its own. */
   deadlineMs?: number;
-  /** How long a final answer waits for its verdict, even without a connection; milliseconds. 0: as any other event. */
+  /** How long a final answer waits for its verdict, even without a connection, in milliseconds. 0: as other events. */
   failClosedMs?: number;
   /** Limits on unacknowledged messages. Beyond them, messages are dropped and reported with `gap`. */
   keep?: number;
@@ -76,7 +77,7 @@ export interface Settings {
   mode: Mode | undefined;
   /** The client's name in the hello. */
   client: string;
-  /** An adapter feeds the run: it says itself, in `capabilities`, whether its framework can wait for a person. */
+  /** Whether an adapter feeds the run. It then states in `capabilities` whether its framework can wait for a person. */
   hasAdapter: boolean;
   target: Target;
   session: string;

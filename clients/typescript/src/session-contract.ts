@@ -25,7 +25,7 @@ export interface Answer {
 export interface SessionOptions {
   /** The verdict deadline in milliseconds, until `welcome` brings the daemon's. */
   deadlineMs: number;
-  /** Opt-in: how long a message with a submit event waits instead, connected or not; milliseconds. 0: as any other. */
+  /** The longest time that a submit event waits, even without a connection, in milliseconds. 0: as other events. */
   failClosedMs: number;
   /** The maximum number of queued messages; `welcome` may lower it to the daemon's credits. */
   keep: number;

@@ -17,7 +17,7 @@ export interface RuleSettings {
   window_ms?: number;
   max_attempts?: number;
   max_reroutes?: number;
-  /** Of early termination: repeated work does not count as unresolved. */
+  /** Only for `early_termination`: repeated work does not count as unresolved. */
   skip_repeated?: boolean;
   text?: string;
 }
@@ -31,7 +31,7 @@ export interface Capabilities {
   cancel: boolean;
 }
 
-/** What calls used: increments, which the daemon adds up. `cost` is in the user's currency. */
+/** What calls used since the last report; the daemon adds up the reports. `cost` is in the user's currency. */
 export interface Usage {
   input_tokens?: number;
   output_tokens?: number;
@@ -83,7 +83,7 @@ export interface WireEvent {
   kind?: string;
   submit?: boolean;
   fyi?: boolean;
-  /** Events with the same one count as repetitions; without one the payload decides. */
+  /** Events with the same fingerprint count as repetitions. Without a fingerprint, the payload decides. */
   fingerprint?: string;
   payload?: unknown;
 }

@@ -81,8 +81,8 @@ class ActivationRecord:
     def take_usage(self, unjudged: bool = False) -> Usage | None:
         """Returns what has not been reported yet, and counts it as reported.
 
-        unjudged: the message has no event that `budget` judges. Then the usage waits for the next one: with this
-        message the guard could only cancel.
+        unjudged: the message has no event that `budget` can judge. Then the usage waits for the next message: with this
+        one, the guard could only cancel.
         """
         if unjudged:
             return None

@@ -50,7 +50,9 @@ class Cancellable(Generic[T]):
 
     def cancel(self, text: str) -> None:
         """Cancels the work. Any thread may call it; later calls do nothing."""
-        self._requested = self._requested or text  # set before the task is read: `__await__` does both the other way
+        # This sets `_requested`, then reads `_task`. `__await__` sets `_task`, then reads `_requested`. So one of them
+        # always notices the other.
+        self._requested = self._requested or text
         task = self._task
         if task is not None and not self._is_done:
             task.get_loop().call_soon_threadsafe(self._interrupt)

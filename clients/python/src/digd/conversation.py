@@ -41,7 +41,7 @@ from .window import QueuedMessage, Window
 MAX_KNOWN_INTERVENTIONS = 4096  # a run's healing budget is 1,000 unless configured
 MAX_UNANSWERED = 4096  # sent messages without a known answer; beyond it, the oldest are given up
 MAX_MOVES = 5  # in a row, from one daemon to another, without a welcome
-MAX_NAMES = 64  # in one table of counts by name
+MAX_NAMES = 64  # the maximum number of names in a table of counts
 MAX_MISSED_DEADLINES = 3  # in a row without a frame from the daemon; after that nothing is held until a frame arrives
 
 

@@ -34,7 +34,7 @@ log = logging.getLogger("digd")
 
 SYSTEM = "system"  # the library's name for its healers
 UNSETTLED = ("pending", "wait")
-MAX_WITHHELD = 64  # of activations, and of events; beyond it the oldest is reported as it is
+MAX_WITHHELD = 64  # activations, and as many events; beyond it, the oldest waits no longer for missing facts
 NEVER_MS = 10 * 365 * 24 * 3600 * 1000
 
 

@@ -328,7 +328,7 @@ class Run(RunState):
     ) -> Verdict:
         """Reports an event; returns its verdict. `source` is an open activation; without it this is a root event.
 
-        fingerprint: events with the same one count as repetitions; else the payload decides.
+        fingerprint: events with the same fingerprint count as repetitions. Without it, the payload decides.
         usage: what the source has used since the last report. The guards judge the event with it.
         """
         to = tuple(dict.fromkeys(recipients))

@@ -244,7 +244,7 @@ class Run:
     ) -> Verdict:
         """Reports an event; returns its verdict. `source` is an open activation; without it this is a root event.
 
-        fingerprint: events with the same one count as repetitions; else the payload decides.
+        fingerprint: events with the same fingerprint count as repetitions. Without it, the payload decides.
         """
         return self._run_on_loop(
             self.aio.emit(

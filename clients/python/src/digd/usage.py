@@ -15,7 +15,7 @@ MAX_COUNT = 10**9  # of one report; the daemon refuses more
 
 
 def token_count(source: Any, *names: str) -> int:
-    """The first of these members, of an object or a mapping, that is a count."""
+    """Reads the members of an object or a mapping in this order; returns the first that is a valid count, else 0."""
     for name in names:
         value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT:

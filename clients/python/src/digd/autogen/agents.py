@@ -33,8 +33,8 @@ def id_of(name: str) -> AgentId:
 class Traits:
     """What is known about the agents of one type before they act.
 
-    handled: the classes of messages that they have handlers for. None: unknown; they may handle any.
-    absorbs: they cannot send, publish or respond. A message to them asks for nothing.
+    handled: the classes of messages for which they have handlers. None: unknown, so they may handle any class.
+    absorbs: whether these agents cannot send, publish or respond. A message to them asks for nothing.
     """
 
     handled: frozenset[Any] | None = None

@@ -71,7 +71,7 @@ class Calls:
         if runtime.chats is not None and runtime.chats.owns(agent.id.type):
             return await runtime.chats.handled(agent, message, ctx)
         event = runtime.event_of(ctx.message_id, name)
-        if event is None:  # the agent has no handler for the message
+        if event is None:  # no event was announced: the agent has no handler for the message
             return await agent.on_message(message, ctx)
         caller = self.callers.get(ctx.message_id)
         call = HandlerCall(self, name, message, ctx.message_id, event, runtime.line(), caller)
@@ -93,7 +93,7 @@ class Calls:
 
     async def _call_until_accepted(self, call: HandlerCall, inner: Callable[..., Awaitable[Any]], message: Any,
                                    ctx: MessageContext) -> Any:
-        """Calls the handler, and again as long as the monitor gives one of its messages back."""
+        """Calls the handler. Repeats the call as long as the monitor gives one of its messages back."""
         line = call.line
         for _ in range(MAX_ROUNDS):
             await line.begin(call.agent)

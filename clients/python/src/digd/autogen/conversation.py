@@ -39,7 +39,7 @@ class Utterance:
     line: AgentLine
     text: str
     handoff: HandoffMessage | None = None
-    has_other_work: bool = False  # the speaker did more than hand off
+    has_other_work: bool = False  # whether the speaker did more than hand off
 
 
 def name_of_speaker(type: str) -> str:
@@ -106,7 +106,7 @@ def is_swarm(manager: Any) -> bool:
 
 
 def takes_for_answer(is_answer: Callable[[TaskResult], bool] | None, result: TaskResult) -> bool:
-    """Whether a team's result is an answer, by the user's `is_answer`."""
+    """Whether the user's `is_answer` accepts the team's result as an answer."""
     try:
         return is_answer is None or bool(is_answer(result))
     except Exception:

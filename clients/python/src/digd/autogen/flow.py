@@ -66,8 +66,9 @@ class Flow:
         self._chats.discard(chat)
 
     def is_idle(self, except_for: Iterable[str] = (), announcing: int = 0) -> bool:
-        """Whether no work is in flight or being handled, and no chat runs, except for these messages and chats.
+        """Whether no chat runs, and no work is in flight or being handled.
 
+        except_for: messages and chats to ignore.
         announcing: the number of held messages that belong to the caller.
         """
         own = set(except_for)
@@ -77,8 +78,8 @@ class Flow:
 class Holds:
     """Counts messages that wait for their verdict. While there are any, no handler starts.
 
-    Without digd, sending does not suspend the sender. With this class, handlers start in the same order as without
-    digd, and none starts between two messages of another one.
+    Without digd, sending a message does not suspend its sender. Because of this class, handlers start in the same order
+    as without digd, and no handler starts between two messages of another handler.
     """
 
     def __init__(self) -> None:
@@ -101,7 +102,7 @@ class Holds:
                 self._start_next()
 
     def _start_next(self) -> None:
-        """Releases the task that has waited longest. The next one follows when that task suspends and holds nothing."""
+        """Releases the task that has waited longest. The next one follows when it suspends and holds nothing."""
         while self._waiting and not self._held and not self._is_starting:
             start = self._waiting.popleft()
             if not start.done():

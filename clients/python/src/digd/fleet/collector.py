@@ -93,7 +93,7 @@ class Collector:
             await connection.close()
 
     async def _subscribe(self, js: JetStreamContext) -> JetStreamContext.PullSubscription | None:
-        """Waits for the stream. None: the collector is to stop."""
+        """Waits until the stream exists. Returns None if the collector was told to stop."""
         config = ConsumerConfig(
             durable_name=CONSUMER,
             ack_policy=AckPolicy.EXPLICIT,
@@ -161,8 +161,9 @@ class Collector:
     async def _delete(self, run: RunKey) -> None:
         """Removes a run from the stream, the files, and the results of passes.
 
-        The stream first: without the files, nobody knows the messages. The results last: no worker reads the run then.
-        Of a run that moved, the files lack the void messages of its earlier homes; so the stream is searched.
+        The messages go first, because only the files tell where the stream has them. The results go last: by then no
+        worker can read the run. If the run moved, the files lack the void messages of its earlier homes, so the
+        collector searches the stream for them.
         """
         assert self._js is not None
         sequences = set(await asyncio.to_thread(self._store.begin_deletion, run))

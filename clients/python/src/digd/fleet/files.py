@@ -56,28 +56,28 @@ class Files(Protocol):
         """The files below a folder, sorted by path. Files whose name begins with a dot are left out."""
 
     def read(self, path: str) -> bytes | None:
-        """None: there is no such file."""
+        """Returns None if there is no such file."""
 
     def open(self, path: str) -> pa.NativeFile: ...
     def put(self, path: str, content: bytes) -> None: ...
     def create(self, path: str, content: bytes) -> bool:
-        """False: there is such a file already."""
+        """Creates the file. Returns False, and changes nothing, if a file of this name exists."""
 
     def delete(self, path: str) -> None:
-        """A file that is not there is no error."""
+        """Deletes the file, if it exists."""
 
     def remove_unfinished(self) -> None:
         """Removes what killed writers left behind."""
 
     def locked(self) -> contextlib.AbstractContextManager[None]:
-        """For those who change or remove files; readers and `create` need none."""
+        """The lock that a program holds while it changes or removes files. Readers and `create` do not need it."""
 
     def dataset(self) -> tuple[pa_fs.FileSystem, str]:
         """A file system and the root's path in it, for pyarrow."""
 
 
 def open_files(root: str | os.PathLike[str], below: str) -> Files:
-    """`below`: a folder below the root, where all paths begin."""
+    """Opens the files in the folder `below` of the root. All paths are relative to that folder."""
     text = os.fspath(root)
     if not text.startswith("s3://"):
         return LocalFiles(os.path.join(text, below))
@@ -89,7 +89,7 @@ def open_files(root: str | os.PathLike[str], below: str) -> Files:
 
 
 class LocalFiles:
-    """Needs hard links and flock: those of Linux's own file systems and of NFS 4."""
+    """Files in a folder. The file system must have hard links and flock, as those of Linux and NFS 4 have."""
 
     list_seconds = 2.0
 
@@ -291,7 +291,7 @@ class S3Files:
             self._release_lock(owner)
 
     def _take_lock(self, owner: str) -> bool:
-        """False: another process has it."""
+        """Takes the lock. Returns False if another process holds it."""
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 

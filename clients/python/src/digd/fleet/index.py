@@ -1,12 +1,13 @@
 """The totals of each run of a fleet, kept up to date while files appear and go.
 
-A file has one content for each version, so it is read once, the newest day first. What a file says about a run, a rule
-and a host is kept; what several files say is added up. Deleted runs are left out as soon as their note is there.
-A listing makes a list of pieces: files of one table that one query reads.
-Threads: `list_files`, `read_pieces` and `take_live` one; the rest any, also while that one reads.
-Bounds: `MAX_PARTS` pairs of a run and a file, beyond which the oldest files are left out. A piece has at most
-`MAX_PIECE_FILES` files and `MAX_PIECE_BYTES`, or one file. DuckDB has `MEMORY`, and writes the rest to the folder. Of
-each of `MAX_OPEN` files, the reader holds a few row groups. Errors: OSError, duckdb.Error.
+A file that changes counts as a new file, so the index reads each file once, those of the newest day first. It keeps the
+totals of each run, rule and host in each file, and adds up those of all files. A deleted run leaves the totals as soon
+as the index finds the note about its deletion. The index divides the listed files into pieces. One query reads a piece,
+and all files of a piece belong to one table.
+Threads: one thread calls `list_files`, `read_pieces` and `take_live`. Any thread may call the rest, also meanwhile.
+Bounds: `MAX_PARTS` pairs of a run and a file; beyond that, the oldest files are left out. A piece has at most
+`MAX_PIECE_FILES` files and `MAX_PIECE_BYTES`, or one larger file. DuckDB uses at most `MEMORY`, and writes what exceeds
+it to the folder. The reader holds a few row groups of each of `MAX_OPEN` files. Errors: OSError, duckdb.Error.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ MEMORY = "1GB"
 Place = tuple[Any, ...]
 TABLE_ORDER = {table: i for i, table in enumerate(TABLES)}
 LIVE = 0
-"""The number of the file that stands for rows of the stream."""
+"""The id in the table `files` that stands for the rows of the stream."""
 
 TABLES_OF_PARTS = """
 CREATE TABLE files (id INTEGER PRIMARY KEY, path VARCHAR);
@@ -109,8 +110,8 @@ FROM (SELECT publisher, entry, entry - row_number() OVER (PARTITION BY publisher
       FROM (SELECT DISTINCT publisher, entry FROM piece))
 GROUP BY publisher, island
 """
-# `number` orders runs by their opening. `name` is what addresses call a run: its id, which the latest run of that id
-# has alone.
+# `number` orders runs by their opening. `name` is the run in addresses. The latest of the runs with the same id has
+# this id as its name; the others have ID~ARCHIVE-NUMBER.
 MERGE = """
 CREATE OR REPLACE TABLE runs AS
 WITH merged AS (
@@ -138,7 +139,7 @@ SELECT tenant, host, max(heard_ms) AS heard_ms, sum(messages)::BIGINT AS message
 
 
 class Ranges:
-    """The entries of each archive that the files have."""
+    """For each archive: the ranges of entry numbers that the files contain."""
 
     def __init__(self) -> None:
         self._of: dict[str, list[tuple[int, int]]] = {}
@@ -162,14 +163,14 @@ class Ranges:
 
 class FleetIndex:
     def __init__(self, root: str | None, folder: str) -> None:
-        """`root`: None: only rows of the stream. `folder`: for what does not fit into memory."""
+        """`root`: the place of the files; None: the index has only rows of the stream. `folder`: for DuckDB's files."""
         place = root if root is None or "://" in root else os.path.abspath(root)
         self.files: Files | None = open_files(place, f"v{SCHEMA_VERSION}") if place is not None else None
         self._database = duckdb.connect(
             config={"memory_limit": MEMORY, "threads": 2, "temp_directory": os.path.join(folder, "duckdb")}
         )
         self._lock = threading.Lock()
-        """Never held while rows are read, so that the page has its answers then too."""
+        """No thread holds it while rows are read, so the page gets its answers meanwhile."""
         self._db = self.cursor()
         self._db.execute(TABLES_OF_PARTS)
         self._db.execute("INSERT INTO files VALUES (?, 'live')", [LIVE])
@@ -180,7 +181,7 @@ class FleetIndex:
         self._waiting: list[list[File]] = []
         self._pieces_read = 0
         self.is_listed = False
-        """False: files were not listed yet, or one went while it was read."""
+        """False: the files were never listed, or a file disappeared while it was read."""
         self._next_listing = 0.0
         self._oldest: Place = ()
         """Files before this place are left out."""
@@ -200,7 +201,7 @@ class FleetIndex:
         return len(self._ids)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
-        """For one thread."""
+        """A new connection to the totals, for use by one thread."""
         with self._lock:
             found = self._database.cursor()
         found.execute("SET python_enable_replacements = false")  # names mean tables alone
@@ -232,9 +233,10 @@ class FleetIndex:
         self._next_listing = time.monotonic() + LISTING_SECONDS
 
     def read_pieces(self, max_pieces: int = MAX_PIECES, adds_up: bool = True) -> bool:
-        """Reads of what is listed. Returns whether there is more, or a file went, so that another listing is needed.
+        """Reads listed files. Returns whether some are still unread.
 
-        Without `adds_up` the totals wait for `take_live`, because rows of the stream are in the files now.
+        If a file has disappeared, it stops, and `needs_listing` is true. Without `adds_up` only `take_live` renews the
+        totals: until it drops the rows of the stream that the files now have, these would count twice.
         """
         if self.files is None:
             return False
@@ -258,7 +260,7 @@ class FleetIndex:
         return int(parts)
 
     def _keep_bound(self) -> None:
-        """Beyond `MAX_PARTS` the oldest files go, and those that wait and are older are not read."""
+        """Beyond `MAX_PARTS` parts, drops the oldest files, and all unread files that are older than the kept ones."""
         surplus = self._count_parts() - MAX_PARTS
         if surplus <= 0:
             return
@@ -289,7 +291,7 @@ class FleetIndex:
         return True
 
     def _read(self, files: Files, piece: list[File]) -> bool:
-        """All of one table. False: a file went meanwhile, so nothing was read."""
+        """Reads a piece. Returns False if a file disappeared meanwhile; then nothing was read."""
         table = _table_of(piece[0])
         ids = {file.path: self._next_id + i for i, file in enumerate(piece)}
         try:
@@ -387,7 +389,7 @@ class FleetIndex:
         return found
 
     def entry_files(self) -> list[File]:
-        """Those that were read, newest first."""
+        """The files of the table `entries` that were read, newest first."""
         with self._lock:
             found = [file for _, file in self._ids.values() if _table_of(file) == "entries"]
         return sorted(found, key=place_of_file, reverse=True)
@@ -405,7 +407,7 @@ COLUMNS = {
 
 
 def read(files: Files, table: str, paths: Iterable[str], columns: Sequence[str], where: Any = None) -> Any:
-    """A reader of record batches; `__filename` is the last column. Files of an earlier digd have nulls in new ones."""
+    """A reader of record batches; `__filename` is the last column. A column that a file lacks is null."""
     system, base = files.dataset()
     schema = pa.schema([*TABLES[table], *(pa.field(name, kind) for name, kind in PARTITIONS)])
     dataset = ds.dataset(
@@ -426,7 +428,7 @@ def read(files: Files, table: str, paths: Iterable[str], columns: Sequence[str],
 
 
 def _numbered(reader: Any, files: Files, ids: dict[str, int]) -> Any:
-    """The batches with the number `file` in the place of `__filename`: a batch comes from one file."""
+    """The batches with the column `file`, the file's id, in place of `__filename`. Each batch comes from one file."""
     at = reader.schema.get_field_index("__filename")
     schema = reader.schema.set(at, pa.field("file", pa.int32()))
     start = len(files.dataset()[1]) + 1
@@ -457,14 +459,14 @@ def _selection(table: str) -> str:
 
 
 def _place(file: File) -> Place:
-    """Orders files by their age: by their day, and those of a day by number. The rest of a day follows its entries."""
+    """Orders files by age: by day; within a day, the files of `entries` first; then by number."""
     return _day_of(file), _table_of(file) != "entries", file.name, file.path
 
 
 def _pieces(fresh: list[File], pieces_read: int) -> list[list[File]]:
-    """Files of one table each, the newest first. Small days share pieces.
+    """Divides the files into pieces of one table each, the newest first. Days with few files share pieces.
 
-    Of the days that share them, entries come before the rest, which names only runs that have entries.
+    Among the days that share pieces, the files of `entries` come first, because all other rows belong to an entry.
     """
     pieces: list[list[File]] = []
     span: list[File] = []

@@ -29,7 +29,7 @@ def _install(handlers: Handlers) -> None:
 async def _cancel_until_done(
     work: Coroutine[Any, Any, T], stops: Sequence[Callable[[], None]], before: Handlers
 ) -> tuple[T | None, int]:
-    """Its result, and the signal that cancelled it; 0: none did. `before`: the handlers of the signals to handle."""
+    """Returns the result of `work`, and the signal that cancelled it or 0. `before`: the old handler of each signal."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)
     waiting_stops = list(stops)
@@ -63,12 +63,13 @@ async def _cancel_until_done(
 
 
 def run_until_interrupted(work: Coroutine[Any, Any, T], stops: Sequence[Callable[[], None]] = ()) -> T:
-    """Runs `work` as `asyncio.run` does. Ctrl-C or SIGTERM cancels `work` each AGAIN_SECONDS until that has ended.
+    """Runs `work` as `asyncio.run` does, but ends it on Ctrl-C or SIGTERM.
 
-    The next signal ends the process at once. `stops`: what the first signals call instead, one call for each, on the
-    thread of the loop. If `work` ended because of the cancellation, raises KeyboardInterrupt after Ctrl-C, and
-    SystemExit with 143 after SIGTERM. A signal that the process ignores stays ignored. Other threads than the main
-    thread get no signals; there it is `asyncio.run`.
+    Each of the first signals calls the next function of `stops`, on the thread of the loop. The signal after these
+    cancels `work`, again every AGAIN_SECONDS until `work` has ended. One more signal ends the process at once. If the
+    cancellation ended `work`, this raises KeyboardInterrupt after Ctrl-C, and SystemExit with 143 after SIGTERM. A
+    signal that the process ignores stays ignored. Only the main thread gets signals; in any other thread this is plain
+    `asyncio.run`.
     """
     if threading.current_thread() is not threading.main_thread():
         return asyncio.run(work)

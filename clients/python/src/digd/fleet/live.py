@@ -89,12 +89,12 @@ class RetryLimit:
         await asyncio.sleep(RETRY_SECONDS)
 
     def report(self, error: BaseException) -> None:
-        """Says why something failed that is tried again."""
+        """Prints why a request failed, and that the program tries again."""
         self._say(f"{error or type(error).__name__}; trying again")
 
 
 async def connect(fleet: Fleet, reconnects: int = 3, retry_limit: RetryLimit | None = None) -> Client:
-    """`reconnects`: how often it tries a server again, also at first; -1: always, or as long as `retry_limit` lasts."""
+    """`reconnects`: how often it retries, even before the first connection; -1: as long as `retry_limit` allows."""
     retry_limit = retry_limit or RetryLimit(fleet, math.inf)
 
     async def on_error(error: Exception) -> None:
@@ -105,7 +105,7 @@ async def connect(fleet: Fleet, reconnects: int = 3, retry_limit: RetryLimit | N
     reason: Exception | None = None
 
     async def remember(error: Exception) -> None:
-        """`connect` raises it too, or says only that there is no server."""
+        """Keeps the error: `connect` itself may report only that there is no server."""
         nonlocal reason
         reason = error
 
@@ -128,7 +128,7 @@ async def connect(fleet: Fleet, reconnects: int = 3, retry_limit: RetryLimit | N
 
 
 async def connect_unless(stopping: asyncio.Event, fleet: Fleet, retry_limit: RetryLimit | None = None) -> Client | None:
-    """As `connect`, however long it takes; None once the program is to stop."""
+    """Connects, however long that takes. Returns None if `stopping` is set first."""
     opening = asyncio.create_task(connect(fleet, -1, retry_limit))
     stop = asyncio.create_task(stopping.wait())
     try:
@@ -169,7 +169,7 @@ async def keep_host_records(js: JetStreamContext) -> None:
 async def _subscribe(
     js: JetStreamContext, subject: str = SUBJECTS, stream: str = STREAM, **start: Any
 ) -> tuple[JetStreamContext.PullSubscription, int]:
-    """A new subscription, and how many messages the stream has for it."""
+    """Subscribes. Returns the subscription, and the number of messages that the stream already has for it."""
     # Without a durable name, and removed by the server after a minute without a reader.
     config = ConsumerConfig(
         name=uuid.uuid4().hex,
@@ -187,13 +187,13 @@ def decoded_message(message: Msg) -> Rows | RunKey | Moved | None:
     try:
         return decode(message.subject, (message.headers or {}).get("Nats-Msg-Id", ""), message.data)
     except BadMessage:
-        return None  # a collector keeps it aside
+        return None  # a collector writes it to `rejected/`
 
 
 async def _messages(
     js: JetStreamContext, first: int, last: int, subject: str = SUBJECTS
 ) -> AsyncIterator[Msg]:
-    """Those of the stream from one sequence to another, without those that were removed.
+    """The stream's messages with the sequences `first` to `last`. Removed messages are skipped.
 
     Raises OSError if the server sends nothing for MAX_SILENCES requests.
     """
@@ -225,7 +225,7 @@ async def _messages(
 
 
 async def messages_of(js: JetStreamContext, run: RunKey, first: int) -> set[int]:
-    """The sequences of a run's messages, from one on: its entries, void ones too, and the notes that it moved.
+    """The sequences of a run's messages from `first` on: its entries, also void ones, and its `run_moved` messages.
 
     Raises OSError, and what requests raise.
     """
@@ -301,7 +301,7 @@ async def tail(
     stream: str = STREAM,
     retry_limit: RetryLimit | None = None,
 ) -> AsyncIterator[Msg | None]:
-    """None once it listens, then messages in order. Waits for a stream that does not exist yet, and for the server."""
+    """Yields None when it has subscribed, then each message in order. Waits until the server and the stream exist."""
     retry_limit = retry_limit or RetryLimit(fleet, math.inf)
     connection = await connect(fleet, reconnects=-1, retry_limit=retry_limit)
     try:

@@ -1,10 +1,10 @@
-"""What only the stream has: rows that the files do not have yet, runs deleted meanwhile, and the records of hosts.
+"""Keeps what only the stream has: rows that no file has yet, runs deleted since, and the records of hosts.
 
-Without a place of files, it has all rows that the stream holds, also those that a collector has stored somewhere.
-A thread follows the stream with consumers of its own; it takes nothing from the collectors. Threads: any. Bounds:
-`MAX_ROWS` entries of `MAX_BYTES` of messages and `MAX_DELETED` deleted runs, beyond which the oldest are dropped and
-counted; `MAX_HOSTS` records, beyond which new hosts are left out. Failure: `state` names the servers and the reason,
-and the thread tries again.
+If the fleet names no files, it keeps all rows of the stream, even those that a collector has stored elsewhere. A
+thread follows the stream with consumers of its own, so it takes no message from the collectors. Threads: any. Bounds:
+`MAX_ROWS` entries, `MAX_BYTES` of their messages, and `MAX_DELETED` deleted runs; beyond these the oldest are dropped
+and counted. `MAX_HOSTS` records; beyond that, new hosts are left out. Failure: `state` names the servers and the
+reason, and the thread tries again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LiveRows:
         self._is_alone = fleet.root is None
         self._retry_limit = live.RetryLimit(fleet, math.inf, self._report)
         self._trouble = ""
-        """Of connecting, since the last answer of a server."""
+        """Why connecting failed; empty once a server has answered."""
         self._denied = ""
         """The right that this user lacks, until a message comes."""
         self._logged = ""
@@ -91,17 +91,17 @@ class LiveRows:
             return list(self._hosts.values())
 
     def state(self) -> dict[str, Any]:
-        """`dropped`: how many entries wait for collectors and are not in `rows`."""
+        """The state of the stream. `dropped`: how many uncollected entries were dropped from `rows`."""
         with self._lock:
             return {**self._state, "rows": len(self._rows), "dropped": 0 if self._is_alone else self.dropped}
 
     def collected(self) -> int:
-        """The sequence up to which everything is in files that are older than this call; 0 without files."""
+        """The sequence up to which the files have every message at the time of this call; 0 without files."""
         with self._lock:
             return self._collected
 
     def remove_collected(self, files: Ranges, upto: int) -> bool:
-        """Forgets what the files have. `upto`: `collected` before the files were read. Returns whether it did."""
+        """Drops rows that the files have; returns whether there were any. `upto`: `collected` before the listing."""
         with self._lock:
             gone = [key for key, known in self._rows.items() if known.sequence <= upto or key in files]
             for key in gone:
@@ -155,7 +155,7 @@ class LiveRows:
             self.changes += 1
 
     def _forget_before(self, sequence: int) -> None:
-        """Removes what the stream holds no more."""
+        """Removes the rows of messages that have left the stream."""
         with self._lock:
             gone = [key for key, known in self._rows.items() if known.sequence < sequence]
             for key in gone:
@@ -176,7 +176,7 @@ class LiveRows:
             await asyncio.sleep(live.RETRY_SECONDS)
 
     def _report(self, trouble: str) -> None:
-        """Nothing of the stream can be read."""
+        """Notes why the stream cannot be read."""
         self._trouble = trouble
         if "permissions violation" in trouble.lower():
             self._denied = trouble
@@ -210,7 +210,7 @@ class LiveRows:
             self._changed()
 
     async def _records(self) -> None:
-        """A user without rights to these sees the runs all the same."""
+        """Follows the records of hosts. A user without the right to read them still gets the runs."""
         stream = (live.HOST_SUBJECTS, live.HOSTS, live.RetryLimit(self._fleet, math.inf, self._log))
         async for message in live.tail(self._fleet, live.latest_of_each, *stream):
             if message is not None and (record := host_record(message.subject, message.data)) is not None:
@@ -250,7 +250,7 @@ class LiveRows:
 
 
 def host_record(subject: str, data: bytes) -> dict[str, Any] | None:
-    """The record of `digd.host.TENANT.HOST`, with these two names. None: it is not readable."""
+    """Parses the record of a host, and adds the tenant and the host from the subject. None: the record is not valid."""
     parts = subject.split(".")
     if len(parts) != 4 or parts[:2] != ["digd", "host"] or len(data) > MAX_RECORD_BYTES:
         return None

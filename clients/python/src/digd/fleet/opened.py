@@ -1,7 +1,7 @@
-"""Runs that a viewer has opened: their rows go to a program that writes an archive, and later rows follow.
+"""The runs that a viewer has opened. Their rows, later ones too, go to a program that writes an archive.
 
-Rows get numbers of one counter, so that those of different archives do not meet. Thread: one at a time. Bounds:
-`MAX_RUNS` and `MAX_BYTES` of a run; the rows of a run besides its entries are in memory while it is read. Failure:
+One counter numbers the rows of all runs, so rows of different archives never share a number. Thread: one at a time.
+Bounds: `MAX_RUNS` runs of `MAX_BYTES` each. While a run is read, all its rows except entries are in memory. Failure:
 `Refused`, OSError, duckdb.Error, pyarrow.ArrowException.
 """
 
@@ -28,7 +28,7 @@ MAX_RUNS = 64
 MAX_BYTES = 1 << 30
 """Of the stored JSON of a run."""
 GAP_MS = 30_000
-"""A row that is missing for so long does not come any more."""
+"""After this time, an entry that is still missing is skipped."""
 ENTRY_FIELDS = (
     *("entry", "run_number", "n", "kind", "session", "seq", "ts", "arrived_ms", "type", "code", "verdicts", "frame"),
 )
@@ -54,7 +54,7 @@ class OpenedRuns:
         self._runs: dict[str, OpenedRun] = {}
 
     def open(self, name: str) -> int:
-        """The number of the run in the archive. Its rows were written."""
+        """Writes the rows of the run. Returns its number in the archive."""
         row = self._resolve(name)
         if row is None:
             raise Refused(404, "no_such_run", "the fleet has no such run")
@@ -121,7 +121,7 @@ class OpenedRuns:
             self._write("commit")
 
     def _new_entries(self, run: OpenedRun) -> Iterator[Entry]:
-        """In their order, each `n` once: that of the latest home."""
+        """The entries after `last_n`, in order. If several homes have an entry `n`, that of the latest counts."""
         live = sorted(
             (_entry_of(rows) for rows in self._live_rows(run.key) if rows.n > run.last_n),
             key=lambda entry: (entry["n"], -entry["epoch"]),

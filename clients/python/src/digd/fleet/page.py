@@ -1,4 +1,4 @@
-"""What the fleet page of the dashboard asks: totals of a time span, by label, and lists of runs. Pure SQL on the index.
+"""Answers the dashboard's fleet page: totals of a time span, also by label, and lists of runs. Only SQL on the index.
 
 Answers are JSON objects. Bounds: `MAX_GROUPS`, `MAX_HOSTS`, `MAX_LABELS` and `MAX_LIMIT` rows. Failure: `Refused`.
 """
@@ -59,7 +59,7 @@ def span(given: Given) -> Span:
 
 
 def group(given: Given) -> tuple[str, list[Any]]:
-    """The expression that `by` asks for, and its values."""
+    """The SQL expression that `by` stands for, and the values of its parameters."""
     by = text(given, "by") or "tenant"
     if by in GROUPS:
         return by, []
@@ -88,7 +88,7 @@ SUMS = f"""
 
 
 def overview(db: duckdb.DuckDBPyConnection, given: Given) -> dict[str, Any]:
-    """The page without its list of runs."""
+    """Everything on the page except the list of runs and the hosts."""
     asked = span(given)
     by, by_values = group(given)
     inside = list(asked)
@@ -125,7 +125,7 @@ def _labels(db: duckdb.DuckDBPyConnection, inside: list[int]) -> list[str]:
 
 
 def _series(db: duckdb.DuckDBPyConnection, asked: Span) -> dict[str, Any] | None:
-    """Runs by the time of their opening. Null: no run was opened in the span."""
+    """The number of runs opened in each section of the span. Null: no run was opened in the span."""
     inside = "opened_ms BETWEEN ? AND ?"
     sql = f"SELECT min(opened_ms), max(opened_ms) FROM runs WHERE {inside}"
     ((first, last),) = db.execute(sql, list(asked)).fetchall()

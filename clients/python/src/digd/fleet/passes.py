@@ -1,6 +1,7 @@
-"""Passes over many runs: cut into tasks, done here or by workers, and merged in the order of the tasks.
+"""Passes over many runs. A pass is divided into tasks for this process or for workers. This process merges the results.
 
-Both ways do the same tasks with the same commands, so the bytes are the same.
+Either way, the same commands do the same tasks, and results are merged in the order of the tasks. So the output has the
+same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .tasks import KINDS, Failed, Task, TaskRunner, option_name, version_of
 SHARES = 64
 """Tasks of one Shapley estimate."""
 WINDOW = 1024
-"""Tasks that the asker has in the queue or holds the outcomes of, at most."""
+"""The maximum number of tasks that are in the queue, or whose outcomes the asker has not used yet."""
 FAILED_STATUS = 1
 PROGRESS_SECONDS = 10.0
 STALL_SECONDS = 30.0
@@ -56,7 +57,7 @@ class Done(NamedTuple):
 
 
 def _task_options(kind: str, options: list[str], own: frozenset[str]) -> list[str]:
-    """Those for the tasks. `own`: options that the asker needs, not its tasks."""
+    """Selects the options for the tasks. `own`: options for the asker alone."""
     chosen = []
     for option in options:
         name = option_name(option)
@@ -68,12 +69,12 @@ def _task_options(kind: str, options: list[str], own: frozenset[str]) -> list[st
 
 
 REPORTING = frozenset("share threshold faithfulness format top output plots threads quiet".split())
-"""Options of shapley that matter once the values are there."""
+"""Options of `attribute shapley` that only the merging command needs."""
 EXPLAINING = frozenset(
     "factors worldview metric format output learner structure score setting outcome without cluster experiments"
     " permutations bootstrap seed".split()
 )
-"""Options of `causal explain` that matter once the runs are read."""
+"""Options of `causal explain` that only the merging command needs."""
 
 
 def _each_run(kind: str, asked: Asked, runs: list[SelectedRun]) -> list[Task]:
@@ -89,7 +90,7 @@ def _shares(asked: Asked, run: SelectedRun) -> list[Task]:
 def _factors(asked: Asked, runs: list[SelectedRun]) -> list[Task]:
     given = []
     for option in asked.options:
-        # digctl has read the files, and names each factor once more.
+        # digctl has read the files of factors. It repeats each factor as an option, so that workers need no file.
         if option_name(option) == "factor-for-workers":
             given.append("--factor=" + option.partition("=")[2])
         elif option_name(option) != "factor":
@@ -126,7 +127,7 @@ class Progress:
 
     def show(self, done: int) -> None:
         if self._first is None:
-            self._first = done  # what was done before says nothing about the speed
+            self._first = done  # tasks that an earlier command did do not count for the speed
         self.done = done
         now = time.monotonic()
         terminal = sys.stderr.isatty()
@@ -153,7 +154,7 @@ class Progress:
 
 
 class _OnWorkers:
-    """Submits the tasks without an outcome and reads the outcomes, in the order of the tasks."""
+    """Submits each task that has no outcome yet, and reads the outcomes in the order of the tasks."""
 
     def __init__(self, asked: Asked, tasks: list[Task]) -> None:
         from .live import RetryLimit, connect  # only passes on workers need NATS
@@ -171,7 +172,7 @@ class _OnWorkers:
     async def results(self) -> AsyncIterator[Done]:
         """Raises Lost."""
         version = await asyncio.to_thread(version_of, self._asked.digctl)
-        await (await self._connect(self._asked.fleet)).close()  # says soon if the address or the credentials are wrong
+        await (await self._connect(self._asked.fleet)).close()  # fails early for a wrong address or wrong credentials
         self._retry_limit.record_success()
         connection = await self._connect(self._asked.fleet, -1, self._retry_limit)
         try:
@@ -212,7 +213,7 @@ class _OnWorkers:
                 await self._retry_limit.wait_or_raise(error)
 
     async def _look(self, window: list[int]) -> None:
-        """Finds the outcomes of tasks. Submits those without one, the first time, in their order."""
+        """Reads the outcomes of these tasks. Submits, in order, each task that lacks one and was not submitted."""
         outcomes = await asyncio.gather(*(self._queue.outcome(self._tasks[at]) for at in window))
         submitting = []
         for at, outcome in zip(window, outcomes, strict=True):
@@ -231,7 +232,7 @@ class _OnWorkers:
         self._submitted.add(at)
 
     async def _wait_for(self, first: int) -> None:
-        """Until the outcome of this task is known; looks at those after it too."""
+        """Waits for the outcome of this task; meanwhile also reads the outcomes of the tasks after it."""
         pause = MIN_POLL_SECONDS
         stalled = time.monotonic()
         while first not in self._known:
@@ -280,7 +281,7 @@ async def _print_each(asked: Asked, done: AsyncIterator[Done]) -> int:
 
 
 async def _files(done: AsyncIterator[Done], folder: Path) -> list[Path] | None:
-    """The results as files, in order. None, after a message: a task failed."""
+    """Writes each result to a file, in order. If a task fails, prints the reason and returns None at the end."""
     files: list[Path] = []
     failed = False
     async for item in done:
@@ -305,7 +306,7 @@ async def _exit_status(words: list[str]) -> int:
 
 
 async def _merge(asked: Asked, tasks: list[Task], done: AsyncIterator[Done]) -> int:
-    """Gives all results to the command that was asked for, which reads them in the place of runs."""
+    """Runs the command that the user asked for, with the results of the tasks as its input."""
     with tempfile.TemporaryDirectory(prefix="digd-pass-") as name:
         folder = Path(name)
         files = await _files(done, folder)
@@ -328,7 +329,7 @@ async def _merge(asked: Asked, tasks: list[Task], done: AsyncIterator[Done]) -> 
 
 
 def _complete(runs: list[SelectedRun]) -> list[SelectedRun]:
-    """The runs that lack no entry in the files. What a killed collector had read is collected after its ack wait."""
+    """The runs of which the files have every entry. A killed collector's messages are collected after its ack_wait."""
     complete = [run for run in runs if run.missing == 0]
     if len(complete) < len(runs):
         lacking = next(run for run in runs if run.missing != 0)

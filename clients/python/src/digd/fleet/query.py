@@ -29,8 +29,8 @@ FROM entries GROUP BY tenant, origin_archive, origin_run_number, run
 def connect(root: str, live: Sequence[Rows] = ()) -> duckdb.DuckDBPyConnection:
     """A connection with a view for each table, and `runs`.
 
-    `live`: rows of the stream that may not be in the files yet; those that are there are left out. Raises
-    FileNotFoundError if there is neither a file nor such a row.
+    The views also have those rows of `live`, from the stream, that the files lack. Raises FileNotFoundError if there
+    is neither a file nor such a row.
     """
     files = open_files(root, f"v{SCHEMA_VERSION}")
     if not live and not _parts(files, "entries"):

@@ -151,7 +151,7 @@ class Rows(NamedTuple):
 
 
 def day_of(arrived_ms: int) -> str:
-    """Raises BadMessage for a time that no clock shows: before 1970, or beyond the year 9999."""
+    """The day in UTC. Raises BadMessage for a time before 1970 or after the year 9999."""
     if not 0 <= arrived_ms < END_MS:
         raise BadMessage(f"arrived_ms: expected 0 to {END_MS - 1}, got {arrived_ms}")
     return datetime.datetime.fromtimestamp(arrived_ms / 1000, datetime.timezone.utc).strftime("%Y-%m-%d")
@@ -175,7 +175,7 @@ def _archive_name(text: str, field: str) -> str:
 
 
 def _misfit(value: Any, kind: type) -> str:
-    """Why a value fits no column of that type; empty: it does."""
+    """The reason why the value does not fit a column of this type; empty if it fits."""
     found: type = type(value)
     if found is not kind:
         return f"expected {kind.__name__}, got {found.__name__}"
@@ -211,7 +211,7 @@ def _row(table: str, item: Any) -> dict[str, Any]:
 
 
 def decode(subject: str, message_id: str, data: bytes, sequence: int | None = None) -> Rows | RunKey | Moved:
-    """An entry as rows, the run that was deleted, or the one that moved.
+    """Decodes a message: an entry, as rows; a deletion, as the run; or a `run_moved` or `run_restored`, as Moved.
 
     Raises BadMessage. The rows that it returns fit their tables.
 

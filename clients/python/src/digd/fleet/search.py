@@ -1,6 +1,6 @@
 """Finds texts that agents said in all runs of a fleet: the newest files first, a piece at a time.
 
-A search ends with enough hits, after `MAX_SECONDS`, or at the oldest file; its cursor then says where to go on. It
+A search ends when it has enough hits, after `MAX_SECONDS`, or at the oldest file. Its cursor says where to continue. It
 reads payloads as they are stored, without an index. Bounds: `MAX_LIMIT` hits, `MAX_PIECE_BYTES` of files at a time.
 """
 
@@ -69,7 +69,10 @@ def hits_of(frame: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _likes(word: str) -> tuple[str, str]:
-    """Patterns for the word within JSON: as it is, and where JSON escapes characters. The second finds too much."""
+    """Patterns for the word in JSON: the word itself, and the word with % for each character that JSON may escape.
+
+    The second also matches other words, so `hits_of` checks each match.
+    """
     plain = ["!" + c if c in "!%_" else c for c in word]
     loose = ["%" if not c.isascii() or not c.isprintable() or c in '"\\/' else c for c in plain]
     return f"%{''.join(plain)}%", f"%{''.join(loose)}%"
@@ -108,12 +111,12 @@ class Search:
         return self._page(None, 0, None)
 
     def _page(self, place: str | None, skip: int, day: str | None) -> dict[str, Any]:
-        """`day`: the search has read what is later."""
+        """The answer. `day`: the search has read everything after this day."""
         following = None if place is None else f"{place}|{skip}"
         return {"on": True, "hits": self.hits, "next": following, "read_down_to": day}
 
     def _take(self, found: Iterator[Hit]) -> int | None:
-        """How many of these hits have been shown, if there are more."""
+        """Adds hits up to the limit. Returns how many of `found` the next request must skip; None if no hit is left."""
         for i, hit in enumerate(found):
             if i < self._skip:
                 continue
@@ -139,7 +142,7 @@ class Search:
         ]
 
     def _name_of(self, run: tuple[str, str, int]) -> str:
-        """Empty: the run was deleted."""
+        """The name of the run in addresses; empty if the run was deleted."""
         known = self._names.get(run)
         if known is None:
             sql = "SELECT name FROM runs WHERE tenant = ? AND archive = ? AND run_number = ?"

@@ -1,8 +1,8 @@
 """Runs of a fleet for programs that read archives: each row as one JSON object in a line.
 
-A line has the fields of a message of the stream (docs/fleet.md). `digctl` writes an archive from them. If the runs come
-from several archives, the numbers of runs, entries and detections are moved so that they do not meet;
-`detection_shift` says by how much those of detections.
+A line has the fields of a message of the stream (docs/fleet.md). `digctl` writes an archive from the lines. If the runs
+come from several archives, runs, entries and detections get new numbers, so that no number occurs twice.
+`detection_shift` is what was added to the numbers of detections.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Wanted(NamedTuple):
     where: str = ""
     """A condition on the columns of `runs`; empty: all."""
     run: str = ""
-    """Of several runs with this id, the latest."""
+    """A run's id; if several runs have it, the latest counts. Empty: all runs."""
     limit: int = 0
-    """The newest so many; 0: all."""
+    """The maximum number of runs, the newest ones; 0: no maximum."""
     since_ms: int = 0
-    """Opened since then."""
+    """Only runs that were opened at this time or later."""
 
 
 class SelectedRun(NamedTuple):
@@ -38,9 +38,9 @@ class SelectedRun(NamedTuple):
     run: str
     opened_ms: int
     last_entry: int | None = None
-    """Its later entries do not count; None: all count."""
+    """The last entry that counts; None: all entries count."""
     entries: int | None = None
-    """How many count; None: not counted."""
+    """The number of entries that count; None: unknown."""
     missing: int = 0
     """How many entries before the last one the files lack: not collected yet, or in days that were dropped."""
 
@@ -51,7 +51,7 @@ def open_fleet(fleet: Fleet) -> duckdb.DuckDBPyConnection:
     if fleet.servers:
         from .live import uncollected  # only this needs NATS
 
-        # Before the files: rows that are collected meanwhile are then in one of the two.
+        # Reads the stream before the files. So a row that is collected meanwhile is in at least one of the two.
         live = run_until_interrupted(uncollected(fleet))
     return connect(fleet.need_root(), live)
 
@@ -77,7 +77,7 @@ def select(db: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[SelectedRun]:
 
 
 def as_it_is_now(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> list[SelectedRun]:
-    """The runs with their last entry, so that they read the same when more has come, and the counts of entries."""
+    """The runs with the counts of their entries, and with their last entry now, so that later entries do not count."""
     _select_into(db, runs)
     sql = (
         "SELECT r.archive, r.run_number, max(r.entry), count(*), max(r.n) - count(DISTINCT r.n)"
@@ -91,7 +91,7 @@ def as_it_is_now(db: duckdb.DuckDBPyConnection, runs: list[SelectedRun]) -> list
 
 
 def _rows_of(db: duckdb.DuckDBPyConnection, table: str) -> Iterator[dict[str, Any]]:
-    """The rows of the selected runs, in their order. Several can be read at once, but only one of `entries`."""
+    """The rows of the selected runs, in order. Several tables can be read at once, but not `entries` twice."""
     names = [field.name for field in TABLES[table] if field.name != "sequence"]
     columns = ", ".join(f'r."{name}"' for name in names)
     order = {"entries": "", "detections": ", r.id"}.get(table, ", r.position")

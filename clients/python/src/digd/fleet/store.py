@@ -101,7 +101,7 @@ class Store:
     def begin_deletion(self, run: RunKey) -> list[int]:
         """Notes that a run is being deleted: rows that arrive from now on are dropped.
 
-        Returns where the stream has its messages, as far as the files know.
+        Returns the sequences in the stream of the run's messages that the files have.
         """
         self._note_deleted(run, done=False)
         found: list[int] = []
@@ -123,7 +123,7 @@ class Store:
         return removed
 
     def finish_deletion(self, run: RunKey) -> None:
-        """Notes that nothing has the run any more."""
+        """Notes that the deletion is complete: neither the stream, the files nor the results have the run any more."""
         self._note_deleted(run, done=True)
 
     def keep(self, moved: Moved) -> int:
@@ -187,7 +187,7 @@ class Store:
         return json.loads(note) if note is not None else None
 
     def deleted_among(self, batch: Iterable[Rows]) -> list[Rows]:
-        """Those of runs that were deleted."""
+        """The rows of the batch that belong to deleted runs."""
         batch = list(batch)
         gone = {tenant: self._deleted_runs(tenant) for tenant in {rows.partition.tenant for rows in batch}}
         return [rows for rows in batch if _deleted_path(rows.run) in gone[rows.partition.tenant]]
@@ -370,7 +370,7 @@ def _key(rows: Rows) -> tuple[str, int]:
 
 
 def _number(part: File) -> int:
-    """0: a file of an earlier digd, which gave no numbers."""
+    """The number in the file's name; 0 for a file of an older digd, which gave no numbers."""
     match = re.match(r"part-(\d{8})[-.]", part.name)
     return int(match[1]) if match else 0
 

@@ -1,8 +1,8 @@
 """Tasks of a pass over many runs: what a worker computes, and how.
 
-A task names runs and one of a few commands of digctl. It is idempotent: the same task has the same result, on whichever
-worker. Tasks come from a queue that others can write to, so a worker builds the command from options it knows. A task
-cannot name files, programs or addresses.
+A task names runs and one of a few commands of digctl. It is idempotent: on every worker it has the same result. Other
+programs can write to the queue, so a worker accepts only the options that it knows. A task cannot name files, programs
+or addresses.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ FORMAT = 1
 MAX_RUNS = 1000
 """In one task."""
 REFUSED = 2
-"""digctl's exit status for an input that it cannot work with. It would refuse it again."""
+"""digctl's exit status for an input that it refuses. digctl would refuse it at every attempt."""
 MAX_REASON = 500
 
 
 class Kind(NamedTuple):
     command: list[str]
     options: frozenset[str]
-    """What a task may choose."""
+    """The options that a task may contain."""
     names_a_run: bool
-    """Whether the command works on one run, which it names."""
+    """Whether a task has a single run, which the command gets as an argument."""
     runs_in_task: int
 
 
@@ -143,7 +143,7 @@ class TaskRunner:
         self.is_stopped = False
 
     def write_rows(self, runs: Iterable[SelectedRun], to: Path) -> None:
-        """Raises Failed if the files do not have all of them, and OSError."""
+        """Writes the rows of the runs. Raises Failed if the files lack entries of a run, and OSError."""
         runs = list(runs)
         for is_last in (False, True):  # the files may have changed since they were opened
             try:
@@ -166,7 +166,7 @@ class TaskRunner:
         raise Failed(f"{self._root} has {found} of the {wanted} entries; was the run deleted, or is the path another?")
 
     def do(self, task: Task) -> bytes:
-        """What the task's command prints. Raises Failed. Blocks."""
+        """Runs the task's command, and returns what it prints. Raises Failed. Blocks."""
         kind = KINDS[task.kind]
         with tempfile.TemporaryDirectory(prefix="digd-task-") as folder:
             rows = Path(folder) / "rows"
@@ -184,7 +184,7 @@ class TaskRunner:
         raise (Refused if status == REFUSED else Failed)(reason)
 
     def stop(self) -> None:
-        """Ends the task that is being done, and does no other."""
+        """Ends the running task. Every later task fails."""
         with self._guard:
             self.is_stopped = True
             if self._program is not None:
@@ -216,7 +216,7 @@ class TaskRunner:
 
 
 def _kill(program: subprocess.Popen[bytes]) -> None:
-    """And what it started."""
+    """Kills the program and all processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(program.pid, signal.SIGKILL)
 

@@ -2,8 +2,8 @@
 
 A line of the input is a question: {"id": 7, "ask": "runs", "with": {"limit": "50"}}. A line of the output is
 `answer ID STATUS JSON`, or belongs to the archive that digd writes: `row JSON` (docs/fleet.md, Messages), `commit`, and
-`forget RUN_NUMBER`. The rows of a run come before the answer to `open`. It ends with its input.
-Bounds: digd asks at most some questions at once; each kind of question has one thread.
+`forget RUN_NUMBER`. The rows of a run come before the answer to `open`. The program ends when its input ends.
+Bounds: digd limits the questions that wait (docs/fleet.md). There is one thread for each kind of question.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class View:
                 threading.Event().wait(MIN_GAP_SECONDS)
 
     def _refresh(self) -> bool:
-        """Opened runs follow the stream closely; the totals, as often as a quarter of the time allows."""
+        """Updates opened runs at every call. Updates the totals only so often that this takes a quarter of the time."""
         more = False
         if time.monotonic() >= self._next_look:
             more = self._look_for_files()
@@ -183,12 +183,12 @@ class View:
         self._is_complete = self._is_complete or not more
         if not more:
             self._next_look = time.monotonic() + max(self._list_seconds, 3 * (time.monotonic() - began))
-        elif not self._index.is_listed:  # a file went while it was read
+        elif not self._index.is_listed:  # a file disappeared while it was read
             self._next_look = time.monotonic() + REFRESH_SECONDS
         return more
 
     def _show_progress(self, more: bool) -> None:
-        """In the log, until the first listing is read; the page has the same numbers."""
+        """Logs how many files were read, until all files of the first listing are. The page shows the same numbers."""
         is_due = time.monotonic() >= self._next_progress if more else self._shows_progress
         if self._is_complete or not is_due:
             return
@@ -210,7 +210,7 @@ class View:
 
 
 def serve(fleet: Fleet, folder: str, first: int) -> None:
-    """Until the end of the standard input."""
+    """Answers questions until standard input ends."""
 
     def write(line: str) -> None:
         sys.stdout.write(line + "\n")

@@ -9,7 +9,8 @@ each subject (ID is the task's, RUN stands for a run):
     digd.results.of.RUN.ID          the task names this run
     digd.results.deleted.RUN        the run was deleted: outcomes of its tasks are not kept
 
-A worker writes them in this order, so what is too old or too much for the stream goes in this order too.
+A worker writes them in this order. When they are too old or too large for the stream, the stream drops them in the same
+order: the pieces first.
 """
 
 from __future__ import annotations
@@ -88,13 +89,13 @@ async def _forget(js: JetStreamContext, task_id: str) -> None:
 
 
 async def forget_run(js: JetStreamContext, run: RunKey) -> None:
-    """Removes the results of tasks that name a run. Workers keep no more of them. Raises what requests raise."""
+    """Removes the results of tasks that name the run; workers store no further ones. Raises what requests raise."""
     try:
         await js.stream_info(RESULTS)
     except nats.js.errors.NotFoundError:
         return  # there was no pass
     token = _token(run)
-    # First this: from now on a worker looks for it after it has stored an outcome.
+    # This comes first: a worker that stores an outcome later finds this message, and removes the outcome.
     await js.publish(f"digd.results.deleted.{token}", b"")
     while (message := await _next(js, f"digd.results.of.{token}.*")) is not None:
         assert message.subject is not None
@@ -135,7 +136,7 @@ class WorkQueue:
                 await self._js.add_stream(config)
 
     async def submit(self, task: Task, again: str = "") -> None:
-        """Within two minutes, JetStream drops a task that it has already; later a worker does."""
+        """Puts the task into the queue. JetStream drops a copy within two minutes; after that, a worker drops it."""
         headers = {"Nats-Msg-Id": task.id() + again}
         await self._js.publish(self._subject, task.text().encode(), headers=headers)
 
@@ -150,7 +151,7 @@ class WorkQueue:
         return await self._js.pull_subscribe(self._subject, durable=self._durable, stream=STREAM, config=config)
 
     async def waiting_workers(self) -> int:
-        """How many workers wait for a task or do one, about."""
+        """About how many workers wait for a task or do one."""
         try:
             info = await self._js.consumer_info(STREAM, self._durable)
         except nats.js.errors.NotFoundError:
@@ -174,7 +175,7 @@ class WorkQueue:
         return Outcome(None, pieces=stored["pieces"], digest=stored["digest"])
 
     async def fetch(self, task: Task, outcome: Outcome) -> bytes | None:
-        """The result in pieces; None if the stream lacks some of them."""
+        """Joins the result from its pieces. Returns None if the stream lacks some of them."""
         pieces = []
         for i in range(outcome.pieces):
             message = await _next(self._js, f"digd.results.part.{task.id()}.{i}")
@@ -209,7 +210,7 @@ class WorkQueue:
         await self.note_runs(task)
 
     async def note_runs(self, task: Task) -> None:
-        """Lets the outcome of a task be found by its runs; removes it if one of them was deleted meanwhile."""
+        """Records the task's runs, so that `forget_run` finds its outcome. Removes the outcome if a run was deleted."""
         tokens = [_token(run) for run in _runs_of(task)]
         await self._put((f"digd.results.of.{token}.{task.id()}", b"") for token in tokens)
         if not await self.is_deleted(task):

@@ -1,4 +1,4 @@
-"""Does tasks of the queue, until it is stopped. Any number of workers share a queue, on any hosts."""
+"""A worker does tasks of the queue until it is stopped. Any number of workers, on any hosts, share a queue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .work_queue import Outcome, WorkQueue
 
 FETCH_SECONDS = 2.0
 RETRY_SECONDS = 1.0
-"""Times the number of starts: the wait before a task is tried again."""
+"""Before a task is tried again, the worker waits this time multiplied by the number of its starts."""
 CLOSE_SECONDS = 5.0
 LOST_STATUS = 1
 
@@ -41,7 +41,7 @@ class Options:
 
 
 class Worker:
-    """Stops in bounded time: once it is told to, once its queue is empty, and once no server answers."""
+    """Does tasks. Stops in bounded time when it is told to, when its queue is empty, or when no server answers."""
 
     def __init__(self, fleet: Fleet, options: Options) -> None:
         self._fleet = fleet
@@ -52,7 +52,7 @@ class Worker:
         self._name = f"{socket.gethostname()}:{os.getpid()}"
 
     def stop(self) -> None:
-        """Finishes the tasks that it does, then `run` returns. The second time, it drops them."""
+        """The first call lets running tasks finish; then `run` returns. The second call drops them."""
         if self._stopping.is_set():
             self._drop_tasks()
         self._stopping.set()
@@ -103,7 +103,7 @@ class Worker:
             try:
                 [message] = await subscription.fetch(1, timeout=FETCH_SECONDS)
             except (nats.errors.TimeoutError, asyncio.TimeoutError) as error:
-                # The server's word that there is no task, or its silence.
+                # Either the server answered that there is no task, or it did not answer.
                 if not self._connection.is_connected:
                     await self._retry_limit.wait_or_raise(error)
                     continue
@@ -129,7 +129,7 @@ class Worker:
             print(f"digd.fleet: dropped a message of the queue: {error}", file=sys.stderr)
             await message.term()
             return
-        if await queue.outcome(task) is not None:  # asked for twice, or its worker ended before the acknowledgement
+        if await queue.outcome(task) is not None:  # a copy, or its worker ended before it acknowledged the task
             await self._until_done(lambda: queue.note_runs(task))
             await message.ack()
             return
@@ -149,7 +149,7 @@ class Worker:
             print(f"digd.fleet: set aside {task.name()}: {outcome.reason}", file=sys.stderr, flush=True)
 
     async def _do(self, runner: TaskRunner, task: Task, message: Msg, starts: int) -> Outcome | None:
-        """None: try again."""
+        """Does the task. Returns None if it must be tried again."""
         beat = asyncio.create_task(self._keep_alive(message))
         try:
             return Outcome(await asyncio.to_thread(runner.do, task))

@@ -35,11 +35,11 @@ class RerunError(Exception):
 
 @dataclass
 class Outcome:
-    """How often the check held, over the reruns of one kind."""
+    """How often the check succeeded in the reruns of one kind: with the hint, or without."""
 
     runs: int = 0
     succeeded: int = 0
-    failed_to_run: int = 0  # of the runs: ended by an exception; counted as not succeeded
+    failed_to_run: int = 0  # how many of the runs ended with an exception; they count as not succeeded
 
 
 @dataclass
@@ -70,7 +70,10 @@ class Comparison:
 
 
 def fisher(better: int, n: int, other: int, m: int) -> float:
-    """The probability of at least `better` successes of `n`, if both kinds of runs succeed equally often."""
+    """The one-sided p-value of Fisher's exact test: `better` of `n` runs succeed, compared with `other` of `m`.
+
+    It is the probability of at least `better` successes among the `n` if both kinds of runs succeed equally often.
+    """
     total = better + other
     cases = range(better, min(n, total) + 1)
     return sum(comb(n, k) * comb(m, total - k) for k in cases if total - k <= m) / comb(n + m, total)
@@ -141,7 +144,7 @@ def hinted(state: StateSnapshot, hint: str, key: str) -> dict[str, Any]:
 
 
 def from_copy(graph: Any, saved: CheckpointTuple, state: StateSnapshot, update: dict[str, Any] | None) -> Any:
-    """Runs on from a copy of the checkpoint; returns the final values."""
+    """Continues the run from a copy of the checkpoint in memory; returns the final values."""
     saver = InMemorySaver()
     start: RunnableConfig = {"configurable": {"thread_id": "rerun", "checkpoint_ns": ""}}
     versions = saved.checkpoint["channel_versions"]
@@ -154,7 +157,7 @@ def from_copy(graph: Any, saved: CheckpointTuple, state: StateSnapshot, update: 
 
 
 def with_update(graph: Any, config: Any, update: dict[str, Any], state: StateSnapshot, writers: list[str]) -> Any:
-    """Adds the hint so that the same nodes are next: as the input, or as a node that leads to them."""
+    """Adds the hint as the input, or as the output of an earlier node, so that the same nodes run next."""
     for writer in [None, *sorted(name for name in writers if not name.startswith("__")), "__input__", "__start__"]:
         try:
             changed = graph.update_state(config, update, as_node=writer)

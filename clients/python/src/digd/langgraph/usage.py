@@ -11,7 +11,7 @@ from langgraph.types import Command
 from ..messages import Usage
 from ..usage import model_call, total
 
-MAX_MESSAGES = 10_000  # that one value is searched for
+MAX_MESSAGES = 10_000  # the maximum number of messages that are read in one value
 
 
 def usage_of(value: Any, before: Any) -> Usage:

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def handoff_tool_name(agent: str) -> str:
-    """As `Handoff.default_tool_name`, which also logs a warning about names that are not identifiers."""
+    """Returns what `Handoff.default_tool_name` does. That also logs a warning if a name is not an identifier."""
     return re.sub(r"[^a-zA-Z0-9_]", "_", f"{HANDOFF_PREFIX}{agent}").lower()
 
 
@@ -109,7 +109,7 @@ class Conversation(RunHooks[Any]):
         self._take_request(verdict)
 
     def take_held_request(self) -> None:
-        """At the end of the digd run: the request counts as delivered, though its verdict has not arrived."""
+        """Call at the end of the digd run: counts the request as delivered, although its verdict has not arrived."""
         if self._held_request is not None:
             self.turns.add_input(InputEvent(self._held_request))
             self._held_request = None
