@@ -46,7 +46,7 @@ export class Frame {
     return TOP + slot * this.laneHeight - this.scroll;
   }
 
-  // Activations lie above the middle of their lane, events below it. Nodes of one entry are spread over rows.
+  // Activations lie above the middle of their lane, events below it. The nodes of an entry lie in separate rows.
   py(slot: number, isActivation: boolean, row: number, rows: number): number {
     const middle = this.laneTop(slot) + this.laneHeight * (isActivation ? 0.3 : 0.6);
     if (rows <= 1) return middle;

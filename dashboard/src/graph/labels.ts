@@ -25,7 +25,7 @@ interface Box {
 const overlap = (a: Box, b: Box): boolean =>
   a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-// A name that the margin or the marks would cover in part is not drawn.
+// A name is not drawn if the margin or the marks would cover a part of it.
 const isWithin = (box: Box, frame: Frame): boolean =>
   box.left >= frame.left - 4 && box.right <= frame.size.width && box.top >= MARKS && box.bottom <= frame.size.height;
 

@@ -67,7 +67,7 @@ function channels(color: string): [number, number, number] {
   return [(n >> 16) & 255, (n >> 8) & 255, n & 255];
 }
 
-const MIX_STEPS = 64; // bounds the cache; finer steps would not be seen
+const MIX_STEPS = 64; // bounds the cache of mixed colours; nobody would see finer steps
 const mixCache = new Map<string, string>();
 
 // `color` with the opacity `opacity` on `ground`, as an opaque colour. All colours are #rrggbb.

@@ -32,7 +32,8 @@ export class RunModel {
   readonly detections: Detection[] = [];
   readonly marks: Mark[] = [];
   readonly entries = new Entries();
-  // As in reports: events that were announced or created by digd, without placeholders; `lost`: dropped by clients.
+  // Counted as in reports. `events`: announced, or created by digd; no placeholders. `lost`: messages that clients
+  // dropped.
   readonly counts = {events: 0, activations: 0, detections: 0, lost: 0};
   ended: Ended | null = null;
   forgotten = 0;
@@ -48,7 +49,7 @@ export class RunModel {
   private detectionsInEntry = 0;
   private entrySeq = -1;
   private framesInEntry = 0; // frames of the current entry
-  private repeatedFrames = -1; // frames of it that a new connection sent again; -1: no repetition expected
+  private repeatedFrames = -1; // frames of the current entry that a new connection sent again; -1: none expected
   private column = -1; // of the current entry; -1: none assigned yet
   private note = '';
 
@@ -306,7 +307,7 @@ export class RunModel {
     for (const agent of recipients) this.addDelivery(event, agent);
   }
 
-  // A guard, or a person, returns the deliveries that these entries brought. A notice does not go back to its sender.
+  // A guard or a person returns the deliveries that these entries created. An `fyi` event goes back to nobody.
   private intercept(event: EventNode, entries: readonly number[], recipients: string[]): void {
     for (const delivery of this.pending.deliveriesOf(event))
       if (entries.includes(delivery.changes.at(-1)!.at)) this.setState(delivery, 'withdrawn');
@@ -422,7 +423,7 @@ export class RunModel {
     if (state !== 'pending') this.pending.remove(delivery);
   }
 
-  // As far as the feed shows. An event that no agent consumed is not settled: an agent may still take it up.
+  // Whether the event has settled, as far as the feed shows. If no agent consumed it, an agent may still take it up.
   private isSettled(event: EventNode): boolean {
     if (this.pending.hasPending(event)) return false;
     if (event.inputs.some((input) => input.activation.endedAt === NEVER)) return false;

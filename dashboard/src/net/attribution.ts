@@ -8,7 +8,7 @@ export interface Suspect {
   event?: string;
   probability: number;
   proven: boolean;
-  chain: {says: string; accuses: boolean}[]; // strongest first; what does not accuse only ordered the suspects
+  chain: {says: string; accuses: boolean}[]; // strongest first; items with `accuses` false only ordered the suspects
 }
 
 export interface Attribution {

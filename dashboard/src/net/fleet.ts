@@ -21,7 +21,7 @@ export interface Group extends Sums {
   value: string | null; // null: runs without the label
 }
 
-// What a daemon publishes about itself from time to time; an older one publishes nothing.
+// The record that a daemon publishes about itself. A daemon of an older version publishes none.
 export interface HostRecord {
   version?: string;
   sent_ms?: number;
@@ -78,7 +78,7 @@ export interface FleetHit extends Hit {
 export interface FleetHits {
   hits: FleetHit[];
   next: string | null;
-  read_down_to: string | null; // a day: what is older was not searched
+  read_down_to: string | null; // the day that the search reached; older texts were not searched
 }
 
 export const getFleet = (query: string): Promise<Fleet> => requestJson(`/v1/fleet?${query}`);

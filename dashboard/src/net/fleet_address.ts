@@ -64,7 +64,7 @@ export function formatFleetView(view: FleetView): string {
 export function fleetQuery(view: FleetView, nowMs: number, withFilter: boolean): string {
   const given = new URLSearchParams();
   const length = SPANS.find(([name]) => name === view.span)![2];
-  // Rounded, so that a list of runs has the same first page while the reader turns pages.
+  // Rounded to a minute, so that the beginning of the span usually stays the same while the reader turns pages.
   if (length !== null) given.set('since', String(Math.floor((nowMs - length) / 60_000) * 60_000));
   given.set('by', view.by);
   if (!withFilter) return given.toString();

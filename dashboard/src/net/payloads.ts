@@ -1,5 +1,5 @@
-// The payloads of stored frames, which are read when they are looked at, and the search over them.
-// Bounds: MAX_CACHED texts are kept, the oldest is dropped first.
+// The payloads of stored frames, and the search over them. The page requests a frame when it shows its payload.
+// Bounds: MAX_CACHED frames are kept; the oldest is dropped first.
 import type {RunModel} from '../model/run_model';
 import {NEVER, type Node} from '../model/types';
 import {ApiError, requestJson, runPath} from './api';

@@ -1,8 +1,8 @@
-// Where two runs part. A run is read as its steps: the events in order, each with its sender, kind and recipients. Two
-// steps are equal if these are; ids and texts differ between any two runs. Pure.
+// Finds where two runs diverge. A step is an event with its sender, kind and recipients. Two steps are equal if these
+// three are equal. Ids and texts do not count, because they differ between any two runs. Pure.
 //
-// The alignment is a longest common subsequence (Myers, "An O(ND) Difference Algorithm", 1986). Bounds: the first
-// MAX_STEPS steps of a run and MAX_EDITS differences; beyond that the rest counts as different.
+// The alignment is a longest common subsequence (Myers, "An O(ND) Difference Algorithm", 1986). Bounds: only the
+// first MAX_STEPS steps of each run are compared. After MAX_EDITS differences, all further steps count as different.
 import type {RunModel} from '../model/run_model';
 import {NEVER, type EventNode} from '../model/types';
 
@@ -18,7 +18,7 @@ export interface Step {
   node: EventNode;
 }
 
-// A row of the comparison: one step of both runs, or of one.
+// A row of the comparison: a step of both runs, or a step that only one run has.
 export interface Row {
   left: Step | null;
   right: Step | null;
@@ -127,7 +127,7 @@ export interface Stretch {
   folded: boolean; // many equal rows far from a difference
 }
 
-// Folds long stretches of equal rows, but for `context` rows beside a difference.
+// Folds stretches of equal rows. The `context` rows before and after each difference stay visible.
 export function stretches(rows: readonly Row[], context = 3): Stretch[] {
   const near = new Array<boolean>(rows.length).fill(false);
   rows.forEach((row, i) => {

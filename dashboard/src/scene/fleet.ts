@@ -22,7 +22,7 @@ export const heardMs = (host: Host): number | null =>
 
 const stateOrder: HostState[] = ['silent', 'lagging', 'well', 'unknown', 'stopped'];
 
-// Those that need attention first.
+// Sorted: hosts that need attention come first.
 export function sortedHosts(hosts: readonly Host[], nowMs: number): Host[] {
   const rank = (host: Host): number => stateOrder.indexOf(hostState(host, nowMs));
   return [...hosts].sort(
@@ -57,7 +57,7 @@ export function amountText(n: number | null): string {
 export const shortCount = (n: number): string =>
   n < 10_000 ? n.toLocaleString('en') : n.toLocaleString('en', {notation: 'compact', maximumFractionDigits: 1});
 
-// Of the runs that ended with an outcome; null: none did.
+// The share of successes among the runs that ended with an outcome; null: no run did.
 export function successShare(sums: Sums): number | null {
   const judged = sums.success + sums.failure + sums.aborted;
   return judged === 0 ? null : sums.success / judged;

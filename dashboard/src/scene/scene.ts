@@ -29,8 +29,8 @@ export interface SceneNode {
   rows: number;
   shape: Shape;
   flag: Flag;
-  live: boolean; // an open activation; an event that waits
-  size: number; // 1, or for a cell by its count
+  live: boolean; // whether it is an open activation, or an event that waits
+  size: number; // 1; of a cell: grows with its count
   count: number;
   share: number; // of a cell: the share of its nodes that are flagged
   label: string;
@@ -50,8 +50,8 @@ export interface Scene {
   nodes: SceneNode[];
   edges: SceneEdge[];
   inView: number; // nodes in the window, drawn or summed
-  cell: number; // width of a cell, where summed
-  edgesLeftOut: number; // summed edges beyond the limit, the lightest ones
+  cell: number; // width of a cell, if the scene is summed
+  edgesLeftOut: number; // beyond the limit, the summed edges that represent the fewest recorded ones
 }
 
 export const nodeKey = (node: Node): string => (node.type === 'event' ? 'e:' : 'a:') + node.id;

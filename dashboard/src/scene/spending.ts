@@ -41,7 +41,7 @@ export const hasSpending = (usage: RunUsage): boolean => {
 export const tokensOf = (used: {input_tokens: number; output_tokens: number}): number =>
   used.input_tokens + used.output_tokens;
 
-// Cost, unless nothing costs and only tokens are reported.
+// Tokens, if the run has tokens or a limit on them, but neither cost nor a limit on cost. Otherwise cost.
 export function measureOf(usage: RunUsage): Measure {
   if (usage.totals.cost > 0 || limitOf(usage, 'budget', 'cost') !== null) return 'cost';
   return tokensOf(usage.totals) > 0 || limitOf(usage, 'budget', 'tokens') !== null ? 'tokens' : 'cost';
@@ -54,7 +54,7 @@ function runningTotals(increments: readonly number[], length: number): number[] 
 
 const plus = (a: readonly number[], b: readonly number[]): number[] => a.map((value, i) => value + b[i]!);
 
-// A release of a hold starts the guard's totals at 0 again, so the next firing is as much later.
+// When a person releases a hold, the guard counts from 0 again. So the line rises by what was spent until then.
 function limitLine(usage: RunUsage, measure: Measure, stacked: boolean): number | null {
   const limit = limitOf(usage, 'budget', measure);
   if (limit === null || !stacked || !usage.guarded) return limit;
@@ -84,7 +84,7 @@ export function spendingChart(usage: RunUsage, measure: Measure): SpendingChart 
   return {measure, stacked, bands, limit, highest, start: bins.start, end: bins.start + length * bins.width_ms};
 }
 
-// A spot in a square of side 1 with the origin at the top left. Totals are those at the end of a bin.
+// The points of a line in a square of side 1, with the origin at the top left. A total is that at the end of its bin.
 export const stepPath = (values: readonly number[], highest: number): [number, number][] => [
   [0, 1],
   ...values.map((value, i): [number, number] => [(i + 1) / values.length, 1 - value / highest]),

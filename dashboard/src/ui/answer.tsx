@@ -19,7 +19,7 @@ interface Props {
 export function Answer({run, ended, found, choose}: Props) {
   const [report, setReport] = useState<Report | null>(null);
   const [problem, setProblem] = useState('');
-  const [ranked, setRanked] = useState(false); // by an attribution, whose answer replaces that of the report
+  const [ranked, setRanked] = useState(false); // the answer of an attribution replaces the report's
   useLoad(ended ? () => getReport(run) : null, setReport, (error) => setProblem(error.message), [run, ended]);
   if (!ended) return null;
   const command = report && rankingCommand(report);

@@ -1,5 +1,5 @@
-// "Who caused this?": starts the attribution of a run, shows how far it is, and its answer. The suspects are marked in
-// the graph.
+// "Who caused this?": starts the attribution of a run, and shows its progress and its answer. The graph marks the
+// suspects.
 import {useEffect, useState} from 'preact/hooks';
 import {ApiError} from '../net/api';
 import {getAttribution, isRunning, startAttribution, type Attribution as State, type Suspect} from '../net/attribution';
@@ -10,7 +10,7 @@ export const MAX_SUSPECTS = 5;
 
 interface Props {
   run: string;
-  command: string | null; // does the same on a command line
+  command: string | null; // the command line that does the same
   found(suspects: readonly Suspect[]): void;
   ranked(isDone: boolean): void;
   choose(suspect: Suspect): void;
@@ -42,7 +42,7 @@ export function Attribution({run, command, found, ranked, choose}: Props) {
         (to) => !disposed && take(to),
         (error: unknown) => !disposed && setProblem(problemOf(error)),
       );
-    if (state === null) ask(); // an answer that digd still has
+    if (state === null) ask(); // digd may still have an answer
     const timer = running ? window.setInterval(ask, POLL_MS) : 0;
     return () => {
       disposed = true;

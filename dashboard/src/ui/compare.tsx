@@ -1,4 +1,4 @@
-// Two runs side by side: where do they part? Of the same task, one that failed and one that went well.
+// Two runs side by side, and where they diverge: for example, a failed run and a good run of the same task.
 import {useEffect, useMemo, useState} from 'preact/hooks';
 import {formatAddress, wholeRun} from '../net/address';
 import type {RunRow} from '../net/api';
@@ -66,7 +66,7 @@ function sentence(step: Step | null): string {
   return `step ${step.number}: ${senderText(step)} to ${to}${kind}`;
 }
 
-// The next step of each run from a row on.
+// The first step of each run that is in this row or a later one.
 function nextSteps(rows: readonly Row[], at: number): {left: Step | null; right: Step | null} {
   const rest = rows.slice(at);
   return {

@@ -1,5 +1,5 @@
 // The detections of the run up to the position, equal ones together: rule, reason, agent, event, time, healing with its
-// text, outcome, judgement. Of a run that goes on the newest comes first; of one that had ended, the oldest.
+// text, outcome, judgement. The newest comes first; if the run had ended before the page opened it, the oldest.
 import {useContext, useMemo, useState} from 'preact/hooks';
 import {outcomeAt} from '../model/state_at';
 import type {RunModel} from '../model/run_model';
@@ -23,7 +23,7 @@ interface Props {
   go(at: number): void;
 }
 
-// The judgements of the run's detections, read once, and a function that stores one.
+// The judgements of the run's detections, which are read once, and a function that stores a judgement.
 function useJudgements(run: string, failed: (error: unknown) => void) {
   const [judgements, setJudgements] = useState<ReadonlyMap<string, Judgement>>(new Map());
   const ignore = (): void => undefined; // a missing run has no judgements
@@ -149,7 +149,7 @@ function EqualOnes({
 
 interface CardProps {
   detection: Detection;
-  members: Detection[]; // the equal ones, `detection` among them
+  members: Detection[]; // the equal detections, including `detection`
   at: number;
   firstTs: number;
   open: boolean;

@@ -86,7 +86,7 @@ export interface RunPages {
   older(): void;
 }
 
-// `isPartial`: the files are being read, so there will be more.
+// `isPartial`: the files are still being read, so further runs will appear.
 function useFleetRuns(view: FleetView, isPartial: boolean, failed: (error: unknown) => void): RunPages {
   const [delayed, setDelayed] = useState(view);
   const [pages, setPages] = useState<FleetRun[][] | null>(null);
@@ -235,7 +235,7 @@ function FleetFilters({view, change, labels}: FilterProps & {labels: readonly st
   );
 }
 
-// Only what the reader has to know: nothing while all is well.
+// Problems that the reader has to know; nothing while there are none.
 function FleetState({fleet}: {fleet: Fleet}) {
   const {files, stream} = fleet;
   const notes: string[] = [];

@@ -1,4 +1,4 @@
-// Runs over time, by the time of their opening: a bar for each section of the span, the failed ones at its foot.
+// Runs over time: a bar for each section of the span counts the runs opened in it. Failed runs are at the bar's foot.
 import {barsOf, durationText} from '../scene/fleet';
 import type {Series} from '../net/fleet';
 import {plural} from '../scene/text';

@@ -61,7 +61,7 @@ export function FleetRuns({view, change, list, nowMs}: Props) {
   );
 }
 
-// The filters that a table above set, each with a button that removes it.
+// The filters that were set by a press on a table above. Each has a button that removes it.
 function Filter({view, change}: Pick<Props, 'view' | 'change'>) {
   const by = view.by.startsWith('label:') ? view.by.slice(6) : view.by;
   return (

@@ -80,8 +80,8 @@ function Latency({buckets}: {buckets: Bucket[]}) {
         ))}
       </div>
       <p class="hint">
-        From reading a frame to queueing its verdicts for the socket, since the start. Each bar counts up to the time
-        below it.
+        From reading a frame to queueing its verdicts for the socket, since the start. A bar counts the verdicts that
+        took longer than the time below the bar before it, up to the time below it.
       </p>
     </figure>
   );

@@ -7,7 +7,7 @@ import {displayLine, displayText} from '../scene/text';
 
 const MAX_CHARACTERS = 20_000;
 const MAX_TIP_CHARACTERS = 280;
-const TIP_DELAY_MS = 120; // passing over nodes asks for nothing
+const TIP_DELAY_MS = 120; // a pointer that only passes over a node requests no text
 
 interface Props {
   run: string;

@@ -183,7 +183,7 @@ function Canary({groups, difference, method}: NonNullable<Answer['canary']>) {
             .map(([name, apart]) => row(displayLine(name, 40), (group) => group.metrics[name]?.mean, apart, short))}
         </tbody>
       </table>
-      <p class="hint">Success: of the runs that ended and were not aborted. {displayLine(method, 200)}.</p>
+      <p class="hint">Success is a share of the runs that ended and were not aborted. {displayLine(method, 200)}.</p>
     </section>
   );
 }

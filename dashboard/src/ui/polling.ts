@@ -6,8 +6,8 @@ const HIDDEN_FACTOR = 5; // a hidden page asks more rarely
 export const pauseMs = (ms: number): number => (document.hidden ? ms * HIDDEN_FACTOR : ms);
 
 // Calls the latest `ask` at once, and again after the milliseconds that it returns. Starts again when `inputs` change.
-// `isCurrent` is false from then on, or when the component is removed, so that a late answer is not shown. Null: does
-// not ask.
+// After such a change, or when the component is removed, the `isCurrent` of the earlier call returns false, so that its
+// late answer is not shown. If `ask` is null, nothing happens.
 export function usePolling(
   ask: ((isCurrent: () => boolean) => Promise<number>) | null,
   inputs: readonly unknown[],
@@ -30,8 +30,8 @@ export function usePolling(
   }, inputs);
 }
 
-// Loads an answer once, and again when `inputs` change. Drops an answer that arrives after such a change. Null: does
-// not load.
+// Loads an answer once, and again when `inputs` change. Drops an answer that arrives after such a change. If
+// `load` is null, nothing happens.
 export function useLoad<T>(
   load: (() => Promise<T>) | null,
   loaded: (answer: T) => void,

@@ -64,7 +64,7 @@ interface Props {
   failed(error: unknown): void;
 }
 
-// The view in the address; of another run's address, the whole run.
+// The view in the address. If the address names another run, the view of the whole run.
 function viewInAddress(run: string): View {
   const address = readAddress();
   return address.run === run ? address.view : wholeRun;
@@ -96,7 +96,7 @@ function usePosition(model: RunModel, first: number | null) {
   return {at, held, live: held === null, playing, go, goLive, play};
 }
 
-// The selected node or the chosen detection, at most one of both, and the nodes to bring into the window.
+// The selected node or the chosen detection, never both, and the nodes to bring into the window.
 function useSelection(model: RunModel) {
   const [selected, setSelected] = useState<Node | null>(null);
   const [detection, setDetection] = useState<Detection | null>(null);
@@ -141,7 +141,7 @@ export function RunView({session, version, theme, runs, failed}: Props) {
   useAddress(session.run, {search: filter.search, state: filter.state, axis, hidden: hiddenNames, at: held});
   const [graphWindow, setGraphWindow] = useState<{from: number; to: number} | null>(null);
   const {selected, detection, reveal, choose, chooseAndShow, chooseDetection} = useSelection(model);
-  const isOpened = useRef(false); // on its first failure
+  const isOpened = useRef(false); // whether the first failure was selected
   useEffect(() => {
     if (isOpened.current || !session.endedBefore || !session.isRead) return;
     isOpened.current = true;
