@@ -16,7 +16,7 @@ say() { printf '\033[1m[%2d:%02d] %s\033[0m\n' $((SECONDS / 60)) $((SECONDS % 60
 die() { printf '%s\n' "$*" >&2; exit 1; }
 
 # begin NAME COMMAND...: runs a command in the background. finish NAME: waits for it; if it failed, prints its output
-# and ends the script. Set-up that waits for the network fits beside a build, which needs the processor.
+# and ends the script. Use it for set-up that waits for the network: a build needs the processor meanwhile.
 declare -A begun=()
 begin() {
   local name=$1
@@ -67,8 +67,9 @@ node_if_missing() {
   packages+=(nodejs npm)
 }
 
-# The npm 9 of Debian 12 fails on a lock file whose overrides name another package, as the dashboard's do. npm 11 fails
-# on one without the optional packages of other platforms: max_npm=10 selects an npm that does not.
+# The npm 9 of Debian 12 fails on a lock file whose overrides name another package, such as the dashboard's. npm 11
+# fails on a lock file that lacks the optional packages of other platforms; for such a file, max_npm=10 selects an older
+# npm.
 current_npm() {
   local version
   version=$(npm --version)
