@@ -206,6 +206,10 @@ def test_rows_of_the_stream_are_bounded_and_leave_with_it(monkeypatch):
     monkeypatch.setattr(of_stream, "MAX_BYTES", 550)
     live = live_rows(*entries)
     assert [rows_.n for rows_ in live.rows()] == [6, 7, 8, 9, 10] and live.dropped == 5
+    live._forget_drops(4)
+    assert live.dropped == 5
+    live._forget_drops(5)
+    assert live.dropped == 0
     live._forget_before(9)
     assert [rows_.n for rows_ in live.rows()] == [9, 10] and live.rows_of(RunKey("t1", "a", 8)) == []
 

@@ -62,6 +62,9 @@ class LiveRows:
         self._hosts: dict[tuple[str, str], dict[str, Any]] = {}
         self._collected = 0
         self.dropped = 0
+        """Entries dropped from `rows` since the files, or the stream's beginning, last passed all dropped ones."""
+        self._dropped_upto = 0
+        """The sequence of the latest dropped entry."""
         self.dropped_deletions = 0
         self.changes = 0
         """Increases with each message."""
@@ -129,7 +132,9 @@ class LiveRows:
             self._bytes += size
             self._by_run.setdefault(rows.run, {})[key] = rows
             while len(self._rows) > MAX_ROWS or self._bytes > MAX_BYTES:
-                self._remove(next(iter(self._rows)))
+                oldest = next(iter(self._rows))
+                self._dropped_upto = max(self._dropped_upto, self._rows[oldest].sequence)
+                self._remove(oldest)
                 self.dropped += 1
             self.changes += 1
 
@@ -153,6 +158,12 @@ class LiveRows:
                 if moved.entries is not None and rows.epoch < moved.epoch and rows.n > moved.entries:
                     self._remove(key)
             self.changes += 1
+
+    def _forget_drops(self, upto: int) -> None:
+        """Counts no dropped entry any longer, if nobody misses those with a sequence of at most `upto`."""
+        with self._lock:
+            if self._dropped_upto <= upto:
+                self.dropped = 0
 
     def _forget_before(self, sequence: int) -> None:
         """Removes the rows of messages that have left the stream."""
@@ -241,6 +252,7 @@ class LiveRows:
         self._trouble = ""
         waiting = None if self._is_alone else max(state.last_seq - upto, 0)
         problem = ""
+        self._forget_drops(state.first_seq - 1 if self._is_alone else upto)
         if self._is_alone:
             self._forget_before(state.first_seq)
             problem = TOO_MANY if state.messages > MAX_ROWS or self.dropped > 0 else ""
