@@ -1,5 +1,5 @@
 // The subcommands of digctl. Each adds its options to the app and returns its exit status through `status`:
-// 0 success, 1 found what it searched for (`--fail-on`), 2 wrong use or bad input.
+// 0 success, 1 `check` failed or there is a detection that `--fail-on` asks for, 2 wrong use or bad input.
 #pragma once
 
 #include <CLI/CLI.hpp>
