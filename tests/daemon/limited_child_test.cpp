@@ -51,7 +51,7 @@ TEST_CASE("the_end_of_a_limited_child_is_reported_by_its_cause") {
         "it takes more than 1 s");
 }
 
-TEST_CASE("a_limited_child_that_cannot_start_says_so") {
+TEST_CASE("a_limited_child_that_cannot_start_gives_the_reason") {
   const std::atomic<bool> stopping{false};
   limited_child child(stopping);
   REQUIRE(child.start("/no/such/program", {}, usual).empty());
