@@ -32,7 +32,7 @@ export function RunList({runs, held, more, chosen, choose, older}: Props) {
       </div>
       <input
         type="search"
-        placeholder="Find a run, or a text in any run"
+        placeholder="Find a run or a text"
         aria-label="Find a run"
         value={search}
         onInput={(e) => setSearch(e.currentTarget.value)}
