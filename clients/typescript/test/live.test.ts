@@ -109,7 +109,7 @@ describe("with a daemon", () => {
     activation.wait("w");
     activation.discard("d");
     activation.reroute("r", ["b"]);
-    expect(() => activation.consume("x")).toThrow(/no input/);
+    expect(() => activation.consume("x")).toThrow(/not an input of/);
     const verdicts = await activation.end();
     expect(verdicts).toMatchObject([{ event: "r", action: "deliver", recipients: ["b"] }]);
     await expect(activation.emit(["b"])).rejects.toThrow(/has ended/);
