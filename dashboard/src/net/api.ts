@@ -183,7 +183,20 @@ export interface Report {
   passes: Record<string, {ran: boolean; command: string | null}>;
 }
 
-export const getReport = (run: string): Promise<Report> => requestJson(`${runPath(run)}/report`);
+const MAX_BUSY_ANSWERS = 10;
+const BUSY_PAUSE_MS = 1000;
+
+// digd writes only a few reports at a time. While it is busy with others, this asks again.
+export async function getReport(run: string): Promise<Report> {
+  for (let busyAnswers = 1; ; ++busyAnswers) {
+    try {
+      return await requestJson(`${runPath(run)}/report`);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'busy' || busyAnswers === MAX_BUSY_ANSWERS) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, BUSY_PAUSE_MS));
+  }
+}
 
 interface Spent {
   input_tokens: number;
