@@ -42,21 +42,21 @@ option limit(std::string name, std::int64_t max_value, Kind kind, const std::str
   return o;
 }
 
-// The options that a guard declares, by their kind.
+// An option that a guard declares (rules/guard_option.h), as an option of the configuration.
 
-option own(std::string name, total_limit kind, const std::string& meaning) {
+option make_option(std::string name, total_limit kind, const std::string& meaning) {
   return limit(std::move(name), max_total, kind, meaning);
 }
 
-option own(std::string name, count_limit kind, const std::string& meaning) {
+option make_option(std::string name, count_limit kind, const std::string& meaning) {
   return limit(std::move(name), max_count, kind, meaning);
 }
 
-option own(std::string name, time_limit kind, const std::string& meaning) {
+option make_option(std::string name, time_limit kind, const std::string& meaning) {
   return limit(std::move(name), max_ms, kind, meaning);
 }
 
-option own(std::string name, cost_limit kind, const std::string& meaning) {
+option make_option(std::string name, cost_limit kind, const std::string& meaning) {
   option o = kinds::blank(std::move(name), value_kind::amount, when, meaning + " -1: no limit.");
   o.min_value = no_limit;
   o.max_value = static_cast<std::int64_t>(max_cost);
@@ -77,19 +77,19 @@ option own(std::string name, cost_limit kind, const std::string& meaning) {
   return o;
 }
 
-option own(std::string name, count_option kind, std::string meaning) {
+option make_option(std::string name, count_option kind, std::string meaning) {
   return kinds::whole_number(
       std::move(name), 1, static_cast<std::int64_t>(kind.max_count), when,
       [kind](auto& c) -> auto& { return kind.of(c.policy.defaults.guards); }, std::move(meaning));
 }
 
-option own(std::string name, share_option kind, std::string meaning) {
+option make_option(std::string name, share_option kind, std::string meaning) {
   return kinds::share(
       std::move(name), when, [kind](auto& c) -> auto& { return kind.of(c.policy.defaults.guards); },
       std::move(meaning));
 }
 
-option own(std::string name, scope_option kind, std::string meaning) {
+option make_option(std::string name, scope_option kind, std::string meaning) {
   return kinds::named(
       std::move(name), {"run", "agent"}, when, budget_scope_from,
       [kind](auto& c) -> auto& { return kind.of(c.policy.defaults.guards); }, std::move(meaning));
@@ -142,7 +142,7 @@ void add_options(std::vector<option>& table, const rule& guard) {
   table.push_back(actions(guard));
   for (const guard_option& o : guard.options()) {
     const auto add = [&](const auto& kind) {
-      table.push_back(own(at + std::string(o.name), kind, std::string(o.meaning)));
+      table.push_back(make_option(at + std::string(o.name), kind, std::string(o.meaning)));
     };
     std::visit(add, o.kind);
   }
