@@ -6,7 +6,6 @@
 // Thread: one at a time. Bounds: it keeps `message_bytes` of a message, and counts and drops the rest. A message over
 // `too_large_factor` times that is `broken`, and so is a control frame of over 125 bytes. Failure: `broken`, with the
 // close code that RFC 6455 asks for; it reads nothing after that.
-// code that RFC 6455 asks for; it reads nothing after that.
 #pragma once
 
 #include <array>

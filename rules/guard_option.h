@@ -1,5 +1,7 @@
 // The options that a guard declares in its own file, besides `mode`, `except` and `action`. The policy of a run, the
 // hello, the welcome and the configuration loop over them; they know kinds of options, and no guard's name.
+//
+// Thread: any; the tables are constants of the program. Failure: none.
 #pragma once
 
 #include <cstddef>

@@ -160,7 +160,10 @@ class LiveRows:
             self.changes += 1
 
     def _forget_drops(self, upto: int) -> None:
-        """Counts no dropped entry any longer, if nobody misses those with a sequence of at most `upto`."""
+        """Sets `dropped` to 0 if the latest dropped entry has a sequence of at most `upto`.
+
+        upto: the sequence up to which the files have every message; without files, up to which the stream has none.
+        """
         with self._lock:
             if self._dropped_upto <= upto:
                 self.dropped = 0
