@@ -46,7 +46,8 @@ details[open]{padding-bottom:.6rem}
 summary{cursor:pointer;padding:.55rem 0;font-weight:600}
 .badge{display:inline-block;min-width:2.6rem;text-align:center;border-radius:5px;padding:0 .35rem;margin-right:.5rem;font-size:.8rem;font-weight:700;color:var(--paper);background:var(--warn-badge);outline:1px dashed var(--warn-badge);outline-offset:1px}
 .badge.grave{background:var(--fail-badge);outline-style:solid;outline-color:var(--fail-badge)}
-.single-item{background:var(--panel);border-left:4px solid var(--heal);padding:.4rem .9rem;border-radius:0 6px 6px 0;white-space:pre-wrap;list-style:none}
+.single-item{background:var(--panel);border-left:4px solid var(--heal);padding:.4rem .9rem;border-radius:0 6px 6px 0}
+.single-item{white-space:pre-wrap;list-style:none}
 button{font:inherit;color:inherit;background:var(--panel);border:1px solid var(--line-strong);border-radius:6px;padding:.35rem .9rem;cursor:pointer}
 footer{margin-top:3rem;border-top:1px solid var(--line);color:var(--soft);font-size:.85rem}
 @media (max-width:40rem){html{font-size:15px}body{padding:1rem .8rem 3rem}h1{font-size:1.4rem}th,td{padding:.35rem .5rem}}
